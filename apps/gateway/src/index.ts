@@ -1,4 +1,5 @@
-export { GatewayModule, type GatewayOptions } from './gateway.module';
+export { GatewayModule } from './gateway.module';
+export type { GatewayOptions } from './options';
 export { createPublicApp, cutOff, drain, endRequests, flushUsage } from './public-app';
 export { createOperatorApp, type OperatorOptions } from './operator/operator.app';
 export { listen } from './listen';

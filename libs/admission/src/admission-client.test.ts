@@ -60,7 +60,7 @@ class WatchedStore extends PostgresAdmissionStore {
 const fixture = useFixture(async ({ now }) => new WatchedStore({ url: database.url, ...(now ? { now } : {}) }));
 let client: AdmissionClient;
 beforeEach(async () => {
-  client = new AdmissionClient(fixture().store, { signOfLifeIntervalMs: SIGN_INTERVAL_MS });
+  client = new AdmissionClient(fixture().store, { heartbeatIntervalMs: SIGN_INTERVAL_MS });
   await fixture().setBalance(10n ** 12n);
 });
 afterEach(() => client.close());
@@ -147,7 +147,7 @@ describe('the admission client', () => {
 
   it('keeps its interval from start to start when the store is slow, and never runs two calls at once', async () => {
     const [intervalMs, takesMs] = [300, 250];
-    const slow = new AdmissionClient(fixture().store, { signOfLifeIntervalMs: intervalMs });
+    const slow = new AdmissionClient(fixture().store, { heartbeatIntervalMs: intervalMs });
     watched().progressTakesMs = takesMs;
     const id = await fixture().hold();
     slow.track({ id, tenantId: fixture().tenantId, delivered: () => null, onLost: jest.fn() });

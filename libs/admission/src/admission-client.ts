@@ -33,7 +33,7 @@ export class AdmissionClient {
 
   constructor(
     private readonly store: AdmissionStore,
-    options: { signOfLifeIntervalMs?: number } = {},
+    options: { heartbeatIntervalMs?: number } = {},
   ) {
     const { admit, settle } = store.answersWithinMs;
     // The request has been refused by now, so its hold is not needed.
@@ -49,7 +49,7 @@ export class AdmissionClient {
       answersWithinMs: settle,
     });
     this.voids = new BatchQueue((holds) => store.void(holds));
-    this.heartbeat = new HoldHeartbeat(store, options.signOfLifeIntervalMs);
+    this.heartbeat = new HoldHeartbeat(store, options.heartbeatIntervalMs);
   }
 
   /**

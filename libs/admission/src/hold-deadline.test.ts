@@ -36,7 +36,7 @@ class FakeStore {
 }
 
 async function admitted(store: FakeStore) {
-  const client = new AdmissionClient(store as unknown as AdmissionStore, { signOfLifeIntervalMs: SIGN_MS });
+  const client = new AdmissionClient(store as unknown as AdmissionStore, { heartbeatIntervalMs: SIGN_MS });
   const result = await client.admit({ draft: { id: 'a' } } as AdmitRequest);
   if (result.kind !== 'held') throw new Error(result.reason);
   return { client, deadline: result.deadline };

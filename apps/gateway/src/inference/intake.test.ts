@@ -7,6 +7,7 @@ import { RefusedKeys } from '../admit/refused-keys';
 import { WastedRequests } from '../admit/wasted-requests';
 import type { Principal } from '../authenticate/authenticate';
 import type { Catalog } from '../catalog/catalog';
+import type { BodyReader } from './body/body-reader';
 import type { Client } from './client';
 import { InferenceError, RuinousBodyError } from './errors';
 import { Intake } from './intake';
@@ -22,6 +23,7 @@ const intakeOf = () =>
     new BodyMemory(),
     new WastedRequests(),
     new RefusedKeys(),
+    {} as BodyReader,
   );
 
 function request(): IncomingMessage {

@@ -1,10 +1,13 @@
 import type { IncomingMessage } from 'node:http';
+import type { InferenceKind } from '@tollgate/contracts';
 import type { Admitter } from '../admit/admit';
 import type { BodyMemory, FullBudget } from '../admit/body-memory';
 import type { RefusedKeys } from '../admit/refused-keys';
 import type { WastedRequests } from '../admit/wasted-requests';
 import type { Principal } from '../authenticate/authenticate';
 import type { Catalog } from '../catalog/catalog';
+import type { BodyReader } from './body/body-reader';
+import type { InferenceRequest } from './body/inference-request';
 import type { Client } from './client';
 import { InferenceError, RuinousBodyError } from './errors';
 import { announcedBytes, ClientLeftError, readBody } from './read-body';
@@ -20,7 +23,8 @@ const MIB = 1024 * 1024;
 
 /** A body in memory, until it is released. */
 export interface Body {
-  bytes: Buffer;
+  /** Once, because its bytes may go to a worker thread. Throws and rejects as `BodyReader.read`. */
+  toRequest(kind: InferenceKind): InferenceRequest | Promise<InferenceRequest>;
   /** Releases the memory. Repeats are harmless. */
   release(): void;
   /** The request failed before admission: counts against the key's limit of wasted requests. */
@@ -38,6 +42,7 @@ export class Intake {
     private readonly memory: BodyMemory,
     private readonly wastedRequests: WastedRequests,
     private readonly refusedKeys: RefusedKeys,
+    private readonly bodies: BodyReader,
   ) {}
 
   /** Rejects with InferenceError, with ClientLeftError, and with UnavailableError if the store does not answer. */
@@ -61,7 +66,8 @@ export class Intake {
       // Kept, as a worker may take the buffer over.
       const { length } = bytes;
       return {
-        bytes,
+        toRequest: (kind) =>
+          this.bodies.read(kind, bytes, { keyId: principal.keyId, models: principal.models, client }),
         release: () => share.release(),
         wasted: (error) => {
           if (error instanceof InferenceError && OF_ADMISSION.has(error.status))

@@ -1,22 +1,22 @@
 import type { IncomingMessage } from 'node:http';
 import { type InferenceKind, UnavailableError, type UsageDraft } from '@tollgate/contracts';
 import { failPoint, logger } from '@tollgate/runtime';
+import type { Admitter } from '../admit/admit';
 import { LimitStates } from '../admit/limit-states';
-import type { Principal } from '../authenticate/authenticate';
-import type { CatalogModel } from '../catalog/catalog';
+import type { Authenticator, Principal } from '../authenticate/authenticate';
+import type { Catalog, CatalogModel } from '../catalog/catalog';
 import { PromptEstimate } from '../prompt/prompt-estimate';
+import type { Settlements } from '../settle/settlement';
 import { toUsageField } from '../settle/usage-event';
 import type { InferenceRequest } from './body/inference-request';
 import type { Client } from './client';
 import { InferenceError } from './errors';
-import type { Body } from './intake';
-import { AdmittedRequest, type Served } from './admitted-request';
+import type { Body, Intake } from './intake';
+import { AdmittedRequest } from './admitted-request';
 import { ClientLeftError } from './read-body';
 import { interrupted, ofAdmission, unavailable } from './refusals';
 import { RequestMeter, type RequestOutcome } from './request-metrics';
-import { servePlain } from './serve-plain';
-import { serveStream } from './serve-stream';
-import type { Stages } from './stages';
+import type { Serving } from './serving';
 
 /**
  * The life of a request, in order. No decorators are involved. The numbers are the steps of docs/ARCHITECTURE.md. Steps
@@ -26,7 +26,14 @@ export class Pipeline {
   private readonly log = logger('gateway');
   private readonly limitStates = new LimitStates();
 
-  constructor(private readonly stages: Stages) {}
+  constructor(
+    private readonly authenticator: Authenticator,
+    private readonly catalog: Catalog,
+    private readonly intake: Intake,
+    private readonly admitter: Admitter,
+    private readonly serving: Serving,
+    private readonly settlements: Settlements,
+  ) {}
 
   /** Chat, completion or embedding. Never rejects: every error becomes an answer or the end of the stream. */
   async infer(kind: InferenceKind, incoming: IncomingMessage, client: Client): Promise<void> {
@@ -37,10 +44,9 @@ export class Pipeline {
       // 3. Authenticate, before the body is read: no stranger makes us read 10 MiB.
       const principal = await this.authenticate(incoming, client);
       // 4. Look and read: a request that would be refused anyway is refused before a large body is read.
-      body = await this.stages.intake.take(incoming, client, principal);
+      body = await this.intake.take(incoming, client, principal);
       // 5. Validate. The backend's request is built from the result.
-      const { keyId, models } = principal;
-      const request = await this.stages.bodies.read(kind, body.bytes, { keyId, models, client });
+      const request = await body.toRequest(kind);
       // 6. Find the model.
       const model = this.findModel(request, principal);
       meter.model = model.id;
@@ -49,15 +55,15 @@ export class Pipeline {
       isAdmitted = true;
       failPoint('admitted');
       // 9. Serve the answer, except its end.
-      const served = await this.serve(admitted, client);
+      const served = await this.serving.serve(admitted, client);
       if (served.kind === 'nothing') {
         failPoint('nothing-delivered');
-        await this.stages.settlements.void(admitted);
+        await this.settlements.void(admitted);
         throw served.error ?? new ClientLeftError();
       }
       failPoint('served');
       // 10. Settle durably …
-      const settled = await this.stages.settlements.settle(admitted, served);
+      const settled = await this.settlements.settle(admitted, served);
       if (!settled) throw interrupted();
       failPoint('settled');
       // 11. Send the last byte only now.
@@ -65,7 +71,7 @@ export class Pipeline {
       served.end(toUsageField(event));
       failPoint('answered');
       // 12. Emit the usage event. If it is lost, the settled hold is its record.
-      this.stages.settlements.emit(settled);
+      this.settlements.emit(settled);
       meter.served(event.outcome, event, served.firstTokenAtMs);
       if (this.log.isLevelEnabled('debug')) this.log.debug({ ...event, requestId: client.requestId }, 'served');
     } catch (error) {
@@ -81,25 +87,14 @@ export class Pipeline {
   async listModels(request: IncomingMessage, client: Client): Promise<void> {
     try {
       const principal = await this.authenticate(request, client);
-      client.answer(200, JSON.stringify({ object: 'list', data: this.stages.catalog.list(principal.models) }));
+      client.answer(200, JSON.stringify({ object: 'list', data: this.catalog.list(principal.models) }));
     } catch (error) {
       this.refuse(client, error);
     }
   }
 
-  private async serve(admitted: AdmittedRequest, client: Client): Promise<Served> {
-    try {
-      return await (admitted.request.stream ? serveStream : servePlain)(this.stages, admitted, client);
-    } catch (error) {
-      // A bug. Without a heartbeat the hold expires and is charged at its recorded progress, as if the process had
-      // died.
-      this.stages.admission.untrack(admitted.draft.id);
-      throw error;
-    }
-  }
-
   private async authenticate(request: IncomingMessage, client: Client): Promise<Principal> {
-    const result = await this.stages.authenticator.authenticate(request.headers.authorization, Date.now());
+    const result = await this.authenticator.authenticate(request.headers.authorization, Date.now());
     if (result.kind === 'principal') {
       const { keyId, keyLimits } = result.principal;
       client.setLimits(keyLimits, () => this.limitStates.now(keyId, keyLimits, Date.now()));
@@ -112,7 +107,7 @@ export class Pipeline {
   }
 
   private findModel(request: InferenceRequest, principal: Principal): CatalogModel {
-    const model = this.stages.catalog.find(request.model, principal.models);
+    const model = this.catalog.find(request.model, principal.models);
     // The configuration has changed since the body was read.
     if (!model) throw unavailable();
     return model;
@@ -141,7 +136,7 @@ export class Pipeline {
       startedAt: new Date(nowMs).toISOString(),
     };
     // 8. Admit: check the limits, and hold the request's largest possible cost, of a stream its first slice.
-    const admission = await this.stages.admitter.admit(
+    const admission = await this.admitter.admit(
       { ...principal, draft, model, prompt, output: { choices, tokensPerChoice, isNamed: maxTokensNamed } },
       nowMs,
     );
@@ -151,7 +146,7 @@ export class Pipeline {
     if (admission.kind === 'refused') throw ofAdmission(admission);
     const admitted = new AdmittedRequest(request, model, draft, admission.hold, client.requestId);
     if (!client.left) return admitted;
-    await this.stages.settlements.void(admitted);
+    await this.settlements.void(admitted);
     throw new ClientLeftError();
   }
 

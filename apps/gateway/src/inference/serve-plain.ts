@@ -1,19 +1,26 @@
+import type { AdmissionClient } from '@tollgate/admission';
 import { PlainRelay } from '../upstream/plain-answer';
+import type { Upstream } from '../upstream/upstream';
 import type { Backend } from '../catalog/catalog';
 import { noteOverlong } from './backend-faults';
 import type { TokenizerThrottle } from '../prompt/tokenizer-throttle';
 import type { Client } from './client';
 import { type AdmittedRequest, KINDS, type Served } from './admitted-request';
-import type { Stages } from './stages';
 import { maxAnswerBytes } from './answer-bytes';
 import { fitPlain } from './plain-output';
 import { readPlainResponse, writePlainResponse } from './plain-response';
 import { failureAnswer, interrupted } from './refusals';
 import { upstreamBody } from './body/outgoing';
 
+interface Parts {
+  readonly admission: AdmissionClient;
+  readonly upstream: Upstream;
+  readonly counting: TokenizerThrottle;
+}
+
 /** Serves a plain answer. It is buffered, so that nothing of it is sent before it is settled. */
 export async function servePlain(
-  { admission, upstream, counting }: Stages,
+  { admission, upstream, counting }: Parts,
   admitted: AdmittedRequest,
   client: Client,
 ): Promise<Served> {

@@ -1,18 +1,28 @@
+import type { AdmissionClient } from '@tollgate/admission';
 import type { Outcome } from '@tollgate/contracts';
 import { StreamAllowance } from '../admit/stream-allowance';
 import { ChunkTranslator } from '../upstream/chunk-translator';
 import type { Backend } from '../catalog/catalog';
+import type { TokenizerThrottle } from '../prompt/tokenizer-throttle';
 import { type StreamEnd, StreamRelay } from '../upstream/stream-relay';
+import type { StreamWatch } from '../upstream/stream-watch';
+import type { Upstream } from '../upstream/upstream';
 import { noteOverlong } from './backend-faults';
 import type { Client } from './client';
 import { type AdmittedRequest, KINDS, type Served } from './admitted-request';
-import type { Stages } from './stages';
 import { failureAnswer, interrupted } from './refusals';
 import { upstreamBody } from './body/outgoing';
 
+interface Parts {
+  readonly admission: AdmissionClient;
+  readonly upstream: Upstream;
+  readonly streams: StreamWatch;
+  readonly counting: TokenizerThrottle;
+}
+
 /** Serves a stream chunk by chunk. The result's `end` writes the last chunk and `[DONE]`. */
 export async function serveStream(
-  { admission, upstream, streams, counting }: Stages,
+  { admission, upstream, streams, counting }: Parts,
   admitted: AdmittedRequest,
   client: Client,
 ): Promise<Served> {

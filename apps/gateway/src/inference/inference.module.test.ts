@@ -1,0 +1,29 @@
+import { InferenceModule } from './inference.module';
+
+it('at the end of the process nothing calls a backend when usage is flushed, and the admission client closes last', async () => {
+  const steps: string[] = [];
+  const step = (name: string) => async (): Promise<void> => {
+    steps.push(`${name} begins`);
+    await new Promise(setImmediate);
+    steps.push(`${name} ends`);
+  };
+  const stages = [
+    { close: step('closing backends') },
+    { close: step('closing bodies') },
+    { stop: () => void steps.push('streams stop') },
+    { flush: step('flushing usage') },
+    { close: step('closing admission') },
+  ] as unknown as ConstructorParameters<typeof InferenceModule>;
+  await new InferenceModule(...stages).onApplicationShutdown();
+  expect(steps).toEqual([
+    'closing backends begins',
+    'closing bodies begins',
+    'closing backends ends',
+    'closing bodies ends',
+    'streams stop',
+    'flushing usage begins',
+    'flushing usage ends',
+    'closing admission begins',
+    'closing admission ends',
+  ]);
+});

@@ -1,0 +1,73 @@
+import { Module, type OnApplicationShutdown } from '@nestjs/common';
+import { AdmissionClient } from '@tollgate/admission';
+import { Admitter } from '../admit/admit';
+import { AdmitModule } from '../admit/admit.module';
+import { BodyMemory } from '../admit/body-memory';
+import { RefusedKeys } from '../admit/refused-keys';
+import { WastedRequests } from '../admit/wasted-requests';
+import { Authenticator } from '../authenticate/authenticate';
+import { AuthenticateModule } from '../authenticate/authenticate.module';
+import { Catalog } from '../catalog/catalog';
+import { CatalogModule } from '../catalog/catalog.module';
+import { PromptModule } from '../prompt/prompt.module';
+import { TokenizerThrottle } from '../prompt/tokenizer-throttle';
+import { SettleModule } from '../settle/settle.module';
+import { Settlements } from '../settle/settlement';
+import { StreamWatch } from '../upstream/stream-watch';
+import { Upstream } from '../upstream/upstream';
+import { UpstreamModule } from '../upstream/upstream.module';
+import { BodyReader } from './body/body-reader';
+import { InFlight } from './in-flight';
+import { Intake } from './intake';
+import { Pipeline } from './pipeline';
+import { Serving } from './serving';
+
+const bodyReader = {
+  provide: BodyReader,
+  inject: [Catalog],
+  useFactory: (catalog: Catalog) => new BodyReader(catalog),
+};
+
+const intake = {
+  provide: Intake,
+  inject: [Admitter, Catalog, BodyMemory, WastedRequests, RefusedKeys, BodyReader],
+  useFactory: (...parts: ConstructorParameters<typeof Intake>) => new Intake(...parts),
+};
+
+const serving = {
+  provide: Serving,
+  inject: [AdmissionClient, Upstream, StreamWatch, TokenizerThrottle],
+  useFactory: (...parts: ConstructorParameters<typeof Serving>) => new Serving(...parts),
+};
+
+const pipeline = {
+  provide: Pipeline,
+  inject: [Authenticator, Catalog, Intake, Admitter, Serving, Settlements],
+  useFactory: (...stages: ConstructorParameters<typeof Pipeline>) => new Pipeline(...stages),
+};
+
+/** Composes the stages, which know nothing of each other, into the pipeline. */
+@Module({
+  imports: [AuthenticateModule, CatalogModule, PromptModule, AdmitModule, UpstreamModule, SettleModule],
+  providers: [bodyReader, intake, serving, pipeline, InFlight],
+})
+export class InferenceModule implements OnApplicationShutdown {
+  constructor(
+    private readonly upstream: Upstream,
+    private readonly bodies: BodyReader,
+    private readonly streams: StreamWatch,
+    private readonly settlements: Settlements,
+    private readonly admission: AdmissionClient,
+  ) {}
+
+  /**
+   * Takes the stages down in the order in which they depend on each other. Running requests have ended by then
+   * (`endRequests`), and the stores and the messages close afterwards.
+   */
+  async onApplicationShutdown(): Promise<void> {
+    await Promise.all([this.upstream.close(), this.bodies.close()]);
+    this.streams.stop();
+    await this.settlements.flush();
+    await this.admission.close();
+  }
+}

@@ -1,0 +1,12 @@
+import type { UpstreamLimits } from './upstream/connections';
+
+export interface GatewayOptions {
+  /** Base URL (ends in /v1) that the backend url "simulator:" stands for. */
+  simulatorUrl?: string;
+  /** Only the limits that differ from the defaults. */
+  upstreamLimits?: Partial<UpstreamLimits>;
+  /** Memory for the bodies of all requests in progress. */
+  bodyMemoryMib?: number;
+}
+
+export const GATEWAY_OPTIONS = Symbol('GATEWAY_OPTIONS');
