@@ -11,7 +11,8 @@ import { Names, planTopics, type PlannedTopic, type Topics } from './topic-plan'
 const REACH_TIMEOUT_MS = 8_000;
 const APPLY_TIMEOUT_MS = 60_000;
 const SETTLE_POLL_MS = 50;
-const METADATA_RETRIES = 20;
+/** Brokers may take this long to learn of a new topic, or that they lead it. */
+const METADATA_TIMEOUT_MS = 5_000;
 /** The cure for topics that differ from the tables. */
 const CURE = 'run "tollgate topics apply"';
 /** The broker's own setting (`default.replication.factor`). */
@@ -214,13 +215,14 @@ async function metadataOf(admin: Admin, names: string[]) {
   return (await onceKnown(() => admin.fetchTopicMetadata({ topics: names }))).topics;
 }
 
-/** Asks again a few times: some brokers may not know a new topic yet, or that they lead it. */
+/** Asks again for up to 5 s: some brokers may not know a new topic yet, or that they lead it. */
 async function onceKnown<T>(ask: () => Promise<T>): Promise<T> {
-  for (let attempt = 0; ; attempt++) {
+  const untilMs = performance.now() + METADATA_TIMEOUT_MS;
+  for (;;) {
     try {
       return await ask();
     } catch (error) {
-      if (attempt >= METADATA_RETRIES) throw error;
+      if (isRefused(error) || performance.now() >= untilMs) throw error;
       await setTimeout(SETTLE_POLL_MS);
     }
   }
