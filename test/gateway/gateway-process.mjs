@@ -10,14 +10,14 @@ import nest from '@tollgate/messaging/nest';
 import runtime from '@tollgate/runtime';
 import { existsSync, writeSync } from 'node:fs';
 
-const { DATABASE_URL: url, TOLLGATE_CONFIG: config, UNBLOCK, MUTE, LEASE_MS, SIGN_OF_LIFE_MS } = process.env;
+const { DATABASE_URL: url, TOLLGATE_CONFIG: config, UNBLOCK, MUTE, LEASE_MS, HEARTBEAT_MS } = process.env;
 const LOOK_EVERY_MS = 10;
 const MUTE_MS = 100;
 const still = new Int32Array(new SharedArrayBuffer(4));
 
 class Store extends admission.PostgresAdmissionStore {
-  progress(signs) {
-    if (!existsSync(MUTE)) return super.progress(signs);
+  progress(heartbeats) {
+    if (!existsSync(MUTE)) return super.progress(heartbeats);
     const away = new contracts.UnavailableError('no heartbeat is answered');
     return new Promise((_, reject) => setTimeout(() => reject(away), MUTE_MS));
   }
@@ -36,13 +36,13 @@ const providers = [
   { provide: runtime.ConfigSource, useValue: new runtime.FileConfigSource(config, {}, 1_000) },
 ];
 await Promise.all([keys.start(), store.start()]);
-const signOfLifeIntervalMs = Number(SIGN_OF_LIFE_MS);
+const heartbeatIntervalMs = Number(HEARTBEAT_MS);
 const app = await gateway.createPublicApp({
   module: Root,
   imports: [
     nest.MessagesModule.of(messages),
     { module: Seams, providers, exports: providers },
-    gateway.GatewayModule.register({ signOfLifeIntervalMs }),
+    gateway.GatewayModule.register({ heartbeatIntervalMs }),
   ],
 });
 await app.listen(0, '127.0.0.1');

@@ -14,7 +14,7 @@ import { configYaml } from './use-gateway';
 
 /** Uses the real lease and long standstills, which takes minutes. */
 const FULL = process.env['TOLLGATE_TEST_FULL_LEASE'] === '1';
-const [LEASE_MS, SIGN_OF_LIFE_MS] = FULL ? [10_000, 1_000] : [2_000, 100];
+const [LEASE_MS, HEARTBEAT_MS] = FULL ? [10_000, 1_000] : [2_000, 100];
 const STREAMS = 4;
 const REPEATS = 20;
 const MAX_ROUNDS = 12;
@@ -86,7 +86,7 @@ beforeAll(async () => {
       UNBLOCK: unblock,
       MUTE: mute,
       LEASE_MS: String(LEASE_MS),
-      SIGN_OF_LIFE_MS: String(SIGN_OF_LIFE_MS),
+      HEARTBEAT_MS: String(HEARTBEAT_MS),
     },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

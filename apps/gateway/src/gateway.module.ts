@@ -13,8 +13,9 @@ class GatewayGlobals {}
 
 const admissionClient = {
   provide: AdmissionClient,
-  inject: [AdmissionStore],
-  useFactory: (store: AdmissionStore) => new AdmissionClient(store),
+  inject: [AdmissionStore, GATEWAY_OPTIONS],
+  useFactory: (store: AdmissionStore, { heartbeatIntervalMs }: GatewayOptions) =>
+    new AdmissionClient(store, heartbeatIntervalMs === undefined ? {} : { heartbeatIntervalMs }),
 };
 
 /**

@@ -7,6 +7,8 @@ export interface GatewayOptions {
   upstreamLimits?: Partial<UpstreamLimits>;
   /** Memory for the bodies of all requests in progress. */
   bodyMemoryMib?: number;
+  /** Shorter in tests, whose leases are shorter. */
+  heartbeatIntervalMs?: number;
 }
 
 export const GATEWAY_OPTIONS = Symbol('GATEWAY_OPTIONS');
