@@ -8,7 +8,8 @@ module.exports = {
     {
       name: 'gateway-stages-are-strangers',
       comment:
-        'Stage folders of the gateway do not import each other; inference/inference.module.ts composes them. All may know models and prompts.',
+        'Stage folders of the gateway do not import each other; inference/inference.module.ts composes them. ' +
+        'All may know models and prompts.',
       severity: 'error',
       from: { path: '^apps/gateway/src/(authenticate|admit|upstream|settle|catalog)/' },
       to: {

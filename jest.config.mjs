@@ -47,8 +47,8 @@ const ALONE = [
 const leftOut = ['/node_modules/', ...testsLeftOut()];
 
 /**
- * Unit and conformance tests are beside the code. Black-box tests of the built processes are in test/. A test named
- * *.docker.test.ts needs a Docker engine.
+ * Unit and conformance tests are beside the code. Tests across apps, of processes and of documents are in test/. A test
+ * named *.docker.test.ts needs a Docker engine.
  */
 export default {
   globalSetup: '<rootDir>/test/setup/global-setup.mjs',

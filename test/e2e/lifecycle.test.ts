@@ -118,7 +118,10 @@ describe('a failed start reports its reason and the remedy in one line:', () => 
     const file = join(directory.path, 'a-file');
     writeFileSync(file, '');
     expect(await failure({ TOLLGATE_DATA_DIR: file })).toMatch(
-      /^tollgate: The data directory .*a-file cannot be written \(\w+\): choose another with TOLLGATE_DATA_DIR, or correct its permissions\.$/,
+      new RegExp(
+        '^tollgate: The data directory .*a-file cannot be written \\(\\w+\\): ' +
+          'choose another with TOLLGATE_DATA_DIR, or correct its permissions\\.$',
+      ),
     );
   });
 

@@ -5,7 +5,7 @@ const gateway = useGateway({
   upstreamLimits: { plainHeadTimeoutMs: 300, streamHeadTimeoutMs: 300, idleTimeoutMs: 300 },
 });
 
-describe('a backend that hangs', () => {
+describe('a client of a backend that hangs', () => {
   it.each([false, true])('gets 504 within the time limit (stream: %s)', async (stream) => {
     const messages = [{ role: 'user', content: 'Hello' }];
     const simulator = { faults: [{ kind: 'hang' }] };

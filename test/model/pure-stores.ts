@@ -56,7 +56,7 @@ export class PureStores implements Stores {
   readonly admission: Admission = {
     admit: async (requests) => requests.map((request) => mistake(this.at().admit(request))),
     extend: async (requests) => requests.map((request) => this.at().extend(request)),
-    progress: async (signs) => signs.map((sign) => this.at().progress(sign)),
+    progress: async (heartbeats) => heartbeats.map((heartbeat) => this.at().progress(heartbeat)),
     settle: async (settlements) =>
       this.at()
         .settle(settlements.map(({ event }) => event))

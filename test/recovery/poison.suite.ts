@@ -60,8 +60,8 @@ export function poisonSuite(deployment: Deployment, services: Replicas): void {
     }, TIMEOUT);
   }
 
-  describe('poisoned messages are quarantined with their reason, counted, and block no other', () => {
-    it('of usage-events', async () => {
+  describe('poisoned messages', () => {
+    it('of usage-events are quarantined with their reason, are counted, and block no others', async () => {
       const tenantId = newId('ten');
       const good: UsageEvent[] = [];
       const make = () => (good.push(usageEvent(tenantId)), good.at(-1)!);
@@ -105,7 +105,7 @@ export function poisonSuite(deployment: Deployment, services: Replicas): void {
       );
     });
 
-    it('of charges', async () => {
+    it('of charges are quarantined with their reason, are counted, and block no others', async () => {
       const tenantId = newId('ten');
       const good: Charge[] = [];
       const make = () => (good.push(charge(tenantId)), good.at(-1)!);
@@ -140,7 +140,7 @@ export function poisonSuite(deployment: Deployment, services: Replicas): void {
       expect(rows.map(({ reason }) => reason).sort()).toEqual(rejected.map(([, , reason]) => reason).sort());
     });
 
-    it('of credit-news', async () => {
+    it('of credit-news are quarantined with their reason, are counted, and block no others', async () => {
       const { id: tenantId, key } = await deployed.newTenant();
       await eventually(async () => expect((await deployed.chat(key)).status).toBe(200));
       let version = 100;
@@ -174,7 +174,7 @@ export function poisonSuite(deployment: Deployment, services: Replicas): void {
       expect((await deployed.chat(key)).status).toBe(200);
     });
 
-    it('of tenant-news', async () => {
+    it('of tenant-news are quarantined with their reason, are counted, and block no others', async () => {
       const { id: tenantId } = await deployed.newTenant();
       const of = (version: number): TenantUpdate => ({
         tenantId,

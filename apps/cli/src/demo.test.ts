@@ -26,30 +26,32 @@ function hesitant(): { client: OperatorClient; names: string[]; refs: Set<string
   return { client: client as unknown as OperatorClient, names, refs };
 }
 
-it('waits for services that have only just started, and makes one tenant, with its credit once', async () => {
-  const { client, names, refs } = hesitant();
-  expect(await createDemo(client)).toEqual({ tenantId: 'ten_0', key: 'the key', token: 'the token' });
-  expect([names, [...refs]]).toEqual([['demo'], ['demo']]);
-  expect(await createDemo(client)).toBeNull();
-});
+describe('the creation of the demo tenant', () => {
+  it('waits for services that have only just started, and makes one tenant, with its credit once', async () => {
+    const { client, names, refs } = hesitant();
+    expect(await createDemo(client)).toEqual({ tenantId: 'ten_0', key: 'the key', token: 'the token' });
+    expect([names, [...refs]]).toEqual([['demo'], ['demo']]);
+    expect(await createDemo(client)).toBeNull();
+  });
 
-it('leaves a tenant alone that another process has made meanwhile', async () => {
-  const tenants: object[] = [];
-  const asked: string[] = [];
-  const client = {
-    get: () => Promise.resolve({ data: tenants }),
-    post: (path: string) => {
-      asked.push(path);
-      tenants.push({ id: 'ten_0', name: 'Acme' });
-      return Promise.reject(new Failure('Try again.', 'unavailable'));
-    },
-  } as unknown as OperatorClient;
-  expect(await createDemo(client)).toBeNull();
-  expect(asked).toEqual(['/tenants']);
-});
+  it('leaves a tenant alone that another process has made meanwhile', async () => {
+    const tenants: object[] = [];
+    const asked: string[] = [];
+    const client = {
+      get: () => Promise.resolve({ data: tenants }),
+      post: (path: string) => {
+        asked.push(path);
+        tenants.push({ id: 'ten_0', name: 'Acme' });
+        return Promise.reject(new Failure('Try again.', 'unavailable'));
+      },
+    } as unknown as OperatorClient;
+    expect(await createDemo(client)).toBeNull();
+    expect(asked).toEqual(['/tenants']);
+  });
 
-it('does not wait after a refusal', async () => {
-  const refusal = new Failure('The operator secret was refused.', 'invalid_secret');
-  const client = { get: () => Promise.reject(refusal) } as unknown as OperatorClient;
-  await expect(createDemo(client)).rejects.toBe(refusal);
+  it('does not wait after a refusal', async () => {
+    const refusal = new Failure('The operator secret was refused.', 'invalid_secret');
+    const client = { get: () => Promise.reject(refusal) } as unknown as OperatorClient;
+    await expect(createDemo(client)).rejects.toBe(refusal);
+  });
 });

@@ -109,8 +109,8 @@ plans:
       const price = stampPrice({ input: '1', output: '3', request: '0' }, 'chat');
       const event = usageEvent({ model: 'm', price });
       await messages.publish('usage-events', [event]);
-      const aside = () => database.query('SELECT event_id FROM metering.rejected_event');
-      await eventually(async () => expect(await aside()).toEqual([{ event_id: event.id }]));
+      const quarantined = () => database.query('SELECT event_id FROM metering.rejected_event');
+      await eventually(async () => expect(await quarantined()).toEqual([{ event_id: event.id }]));
       expect((await messages.request('metering.rejected.audit', {})).differences).toMatchObject([{ ids: [event.id] }]);
       write('3');
       await eventually(() =>

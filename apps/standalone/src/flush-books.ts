@@ -1,5 +1,6 @@
 import type { AdmissionStore } from '@tollgate/admission';
 import { logger } from '@tollgate/runtime';
+import { setTimeout } from 'node:timers/promises';
 
 const FLUSH_TIMEOUT_MS = 10_000;
 const POLL_MS = 20;
@@ -17,7 +18,7 @@ export async function flushBooks(admission: AdmissionStore): Promise<boolean> {
       logger('standalone').warn('some served usage is not in the books yet; the next process continues with it');
       return false;
     }
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    await setTimeout(POLL_MS);
   }
   return true;
 }

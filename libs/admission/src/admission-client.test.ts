@@ -6,7 +6,7 @@ import { PostgresAdmissionStore } from './postgres/postgres-admission-store';
 import { TOKEN_NANOS, useFixture } from './suite/store.fixture';
 
 const database = useTestDatabase();
-const SIGN_INTERVAL_MS = 20;
+const HEARTBEAT_INTERVAL_MS = 20;
 
 /** The real store, which also records the calls it gets. */
 class WatchedStore extends PostgresAdmissionStore {
@@ -60,7 +60,7 @@ class WatchedStore extends PostgresAdmissionStore {
 const fixture = useFixture(async ({ now }) => new WatchedStore({ url: database.url, ...(now ? { now } : {}) }));
 let client: AdmissionClient;
 beforeEach(async () => {
-  client = new AdmissionClient(fixture().store, { heartbeatIntervalMs: SIGN_INTERVAL_MS });
+  client = new AdmissionClient(fixture().store, { heartbeatIntervalMs: HEARTBEAT_INTERVAL_MS });
   await fixture().setBalance(10n ** 12n);
 });
 afterEach(() => client.close());

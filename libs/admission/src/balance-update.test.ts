@@ -32,17 +32,19 @@ const BAD: [string, object][] = [
   ['budgets', { budgets: [null] }],
 ];
 
-it('accepts the balance updates that billing publishes, with and without budgets', () => {
-  const { budgets, ...rest } = good();
-  expect([good(), rest].map(validateBalanceUpdate)).toEqual([null, null]);
-  expect(parseBalanceUpdate({ ...rest, budgets: budgets! }).budgets).toMatchObject([
-    { nanos: 'none' },
-    { nanos: 100n },
-  ]);
-});
+describe('the check of a balance update', () => {
+  it('accepts the balance updates that billing publishes, with and without budgets', () => {
+    const { budgets, ...rest } = good();
+    expect([good(), rest].map(validateBalanceUpdate)).toEqual([null, null]);
+    expect(parseBalanceUpdate({ ...rest, budgets: budgets! }).budgets).toMatchObject([
+      { nanos: 'none' },
+      { nanos: 100n },
+    ]);
+  });
 
-it.each(BAD)('names the %s that is wrong: %j', (field, change) => {
-  expect(validateBalanceUpdate({ ...good(), ...change })).toMatch(`${field}: `);
-});
+  it.each(BAD)('names the %s that is wrong: %j', (field, change) => {
+    expect(validateBalanceUpdate({ ...good(), ...change })).toMatch(`${field}: `);
+  });
 
-it.each([null, 'text', 7])('refuses %j', (value) => expect(validateBalanceUpdate(value)).toMatch(/not an object/));
+  it.each([null, 'text', 7])('refuses %j', (value) => expect(validateBalanceUpdate(value)).toMatch(/not an object/));
+});

@@ -3,7 +3,7 @@ import type { AdmissionStore, AdmitRequest, Progress } from './admission-store';
 import { HoldDeadline } from './hold-deadline';
 
 const LEASE_MS = 10_000;
-const SIGN_MS = 5;
+const HEARTBEAT_MS = 5;
 /** A lease less its margin. */
 const LIVES_MS = 9_000;
 
@@ -27,7 +27,8 @@ function livesForMs(deadline: HoldDeadline): number {
 class FakeStore {
   leaseMs = LEASE_MS;
   answersWithinMs = { admit: Infinity, settle: Infinity };
-  progress: (signs: readonly Progress[]) => Promise<(boolean | Error)[]> = async (signs) => signs.map(() => true);
+  progress: (heartbeats: readonly Progress[]) => Promise<(boolean | Error)[]> = async (heartbeats) =>
+    heartbeats.map(() => true);
   admit = async (requests: readonly AdmitRequest[]) => {
     // On its way, and at the disk.
     nowMs += 2_000;
@@ -36,7 +37,7 @@ class FakeStore {
 }
 
 async function admitted(store: FakeStore) {
-  const client = new AdmissionClient(store as unknown as AdmissionStore, { heartbeatIntervalMs: SIGN_MS });
+  const client = new AdmissionClient(store as unknown as AdmissionStore, { heartbeatIntervalMs: HEARTBEAT_MS });
   const result = await client.admit({ draft: { id: 'a' } } as AdmitRequest);
   if (result.kind !== 'held') throw new Error(result.reason);
   return { client, deadline: result.deadline };

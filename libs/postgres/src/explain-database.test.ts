@@ -43,7 +43,7 @@ describe('an error that prevents a connection becomes a line with the cure', () 
   });
 });
 
-describe('on real connections', () => {
+describe('a check of the schema over a real connection', () => {
   const servers: Server[] = [];
   const sockets = new Set<Socket>();
   afterEach(() => {
@@ -73,14 +73,14 @@ describe('on real connections', () => {
       (error: unknown) => line(error, url),
     );
 
-  it('a server without TLS', async () => {
+  it('names a server without TLS', async () => {
     const url = await answering('N');
     expect(await refusal(`${url}?sslmode=verify-full`)).toMatch(
       /^PostgreSQL at 127\.0\.0\.1:\d+\/books speaks no TLS: leave sslmode out of DATABASE_URL/,
     );
   });
 
-  it('a server whose certificate no authority has signed', async () => {
+  it('names a server whose certificate no authority has signed', async () => {
     const tls = { isServer: true, cert: LOCALHOST_CERTIFICATE, key: LOCALHOST_KEY };
     const url = await answering('S', (socket) => new TLSSocket(socket, tls).on('error', () => {}));
     expect(await refusal(`${url}?sslmode=verify-full`)).toMatch(
@@ -89,10 +89,13 @@ describe('on real connections', () => {
   });
 
   // A % that escapes nothing is accepted.
-  it.each(['not-to-be-shown', '100%-secret'])('a certificate of a missing authority (%j)', async (password) => {
-    const url = (await answering('N')).replace('not-to-be-shown', password);
-    expect(await refusal(`${url}?sslmode=verify-full&sslrootcert=/nonexistent/ca.pem`)).toBe(
-      'DATABASE_URL names a file that cannot be read (/nonexistent/ca.pem, ENOENT): correct it.',
-    );
-  });
+  it.each(['not-to-be-shown', '100%-secret'])(
+    'names the missing file of an authority (password %j)',
+    async (password) => {
+      const url = (await answering('N')).replace('not-to-be-shown', password);
+      expect(await refusal(`${url}?sslmode=verify-full&sslrootcert=/nonexistent/ca.pem`)).toBe(
+        'DATABASE_URL names a file that cannot be read (/nonexistent/ca.pem, ENOENT): correct it.',
+      );
+    },
+  );
 });

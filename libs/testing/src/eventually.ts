@@ -2,8 +2,8 @@ const SERVED_TIMEOUT_MS = 60_000;
 const SERVED_POLL_MS = 50;
 
 /**
- * Waits until `check` returns without throwing, and returns what it returned; after `timeoutMs` its last error is
- * thrown. For effects that arrive on their own: bounded, and never a plain sleep.
+ * Calls `check` until it does not throw, and returns its result. After `timeoutMs` it throws the last error of `check`.
+ * It waits for effects of other processes: bounded, and never a plain sleep.
  */
 export async function eventually<T>(
   check: () => T | Promise<T>,
@@ -21,8 +21,8 @@ export async function eventually<T>(
 }
 
 /**
- * Asks again, for up to a minute, while the answer is 503: services that have only just started, or are busy, answer
- * too late now and then. Gives any other answer.
+ * Repeats the request for up to a minute while the answer is 503, because services that have just started or are busy
+ * sometimes answer too late. Returns any other answer.
  */
 export async function onceServed<T extends { status: number }>(ask: () => Promise<T>): Promise<T> {
   const until = Date.now() + SERVED_TIMEOUT_MS;
@@ -33,13 +33,12 @@ export async function onceServed<T extends { status: number }>(ask: () => Promis
   }
 }
 
-/** For calls of a store whose time limit is not the subject. */
+/** The time limit of store calls in tests of other subjects. */
 export const PATIENT_CALL_MS = 10_000;
 
 /**
- * The least of up to three measurements of the same thing, one right after the other; none is repeated once one is
- * below `enoughMs`. A machine that does something else for a moment delays one of them, what is slow by itself is so in
- * all.
+ * The least of up to three measurements in a row. It stops after the first one below `enoughMs`. A busy machine delays
+ * some of the measurements. Slow code is slow in all of them.
  */
 export async function leastMs(enoughMs: number, measureMs: () => Promise<number>): Promise<number> {
   let least = Infinity;
@@ -48,9 +47,9 @@ export async function leastMs(enoughMs: number, measureMs: () => Promise<number>
 }
 
 /**
- * Milliseconds from `fromMs` (of `performance.now()`; by default now) until `check` was last asked and failed, 0 when
- * it never did; it passes from then on. The moment counts at which it was asked, as on a busy machine an answer may be
- * late, and the next question too. Its last error after 15 s.
+ * Calls `check` until it passes. Returns the milliseconds from `fromMs` (of `performance.now()`) to the last failing
+ * check, or 0 if none failed. Counts from the start of the last failing check, because a busy machine may delay its end
+ * and the next check. Throws the last error of `check` after 15 s.
  */
 export async function inForceAfterMs(check: () => unknown, fromMs = performance.now()): Promise<number> {
   let lastMs = 0;

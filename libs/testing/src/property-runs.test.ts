@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { setTimeout as delay } from 'node:timers/promises';
 import { assertRuns } from './property-runs';
 
-describe('a property with a floor of runs', () => {
-  it('is run as often as the floor says, even where one run takes longer than the whole time box', async () => {
+describe('a property with a minimum number of runs', () => {
+  it('has the minimum of runs, even if one run takes longer than the time box', async () => {
     let runs = 0;
     const slow = fc.asyncProperty(fc.nat(), async () => {
       runs++;
@@ -13,7 +13,7 @@ describe('a property with a floor of runs', () => {
     expect(runs).toBe(3);
   });
 
-  it('does not fail where the time box ends within the first run beyond the floor', async () => {
+  it('does not fail if the time box ends within the first run after the minimum', async () => {
     let runs = 0;
     const slow = fc.asyncProperty(fc.nat(), async () => {
       runs++;
@@ -23,7 +23,7 @@ describe('a property with a floor of runs', () => {
     expect(runs).toBeLessThanOrEqual(2);
   });
 
-  it('is run more often while the time box lasts, and never more often than the most', async () => {
+  it('has more runs while the time box lasts, but never more than the maximum', async () => {
     let runs = 0;
     const quick = fc.property(fc.nat(), () => void runs++);
     await assertRuns(quick, { leastRuns: 3, mostRuns: 50, timeBoxMs: 20_000 });
@@ -38,9 +38,9 @@ describe('a property with a floor of runs', () => {
   });
 
   it.each([
-    ['among the least', { leastRuns: 1_000 }],
-    ['beyond them', { leastRuns: 1, mostRuns: 1_000, timeBoxMs: 20_000 }],
-  ])('tells of a failure %s with seed, path and case, and what repeats it', async (_where, runs) => {
+    ['within the minimum', { leastRuns: 1_000 }],
+    ['after the minimum', { leastRuns: 1, mostRuns: 1_000, timeBoxMs: 20_000 }],
+  ])('reports a failure %s with the seed, path and case, which repeat it', async (_where, runs) => {
     const wrong = fc.property(fc.integer({ min: 0, max: 1_000 }), (n) => n < 400);
     const failure = await assertRuns(wrong, { ...runs, seed: 7 }).catch((error: unknown) => String(error));
     const [, seed, path] = /seed: (-?\d+), path: "([\d:]+)"/.exec(String(failure)) ?? [];
@@ -49,7 +49,7 @@ describe('a property with a floor of runs', () => {
     await expect(again).rejects.toThrow('Counterexample: [400]');
   });
 
-  it('runs the failure again that TOLLGATE_TEST_SEED and TOLLGATE_TEST_PATH name, and nothing else', async () => {
+  it('repeats only the failure that TOLLGATE_TEST_SEED and TOLLGATE_TEST_PATH name', async () => {
     const tried: number[] = [];
     const wrong = fc.property(fc.integer({ min: 0, max: 1_000_000 }), (n) => (tried.push(n), n < 400));
     const options = { leastRuns: 1, mostRuns: 1_000, timeBoxMs: 20_000, endOnFailure: true };
@@ -67,7 +67,7 @@ describe('a property with a floor of runs', () => {
     expect(tried).toEqual([case1]);
   });
 
-  it('keeps what the failing run threw as the cause', async () => {
+  it('keeps the error of the failing run as the cause', async () => {
     const thrown = new Error('as thrown');
     const wrong = fc.property(fc.nat(), () => {
       throw thrown;
@@ -75,7 +75,7 @@ describe('a property with a floor of runs', () => {
     await expect(assertRuns(wrong, { leastRuns: 5 })).rejects.toMatchObject({ cause: thrown });
   });
 
-  it('fails where cases are skipped instead of run', async () => {
+  it('fails if cases are skipped', async () => {
     const picky = fc.property(fc.nat(), () => fc.pre(false));
     await expect(assertRuns(picky, { leastRuns: 5, seed: 7 })).rejects.toThrow('seed: 7');
   });

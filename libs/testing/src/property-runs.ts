@@ -1,26 +1,24 @@
 import fc from 'fast-check';
 
 export interface Runs {
-  /** Done however long they take, the test's own timeout apart: fewer of them prove nothing. */
+  /** The minimum number of runs. The time box does not limit them. */
   leastRuns: number;
-  /**
-   * More of them are done while `timeBoxMs` lasts, from the beginning of the first on. As many as the least where it is
-   * not given.
-   */
+  /** The maximum number of runs within the time box. The default is `leastRuns`. */
   mostRuns?: number;
+  /** Counts from the start of the first run. */
   timeBoxMs?: number;
-  /** A random one where neither it nor TOLLGATE_TEST_SEED is given. */
+  /** The default is TOLLGATE_TEST_SEED, or else a random seed. */
   seed?: number;
-  /** Of a failure: only this is run again. TOLLGATE_TEST_PATH where it is not given. */
+  /** The path of a failure: only that case runs again. The default is TOLLGATE_TEST_PATH. */
   path?: string;
-  /** Does not look for a smaller case that fails, too. */
+  /** Does not search for a smaller case that fails too. */
   endOnFailure?: boolean;
 }
 
 /**
- * `fc.assert` within a time box, with a floor. A box alone lets a slow machine prove nothing and say that all is well.
- * Fails as `fc.assert` does, with the seed, the path and the case; and where fewer runs were done than the least (a
- * property may skip cases).
+ * `fc.assert` in a time box, with a minimum number of runs. With a time box alone, a slow machine could pass without
+ * any run. Fails like `fc.assert`, with the seed, the path and the case. Fails also if the property skips cases, so
+ * that fewer runs than the minimum remain.
  */
 export async function assertRuns<T>(property: fc.IRawProperty<T>, runs: Runs): Promise<void> {
   const { leastRuns, mostRuns = leastRuns, timeBoxMs = 0, ...parameters } = { ...replayed(), ...runs };
@@ -34,11 +32,11 @@ export async function assertRuns<T>(property: fc.IRawProperty<T>, runs: Runs): P
   if (mostRuns <= leastRuns || leftMs <= 0) return;
   const more = { seed: first.seed + 1, numRuns: mostRuns - leastRuns, interruptAfterTimeLimit: leftMs };
   const further = await fc.check(property, { ...parameters, ...more, markInterruptAsFailure: false });
-  // The box may end within the first of them: fast-check calls that a failure, however it is told to take an interrupt.
+  // If the time box ends within the first of these runs, fast-check reports a failure despite `markInterruptAsFailure`.
   if (!further.interrupted || further.counterexample !== null) await report(further);
 }
 
-/** The failure that is to be run again, by the seed and the path in its message. */
+/** The seed and the path of the failure that is to run again. Its message names them. */
 function replayed(): Pick<Runs, 'seed' | 'path'> {
   const { TOLLGATE_TEST_SEED: seed, TOLLGATE_TEST_PATH: path } = process.env;
   return { ...(seed ? { seed: Number(seed) } : {}), ...(path ? { path } : {}) };

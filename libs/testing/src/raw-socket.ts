@@ -1,12 +1,12 @@
 import { connect, type Socket } from 'node:net';
 
-/** An answer that never ends: far longer than a busy machine takes to read ten MiB. */
+/** Ends a silent connection. Far longer than a busy machine needs to read ten MiB. */
 const SILENCE_MS = 20_000;
 
-/** A connection of which every byte is the test's own. */
+/** A TCP connection on which the test writes every byte itself. */
 export class RawSocket {
   text = '';
-  /** Resolves when the other side has closed it, with or without a reset. */
+  /** Resolves when the connection is closed, with or without a reset. */
   readonly closed: Promise<void>;
   private readonly socket: Socket;
   private readonly waiting: { for: (text: string) => boolean; then: () => void }[] = [];
@@ -34,7 +34,7 @@ export class RawSocket {
     return this;
   }
 
-  /** All that came, when `part` is in it; rejects when the connection is closed without. */
+  /** The received text, as soon as it contains `part`. Rejects if the connection closes before. */
   async until(part: string): Promise<string> {
     await new Promise<void>((resolve) => {
       this.waiting.push({ for: (text) => text.includes(part), then: resolve });
@@ -44,7 +44,7 @@ export class RawSocket {
     return this.text;
   }
 
-  /** All that came, when the other side has closed. */
+  /** The received text, after the connection has closed. */
   async toEnd(): Promise<string> {
     await this.closed;
     return this.text;

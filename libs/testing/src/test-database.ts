@@ -4,14 +4,14 @@ import { Client } from 'pg';
 const LEAK_WAIT_MS = 10_000;
 
 export interface TestDatabase {
-  /** Of a fresh database with every schema migrated and no rows. */
+  /** URL of a new database with all schemas and no rows. */
   url: string;
   query<T extends object = Record<string, unknown>>(sql: string, values?: unknown[]): Promise<T[]>;
 }
 
 /**
- * A database of its own for the calling test file, cloned from the migrated template that Jest's global set-up made on
- * a real PostgreSQL. Dropped after the file; a connection that is still open then (a leaked pool) fails it.
+ * Gives the calling test file its own database on a real PostgreSQL. It is a clone of the migrated template of Jest's
+ * global set-up. After the file it is dropped, and the file fails if a connection is still open (a leaked pool).
  */
 export function useTestDatabase(): TestDatabase {
   const name = `test_${randomBytes(6).toString('hex')}`;
@@ -36,7 +36,7 @@ export function useTestDatabase(): TestDatabase {
   return { url, query: async (sql, values) => (await client.query(sql, values)).rows };
 }
 
-/** `url` with another database name. */
+/** Replaces the database name in `url`. */
 export function withDatabase(url: string, database: string): string {
   return url.replace(/^(postgres(?:ql)?:\/\/[^/]*\/)[^?]*/, `$1${database}`);
 }

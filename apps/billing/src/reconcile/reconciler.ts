@@ -68,8 +68,8 @@ export class Reconciler {
   }
 
   private async rollUps(findings: Findings, stopped: AbortSignal): Promise<void> {
-    const aside = await askMetering(this.services, 'metering.rejected.audit', {});
-    findings.add(aside.differences, aside.truncated);
+    const quarantined = await askMetering(this.services, 'metering.rejected.audit', {});
+    findings.add(quarantined.differences, quarantined.truncated);
     for (let after: string | null | undefined; after !== null;) {
       stopped.throwIfAborted();
       const request: { after?: string } = after === undefined ? {} : { after };

@@ -1,6 +1,6 @@
 import { InferenceModule } from './inference.module';
 
-it('at the end of the process nothing calls a backend when usage is flushed, and the admission client closes last', async () => {
+it('the shutdown ends calls of backends before it flushes usage, and closes the admission client last', async () => {
   const steps: string[] = [];
   const step = (name: string) => async (): Promise<void> => {
     steps.push(`${name} begins`);

@@ -9,8 +9,8 @@ const file = (...path: string[]) => readFileSync(join(__dirname, '../../../..', 
 describe('a reliable estimate', () => {
   const ENGLISH =
     'Yesterday we went to the great theatre in the old part of the city, and saw a new ballet that had been made by ' +
-    'a well known choreographer. It was one of the best that I have seen for years, and there were so many people that ' +
-    'we had to stand at the back of the hall. ';
+    'a well known choreographer. It was one of the best that I have seen for years, and there were so many people ' +
+    'that we had to stand at the back of the hall. ';
   const random = (alphabet: string, blankEvery: number) => {
     let state = 7;
     return Array.from({ length: 4_000 }, (_, i) => {

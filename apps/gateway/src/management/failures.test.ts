@@ -119,47 +119,49 @@ async function ask(path: string, init: RequestInit = {}, at = app) {
   return { status: response.status, code: json.error.code, message: json.error.message, headers: response.headers };
 }
 
-it('answers 503 with Retry-After and no reason while a service fails, is missing or does not answer', async () => {
-  const body = JSON.stringify({ name: 'k' });
-  const answers = [
-    await ask('/keys', { method: 'POST', body }),
-    await ask('/billing'),
-    await ask('/usage'), // Does not answer: bounded by the deadline of the request.
-    await ask('/keys', {}, withoutStore),
-  ];
-  for (const { status, code, message, headers } of answers) {
-    expect([status, code, message]).toEqual([503, 'unavailable', MANAGEMENT_ERRORS.unavailable.message]);
-    expect(Number(headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
-  }
-});
+describe('the management API', () => {
+  it('answers 503 with Retry-After and no reason while a service fails, is missing or does not answer', async () => {
+    const body = JSON.stringify({ name: 'k' });
+    const answers = [
+      await ask('/keys', { method: 'POST', body }),
+      await ask('/billing'),
+      await ask('/usage'), // Does not answer: bounded by the deadline of the request.
+      await ask('/keys', {}, withoutStore),
+    ];
+    for (const { status, code, message, headers } of answers) {
+      expect([status, code, message]).toEqual([503, 'unavailable', MANAGEMENT_ERRORS.unavailable.message]);
+      expect(Number(headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    }
+  });
 
-it('answers 500 internal_error without the message of a refusal that is not in the table', async () => {
-  const { status, code, message } = await ask('/keys');
-  expect([status, code, message]).toEqual([500, 'internal_error', MANAGEMENT_ERRORS.internal_error.message]);
-});
+  it('answers 500 internal_error without the message of a refusal that is not in the table', async () => {
+    const { status, code, message } = await ask('/keys');
+    expect([status, code, message]).toEqual([500, 'internal_error', MANAGEMENT_ERRORS.internal_error.message]);
+  });
 
-it('sends auth only the hash and the last four characters of a key', () => {
-  expect(createRequests).toHaveLength(1);
-  expect(Object.keys(createRequests[0]!).sort()).toEqual(['hash', 'last4', 'name', 'tenantId']);
-  expect(createRequests[0]!.hash).toMatch(/^[0-9a-f]{64}$/);
-});
+  it('sends auth only the hash and the last four characters of a key', () => {
+    expect(createRequests).toHaveLength(1);
+    expect(Object.keys(createRequests[0]!).sort()).toEqual(['hash', 'last4', 'name', 'tenantId']);
+    expect(createRequests[0]!.hash).toMatch(/^[0-9a-f]{64}$/);
+  });
 
-it('keeps the uses of a token while auth fails, and sends the last of them afterwards', async () => {
-  expect(used).toEqual([]);
-  await eventually(() => expect(written).toContain('token uses not recorded yet'), { timeoutMs: 8_000 });
-  authTakesUses = true;
-  await eventually(() => expect(used).toHaveLength(1), { timeoutMs: 8_000 });
-  expect(used[0]!.uses).toEqual([{ id: tokenId, at: expect.any(String) }]);
-});
+  it('keeps the uses of a token while auth fails, and sends the last of them afterwards', async () => {
+    expect(used).toEqual([]);
+    await eventually(() => expect(written).toContain('token uses not recorded yet'), { timeoutMs: 8_000 });
+    authTakesUses = true;
+    await eventually(() => expect(used).toHaveLength(1), { timeoutMs: 8_000 });
+    expect(used[0]!.uses).toEqual([{ id: tokenId, at: expect.any(String) }]);
+  });
 
-it('never logs a credential when something fails', () => {
-  expect(written).toContain('answered 503');
-  expect(written).toContain('answered 500');
-  expect(written).not.toContain(token.value);
-  expect(written).not.toMatch(/sk-svc-|fma_/);
-});
+  it('never logs a credential when something fails', () => {
+    expect(written).toContain('answered 503');
+    expect(written).toContain('answered 500');
+    expect(written).not.toContain(token.value);
+    expect(written).not.toMatch(/sk-svc-|fma_/);
+  });
 
-it('documents every error code of the table', () => {
-  const document = openApiYaml();
-  for (const code of Object.keys(MANAGEMENT_ERRORS)) expect(document).toContain(code);
+  it('documents every error code of the table', () => {
+    const document = openApiYaml();
+    for (const code of Object.keys(MANAGEMENT_ERRORS)) expect(document).toContain(code);
+  });
 });

@@ -53,10 +53,10 @@ export class UsageConsumer {
    */
   async consume(messages: readonly unknown[]): Promise<BatchResult> {
     const { rated, rejected } = await this.sortOut(messages);
-    const { fresh, aside } = await this.commit(onePerId(rated), rejected);
+    const { fresh, quarantined } = await this.commit(onePerId(rated), rejected);
     failPoint('recorded');
-    report(aside);
-    const [recorded, refused] = [fresh.length, aside.length];
+    report(quarantined);
+    const [recorded, refused] = [fresh.length, quarantined.length];
     const result = { recorded, repeated: messages.length - recorded - refused, rejected: refused };
     countBatch(result);
     return result;
@@ -88,7 +88,7 @@ interface Recorded {
   /** Events that are new. */
   fresh: readonly RatedEvent[];
   /** Events that were quarantined. */
-  aside: readonly Rejected[];
+  quarantined: readonly Rejected[];
 }
 
 /**
@@ -108,10 +108,10 @@ async function record(
   // was lost (a restored backup). Billing counts it once.
   const again = ids.length > 0 ? await storedCharges(tx, ids) : [];
   const known = new Set(again.map(({ id }) => id));
-  const aside = rejected.filter(({ value, wrong }) => wrong === 'form' || !known.has((value as UsageEvent).id));
-  if (aside.length > 0) await quarantine(tx, aside);
+  const quarantined = rejected.filter(({ value, wrong }) => wrong === 'form' || !known.has((value as UsageEvent).id));
+  if (quarantined.length > 0) await quarantine(tx, quarantined);
   const fresh = known.size === 0 ? rated : rated.filter(({ event }) => !known.has(event.id));
-  if (fresh.length === 0 && again.length === 0) return { fresh, aside };
+  if (fresh.length === 0 && again.length === 0) return { fresh, quarantined };
   const recorded = fresh.length > 0 ? recordEvents(await connectionOf(tx), fresh) : undefined;
   // Computed while PostgreSQL copies.
   const sums = sumUp(fresh);
@@ -124,7 +124,7 @@ async function record(
   }
   await enqueue(tx, 'charges', charges);
   failPoint('recording');
-  return { fresh, aside };
+  return { fresh, quarantined };
 }
 
 function sortByForm(messages: readonly unknown[]): { valid: UsageEvent[]; rejected: Rejected[] } {

@@ -60,13 +60,13 @@ class Run {
         return;
       }
       case 'progress': {
-        const signs = this.holds(operation.holds).map(({ id, cost, tokens }) => ({
+        const heartbeats = this.holds(operation.holds).map(({ id, cost, tokens }) => ({
           id,
           tenantId,
           delivered:
             cost === null ? null : { promptTokens: 5, cachedTokens: 2, completionTokens: tokens, costNanos: cost },
         }));
-        await this.onBoth((store) => store.progress(signs));
+        await this.onBoth((store) => store.progress(heartbeats));
         return;
       }
       case 'settle': {

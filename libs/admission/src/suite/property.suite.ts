@@ -79,7 +79,7 @@ class Run {
         return;
       }
       case 'progress': {
-        const signs = this.holds(operation.holds).map(({ id, tenantId, completionTokens }) => {
+        const heartbeats = this.holds(operation.holds).map(({ id, tenantId, completionTokens }) => {
           const costNanos = BigInt(completionTokens ?? 0) * TOKEN_NANOS;
           return {
             id,
@@ -88,7 +88,7 @@ class Run {
               completionTokens === null ? null : { promptTokens: 2, cachedTokens: 1, completionTokens, costNanos },
           };
         });
-        expect(await store.progress(signs)).toEqual(signs.map((sign) => model.progress(sign)));
+        expect(await store.progress(heartbeats)).toEqual(heartbeats.map((heartbeat) => model.progress(heartbeat)));
         return;
       }
       case 'settle': {

@@ -3,6 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, wri
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { Client } from 'pg';
 import { Keeper } from './keeper';
 import { serverUser, type ServerUser } from './run-as';
@@ -199,7 +200,7 @@ async function takeOwnership(url: string, root: string): Promise<Client> {
       if (existing.rowCount === 0) await client.query(`CREATE DATABASE ${DATABASE}`);
       return client;
     }
-    await new Promise((resolve) => setTimeout(resolve, INSTANCE_LOCK_WAIT_MS));
+    await setTimeout(INSTANCE_LOCK_WAIT_MS);
   }
   await client.end();
   throw new Error(

@@ -3,8 +3,8 @@ import { connect } from 'node:net';
 const ANSWER_TIMEOUT_MS = 2_000;
 
 /**
- * Sends bytes to a port of 127.0.0.1 and returns what had arrived once `complete` says that it is all. Throws when the
- * connection fails or ends, or after 2 s: for asking a server whether it is there, without its client library.
+ * Sends bytes to a port of 127.0.0.1 and returns the answer as soon as `complete` accepts it. Throws when the
+ * connection fails or ends, or after 2 s. It probes a server without its client library.
  */
 export function ask(port: number, request: Buffer | string, complete: (answer: Buffer) => boolean): Promise<Buffer> {
   return new Promise((resolve, reject) => {

@@ -1,12 +1,11 @@
 import { createServer } from 'node:net';
 
-// Below the range from which the system takes ports for outgoing connections: a stopped server must find its port free
-// when it starts again.
+// Below the range from which the system takes ports for outgoing connections, so a restarted server can reuse its port.
 const FIRST_PORT = 20_000;
 const LAST_PORT = 29_999;
 const MAX_TRIES = 50;
 
-/** A port of 127.0.0.1 that nobody listens on right now. */
+/** Finds a port of 127.0.0.1 on which no server listens now. */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     const port = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT + 1));

@@ -5,8 +5,8 @@ import { parseEnv } from 'node:util';
 const IMAGES = join(__dirname, '..', '..', '..', '..', 'deploy', 'images');
 
 /**
- * The image of a server: TOLLGATE_<NAME>_IMAGE from the environment, else from deploy/images/local.env with
- * TOLLGATE_IMAGES=local (Jest's global set-up has built these), else from official.env.
+ * The image of a server: TOLLGATE_<NAME>_IMAGE of the environment. Without it, the image is the one in
+ * deploy/images/official.env, or with TOLLGATE_IMAGES=local the one in local.env, which Jest's global set-up builds.
  */
 export function imageOf(name: 'REDIS' | 'POSTGRES' | 'KAFKA'): string {
   const setting = `TOLLGATE_${name}_IMAGE`;

@@ -1,4 +1,4 @@
-/** Made for tests with openssl: for localhost and 127.0.0.1, its own authority, valid until 2126. */
+/** A self-signed certificate for tests, made with openssl for localhost and 127.0.0.1. Valid until 2126. */
 export const LOCALHOST_CERTIFICATE = `-----BEGIN CERTIFICATE-----
 MIIBmzCCAUGgAwIBAgIULGus8iWacthKLo8PMu/Z1aFt8CIwCgYIKoZIzj0EAwIw
 FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMTE2MDIwNVoYDzIxMjYxMDI4

@@ -2,13 +2,13 @@ import { Client } from 'pg';
 import { usePostgresServer } from './postgres-server';
 
 const CONNECT_TIMEOUT_MS = 10_000;
-/** Of a server that does not answer. */
+/** The time after which a connection to a silent server is given up. */
 const SILENCE_MS = 500;
 
 describe('a PostgreSQL in a container', () => {
   const postgres = usePostgresServer({ settings: { max_connections: '17' } });
 
-  it('takes settings and keeps its data and its port through stop and kill', async () => {
+  it('accepts settings, and keeps its data and its port through stop and kill', async () => {
     await query('CREATE TABLE kept (value int)');
     await postgres.stop();
     await postgres.start();
@@ -20,7 +20,7 @@ describe('a PostgreSQL in a container', () => {
     ]);
   });
 
-  it('lets nobody in while paused or cut off', async () => {
+  it('accepts no client while paused or disconnected', async () => {
     await postgres.pause();
     await expect(query('SELECT 1', SILENCE_MS)).rejects.toThrow(/timeout/);
     await postgres.unpause();

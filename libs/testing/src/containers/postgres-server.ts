@@ -6,23 +6,23 @@ const PASSWORD = 'tollgate';
 const CONNECT_TIMEOUT_MS = 2_000;
 
 export interface PostgresOptions {
-  /** The server's own settings: `{ max_connections: '20' }`. */
+  /** Settings of the server, such as `{ max_connections: '20' }`. */
   settings?: Record<string, string>;
-  /** Path in the container to content. */
+  /** Files of the container: path in the container to content. */
   files?: Record<string, string>;
 }
 
-/** A real PostgreSQL 17 with an empty database `tollgate`. Its data outlive stop, kill and start. */
+/** A real PostgreSQL 17 with an empty database `tollgate`. It keeps its data through stop, kill and start. */
 export class PostgresServer extends TestContainer {
-  /** Of the database `tollgate`, as superuser. */
+  /** URL of the database `tollgate`, as superuser. */
   get url(): string {
     return urlOf(this.port);
   }
 }
 
 /**
- * A PostgreSQL for the calling test file, to be stopped, killed, paused and cut off. Tests that do none of that take
- * `useTestDatabase`, which is there at once.
+ * Starts a PostgreSQL for the calling test file, which may stop, kill, pause and disconnect it. Other tests use
+ * `useTestDatabase`, which is ready at once.
  */
 export function usePostgresServer({ settings = {}, files = {} }: PostgresOptions = {}): PostgresServer {
   return useContainer(
@@ -43,7 +43,7 @@ export function usePostgresServer({ settings = {}, files = {} }: PostgresOptions
           connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
           query_timeout: CONNECT_TIMEOUT_MS,
         });
-        client.on('error', () => client.end()); // Cut while idle: the next attempt tells.
+        client.on('error', () => client.end()); // The connection broke while idle: the next attempt reports it.
         await client.connect();
         try {
           await client.query('SELECT 1');

@@ -3,19 +3,19 @@ import { imageOf } from './images';
 import { redisNode, RedisServer } from './redis';
 import { READY_TIMEOUT_MS, TestContainer } from './test-container';
 
-// Several servers that tell clients each other's addresses must have addresses that hold for the host as well as among
-// themselves. So all live in one container's network, on different ports, which are published under the same numbers:
-// 127.0.0.1:<port> is right from both sides, and no client needs a map.
+// These servers tell clients the addresses of each other, so the host and the servers must reach each other at the same
+// addresses. All of them share the network of one container, on different ports that are published with the same
+// numbers. 127.0.0.1:<port> is correct on both sides, and no client needs to map addresses.
 
 const NODES = 3;
 const SENTINELS = 3;
-/** A node that a busy machine holds up is not taken for one that is away. */
+/** Long enough that a slow node is not considered down. */
 const NODE_TIMEOUT_MS = 15_000;
 const DOWN_AFTER_MS = 3_000;
 const FAILOVER_TIMEOUT_MS = 3_000;
 export const PRIMARY_NAME = 'tollgate';
 
-/** The network that the servers live in; it runs nothing. */
+/** A container that only provides the network of the servers. */
 function networkHolder(portCount: number): TestContainer {
   return new TestContainer((ports) => ({ image: imageOf('REDIS'), command: ['sleep', 'infinity'], ports }), portCount);
 }
@@ -25,14 +25,14 @@ function inside(network: TestContainer, port: number, args: string[]): RedisServ
 }
 
 export interface RedisClusterOptions {
-  /** Of each of the 3 primaries; default 0. */
+  /** Replicas of each of the 3 primaries. */
   replicas?: number;
-  /** A node that was silent for so long has failed; short where that is the subject. */
+  /** A node that is silent for this time has failed. Short in tests of failures. */
   nodeTimeoutMs?: number;
 }
 
 /**
- * `network.disconnect()` cuts all of them off from the host, not from each other; each node can be paused, killed,
+ * `network.disconnect()` cuts all nodes off from the host, but not from each other. Each node can be paused, killed,
  * stopped and started.
  */
 export interface RedisCluster {
@@ -40,7 +40,7 @@ export interface RedisCluster {
   network: TestContainer;
 }
 
-/** A real Redis Cluster of 3 primaries for the calling test file. `nodes` are filled by beforeAll. */
+/** Starts a real Redis Cluster of 3 primaries for the calling test file. `beforeAll` fills `nodes`. */
 export function useRedisCluster({
   replicas = 0,
   nodeTimeoutMs = NODE_TIMEOUT_MS,
@@ -100,7 +100,7 @@ async function agreed(server: RedisServer, port: number, count: number): Promise
 }
 
 export interface RedisSentinels {
-  /** Ports of the sentinels; `PRIMARY_NAME` is what they watch. */
+  /** Ports of the sentinels. They watch the primary `PRIMARY_NAME`. */
   sentinels: number[];
   primary: RedisServer;
   replica: RedisServer;
@@ -108,8 +108,8 @@ export interface RedisSentinels {
 }
 
 /**
- * A primary, a replica and three sentinels for the calling test file: a failover takes some 4 s. `sentinels` are filled
- * by beforeAll.
+ * Starts a primary, a replica and three sentinels for the calling test file. A failover takes about 4 s. `beforeAll`
+ * fills `sentinels`.
  */
 export function useRedisSentinels(): RedisSentinels {
   const network = networkHolder(2 + SENTINELS);
@@ -151,14 +151,14 @@ function sentinelNode(port: number, primaryPort: number) {
     `sentinel down-after-milliseconds ${PRIMARY_NAME} ${DOWN_AFTER_MS}`,
     `sentinel failover-timeout ${PRIMARY_NAME} ${FAILOVER_TIMEOUT_MS}`,
   ];
-  // It writes what it learns into its own file.
+  // A sentinel writes its state into its configuration file, so a restart must keep the file.
   const start =
     `[ -e /data/sentinel.conf ] || printf '${settings.join('\\n')}\\n' >/data/sentinel.conf; ` +
     'exec redis-server /data/sentinel.conf --sentinel';
   return { ...redisNode(port, []), command: ['sh', '-c', start] };
 }
 
-/** It knows the replica and the other sentinels, so that it can lead a failover. */
+/** Waits until the sentinel knows the replica and the other sentinels, which a failover needs. */
 async function complete(watcher: RedisServer, port: number): Promise<void> {
   await eventually(
     async () => {
@@ -170,7 +170,7 @@ async function complete(watcher: RedisServer, port: number): Promise<void> {
   );
 }
 
-/** The network last: a container whose network is gone cannot be removed in order. */
+/** Removes the network last: a container cannot be removed in order after its network. */
 async function removeAll(servers: TestContainer[], network: TestContainer): Promise<void> {
   await Promise.all(servers.map((server) => server.remove()));
   await network.remove();

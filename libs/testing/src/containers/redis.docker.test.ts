@@ -19,7 +19,7 @@ describe('a Redis in a container', () => {
     expect(redis.port).toBe(port);
   });
 
-  it('is reached from the host, is silent while paused, and refuses while cut off', async () => {
+  it('answers the host, is silent while paused, and refuses connections while disconnected', async () => {
     const ping = (): Promise<string> => dial(redis.port, 'PING\r\n', (bytes) => bytes.includes('\r\n')).then(String);
     expect(await ping()).toBe('+PONG\r\n');
     await redis.pause();

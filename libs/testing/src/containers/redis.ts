@@ -3,20 +3,20 @@ import { imageOf } from './images';
 import { TestContainer, useContainer, type ContainerSpec } from './test-container';
 
 export interface RedisOptions {
-  /** More arguments of redis-server, such as `--requirepass`, over the defaults. */
+  /** Arguments of redis-server that follow the defaults, such as `--requirepass`. */
   args?: string[];
-  /** Files that these name: path in the container to content. */
+  /** The files that `args` names: path in the container to content. */
   files?: Record<string, string>;
 }
 
-/** A real Redis 8. Its data survive stop, kill and start. `exec(['redis-cli', …])` bypasses the clients. */
+/** A real Redis 8. It keeps its data through stop, kill and start. `exec(['redis-cli', …])` bypasses the clients. */
 export class RedisServer extends TestContainer {
   get url(): string {
     return `redis://127.0.0.1:${this.port}`;
   }
 }
 
-/** A Redis for the calling test file. */
+/** Starts a Redis for the calling test file. */
 export function useRedis(options: RedisOptions = {}): RedisServer {
   return useContainer(
     new RedisServer(([port = 0]) => ({
@@ -27,7 +27,7 @@ export function useRedis(options: RedisOptions = {}): RedisServer {
   );
 }
 
-/** A Redis on this port of its own network. */
+/** The spec of a Redis that listens on `port` in its own network. */
 export function redisNode(port: number, args: string[]): ContainerSpec {
   return {
     image: imageOf('REDIS'),
@@ -37,10 +37,10 @@ export function redisNode(port: number, args: string[]): ContainerSpec {
 }
 
 /**
- * Loaded and willing: a server that loads its data says LOADING; one that asks for a password is up. A closed
- * connection says nothing: Docker's proxy closes them while nobody listens behind it yet.
+ * Ready: Redis answers PONG or asks for a password. A server that loads its data answers LOADING. Docker's proxy
+ * closes connections while no server listens.
  */
 async function answers(port: number): Promise<void> {
   const answer = String(await ask(port, 'PING\r\n', (bytes) => bytes.includes('\r\n')));
-  if (!/^\+PONG|^-NOAUTH|^-NOPERM/.test(answer)) throw new Error(`Redis says ${answer}`);
+  if (!/^\+PONG|^-NOAUTH|^-NOPERM/.test(answer)) throw new Error(`Redis answers ${answer}`);
 }

@@ -5,39 +5,39 @@ import { ImageName, getContainerRuntimeClient } from 'testcontainers';
 import { eventually } from '../eventually';
 import { freePort } from './free-port';
 
-/** The longest that a server may take from its start to its first answer, and so a hook's limit. */
+/** The limit from the start of a server to its first answer, and therefore of a hook. */
 export const READY_TIMEOUT_MS = 90_000;
 const READY_EVERY_MS = 50;
-/** A server that runs and has not answered for this long gets a new connection to its network. */
+/** A running server that has not answered within this time is connected to its network again. */
 const REATTACH_AFTER_MS = 30_000;
 const MAX_PORT_CLASHES = 5;
 const STOP_GRACE_S = 20;
 const PAUSE_TIMEOUT_MS = 10_000;
-/** Names the Jest run that a container belongs to: test/setup/docker.mjs removes what killed runs leave. */
+/** The Jest run that owns a container. test/setup/docker.mjs removes the containers of killed runs. */
 const RUN_LABEL = 'tollgate.test.run';
 
 export interface ContainerSpec {
   image: string;
   command?: string[];
   environment?: Record<string, string>;
-  /** Path in the container to content; readable by everyone, not writable. */
+  /** Read-only files that every user may read: path in the container to content. */
   files?: Record<string, string>;
-  /** Ports of the container, published on 127.0.0.1 under the same numbers. */
+  /** Ports of the container, published on 127.0.0.1 with the same numbers. */
   ports?: number[];
-  /** Lives in this container's network instead of one of its own. */
+  /** Uses the network of this container instead of its own. */
   networkOf?: TestContainer;
-  /** Throws until the server really answers. Each call must be bounded. */
+  /** Throws until the server answers in its protocol. Each call must be bounded. */
   ready?: () => Promise<void>;
 }
 
 /**
- * One real server in a container, with what fault tests do to it. Its ports are the same through stop, kill and start.
- * `specOf` is asked again with fresh ports when one was taken in between.
+ * A real server in a container, with the operations of fault tests. It keeps its ports through stop, kill and start.
+ * If a port is taken, `specOf` is called again with new ports.
  */
 export class TestContainer {
   private spec: ContainerSpec | undefined;
   private id: string | undefined;
-  /** Of the files that it sees. */
+  /** The folder of the mounted files. */
   private folder: string | undefined;
 
   constructor(
@@ -45,7 +45,7 @@ export class TestContainer {
     private readonly portCount = 1,
   ) {}
 
-  /** Its first port on 127.0.0.1. */
+  /** The first port on 127.0.0.1. */
   get port(): number {
     const port = this.running().spec.ports?.[0];
     if (port === undefined) throw new Error('this container publishes no port');
@@ -56,7 +56,7 @@ export class TestContainer {
     return this.running().spec.ports ?? [];
   }
 
-  /** Creates and starts it, and waits until it answers. */
+  /** Creates and starts the container, and waits until the server answers. */
   async create(): Promise<void> {
     for (let clashes = 0; ; clashes++) {
       const ports = new Set<number>();
@@ -78,10 +78,10 @@ export class TestContainer {
     }
   }
 
-  /** Freezes its processes: connections stay open, nothing answers. */
+  /** Freezes all processes. Connections stay open, and no request is answered. */
   async pause(): Promise<void> {
     const container = await this.container();
-    // On a busy machine the engine may not get hold of all of them at once ("unable to freeze"): then they all go on.
+    // On a busy machine the engine may fail to freeze all of them ("unable to freeze"). Then all of them continue.
     await eventually(() => container.pause(), { timeoutMs: PAUSE_TIMEOUT_MS });
   }
 
@@ -89,34 +89,34 @@ export class TestContainer {
     await (await this.container()).unpause();
   }
 
-  /** Ends it at once, as a crash would. Data that reached its disk stays. */
+  /** Ends the server at once, like a crash. The data on its disk stay. */
   async kill(): Promise<void> {
     await (await this.container()).kill();
   }
 
-  /** Ends it in order, at most 20 s. */
+  /** Ends the server in order, within 20 s. */
   async stop(): Promise<void> {
     await (await this.container()).stop({ t: STOP_GRACE_S });
   }
 
-  /** After stop or kill: with the same data and ports, and waits until it answers. */
+  /** Starts the server after stop or kill, with the same data and ports, and waits until it answers. */
   async start(): Promise<void> {
     await (await this.container()).start();
     await this.ready();
   }
 
-  /** Cuts it off from everyone: open connections break, new ones are refused. */
+  /** Disconnects the container from its network: open connections break, and new ones are refused. */
   async disconnect(): Promise<void> {
     await (await this.bridge()).disconnect({ Container: this.running().id, Force: true });
   }
 
-  /** Undoes `disconnect`, and waits until it answers. */
+  /** Undoes `disconnect`, and waits until the server answers. */
   async connect(): Promise<void> {
     await (await this.bridge()).connect({ Container: this.running().id });
     await this.ready();
   }
 
-  /** Runs a command inside and returns its output. Throws with it when the command fails. */
+  /** Runs a command in the container and returns its output. Throws an error with the output if the command fails. */
   async exec(command: string[]): Promise<string> {
     const { container } = await getContainerRuntimeClient();
     const { output, exitCode } = await container.exec(await this.container(), command, { log: false });
@@ -129,7 +129,7 @@ export class TestContainer {
     return log.toString('utf8');
   }
 
-  /** With its data. May be called in any state, also twice. */
+  /** Removes the container with its data. May be called in any state, also twice. */
   async remove(): Promise<void> {
     if (this.id === undefined) return;
     const container = await this.container();
@@ -171,8 +171,8 @@ export class TestContainer {
   }
 
   /**
-   * Waits until it answers. Docker now and then gives two containers the same address, so that nothing reaches one of
-   * them (moby/moby#44010): after 30 s of silence the container gets a new address.
+   * Waits until the server answers. Docker sometimes gives two containers the same address, and then one of them is
+   * unreachable (moby/moby#44010). So the container gets a new address after 30 s of silence.
    */
   private async ready(): Promise<void> {
     const { ready, networkOf } = this.running().spec;
@@ -194,23 +194,23 @@ export class TestContainer {
       async () => {
         const state = await this.state();
         if (state.Running) await ready();
-        // Over with the waiting: it will not come back by itself.
+        // Stop waiting: the container has ended.
         return state;
       },
       { timeoutMs, everyMs: READY_EVERY_MS },
     );
-    if (!state.Running) throw new Error(`it ended with exit code ${state.ExitCode}`);
+    if (!state.Running) throw new Error(`the container ended with exit code ${state.ExitCode}`);
   }
 
   private async state() {
     return (await (await this.container()).inspect()).State;
   }
 
-  /** Of all containers on the bridge, for the log. */
+  /** The addresses of all containers on the bridge, for the log. */
   private async addresses(): Promise<string> {
     const { Containers = {} } = (await (await this.bridge()).inspect()) as NetworkContainers;
     const of = Object.entries(Containers).map(([id, { IPv4Address }]) => `${id.slice(0, 12)} ${IPv4Address}`);
-    return `it is ${this.running().id.slice(0, 12)} among ${of.join(', ')}`;
+    return `container ${this.running().id.slice(0, 12)} among ${of.join(', ')}`;
   }
 
   private async container() {
@@ -224,8 +224,7 @@ export class TestContainer {
   }
 
   private running(): { id: string; spec: ContainerSpec } {
-    if (this.id === undefined || !this.spec)
-      throw new Error('the container has not been started: it is there from beforeAll to afterAll');
+    if (this.id === undefined || !this.spec) throw new Error('The container runs only between beforeAll and afterAll.');
     return { id: this.id, spec: this.spec };
   }
 }
@@ -234,7 +233,7 @@ interface NetworkContainers {
   Containers?: Record<string, { IPv4Address: string }>;
 }
 
-/** Starts the container before the calling file's tests and removes it after them. */
+/** Starts the container before the tests of the calling file and removes it after them. */
 export function useContainer<T extends TestContainer>(container: T): T {
   beforeAll(() => container.create());
   afterAll(() => container.remove());
