@@ -39,7 +39,7 @@ describe('an embedded PostgreSQL that is killed while Tollgate runs', () => {
       );
     }
     // An answer may be earlier than this line, because another connection may be the first to succeed.
-    await eventually(() => expect(tollgate.stderr).toMatch(/the embedded PostgreSQL runs again/), {
+    await eventually(() => expect(tollgate.stderr).toMatch(/the embedded PostgreSQL is running again/), {
       timeoutMs: BACK_LIMIT_MS,
     });
     const complete200 = answers.filter(({ status }) => status === 200);

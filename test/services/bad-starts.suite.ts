@@ -156,7 +156,7 @@ export function badStartsSuite(deployment: Deployment): void {
           WITH_DATABASE,
           { DATABASE_URL: `${deployment.postgres.url}?sslmode=verify-full` },
           new RegExp(
-            '^tollgate: PostgreSQL at 127\\.0\\.0\\.1:\\d+/tollgate speaks no TLS: ' +
+            '^tollgate: PostgreSQL at 127\\.0\\.0\\.1:\\d+/tollgate does not support TLS: ' +
               'leave sslmode out of DATABASE_URL, or set up TLS there\\.$',
           ),
         ));

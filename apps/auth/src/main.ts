@@ -1,5 +1,5 @@
 import '@tollgate/runtime/require-node';
-import '@tollgate/runtime/heed-signals';
+import '@tollgate/runtime/catch-signals';
 import { NestFactory } from '@nestjs/core';
 import { CredentialStore, RedisCredentialStore } from '@tollgate/credentials';
 import { kafkaMessages } from '@tollgate/messaging';

@@ -68,13 +68,13 @@ function rightsLines(found: readonly FoundRight[] | undefined, dryRun: boolean):
   if (!found) return ['rights: the brokers check none'];
   const changed = found.filter(({ state }) => dryRun || state !== 'there');
   const words = {
-    ...{ there: 'as it should be', granted: 'granted', taken: 'removed', unknown: 'is needed' },
+    ...{ there: 'correct', granted: 'granted', taken: 'removed', unknown: 'is needed' },
     ...{ missing: 'to be granted', surplus: 'to be removed' },
   };
   const rest = found.length - changed.length;
   return [
     ...changed.map(({ right, state }) => `right ${right}: ${words[state]}`),
-    ...(rest > 0 ? [`rights: ${rest} as they should be`] : []),
+    ...(rest > 0 ? [`rights: ${rest} correct`] : []),
   ];
 }
 
@@ -90,13 +90,13 @@ export async function checkAll(
   const wrong = found.filter(({ state }) => state === 'missing' || state === 'surplus');
   if (wrong.length > 0)
     throw new Failure(
-      `Rights at Kafka are wrong: ${wrong.map(({ right, state }) => `${state}: ${right}`).join('; ')}: run ` +
-        '"tollgate topics apply"',
+      `Kafka rights differ from the plan: ${wrong.map(({ right, state }) => `${state}: ${right}`).join('; ')}. ` +
+        'Run "tollgate topics apply".',
       'rights_wrong',
     );
   const known = found.some(({ state }) => state !== 'unknown');
   output.answer(
-    { ok: true, rights: known ? 'as they must be' : 'not checked' },
-    known ? 'All topics and rights are as they should be.' : 'All topics are as they should be.',
+    { ok: true, rights: known ? 'correct' : 'not checked' },
+    known ? 'All topics and rights are correct.' : 'All topics are correct.',
   );
 }

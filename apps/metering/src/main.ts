@@ -1,5 +1,5 @@
 import '@tollgate/runtime/require-node';
-import '@tollgate/runtime/heed-signals';
+import '@tollgate/runtime/catch-signals';
 import { NestFactory } from '@nestjs/core';
 import { AdmissionStore, RedisAdmissionStore } from '@tollgate/admission';
 import { kafkaMessages } from '@tollgate/messaging';

@@ -76,7 +76,7 @@ describe('a check of the schema over a real connection', () => {
   it('names a server without TLS', async () => {
     const url = await answering('N');
     expect(await refusal(`${url}?sslmode=verify-full`)).toMatch(
-      /^PostgreSQL at 127\.0\.0\.1:\d+\/books speaks no TLS: leave sslmode out of DATABASE_URL/,
+      /^PostgreSQL at 127\.0\.0\.1:\d+\/books does not support TLS: leave sslmode out of DATABASE_URL/,
     );
   });
 

@@ -48,7 +48,7 @@ export function explainDatabase(error: unknown, url: string): unknown {
   if (cure) return new StartError(cure, { cause: error });
   if (/Connection terminated|ECONNRESET|EPIPE/i.test(`${code} ${message}`)) {
     return new StartError(
-      `What answers at ${where} is no PostgreSQL, or closes the connection: correct DATABASE_URL.`,
+      `The server at ${where} is not PostgreSQL, or it closes the connection: correct DATABASE_URL.`,
       { cause: error },
     );
   }
@@ -59,7 +59,7 @@ export function explainDatabase(error: unknown, url: string): unknown {
   }
   if (/does not support SSL/i.test(message ?? '')) {
     return new StartError(
-      `PostgreSQL at ${where} speaks no TLS: leave sslmode out of DATABASE_URL, or set up TLS there.`,
+      `PostgreSQL at ${where} does not support TLS: leave sslmode out of DATABASE_URL, or set up TLS there.`,
       {
         cause: error,
       },

@@ -31,7 +31,7 @@ const CONNECTION = ['ping', 'info', 'client|setname', 'cluster|slots', 'cluster|
 const CALL = ['fcall', 'exists'];
 /** Probes whether the store can be written. */
 const PROBE: Grant = {
-  for: '/readyz: a write that nobody reads',
+  for: '/readyz: a test write',
   keys: ['tga:{probe*}:write'],
   commands: ['set', 'exists'],
 };
@@ -43,7 +43,7 @@ const PROBE: Grant = {
  */
 export const REDIS_RIGHTS = {
   gateway: {
-    what: 'holds; what credentials there are',
+    what: 'makes and settles holds; reads credentials',
     channels: ['tgc:changed'],
     commands: [...CONNECTION, 'time', 'wait', 'subscribe'],
     grants: [
@@ -59,11 +59,11 @@ export const REDIS_RIGHTS = {
         keys: credentials('records', 'changes', 'meta', 'ends'),
         commands: [...CALL, 'hmget', 'hexists', 'zrangebyscore'],
       },
-      { for: 'not_complete: auth is to write them anew', keys: credentials('meta'), commands: ['hget', 'hdel'] },
+      { for: 'not_complete: requests a refill by auth', keys: credentials('meta'), commands: ['hget', 'hdel'] },
     ],
   },
   auth: {
-    what: 'what credentials there are',
+    what: 'writes credentials',
     channels: ['tgc:changed'],
     commands: [...CONNECTION, 'time', 'subscribe', 'publish'],
     grants: [
@@ -75,7 +75,7 @@ export const REDIS_RIGHTS = {
     ],
   },
   metering: {
-    what: 'ends holds that nobody ends',
+    what: 'ends expired holds',
     commands: [...CONNECTION, 'time'],
     grants: [
       {
@@ -92,7 +92,7 @@ export const REDIS_RIGHTS = {
     ],
   },
   billing: {
-    what: 'credit; reads holds for reconcile',
+    what: 'sets credit; reads holds for reconcile',
     commands: [...CONNECTION, 'time', 'wait'],
     grants: [
       {
@@ -125,7 +125,7 @@ export const REDIS_RIGHTS = {
     ],
   },
   functions: {
-    what: 'loads the function libraries: what the others run with their own rights',
+    what: 'loads the function libraries',
     commands: [...CONNECTION, 'function|load', 'function|list'],
     grants: [],
   },

@@ -51,7 +51,7 @@ export class CredentialBook {
     } catch (error) {
       logger('auth').warn(
         { reason: (error as Error).message },
-        'a new credential was answered, but is not in force yet',
+        'a new credential was returned, but the credential store does not have it yet',
       );
     }
     return credential;

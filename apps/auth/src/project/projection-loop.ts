@@ -40,7 +40,7 @@ export class ProjectionLoop implements OnApplicationBootstrap, BeforeApplication
         if (!failing)
           logger('auth').warn(
             { reason: (error as Error).message },
-            'projection of credentials fails; it will be retried',
+            'projecting credentials failed; it will be retried',
           );
         failing = true;
       }

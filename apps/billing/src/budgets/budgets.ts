@@ -12,7 +12,7 @@ import { enqueue, type Requests } from '@tollgate/messaging';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { query, transaction } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
-import { enforceAtAdmission } from '../outbox/tell-admission';
+import { enforceAtAdmission } from '../outbox/update-admission';
 import { BillingDataSource } from '../database';
 import { lockBooks } from '../ledger/books-store';
 import { balanceUpdate } from '../ledger/core/books';
@@ -171,12 +171,13 @@ function assertSetRequest({ tenantId, keyId, budgetCents, thresholdsPercent }: S
   if (!isBudget(budgetCents))
     throw new RequestError(
       'invalid_budget',
-      'A budget is a whole number of cents from 0 to 2^53 - 1, or none, or default.',
+      'A budget must be a whole number of cents from 0 to 2^53 − 1, "none" or "default".',
     );
   if (thresholdsPercent != null && !areThresholds(thresholdsPercent)) {
     throw new RequestError(
       'invalid_thresholds',
-      `Thresholds are 1 to ${MAX_THRESHOLDS} whole percents from 1 to 100, ascending, each once.`,
+      'thresholdsPercent must be null or a list of ' +
+        `1 to ${MAX_THRESHOLDS} distinct whole numbers from 1 to 100 in ascending order.`,
     );
   }
 }

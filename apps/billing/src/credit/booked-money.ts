@@ -2,7 +2,7 @@ import { AdmissionStore } from '@tollgate/admission';
 import { Injectable } from '@nestjs/common';
 import type { BalanceUpdate } from '@tollgate/contracts';
 import { AfterCommit } from '../post/after-commit';
-import { tellBooked } from '../outbox/tell-admission';
+import { updateAfterBooking } from '../outbox/update-admission';
 import { PoisonWatch } from '../repair/poison-watch';
 
 /** Money is in force when it is answered: a request after the answer can spend it. */
@@ -18,7 +18,7 @@ export class BookedMoney {
   async inForce<T>(work: Promise<{ reply: T; dueInMs: number | null; update: BalanceUpdate }>): Promise<T> {
     const { reply, dueInMs, update } = await work;
     this.after.committed(dueInMs);
-    await tellBooked(this.admission, update);
+    await updateAfterBooking(this.admission, update);
     // A forged version may block the update. Then the watch brings the money into force a moment later.
     this.watch.look(update.tenantId);
     return reply;

@@ -94,7 +94,7 @@ export class ChargeGatherer {
     } catch (error) {
       if (!isBroken(error)) throw error;
       const { tenantId } = charges[0]!;
-      logger('billing').error({ err: error, tenantId }, 'the books refuse these charges: run reconcile');
+      logger('billing').error({ err: error, tenantId }, 'the charges violate a ledger rule: run reconcile');
       // The same text at each attempt, so that a repeat only counts up.
       const reason = `the books of this tenant refuse it: ${sqlState(error) ?? 'LedgerError'}`;
       return this.take(charges, [], reason);

@@ -67,8 +67,9 @@ export class InvoiceCloser {
    */
   async close({ period, tenantId }: RequestOf<'billing.invoices.close'>): Promise<Closed> {
     if (typeof period !== 'string' || !PERIOD.test(period))
-      throw new RequestError('invalid_period', 'period must be a month, YYYY-MM.');
-    if (period >= periodOf(this.options.now())) throw new RequestError('invalid_period', `${period} is not over.`);
+      throw new RequestError('invalid_period', 'period must be a month in the form YYYY-MM.');
+    if (period >= periodOf(this.options.now()))
+      throw new RequestError('invalid_period', `${period} has not ended yet.`);
     return (await this.closeThrough(period, { wait: true, ...(tenantId === undefined ? {} : { tenantId }) }))!;
   }
 
@@ -100,7 +101,7 @@ export class InvoiceCloser {
       return await this.closeTenant(tenantId, through, wait);
     } catch (error) {
       if (!isBroken(error)) throw error;
-      logger('billing').error({ err: error, tenantId }, 'the books refuse to close this month: run reconcile');
+      logger('billing').error({ err: error, tenantId }, 'closing this month violates a ledger rule: run reconcile');
       const open = (await loadOpenMonths(this.dataSource.manager, [tenantId])).filter(
         ({ period }) => period <= through,
       );

@@ -38,7 +38,7 @@ export class Invoices {
   async list(request: RequestOf<'billing.invoices.list'>): Promise<Page<IssuedInvoice>> {
     const { tenantId = null, period = null, limit = DEFAULT_LIMIT, after } = request;
     if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
-      throw new RequestError('invalid_parameter', `limit must be an integer from 1 to ${MAX_LIMIT}.`);
+      throw new RequestError('invalid_parameter', `limit must be a whole number from 1 to ${MAX_LIMIT}.`);
     if (after !== undefined && !/^\d{1,16}$/.test(after))
       throw new RequestError('invalid_parameter', 'after must be the number of an invoice.');
     const rows = await query<InvoiceRow>(
@@ -63,7 +63,7 @@ export class Invoices {
     accountingNumber,
     reason,
   }: RequestOf<'billing.invoices.void'>): Promise<Booked & { reply: ReplyOf<'billing.invoices.void'> }> {
-    if (typeof reason !== 'string') throw new RequestError('invalid_parameter', 'A void invoice needs a reason.');
+    if (typeof reason !== 'string') throw new RequestError('invalid_parameter', 'Voiding an invoice needs a reason.');
     assertReason(reason);
     return transaction(this.dataSource, async (tx) => {
       const invoice = await find(tx, accountingNumber);

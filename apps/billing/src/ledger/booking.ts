@@ -38,18 +38,18 @@ export function assertNamed({ source, ref, reason }: { source: string; ref: stri
   if (!isPlainText(source, MAX_SOURCE_CHARS) || RESERVED_SOURCES.includes(source)) {
     throw new RequestError(
       'invalid_parameter',
-      `source must be 1 to ${MAX_SOURCE_CHARS} characters, and none of ${RESERVED_SOURCES.join(', ')}.`,
+      `source must have 1 to ${MAX_SOURCE_CHARS} characters and must not be one of ${RESERVED_SOURCES.join(', ')}.`,
     );
   }
   if (!isPlainText(ref, MAX_REF_CHARS))
-    throw new RequestError('invalid_parameter', `ref must be 1 to ${MAX_REF_CHARS} characters.`);
+    throw new RequestError('invalid_parameter', `ref must have 1 to ${MAX_REF_CHARS} characters.`);
   assertReason(reason);
 }
 
 /** @throws RequestError invalid_parameter */
 export function assertReason(reason: string | undefined): void {
   if (reason !== undefined && (!isPlainText(reason, MAX_REASON_CHARS) || reason.trim() === ''))
-    throw new RequestError('invalid_parameter', `reason must be 1 to ${MAX_REASON_CHARS} characters.`);
+    throw new RequestError('invalid_parameter', `reason must have 1 to ${MAX_REASON_CHARS} characters.`);
 }
 
 /**
@@ -88,7 +88,7 @@ export async function bookEntry(
 ): Promise<Booked> {
   const balanceCents = books.balanceCents + entry.amountCents;
   if (balanceCents > MAX_BALANCE_CENTS || balanceCents < -MAX_BALANCE_CENTS)
-    throw new RequestError('invalid_amount', 'The balance would be more than 2^53 - 1 cents.');
+    throw new RequestError('invalid_amount', 'The balance would exceed ±(2^53 − 1) cents.');
   const booked = book(books, newId('ent'), entry);
   const [written] = await insertEntries(tx, [booked.entry]);
   const dueInMs = await saveBooks(tx, [booked.books], options);

@@ -76,7 +76,10 @@ export class Poster {
       return await this.post(which);
     } catch (error) {
       if (!isBroken(error)) throw error;
-      logger('billing').error({ err: error, tenantId: which.only }, 'the books refuse this posting: run reconcile');
+      logger('billing').error(
+        { err: error, tenantId: which.only },
+        'the posting violates a ledger rule: run reconcile',
+      );
       await deferPosting(this.dataSource.manager, which.only, BROKEN_AGAIN_AFTER_MS);
       return 0;
     }

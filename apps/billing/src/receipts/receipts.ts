@@ -36,7 +36,7 @@ export async function requestsOfEntry(
   { entryId, limit = DEFAULT_LIMIT, after }: RequestOf<'billing.entry.requests'>,
 ): Promise<ReplyOf<'billing.entry.requests'>> {
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
-    throw new RequestError('invalid_parameter', `limit must be an integer from 1 to ${MAX_LIMIT}.`);
+    throw new RequestError('invalid_parameter', `limit must be a whole number from 1 to ${MAX_LIMIT}.`);
   const columns = ENTRY_COLUMNS.split(', ').map((column) => (column === 'amount_cents' ? 'e.amount_cents' : column));
   const [range] = isText(entryId)
     ? await query<ChargeRangeRow>(

@@ -2,7 +2,7 @@ import { newId, type JournalHead } from '@tollgate/contracts';
 import { useTestDatabase } from '@tollgate/testing';
 import { useBilling } from '../testing/billing.fixture';
 import { auditLedger } from './audit';
-import { compareHeads, HeadsTeller, journalHeads, KEPT_CHECK } from './heads';
+import { compareHeads, HeadsLogger, journalHeads, KEPT_CHECK } from './heads';
 
 const database = useTestDatabase();
 
@@ -110,19 +110,19 @@ describe('heads of the journal that were kept elsewhere', () => {
       [still],
     );
     await database.query('SET session_replication_role = DEFAULT');
-    class Told extends HeadsTeller {
+    class Collecting extends HeadsLogger {
       protected override write(heads: string[]): void {
         lines.push(...heads);
       }
     }
-    const teller = new Told(billing.dataSource);
-    await teller.tell();
-    const told = () => lines.filter((line) => line.startsWith(moved) || line.startsWith(still));
-    expect(told()).toEqual([expect.stringMatching(new RegExp(`^${moved} 1 [0-9a-f]{64}$`))]);
+    const heads = new Collecting(billing.dataSource);
+    await heads.log();
+    const logged = () => lines.filter((line) => line.startsWith(moved) || line.startsWith(still));
+    expect(logged()).toEqual([expect.stringMatching(new RegExp(`^${moved} 1 [0-9a-f]{64}$`))]);
     lines.length = 0;
     await topUp(still);
-    await teller.tell();
-    expect(told()).toContainEqual(expect.stringMatching(new RegExp(`^${still} 2 [0-9a-f]{64}$`)));
+    await heads.log();
+    expect(logged()).toContainEqual(expect.stringMatching(new RegExp(`^${still} 2 [0-9a-f]{64}$`)));
   });
 
   it('are refused when they are invalid or too many', async () => {

@@ -17,7 +17,7 @@ const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 200;
 const HEADS_PER_LINE = 100;
 /** At its start a process logs the heads that moved within this time. */
-const FIRST_TOLD_MS = 24 * 60 * 60 * 1_000;
+const FIRST_LOGGED_MS = 24 * 60 * 60 * 1_000;
 /**
  * An entry gets its time some moments before its commit. So heads that moved this long before the last look are logged
  * again.
@@ -36,7 +36,7 @@ export async function journalHeads(
   movedMs: number | null = null,
 ): Promise<Page<JournalHead>> {
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
-    throw new RequestError('invalid_parameter', `limit must be an integer from 1 to ${MAX_LIMIT}.`);
+    throw new RequestError('invalid_parameter', `limit must be a whole number from 1 to ${MAX_LIMIT}.`);
   const rows = await query<{ tenant_id: string; sequence: string; hash: Buffer }>(
     dataSource,
     `SELECT b.tenant_id, c.sequence, c.hash
@@ -71,7 +71,7 @@ export async function compareHeads(
   if (!areHeads(heads))
     throw new RequestError(
       'invalid_parameter',
-      `heads must be at most ${MAX_COMPARED_HEADS}, as \`tollgate journal heads\` printed them.`,
+      `heads must be a list of at most ${MAX_COMPARED_HEADS}, each as \`tollgate journal heads\` printed it.`,
     );
   const rows = await query<{ hash: Buffer | null; id: string | null }>(
     dataSource,
@@ -94,28 +94,27 @@ export async function compareHeads(
 }
 
 /**
- * Writes heads that moved into the log. The log is kept elsewhere, out of reach of an attacker who rewrites the
- * journal.
+ * Logs heads that moved. The log is kept elsewhere, out of reach of an attacker who rewrites the journal.
  */
 @Injectable()
-export class HeadsTeller {
+export class HeadsLogger {
   private lookedAtMs: number | undefined;
 
   constructor(private readonly dataSource: BillingDataSource) {}
 
   /** @returns the number of heads */
-  async tell(): Promise<number> {
+  async log(): Promise<number> {
     const startedMs = performance.now();
-    const movedMs = this.lookedAtMs === undefined ? FIRST_TOLD_MS : startedMs - this.lookedAtMs + OVERLAP_MS;
-    let told = 0;
+    const movedMs = this.lookedAtMs === undefined ? FIRST_LOGGED_MS : startedMs - this.lookedAtMs + OVERLAP_MS;
+    let logged = 0;
     for (let after: string | null = ''; after !== null;) {
       const page: Page<JournalHead> = await journalHeads(this.dataSource, { limit: HEADS_PER_LINE, after }, movedMs);
       if (page.data.length > 0) this.write(page.data.map(headLine));
-      told += page.data.length;
+      logged += page.data.length;
       after = page.nextCursor;
     }
     this.lookedAtMs = startedMs;
-    return told;
+    return logged;
   }
 
   protected write(heads: string[]): void {

@@ -1,21 +1,18 @@
 import { Module } from '@nestjs/common';
 import { periodicTask } from '../periodic-task';
-import { HeadsTeller } from './heads';
+import { HeadsLogger } from './heads';
 import { ReconcileController } from './reconcile.controller';
 import { Reconciler } from './reconciler';
 import { ReconcileRuns } from './runs';
 
-const TELL_HEADS_EVERY_MS = 60 * 60 * 1_000;
+const LOG_HEADS_EVERY_MS = 60 * 60 * 1_000;
 
-const tellHeads = periodicTask(
-  'tell the heads of the journal',
-  TELL_HEADS_EVERY_MS,
-  [HeadsTeller],
-  (heads: HeadsTeller) => heads.tell(),
+const logHeads = periodicTask('log the heads of the journal', LOG_HEADS_EVERY_MS, [HeadsLogger], (heads: HeadsLogger) =>
+  heads.log(),
 );
 
 @Module({
   controllers: [ReconcileController],
-  providers: [Reconciler, ReconcileRuns, HeadsTeller, tellHeads],
+  providers: [Reconciler, ReconcileRuns, HeadsLogger, logHeads],
 })
 export class ReconcileModule {}

@@ -41,7 +41,7 @@ export class ReconcileRuns implements BeforeApplicationShutdown {
 
   async start(): Promise<{ id: string }> {
     if (this.running.size >= MAX_RUNNING)
-      throw new RequestError('reconcile_busy', `${MAX_RUNNING} runs of reconcile are in progress: wait for them.`);
+      throw new RequestError('reconcile_busy', `${MAX_RUNNING} reconcile runs are in progress. Wait until one ends.`);
     const id = newId('rec');
     // Takes its place before the first await.
     const begun = this.begin(id);
@@ -64,17 +64,17 @@ export class ReconcileRuns implements BeforeApplicationShutdown {
        WHERE id = $1`,
       [id, DEAD_AFTER_MS],
     );
-    if (!row) throw new RequestError('not_found', 'No such run of reconcile.');
+    if (!row) throw new RequestError('not_found', 'No such reconcile run.');
     const run = { id, startedAt: row.started_at.toISOString() };
     if (row.state === 'done') return { ...run, state: 'done', report: row.report! };
     if (row.state === 'failed') return { ...run, state: 'failed', reason: row.reason! };
-    if (row.dead) return { ...run, state: 'failed', reason: 'The process that ran it has ended: start it again.' };
+    if (row.dead) return { ...run, state: 'failed', reason: 'The process of this run has ended: start another run.' };
     return { ...run, state: 'running', ...row.progress };
   }
 
   /** Ends each run at its next step. */
   async beforeApplicationShutdown(): Promise<void> {
-    this.stopping.abort(new UnavailableError('the process that ran it is stopping: start it again'));
+    this.stopping.abort(new UnavailableError('the process of this run is stopping: start another run'));
     await Promise.all(this.running.values());
   }
 
@@ -98,7 +98,7 @@ export class ReconcileRuns implements BeforeApplicationShutdown {
     } catch (error) {
       const known = error instanceof UnavailableError;
       if (!known) logger('billing').error({ err: error, run: id }, 'reconcile failed');
-      await this.write(id, findings, 'failed', known ? error.message : 'It failed: see the log of billing.');
+      await this.write(id, findings, 'failed', known ? error.message : 'The run failed: see the log of billing.');
     } finally {
       clearInterval(beat);
       this.running.delete(id);
@@ -121,7 +121,7 @@ export class ReconcileRuns implements BeforeApplicationShutdown {
       );
     } catch (error) {
       // The next heartbeat makes up for a lost one. A run whose end could not be written is found dead.
-      logger('billing').warn({ err: error, run: id }, 'the state of a run of reconcile could not be written');
+      logger('billing').warn({ err: error, run: id }, 'the state of a reconcile run could not be written');
     }
   }
 }

@@ -55,13 +55,13 @@ export class MoneyOut {
   ) {}
 
   /**
-   * @throws RequestError invalid_amount (not an integer from 1 to 10^12), invalid_parameter (source, ref, reason),
+   * @throws RequestError invalid_amount (not a whole number from 1 to 10^12), invalid_parameter (source, ref, reason),
    * not_found (tenant), ref_conflict, insufficient_credit; UnavailableError when auth or the admission store does not
    * answer
    */
   async refund({ tenantId, amountCents, source, ref, reason }: Refund): Promise<Booked> {
     if (!isAmount(amountCents) || amountCents < 1)
-      throw new RequestError('invalid_amount', `amountCents must be an integer from 1 to ${MAX_ENTRY_CENTS}.`);
+      throw new RequestError('invalid_amount', `amountCents must be a whole number from 1 to ${MAX_ENTRY_CENTS}.`);
     assertNamed({ source, ref, ...(reason === undefined ? {} : { reason }) });
     return this.debit(tenantId, this.entryOf('refund', -amountCents, { source, ref, reason }));
   }
@@ -69,7 +69,10 @@ export class MoneyOut {
   /** @throws like `refund`; invalid_amount for zero, and for a balance beyond 2^53 − 1 */
   async adjust({ tenantId, amountCents, source, ref, reason, allowDebt = false }: Adjust): Promise<Booked> {
     if (!isAmount(amountCents) || amountCents === 0)
-      throw new RequestError('invalid_amount', `amountCents must be an integer up to ±${MAX_ENTRY_CENTS}, not zero.`);
+      throw new RequestError(
+        'invalid_amount',
+        `amountCents must be a whole number from -${MAX_ENTRY_CENTS} to ${MAX_ENTRY_CENTS}, but not 0.`,
+      );
     if (typeof reason !== 'string') throw new RequestError('invalid_parameter', 'An adjustment needs a reason.');
     assertNamed({ source, ref, reason });
     const entry = this.entryOf('adjustment', amountCents, { source, ref, reason });
@@ -165,7 +168,7 @@ export class MoneyOut {
       if (mayBeWithdrawn) await this.giveBack(intent, tenantId);
       else await claim(this.dataSource.manager, intent);
     } catch (error) {
-      logger('billing').warn({ err: error, tenantId }, 'a withdrawal is not given back yet; it will be retried');
+      logger('billing').warn({ err: error, tenantId }, 'a withdrawal could not be given back; it will be retried');
     }
   }
 

@@ -144,7 +144,7 @@ export class PoisonWatch implements BeforeApplicationShutdown {
     else
       logger('billing').error(
         log,
-        'the books did not explain a tenant’s state in the admission store: repaired from the books',
+        'a tenant’s state in the admission store did not follow from the books: repaired from the books',
       );
     return true;
   }

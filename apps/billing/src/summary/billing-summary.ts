@@ -26,7 +26,7 @@ export async function billingSummary(
 ): Promise<BillingSummary> {
   const limit = request.limit ?? DEFAULT_LIMIT;
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) {
-    throw new RequestError('invalid_parameter', `limit must be an integer from 1 to ${MAX_LIMIT}.`);
+    throw new RequestError('invalid_parameter', `limit must be a whole number from 1 to ${MAX_LIMIT}.`);
   }
   return dataSource.transaction('REPEATABLE READ', async (tx) => {
     await query(tx, 'SET TRANSACTION READ ONLY');
@@ -73,7 +73,7 @@ async function sequenceOf(tx: EntityManager, tenantId: string, after: string | u
     'SELECT sequence FROM journal_entry WHERE id = $1 AND tenant_id = $2',
     [after, tenantId],
   );
-  if (!row) throw new RequestError('invalid_parameter', 'after is not the id of a ledger entry.');
+  if (!row) throw new RequestError('invalid_parameter', 'after must be the id of a ledger entry.');
   return row.sequence;
 }
 
@@ -85,7 +85,7 @@ function assertHead(
   const agrees =
     (books?.balance_cents ?? '0') === (newest?.balance_after_cents ?? '0') &&
     (books?.last_sequence ?? '0') === (newest?.sequence ?? '0');
-  if (!agrees) throw new LedgerError(`the books of ${tenantId} do not say what its newest entry says`);
+  if (!agrees) throw new LedgerError(`the books of ${tenantId} differ from its newest entry`);
 }
 
 function assertChain(rows: readonly PageRow[]): void {

@@ -3,7 +3,7 @@ import { AdmissionStore } from '@tollgate/admission';
 import { isId, type BalanceUpdate, type TenantUpdate } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
 import { query, transaction } from '@tollgate/postgres';
-import { enforceAtAdmission, tellAdmission } from '../outbox/tell-admission';
+import { enforceAtAdmission, updateAdmission } from '../outbox/update-admission';
 import { BillingDataSource } from '../database';
 import { lockBooks, readBooks, saveBooks } from '../ledger/books-store';
 import { balanceUpdate } from '../ledger/core/books';
@@ -24,7 +24,7 @@ export class TenantStatus {
 
   /** For valid updates (`validateTenantUpdate`). */
   async apply(batch: readonly TenantUpdate[]): Promise<void> {
-    await tellAdmission(this.admission, await this.takeIn(batch));
+    await updateAdmission(this.admission, await this.takeIn(batch));
   }
 
   /**

@@ -26,7 +26,7 @@ export class TopUps {
   ) {}
 
   /**
-   * @throws RequestError invalid_amount (not an integer from 1 to 10^12, or a balance beyond 2^53 − 1),
+   * @throws RequestError invalid_amount (not a whole number from 1 to 10^12, or a balance beyond 2^53 − 1),
    * invalid_parameter (source, ref), not_found (tenant), ref_conflict; UnavailableError when auth does not answer
    */
   async add(request: AddCredit): Promise<Booked> {
@@ -43,7 +43,7 @@ export class TopUps {
 
 function validated({ amountCents, source, ref }: AddCredit, now: Date): EntryRequest {
   if (!Number.isSafeInteger(amountCents) || amountCents < 1 || amountCents > MAX_ENTRY_CENTS) {
-    throw new RequestError('invalid_amount', `amountCents must be an integer from 1 to ${MAX_ENTRY_CENTS}.`);
+    throw new RequestError('invalid_amount', `amountCents must be a whole number from 1 to ${MAX_ENTRY_CENTS}.`);
   }
   assertNamed({ source, ref });
   return { type: 'topup', amountCents: BigInt(amountCents), source, ref, period: periodOf(now) };

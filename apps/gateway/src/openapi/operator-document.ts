@@ -24,6 +24,7 @@ needs the operator secret. The \`tollgate\` command covers all of it.
 The same port serves \`/metrics\`, \`/livez\`, \`/readyz\` and this document without the secret.`;
 
 const COMMON: (keyof typeof OPERATOR_ERRORS)[] = [
+  'invalid_request',
   'missing_credential',
   'invalid_secret',
   'misdirected_request',

@@ -123,5 +123,6 @@ export async function createOperatorApp(
 
 /** The envelope for requests that reach no route. */
 function earlyEnvelope({ status, message }: EarlyRefusal): string {
-  return JSON.stringify({ error: { code: status === 503 ? 'unavailable' : 'invalid_request', message } });
+  const code: keyof typeof OPERATOR_ERRORS = status === 503 ? 'unavailable' : 'invalid_request';
+  return JSON.stringify({ error: { code, message } });
 }

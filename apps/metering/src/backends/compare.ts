@@ -58,7 +58,7 @@ export async function compareBackends(
   nowMs = Date.now(),
 ): Promise<ReplyOf<'metering.backends.compare'>> {
   if (!Number.isInteger(hours) || hours < 1 || hours > MAX_COMPARED_HOURS)
-    throw new RequestError('invalid_parameter', `hours must be 1 to ${MAX_COMPARED_HOURS}.`);
+    throw new RequestError('invalid_parameter', `hours must be a whole number from 1 to ${MAX_COMPARED_HOURS}.`);
   const beforeMs = before === undefined ? nowMs + HOUR_MS : Date.parse(before);
   if (Number.isNaN(beforeMs)) throw new RequestError('invalid_parameter', 'before must be a time.');
   const from = new Date(hourOf(nowMs) - hours * HOUR_MS);

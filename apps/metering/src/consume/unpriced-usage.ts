@@ -51,7 +51,7 @@ export class UnpricedUsage implements OnModuleInit, OnApplicationBootstrap, Befo
       } catch (error) {
         logger('metering').error(
           { err: error },
-          'usage that waited for its price could not be recorded; it will be at the next start',
+          'usage that waited for its price could not be recorded; it will be recorded at the next start',
         );
       }
     });

@@ -45,7 +45,7 @@ export class EventRanges {
 
 function parameters({ after, until, limit }: EventRange, maxLimit: number): unknown[] {
   if (typeof after !== 'string' || !Number.isInteger(limit) || limit < 1 || limit > maxLimit) {
-    throw new RequestError('invalid_parameter', `"after" must be an id, "limit" 1 to ${maxLimit}`);
+    throw new RequestError('invalid_parameter', `after must be an id, and limit a whole number from 1 to ${maxLimit}.`);
   }
   return [after, until ?? null, limit];
 }

@@ -22,7 +22,7 @@ export class MonthSpent {
   /** One page, read at one instant. RequestError invalid_parameter (month). */
   async page({ tenantId, month, after = '' }: RequestOf<'metering.spent'>): Promise<ReplyOf<'metering.spent'>> {
     if (typeof month !== 'string' || !MONTH.test(month))
-      throw new RequestError('invalid_parameter', '"month" must be a month, e.g. 2026-11');
+      throw new RequestError('invalid_parameter', 'month must be in the form YYYY-MM.');
     const rows = await query<SpentRow>(
       this.dataSource,
       `SELECT * FROM (

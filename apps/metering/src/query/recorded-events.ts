@@ -32,7 +32,7 @@ export async function recordedEvents(
   { ids }: RequestOf<'metering.usage.events'>,
 ): Promise<ReplyOf<'metering.usage.events'>> {
   if (!Array.isArray(ids) || ids.length > MAX_IDS || !ids.every((id) => typeof id === 'string' && !id.includes('\0')))
-    throw new RequestError('invalid_parameter', `ids must be at most ${MAX_IDS} request ids.`);
+    throw new RequestError('invalid_parameter', `ids must be a list of at most ${MAX_IDS} request ids.`);
   const rows = await query<EventRow>(
     dataSource,
     `SELECT id, tenant_id, key_id, model, kind, stream, outcome, estimated, prompt_tokens, cached_tokens,

@@ -71,7 +71,7 @@ function readCursor(after: string | undefined): Cursor {
   if (after === undefined) return { tenantId: '', hour: '-infinity' };
   const [, tenantId, hour] = /^(\S+) (\d{4}-\d\d-\d\dT\d\d:00:00Z)$/.exec(after) ?? [];
   if (tenantId === undefined || hour === undefined)
-    throw new RequestError('invalid_parameter', '"after" must be a cursor');
+    throw new RequestError('invalid_parameter', 'after must be a cursor of this list.');
   return { tenantId, hour };
 }
 

@@ -154,7 +154,7 @@ describe('groups', () => {
     const refused = ask('2020-01-01', '2030-01-01', { tenantId, groupBy: ['hour'] });
     await expect(refused).rejects.toMatchObject({
       code: 'invalid_parameter',
-      message: expect.stringContaining('narrow the range'),
+      message: expect.stringContaining('Narrow the range'),
     });
     expect((await ask('2020-01-01', '2030-01-01', { tenantId, groupBy: ['day'] })).totals.requests).toBe(
       MAX_GROUPS + 1,

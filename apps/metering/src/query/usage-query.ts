@@ -64,7 +64,7 @@ export class UsageQueries {
   async query(asked: UsageQuery): Promise<UsageSummary> {
     const from = parseTime('from', asked.from);
     const to = parseTime('to', asked.to);
-    if (from > to) throw new RequestError('invalid_parameter', '"from" is after "to"');
+    if (from > to) throw new RequestError('invalid_parameter', 'from must not be after to.');
     const groups = parseGroups(asked.groupBy);
     // A range within one hour has no whole hour. All of it comes from the events, as the edge before wholeFrom = to.
     const wholeFrom = Math.min(Math.ceil(from / HOUR_MS) * HOUR_MS, to);
@@ -73,7 +73,11 @@ export class UsageQueries {
     const values = [asked.tenantId, ...times, asked.model ?? null, asked.keyId ?? null];
     const rows = await query<SumRow>(this.dataSource, statement(groups), values);
     if (rows.length > MAX_GROUPS) {
-      throw new RequestError('invalid_parameter', `More than ${MAX_GROUPS} groups: narrow the range or group by less`);
+      throw new RequestError(
+        'invalid_parameter',
+        `The query has more than ${MAX_GROUPS.toLocaleString('en')} groups. ` +
+          'Narrow the range, or group by fewer fields.',
+      );
     }
     return { from: times[0]!, to: times[1]!, ...summarize(rows, groups) };
   }
@@ -142,14 +146,13 @@ function groupFields({ day, hour, model, key }: SumRow): Partial<Record<UsageGro
 function parseGroups(groupBy: readonly UsageGroup[]): UsageGroup[] {
   for (const group of groupBy) {
     if (!Object.hasOwn(GROUP_COLUMNS, group))
-      throw new RequestError('invalid_parameter', '"groupBy" takes model, key, day and hour');
+      throw new RequestError('invalid_parameter', 'groupBy may contain only model, key, day and hour.');
   }
   return (Object.keys(GROUP_COLUMNS) as UsageGroup[]).filter((group) => groupBy.includes(group));
 }
 
 function parseTime(name: string, value: string): number {
   const ms = typeof value === 'string' && ISO_UTC.test(value) ? Date.parse(value) : NaN;
-  if (Number.isNaN(ms))
-    throw new RequestError('invalid_parameter', `"${name}" must be an ISO 8601 date or time in UTC`);
+  if (Number.isNaN(ms)) throw new RequestError('invalid_parameter', `${name} must be an ISO 8601 date or time in UTC.`);
   return ms;
 }

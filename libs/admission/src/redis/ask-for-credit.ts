@@ -9,7 +9,7 @@ const ASK_DEADLINE_MS = 2_000;
 /** The clocks of services may differ by this much. This near the end of a month, both months are requested. */
 const MAX_CLOCK_SKEW_MS = 5 * 60_000;
 /**
- * Pages of keys. If a tenant used more than 50,000 keys in a month, the budgets of the others begin anew, and a warning
+ * Pages of keys. If a tenant used more than 50,000 keys in a month, the other keys’ budgets restart at zero spent, and a warning
  * is logged.
  */
 const MAX_PAGES = 10;
@@ -62,7 +62,7 @@ async function monthSpent(messages: Requests, tenantId: string, month: string): 
   }
   logger('admission').warn(
     { tenantId, month, keysRestored: keys.length },
-    'a tenant used more inference keys this month than are restored: the budgets of the others begin anew',
+    'a tenant used more inference keys this month than are restored: the other keys’ budgets restart at zero spent',
   );
   return { month, tenantNanos, keys };
 }

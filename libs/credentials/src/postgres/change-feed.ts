@@ -91,7 +91,7 @@ export class ChangeFeed {
         if (!lost && !this.stopped)
           logger('credentials').warn(
             { reason: (error as Error).message },
-            'credential store: connection lost; look-ups are refused as revocations might be missing',
+            'credential store: connection lost; look-ups are refused because revocations might be missing',
           );
         lost = true;
       }

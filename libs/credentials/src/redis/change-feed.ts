@@ -97,7 +97,7 @@ export class ChangeFeed {
         if (!lost)
           logger('credentials').warn(
             { reason: (error as Error).message },
-            'credential store: not reachable; look-ups are refused as revocations might be missing',
+            'credential store: not reachable; look-ups are refused because revocations might be missing',
           );
         lost = true;
       }
@@ -116,7 +116,7 @@ export class ChangeFeed {
         continue;
       }
       if (number < this.seen) {
-        logger('credentials').warn('credential store: an older copy; it will be filled again');
+        logger('credentials').warn('credential store: is an older copy; it will be filled again');
         await this.link.one({ function: 'not_complete', keys: KEYS, args: [generation] });
         this.seen = 0;
         continue;
@@ -136,7 +136,7 @@ export class ChangeFeed {
     if (complete !== this.complete) {
       const log = logger('credentials');
       if (complete) log.info('credential store: complete');
-      else log.warn('credential store: incomplete; memory serves, unknown values are refused until it is filled');
+      else log.warn('credential store: incomplete; until it is filled, only remembered credentials are accepted');
     }
     this.complete = complete;
     if (!sure) this.listener.notComplete();

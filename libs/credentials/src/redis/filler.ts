@@ -11,13 +11,13 @@ const FILL_AGAIN_MS = 1_000;
 export type Refill = () => Promise<unknown>;
 
 /**
- * Fills a store that is incomplete, or may be. Of all processes that can, one does: the holder of the lease, which
- * every write renews.
+ * Fills a store that is incomplete, or may be. One process fills it: the holder of the lease. Each write renews the
+ * lease.
  * 1. `begin_filling` returns the generation of the store.
  * 2. All credentials are read from the books after that, and put.
  * 3. `end_filling` marks the store complete if it still has this generation.
- * So a complete store has of every credential at least the version that was committed when its filling began. A later
- * commit is put by the process that made it, and a failed put is repeated (auth's projection). A late put of an older
+ * So a complete store has every credential in at least the version that was committed when the filling began. The
+ * process that commits a later version puts it, and repeats a failed put (auth's projection). A late put of an older
  * version finds the newer one.
  */
 export class Filler {

@@ -78,7 +78,7 @@ export async function applyTopics(connection: KafkaConnection, options: ApplyOpt
       const found = existing.get(topic.name);
       if (!found) continue;
       const done = await correct(admin, topic, found, growPartitions, wrong);
-      print(`${topic.name}: ${done.length > 0 ? done.join(', ') : 'as it should be'}`);
+      print(`${topic.name}: ${done.length > 0 ? done.join(', ') : 'correct'}`);
     }
     if (wrong.length > 0) throw new TopicsError(wrong.join('; '));
     // Brokers learn of changes one after the other. The next start must find them on every broker.

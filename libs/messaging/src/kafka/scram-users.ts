@@ -149,5 +149,5 @@ function refusal(user: string | null, code: number, message: string | null): Err
   const { createErrorFromCode } = load('kafkajs/src/protocol/error') as { createErrorFromCode(code: number): Error };
   const error = createErrorFromCode(code);
   if (errorTypeOf(error)?.endsWith('_AUTHORIZATION_FAILED')) return error;
-  return new StartError(`Kafka does not make the user "${user}": ${message ?? error.message}`);
+  return new StartError(`Kafka did not create the user "${user}": ${message ?? error.message}`);
 }

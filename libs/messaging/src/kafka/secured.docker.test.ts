@@ -114,7 +114,7 @@ it.each([
     /\(with TLS, without a user\).* check KAFKA_BROKERS/,
   ],
   [
-    'a client that speaks no TLS',
+    'a client without TLS',
     { KAFKA_SASL_MECHANISM: 'plain', KAFKA_TLS: 'false', KAFKA_CA_FILE: '' },
     /\(without TLS, as "tollgate" by plain\).* check KAFKA_BROKERS, KAFKA_TLS/,
   ],

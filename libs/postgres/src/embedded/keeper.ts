@@ -55,7 +55,7 @@ export class Keeper {
         this.openedMs = performance.now();
         this.attempts++;
         this.watch();
-        logger('postgres').warn('the embedded PostgreSQL runs again');
+        logger('postgres').warn('the embedded PostgreSQL is running again');
         return;
       } catch (error) {
         // Its former processes may not all have ended yet.
@@ -63,6 +63,6 @@ export class Keeper {
         logger('postgres').warn({ reason: reason.message }, 'the embedded PostgreSQL does not start yet');
       }
     }
-    if (!this.stopping) this.onGivenUp(reason ?? new Error('PostgreSQL ended again and again'));
+    if (!this.stopping) this.onGivenUp(reason ?? new Error('PostgreSQL ended repeatedly'));
   }
 }

@@ -11,7 +11,7 @@ const BOOKED_WAIT_MS = 2_000;
  * Sends just committed balance updates to the admission store directly. The topic delivers them too, but later. Never
  * rejects: updates may arrive twice and in any order, and the topic reaches a store that is away now.
  */
-export async function tellAdmission(admission: AdmissionStore, updates: readonly BalanceUpdate[]): Promise<void> {
+export async function updateAdmission(admission: AdmissionStore, updates: readonly BalanceUpdate[]): Promise<void> {
   try {
     await admission.applyBalanceUpdates(updates.map(parseBalanceUpdate));
   } catch (error) {
@@ -34,14 +34,14 @@ export async function enforceAtAdmission(admission: AdmissionStore, updates: rea
  * The same for money, which is in force when it is answered. A slow store does not delay the answer beyond
  * BOOKED_WAIT_MS: the books have the entry, and the balance update is on its way.
  */
-export async function tellBooked(
+export async function updateAfterBooking(
   admission: AdmissionStore,
   update: BalanceUpdate,
   waitMs: number = BOOKED_WAIT_MS,
 ): Promise<void> {
-  if (!(await settlesWithin(waitMs, tellAdmission(admission, [update]))))
+  if (!(await settlesWithin(waitMs, updateAdmission(admission, [update]))))
     logger('billing').warn(
       { tenantId: update.tenantId },
-      'money is booked, and answered before the admission store confirmed it',
+      'a booking was answered before the admission store confirmed it',
     );
 }
