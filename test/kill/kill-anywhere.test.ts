@@ -75,8 +75,8 @@ const STEPS: Step[] = [
   { at: 'outbox-emptied billing', cut: 'either' },
   { at: 'posting', cut: 'either' },
   { at: 'posted', cut: 'either' },
-  { at: 'news-applying', cut: 'either' },
-  { at: 'news-applied', cut: 'either' },
+  { at: 'balance-applying', cut: 'either' },
+  { at: 'balance-applied', cut: 'either' },
 ];
 
 interface Outcome {

@@ -29,7 +29,7 @@ export type Command =
   | { do: 'settle'; pick: number; tokens: number; overrun: boolean; emitted: boolean; again: boolean }
   | { do: 'void'; pick: number }
   | { do: 'killGateway'; gateway: number }
-  | ({ do: 'usage' | 'charges' | 'news' } & Delivery)
+  | ({ do: 'usage' | 'charges' | 'updates' } & Delivery)
   | { do: 'post'; crash: CrashIn; twice: boolean }
   | { do: 'sweep'; lost: boolean; confirmAfterMs: number }
   | { do: 'empty' }
@@ -41,7 +41,7 @@ const rarely = (weight: number) => fc.nat(weight).map((n) => n === 0);
 const crash = (...tables: Exclude<CrashIn, null>[]) =>
   fc.oneof({ weight: 4, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: fc.constantFrom(...tables) });
 const nanos = fc.constantFrom(0n, 1n, 333n, 40_000n, 1_000_000n, 3_333_333n);
-const delivery = <D extends 'usage' | 'charges' | 'news'>(
+const delivery = <D extends 'usage' | 'charges' | 'updates'>(
   of: D,
   weight: number,
   ...tables: Exclude<CrashIn, null>[]
@@ -99,7 +99,7 @@ const weighted: { weight: number; arbitrary: fc.Arbitrary<Command> }[] = [
   of('killGateway', 1, { gateway: fc.nat(1) }),
   delivery('usage', 4, 'usage_hour', 'outbox'),
   delivery('charges', 4, 'charge', 'tenant_books', 'outbox'),
-  delivery('news', 4),
+  delivery('updates', 4),
   of('post', 3, { crash: crash('journal_entry', 'tenant_books', 'outbox'), twice: rarely(5) }),
   of('sweep', 2, { lost: rarely(3), confirmAfterMs: fc.constantFrom(0, 5_000) }),
   of('wait', 3, { ms: fc.oneof(fc.nat(3_000), fc.nat(15_000), fc.constant(864_000_000)) }),

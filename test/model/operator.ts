@@ -27,23 +27,23 @@ export class Operator {
     const booking: Booking = { kind, cents, ref: `${kind} ${ref}`, allowDebt };
     const name = `${tenantId} ${booking.ref}`;
     const first = this.booked.get(name);
-    const { news, refused } = await this.stores.money(tenantId, booking);
+    const { updates, refused } = await this.stores.money(tenantId, booking);
     if (first !== undefined) assert.equal(refused, first !== cents, 'a repeated ref has the same amount or is refused');
     else if (cents > 0 || allowDebt) assert.equal(refused, false);
-    if (refused || first !== undefined) return news;
+    if (refused || first !== undefined) return updates;
     this.booked.set(name, cents);
     this.truth.paid(tenantId, cents);
     if (cents < 0 && allowDebt) this.truth.owes(tenantId, -cents);
-    return news;
+    return updates;
   }
 
   /** @param late an older message of auth, which must change nothing */
   async suspend(tenantId: string, suspended: boolean, late: boolean): Promise<BalanceUpdate[]> {
     if (late && this.statusVersion > 0) return this.stores.status(tenantId, 0, suspended);
-    const news = await this.stores.status(tenantId, ++this.statusVersion, suspended);
+    const updates = await this.stores.status(tenantId, ++this.statusVersion, suspended);
     if (suspended) this.suspended.add(tenantId);
     else this.suspended.delete(tenantId);
-    return news;
+    return updates;
   }
 
   async setBudget(tenantId: string, budget: SetBudget): Promise<BalanceUpdate[]> {

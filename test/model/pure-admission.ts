@@ -7,14 +7,14 @@ export class PureAdmission extends Model {
   private readonly withdrawn = new Map<string, Map<bigint, bigint>>();
   private told = 0n;
 
-  override applyBalanceUpdates(news: ParsedBalanceUpdate): void {
-    const { tenantId, version, releases } = news;
+  override applyBalanceUpdates(update: ParsedBalanceUpdate): void {
+    const { tenantId, version, releases } = update;
     if (version > (this.newest.get(tenantId)?.version ?? 0n)) {
-      this.newest.set(tenantId, news);
+      this.newest.set(tenantId, update);
       const withdrawn = this.withdrawn.get(tenantId);
       for (const of of withdrawn?.keys() ?? []) if (of <= version) withdrawn!.delete(of);
     }
-    this.tell(tenantId, releases, news.budgets);
+    this.tell(tenantId, releases, update.budgets);
   }
 
   // rule 29: withdrawals

@@ -63,7 +63,7 @@ export class PureStores implements Stores {
         .map(mistake),
     void: async (holds) => this.at().void(holds),
     sweep: async ({ confirmAfterMs }) => this.at().sweep(confirmAfterMs),
-    applyBalanceUpdates: async (news) => news.forEach((one) => this.at().applyBalanceUpdates(one)),
+    applyBalanceUpdates: async (updates) => updates.forEach((one) => this.at().applyBalanceUpdates(one)),
     snapshot: async ({ tenantId }) => [this.snapshot(tenantId!)],
   };
 
@@ -83,7 +83,7 @@ export class PureStores implements Stores {
 
   async gather(batch: readonly Charge[], crash: CrashIn): Promise<BalanceUpdate[] | null> {
     if (crash !== null) return null;
-    const news: BalanceUpdate[] = [];
+    const updates: BalanceUpdate[] = [];
     for (const tenantId of new Set(batch.map((charge) => charge.tenantId))) {
       const account = this.account(tenantId);
       const all = new Map(batch.filter((one) => one.tenantId === tenantId).map((one) => [one.id, one]));
@@ -95,14 +95,14 @@ export class PureStores implements Stores {
       account.books = gathered.books;
       for (const month of gathered.months) account.months.set(month.period, month);
       for (const charge of gathered.charges) account.charges.set(charge.id, charge);
-      news.push(balanceUpdate(account.books, [...all.keys()]));
+      updates.push(balanceUpdate(account.books, [...all.keys()]));
     }
-    return news;
+    return updates;
   }
 
   async post(crash: CrashIn): Promise<BalanceUpdate[] | null> {
     if (crash !== null) return null;
-    const news: BalanceUpdate[] = [];
+    const updates: BalanceUpdate[] = [];
     for (const account of this.accounts.values()) {
       const before = account.books.version;
       const months = [...account.months.values()];
@@ -113,26 +113,26 @@ export class PureStores implements Stores {
       for (const month of posted.months) account.months.set(month.period, month);
       account.entries.push(...posted.entries);
       account.ranges.push(...posted.ranges);
-      if (account.books.version > before) news.push(balanceUpdate(account.books, []));
+      if (account.books.version > before) updates.push(balanceUpdate(account.books, []));
     }
-    return news;
+    return updates;
   }
 
-  async money(tenantId: string, booking: Booking): Promise<{ news: BalanceUpdate[]; refused: boolean }> {
+  async money(tenantId: string, booking: Booking): Promise<{ updates: BalanceUpdate[]; refused: boolean }> {
     const { kind, cents, ref, allowDebt } = booking;
     const account = this.account(tenantId);
     const name = `${tenantId} ${ref}`;
     const first = this.refs.get(name);
-    if (first !== undefined) return { news: [], refused: first !== cents };
+    if (first !== undefined) return { updates: [], refused: first !== cents };
     const amountCents = BigInt(cents);
-    if (cents < 0 && !allowDebt && !this.mayLeave(account.books, -amountCents)) return { news: [], refused: true };
+    if (cents < 0 && !allowDebt && !this.mayLeave(account.books, -amountCents)) return { updates: [], refused: true };
     const type = ({ topUp: 'topup', refund: 'refund', adjust: 'adjustment' } as const)[kind];
     const period = periodOf(new Date(this.clock.nowMs));
     const { books, entry } = book(account.books, newId('ent'), { type, amountCents, source: 'manual', ref, period });
     account.books = books;
     account.entries.push(entry);
     this.refs.set(name, cents);
-    return { news: [balanceUpdate(books, [])], refused: false };
+    return { updates: [balanceUpdate(books, [])], refused: false };
   }
 
   async status(tenantId: string, version: number, suspended: boolean): Promise<BalanceUpdate[]> {
@@ -157,9 +157,9 @@ export class PureStores implements Stores {
   async close(crash: CrashIn): Promise<BalanceUpdate[] | null> {
     const through = newestOver(new Date(this.clock.nowMs), CLOSE_DELAY_MS);
     const accounts = [...this.accounts.values()].slice(0, crash === null ? undefined : 1);
-    const news = accounts.flatMap((account) => this.closeMonths(account, through));
+    const updates = accounts.flatMap((account) => this.closeMonths(account, through));
     if (crash === null && through > this.closedThrough) this.closedThrough = through;
-    return news;
+    return updates;
   }
 
   async books(tenantId: string): Promise<BooksView> {
@@ -215,9 +215,9 @@ export class PureStores implements Stores {
     return posted.ranges.length > 0 ? [balanceUpdate(account.books, [])] : [];
   }
 
-  private tellAtOnce(news: BalanceUpdate): BalanceUpdate[] {
-    this.at().applyBalanceUpdates(parseBalanceUpdate(news));
-    return [news];
+  private tellAtOnce(update: BalanceUpdate): BalanceUpdate[] {
+    this.at().applyBalanceUpdates(parseBalanceUpdate(update));
+    return [update];
   }
 
   private at(): PureAdmission {

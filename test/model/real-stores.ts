@@ -124,7 +124,7 @@ export class RealStores implements Stores {
     return (await this.crashing(crash, () => this.poster.postDue())) ? this.outbox('billing') : null;
   }
 
-  async money(tenantId: string, booking: Booking): Promise<{ news: BalanceUpdate[]; refused: boolean }> {
+  async money(tenantId: string, booking: Booking): Promise<{ updates: BalanceUpdate[]; refused: boolean }> {
     const { kind, cents, ref, allowDebt } = booking;
     const entry = { tenantId, source: 'manual', ref };
     const booked = {
@@ -141,7 +141,7 @@ export class RealStores implements Stores {
         throw error;
       },
     );
-    return { news: await this.outbox('billing'), refused };
+    return { updates: await this.outbox('billing'), refused };
   }
 
   async status(tenantId: string, version: number, suspended: boolean): Promise<BalanceUpdate[]> {

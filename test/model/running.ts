@@ -17,7 +17,7 @@ export interface Running {
   lost: boolean;
 }
 
-export interface Ask {
+export interface Candidate {
   tenantId: string;
   keyId: string;
   price: PriceStamp;
@@ -27,7 +27,7 @@ export interface Ask {
 }
 
 export function admitRequest(
-  { tenantId, keyId, price, budgets, nowMs }: Ask,
+  { tenantId, keyId, price, budgets, nowMs }: Candidate,
   { prompt, want, least }: { prompt: number; want: number; least: number },
 ): AdmitRequest {
   const startedAt = new Date(nowMs).toISOString();

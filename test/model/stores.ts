@@ -53,7 +53,7 @@ export interface Stores {
   gather(batch: readonly Charge[], crash: CrashIn): Promise<BalanceUpdate[] | null>;
   post(crash: CrashIn): Promise<BalanceUpdate[] | null>;
   /** The admission store must grant money out first, except for an allowed debt. If `refused`, nothing changed. */
-  money(tenantId: string, booking: Booking): Promise<{ news: BalanceUpdate[]; refused: boolean }>;
+  money(tenantId: string, booking: Booking): Promise<{ updates: BalanceUpdate[]; refused: boolean }>;
   /**
    * Sets the status that auth publishes. Versions count up, and an older one changes nothing. The admission store gets
    * it at once, and again by the balance update.

@@ -27,7 +27,7 @@ export class World {
   private readonly told = new Set<string>();
   private readonly operator: Operator;
   private readonly gateways: Gateways;
-  private readonly queues = { usage: [] as UsageEvent[], charges: [] as Charge[], news: [] as BalanceUpdate[] };
+  private readonly queues = { usage: [] as UsageEvent[], charges: [] as Charge[], updates: [] as BalanceUpdate[] };
 
   constructor(private readonly stores: Stores) {
     this.operator = new Operator(stores, this.truth);
@@ -47,7 +47,7 @@ export class World {
     // Closes every used month, and bills it as far as the credit allows.
     const now = new Date(this.stores.clock.nowMs);
     this.stores.clock.nowMs = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 2);
-    this.queues.news.push(...((await this.stores.close(null)) ?? []));
+    this.queues.updates.push(...((await this.stores.close(null)) ?? []));
     await this.deliverBalanceUpdates(ALL);
     await this.booksAreTheTruth();
   }
@@ -58,17 +58,17 @@ export class World {
       case 'topUp':
       case 'refund':
       case 'adjust':
-        queues.news.push(...(await this.operator.moveMoney(this.tenants[command.tenant]!, command)));
+        queues.updates.push(...(await this.operator.moveMoney(this.tenants[command.tenant]!, command)));
         return;
       case 'suspend': {
         const { tenant, suspended, late } = command;
-        queues.news.push(...(await this.operator.suspend(this.tenants[tenant]!, suspended, late)));
+        queues.updates.push(...(await this.operator.suspend(this.tenants[tenant]!, suspended, late)));
         return;
       }
       case 'setBudget': {
         const keyId = command.key === null ? null : this.keys[command.key]!;
         const set = await this.operator.setBudget(this.tenants[command.tenant]!, { keyId, cents: command.cents });
-        queues.news.push(...set);
+        queues.updates.push(...set);
         return;
       }
       case 'price':
@@ -84,13 +84,13 @@ export class World {
       case 'usage':
         return this.deliver(command, queues.usage, (batch) => stores.recordUsage(batch, command.crash), queues.charges);
       case 'charges':
-        return this.deliver(command, queues.charges, (batch) => stores.gather(batch, command.crash), queues.news);
-      case 'news':
-        return this.deliver(command, queues.news, (batch) => this.applyBalanceUpdates(batch), []);
+        return this.deliver(command, queues.charges, (batch) => stores.gather(batch, command.crash), queues.updates);
+      case 'updates':
+        return this.deliver(command, queues.updates, (batch) => this.applyBalanceUpdates(batch), []);
       case 'close':
       case 'post': {
-        const news = (await stores[command.do](command.crash)) ?? [];
-        queues.news.push(...news, ...(command.twice ? news : []));
+        const updates = (await stores[command.do](command.crash)) ?? [];
+        queues.updates.push(...updates, ...(command.twice ? updates : []));
         return;
       }
       case 'sweep': {
@@ -153,7 +153,7 @@ export class World {
   }
 
   private async deliverBalanceUpdates(count: number): Promise<void> {
-    const batch = this.queues.news.splice(0, count);
+    const batch = this.queues.updates.splice(0, count);
     if (batch.length > 0) await this.applyBalanceUpdates(batch);
   }
 
@@ -178,8 +178,9 @@ export class World {
       stores.clock.nowMs += EXPIRED_MS;
       this.tell(await this.sweep(0));
       queues.charges.push(...((await stores.recordUsage(queues.usage.splice(0), null)) ?? []));
-      if (queues.charges.length > 0) queues.news.push(...((await stores.gather(queues.charges.splice(0), null)) ?? []));
-      queues.news.push(...((await stores.post(null)) ?? []));
+      if (queues.charges.length > 0)
+        queues.updates.push(...((await stores.gather(queues.charges.splice(0), null)) ?? []));
+      queues.updates.push(...((await stores.post(null)) ?? []));
       await this.deliverBalanceUpdates(ALL);
       const holds = await Promise.all(
         this.tenants.map((tenantId) => stores.admission.snapshot({ tenantId, limit: 1 })),

@@ -51,7 +51,9 @@ export class Books {
     messages.handle('auth.tenants.get', async ({ tenantId }) => {
       return { id: tenantId, name: 'T', plan: 'default', status: 'active', createdAt: new Date(0).toISOString() };
     });
-    messages.consume('credit-news', 'admission', (news) => admission.applyBalanceUpdates(news.map(parseBalanceUpdate)));
+    messages.consume('credit-news', 'admission', (updates) =>
+      admission.applyBalanceUpdates(updates.map(parseBalanceUpdate)),
+    );
     const databaseUrl = this.database.url;
     this.app = await NestFactory.createMicroservice(
       {

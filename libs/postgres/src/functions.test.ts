@@ -241,4 +241,7 @@ it('a numbered file that lost its functions is accepted only where its former te
   await version.write({ 'migrations/001_item.sql': now(checksum) });
   expect(await version.migrate()).toEqual({ applied: ['functions'] });
   expect(await version.answer()).toBe('now');
+  // Rewritten again: it names both former texts.
+  await version.write({ 'migrations/001_item.sql': `-- formerly sha256 ${'1'.repeat(64)}\n${now(checksum)}` });
+  expect(await version.migrate()).toEqual({ applied: [] });
 });

@@ -29,8 +29,8 @@ export const FAIL_POINTS = [
   'posting',
   'posted',
   // The balance update on its way back.
-  'news-applying',
-  'news-applied',
+  'balance-applying',
+  'balance-applied',
 ] as const;
 export type FailPoint = (typeof FAIL_POINTS)[number];
 

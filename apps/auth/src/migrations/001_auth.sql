@@ -1,3 +1,4 @@
+-- formerly sha256 8c3436decbf5bcf325316e0380295a04e4bf36db8f017fac093464fccc1428df
 CREATE TABLE tenant (
   id text COLLATE "C" PRIMARY KEY CHECK (id ~ '^ten_[0-9a-z]{26}$'),
   name text NOT NULL CHECK (name = btrim(name) AND char_length(name) BETWEEN 1 AND 100),
@@ -23,8 +24,8 @@ CREATE TABLE credential (
   expires_at timestamptz(3),
   revoked_at timestamptz(3),
   last_used_at timestamptz(3),
-  -- Counts up with every change that the edge must know of, in the transaction of the change; what it was when the record was
-  -- last written to the credential store. Less: the store is behind.
+  -- Incremented by every change that the edge must know. `projected_version` is the version last written to the
+  -- credential store.
   version int NOT NULL DEFAULT 1 CHECK (version >= 1),
   projected_version int NOT NULL DEFAULT 0 CHECK (projected_version BETWEEN 0 AND version),
   CHECK (id ~ CASE kind WHEN 'key' THEN '^key_[0-9a-z]{26}$' ELSE '^tok_[0-9a-z]{26}$' END),

@@ -2,6 +2,6 @@
 CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   RAISE insufficient_privilege USING MESSAGE = format(
-    '%I is append-only: %s refused; correct by a further entry',
+    '%I is append-only: %s refused; add a correcting entry',
     TG_TABLE_NAME, TG_OP);
 END $$;

@@ -43,7 +43,7 @@ BEGIN
     SELECT FROM journal_entry e JOIN journal_chain c USING (tenant_id, sequence) WHERE e.id = NEW.entry_id
   ) THEN
     RAISE insufficient_privilege USING MESSAGE = format(
-      'entry %s is booked: it takes no further posting; correct by a further entry',
+      'entry %s is booked: it takes no further posting; add a correcting entry',
       NEW.entry_id);
   END IF;
   RETURN NEW;

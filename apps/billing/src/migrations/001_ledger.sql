@@ -1,3 +1,4 @@
+-- formerly sha256 4daf78e12c69047ba3e9d2d7a553ed7729c289c8a522af5e0bd2e1c429fec436
 -- formerly sha256 6023ff86fb7007079f18f2540aa1f0d17c698dde604702baa8645f396f4afe5a
 -- The ledger: double entry, append-only, per tenant.
 --
@@ -11,16 +12,17 @@
 
 CREATE DOMAIN month AS text COLLATE "C" CHECK (VALUE ~ '^[0-9]{4}-(0[1-9]|1[0-2])$');
 
--- The head of a tenant's books, and the one lock under which anything of the tenant changes.
+-- The head of a tenant's books. Every change of the tenant's books locks this row.
 CREATE TABLE tenant_books (
   tenant_id text COLLATE "C" PRIMARY KEY CHECK (tenant_id <> ''),
-  -- Counts up with every change; credit news carries it, so equal versions mean equal balances.
+  -- Incremented by every change. Balance updates carry it, so equal versions mean equal balances.
   version bigint NOT NULL DEFAULT 0,
   balance_cents bigint NOT NULL DEFAULT 0 CHECK (balance_cents BETWEEN -9007199254740991 AND 9007199254740991),
   -- Sequence number of the newest journal entry, number of the newest coverage; 0 for none.
   last_sequence bigint NOT NULL DEFAULT 0,
   last_cover bigint NOT NULL DEFAULT 0,
-  -- The rest that the newest coverage carried out; and charges not yet covered. Together: gathered and not yet posted.
+  -- The remainder that the newest coverage carried out, and charges not yet covered. Together: gathered and not yet
+  -- posted.
   carried_nanos bigint NOT NULL DEFAULT 0 CHECK (carried_nanos BETWEEN 0 AND 9999999),
   gathered_nanos numeric(30, 0) NOT NULL DEFAULT 0 CHECK (gathered_nanos >= 0),
   suspended boolean NOT NULL DEFAULT false,
@@ -45,8 +47,8 @@ CREATE TABLE tenant_month (
 ) WITH (fillfactor = 60);
 CREATE INDEX tenant_month_uncovered ON tenant_month (tenant_id, period) WHERE covered_seq < last_seq;
 
--- One row a served request. `seq` counts without gaps per tenant and month, in the order of gathering, so that a range
--- of it names exact requests.
+-- One row per served request. `seq` counts without gaps per tenant and month, in the order of gathering, so that a
+-- range of it names exact requests.
 CREATE TABLE charge (
   id text COLLATE "C" PRIMARY KEY,
   tenant_id text COLLATE "C" NOT NULL,
@@ -59,13 +61,13 @@ CREATE TABLE charge (
 );
 CREATE UNIQUE INDEX charge_seq ON charge (tenant_id, period, seq) INCLUDE (cost_nanos);
 
--- What came as a charge and cannot be one: kept with its reason, for a person to look at. The same one again only
--- counts up: its hold is never released, so metering sends it again and again.
+-- Charges that cannot be booked, with the reason, for an operator. A repeat only increments the count: the hold of such
+-- a charge is never released, so metering sends it again and again.
 CREATE TABLE rejected_charge (
   -- SHA-256 of reason and data.
   digest bytea PRIMARY KEY CHECK (length(digest) = 32),
   reason text NOT NULL,
-  -- The message as JSON text: not jsonb, which refuses what may be wrong with it.
+  -- The message as JSON text. jsonb would refuse some malformed messages.
   data text NOT NULL,
   times bigint NOT NULL DEFAULT 1 CHECK (times > 0),
   first_at timestamptz NOT NULL DEFAULT now(),
@@ -78,7 +80,9 @@ CREATE TABLE journal_entry (
   -- 1, 2, … without gaps per tenant.
   sequence bigint NOT NULL CHECK (sequence > 0),
   type text NOT NULL CHECK (type IN ('topup', 'usage', 'adjustment', 'refund')),
-  amount_cents bigint NOT NULL CHECK (CASE type WHEN 'topup' THEN amount_cents > 0 WHEN 'adjustment' THEN amount_cents <> 0 ELSE amount_cents < 0 END),
+  amount_cents bigint NOT NULL CHECK (
+    CASE type WHEN 'topup' THEN amount_cents > 0 WHEN 'adjustment' THEN amount_cents <> 0 ELSE amount_cents < 0 END
+  ),
   source text NOT NULL CHECK (source <> ''),
   ref text NOT NULL CHECK (ref <> ''),
   -- SHA-256 of what was asked for: a repeat of the same idempotency key (tenant, source, ref) must ask for the same.
@@ -100,9 +104,9 @@ CREATE TABLE posting (
   PRIMARY KEY (entry_id, account)
 );
 
--- Which charges a usage entry debits: a contiguous range of one tenant and month. The rows of a tenant form a chain by
--- the rest that they carry on: charges + carried_in = amount × 10^7 + carried_out, exactly. Without an entry (amount
--- 0): the last charges of a month, too little for a cent, whose rest a later month takes on.
+-- The charges that a usage entry debits: a contiguous range of one tenant and month. The rows of a tenant form a chain
+-- by the remainder that they carry on: charges + carried_in = amount × 10^7 + carried_out, exactly. Without an entry
+-- (amount 0): the last charges of a month, less than a cent, whose remainder a later month takes on.
 CREATE TABLE coverage (
   tenant_id text COLLATE "C" NOT NULL REFERENCES tenant_books,
   number bigint NOT NULL CHECK (number > 0),
@@ -116,11 +120,25 @@ CREATE TABLE coverage (
   entry_id text COLLATE "C" UNIQUE REFERENCES journal_entry,
   PRIMARY KEY (tenant_id, number),
   CONSTRAINT coverage_range UNIQUE (tenant_id, period, from_seq),
-  CONSTRAINT covered_exactly CHECK (charges_nanos + carried_in_nanos = amount_cents::numeric * 10000000 + carried_out_nanos),
+  CONSTRAINT covered_exactly CHECK (
+    charges_nanos + carried_in_nanos = amount_cents::numeric * 10000000 + carried_out_nanos
+  ),
   CONSTRAINT amount_has_an_entry CHECK ((entry_id IS NULL) = (amount_cents = 0))
 );
 
--- The transactional outbox: what is written here is published if and only if the transaction commits. What can never be
--- published rests in outbox_refused.
-CREATE TABLE outbox (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, topic text NOT NULL, data jsonb NOT NULL, created_at timestamptz NOT NULL DEFAULT now());
-CREATE TABLE outbox_refused (id bigint PRIMARY KEY, topic text NOT NULL, data jsonb NOT NULL, created_at timestamptz NOT NULL, refused_reason text NOT NULL, refused_at timestamptz NOT NULL DEFAULT now());
+-- The transactional outbox: a row is published if and only if its transaction commits. A row that can never be
+-- published moves to outbox_refused.
+CREATE TABLE outbox (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  topic text NOT NULL,
+  data jsonb NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE TABLE outbox_refused (
+  id bigint PRIMARY KEY,
+  topic text NOT NULL,
+  data jsonb NOT NULL,
+  created_at timestamptz NOT NULL,
+  refused_reason text NOT NULL,
+  refused_at timestamptz NOT NULL DEFAULT now()
+);

@@ -1,21 +1,23 @@
+-- formerly sha256 0d0280713001f87f2cb87d4ba0ccf46ed49ecfbdcd2c3062eb67d1f2e090a623
 -- formerly sha256 822aebc56ef26c34cd6e980bc18177e4582b8e6f1809a886ea20550ed4c4b89c
--- Its triggers stand in ../functions now. By rights: the service takes on the role `tollgate_billing`, which cannot
--- change or delete a line of the journal, nor switch off a trigger. What it may do today is in rights.sql.
+-- Its triggers stand in ../functions now. The service takes on the role `tollgate_billing`, which has no right to
+-- change or delete a line of the journal, or to switch off a trigger. Its present rights are in rights.sql.
 
--- A role belongs to the server, not to the database: it may be there already, or be made by another database's
--- migration at this moment, or this user may not make roles: then the triggers alone stand, and the service says so
--- when it starts.
+-- A role belongs to the server, not to the database. So it may exist already, or another database's migration may
+-- create it at this moment. If this user may not create roles, only the triggers protect the journal, and the service
+-- says so when it starts.
 DO $$
 BEGIN
   CREATE ROLE tollgate_billing NOLOGIN;
 EXCEPTION
   WHEN duplicate_object OR unique_violation THEN NULL;
-  WHEN insufficient_privilege THEN RAISE NOTICE 'may not create the role tollgate_billing: the journal is append-only by triggers alone';
+  WHEN insufficient_privilege THEN
+    RAISE NOTICE 'may not create the role tollgate_billing: the journal is append-only by triggers alone';
 END $$;
 
 DO $$
 BEGIN
-  -- A superuser may take on any role; anyone else must be granted it, also who made it.
+  -- A superuser may take on any role. Anyone else needs a grant, even the creator of the role.
   IF NOT (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) THEN
     EXECUTE format('GRANT tollgate_billing TO %I', current_user);
   END IF;

@@ -1,14 +1,16 @@
--- Refunds and adjustments; a tenant's suspension as auth tells it.
+-- formerly sha256 6e222d52049cdfac423b4e6b55cacd0a5f2fe3236900d7eac88b58905c1c1772
+-- Refunds and adjustments, and the suspension of tenants by auth.
 
--- Why a person booked it: an adjustment always says so.
+-- Why an operator booked it. Required for an adjustment.
 ALTER TABLE journal_entry ADD COLUMN reason text CHECK (reason <> '');
 ALTER TABLE journal_entry ADD CONSTRAINT an_adjustment_says_why CHECK (type <> 'adjustment' OR reason IS NOT NULL);
 
--- Of auth's tenant, as told last: what came later by then is not undone by what arrives late.
+-- Of the tenant's status in auth: the newest version received. Older messages change nothing.
 ALTER TABLE tenant_books ADD COLUMN status_version bigint NOT NULL DEFAULT 0;
 
--- A debit that is about to be taken out of the admission store, written before that and taken away in the transaction that books it. One that stays was never booked: its
--- amount is given back by news of a further version (refunds/money-out.ts).
+-- A debit that is about to be taken out of the admission store. Written before that, and deleted by the transaction
+-- that books it. A row that stays was never booked: a balance update of a later version gives its amount back
+-- (refunds/money-out.ts).
 CREATE TABLE withdrawal_intent (
   id text COLLATE "C" PRIMARY KEY,
   tenant_id text COLLATE "C" NOT NULL,

@@ -1,7 +1,8 @@
+-- formerly sha256 c5cb5e55781ab0cec648a9d3dde6c9f091e9dae5e8169c52cbb6693618411124
 -- formerly sha256 f3b3bd3f72048637d510e335ea64e8a8f23e1fbd416cef957dd4a6f551badab9
 -- Monthly budgets (calendar months in UTC) that the operator set. Key '' is the tenant's own, over all its keys. Rows
--- are never deleted: admission goes by the version, which counts up. A tenant or key without a row has what the
--- configuration gives by default.
+-- are never deleted: admission compares versions, which only grow. A tenant or key without a row has the default of the
+-- configuration.
 CREATE TABLE budget (
   tenant_id text COLLATE "C" NOT NULL REFERENCES tenant_books,
   key_id text COLLATE "C" NOT NULL,
@@ -16,20 +17,19 @@ CREATE TABLE budget (
   CHECK ((kind = 'amount') = (cents IS NOT NULL))
 );
 
--- What was spent by requests that ended in the month, of a tenant (key '') and of each of its keys: sums over `charge`,
--- kept in the transaction that gathers them.
+-- Spending of requests that ended in the month, by tenant (key '') and by key: sums over `charge`, kept in the
+-- transaction that gathers them.
 CREATE TABLE budget_month (
   tenant_id text COLLATE "C" NOT NULL REFERENCES tenant_books,
   period month NOT NULL,
   key_id text COLLATE "C" NOT NULL,
   spent_nanos numeric(30, 0) NOT NULL CHECK (spent_nanos >= 0),
-  -- By default, as the charge that was gathered last had it; null: none.
+  -- The default budget that the charge gathered last had; null: none.
   default_cents bigint CHECK (default_cents >= 0),
   PRIMARY KEY (tenant_id, period, key_id)
 ) WITH (fillfactor = 60);
 
--- Each threshold that a budget of a month has reached, once. A budget that was changed to another amount is another
--- budget.
+-- Each threshold that a month's budget has reached, once. A changed amount counts as another budget (until 011).
 CREATE TABLE budget_event (
   tenant_id text COLLATE "C" NOT NULL REFERENCES tenant_books,
   period month NOT NULL,
@@ -42,7 +42,7 @@ CREATE TABLE budget_event (
   PRIMARY KEY (tenant_id, period, key_id, budget_cents, threshold_percent)
 );
 
--- What is there already.
+-- Existing charges.
 INSERT INTO budget_month (tenant_id, period, key_id, spent_nanos)
   SELECT tenant_id, to_char(ended_at AT TIME ZONE 'UTC', 'YYYY-MM'), coalesce(key_id, ''), sum(cost_nanos)
   FROM charge GROUP BY tenant_id, 2, GROUPING SETS ((charge.key_id), ());

@@ -1,23 +1,23 @@
+-- formerly sha256 e3dcdbf6d9d8c7484d0cbf2420c23141c8b634cd05736a2e69e7f81f1f9ca275
 -- formerly sha256 db548fc148525f37e2e9d7eb2f9aabbe3237610448c01e11d11fc58e684b972b
--- A hash chain over each tenant's journal: the hash of an entry is of all that it says, of its postings, and of the
--- hash before it. So nothing of an entry can be changed, taken away or put between others without every later hash
--- being another: `reconcile` works them out again from the rows (reconcile/chain.ts), and heads that were kept
--- elsewhere show where all of them were worked out anew.
+-- A hash chain over each tenant's journal. The hash of an entry covers all that the entry says, its postings, and the
+-- hash before it. So no entry can be changed, removed or inserted unless every later hash changes. `reconcile` computes
+-- them again from the rows (reconcile/chain.ts). Heads that were kept elsewhere show if all hashes were computed anew.
 --
--- Written by the trigger alone, at commit, when the postings are there, from what is really stored: nobody has the
--- right to, and none can be forgotten.
+-- Only the trigger writes here: at commit, when the postings exist, from the stored rows. Nobody has the right to, and
+-- no entry can be left out.
 CREATE TABLE journal_chain (
   tenant_id text COLLATE "C" NOT NULL,
   sequence bigint NOT NULL,
-  -- Which text is hashed: entry_text of ../functions/journal_chain.sql.
+  -- The hashed text: entry_text of ../functions/journal_chain.sql.
   format smallint NOT NULL CHECK (format = 1),
   hash bytea NOT NULL CHECK (length(hash) = 32),
   PRIMARY KEY (tenant_id, sequence),
   FOREIGN KEY (tenant_id, sequence) REFERENCES journal_entry (tenant_id, sequence)
 );
 
--- What is there already, in the order of the sequences: format 1 as ../functions/journal_chain.sql describes it, which
--- writes every later hash. No entry comes meanwhile, until that trigger is there.
+-- Existing entries, in the order of their sequences. ../functions/journal_chain.sql describes format 1 and writes every
+-- later hash. The lock keeps new entries out until its trigger exists.
 LOCK TABLE journal_entry IN SHARE ROW EXCLUSIVE MODE;
 DO $$
 DECLARE

@@ -14,8 +14,8 @@ export class BalanceUpdateController {
 
   @EventPattern('credit-news', 'admission', { validate: validateBalanceUpdate })
   async apply(batch: readonly BalanceUpdate[]): Promise<void> {
-    failPoint('news-applying');
+    failPoint('balance-applying');
     await this.store.applyBalanceUpdates(batch.map(parseBalanceUpdate));
-    failPoint('news-applied');
+    failPoint('balance-applied');
   }
 }

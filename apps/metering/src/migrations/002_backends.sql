@@ -1,9 +1,12 @@
--- Evidence from outside (docs/decisions/0009-engines-as-witnesses.md): which backend served a request, and what the engines behind the backends say that they did.
+-- formerly sha256 e7799539281ac06bdb4c7dbf66ca9fc3124754589927a5ead800f283cddd7cc7
+-- External evidence (docs/decisions/0009-engines-as-witnesses.md): which backend served a request, and what the engines
+-- behind the backends report.
 
--- Null: not known. For a person who asks which requests a drift is about.
+-- Null: unknown. Tells an operator which requests a drift concerns.
 ALTER TABLE usage_event ADD COLUMN backend text COLLATE "C";
 
--- Sums by backend and hour (UTC), kept in the transaction that records the events. A backend has few rows an hour and every batch adds to them, so each connection has a shard of its own to add to.
+-- Sums by backend and hour (UTC), kept in the transaction that records the events. A backend has few rows an hour, and
+-- every batch adds to them. So each connection adds to its own shard.
 CREATE TABLE backend_hour (
   hour timestamptz NOT NULL,
   -- `unknown` for events that name none.
@@ -24,7 +27,7 @@ CREATE TABLE backend_hour (
   PRIMARY KEY (hour, backend, shard)
 ) WITH (fillfactor = 70);
 
--- What gateways reported of work that is not charged: at most so much. A report counts once.
+-- Work that gateways reported as not charged: an upper bound. A report counts once.
 CREATE TABLE backend_unbilled (
   report_id text COLLATE "C" NOT NULL,
   hour timestamptz NOT NULL,
@@ -46,15 +49,15 @@ CREATE TABLE engine_sample (
   generation_tokens bigint NOT NULL
 );
 
--- How far they went in an hour.
+-- How much the engines' counters grew in an hour.
 CREATE TABLE engine_hour (
   hour timestamptz NOT NULL,
   engine text COLLATE "C" NOT NULL,
-  -- Whose work it counts.
+  -- The backends whose work it counts.
   backends text[] COLLATE "C" NOT NULL,
   -- False: prompt tokens that were cached are not among those that the engine counts.
   counts_cached boolean NOT NULL,
-  -- From when to when it was watched, within the hour; null: it was asked and never answered.
+  -- The period within the hour in which the engine was watched; null: it was asked and never answered.
   first_at timestamptz,
   last_at timestamptz,
   prompt_tokens bigint NOT NULL,

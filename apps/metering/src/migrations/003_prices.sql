@@ -1,4 +1,6 @@
--- Every price that tollgate.yaml had while a metering ran, so that an event which comes days after a change is rated by the price that it was admitted under. Rows are only added.
+-- formerly sha256 0089ca8036faaa1fb197bd68f809ce4da4d3e6e40aa05cea6acaac36cffd158e
+-- Every price that tollgate.yaml had while metering ran. So an event that arrives days after a change is rated at the
+-- price of its admission. Rows are only added.
 CREATE TABLE price_version (
   -- Public model id.
   model text COLLATE "C" NOT NULL,
@@ -14,13 +16,15 @@ CREATE TABLE price_version (
   PRIMARY KEY (model, kind, version)
 );
 
--- Whose event it claims to be, where it has such ids: one that is recorded later is not open any more.
+-- The ids that the event claims, if it has any. Once the event with this id is recorded, this row is no longer open.
 ALTER TABLE rejected_event
   ADD COLUMN event_id text COLLATE "C",
   ADD COLUMN tenant_id text COLLATE "C",
-  -- That of an event which waits for its price to be known; else null.
+  -- Of an event that waits until its price is known; otherwise null.
   ADD COLUMN price_version text COLLATE "C",
-  -- Set by a person: looked at, and nothing is to come of it.
+  -- Set when an operator has closed it.
   ADD COLUMN dismissed_at timestamptz;
-UPDATE rejected_event SET event_id = substring(event FROM '"id":"(req_[0-9a-z]{26})"'), tenant_id = substring(event FROM '"tenantId":"(ten_[0-9a-z]{26})"');
+UPDATE rejected_event
+  SET event_id = substring(event FROM '"id":"(req_[0-9a-z]{26})"'),
+    tenant_id = substring(event FROM '"tenantId":"(ten_[0-9a-z]{26})"');
 CREATE INDEX rejected_event_unpriced ON rejected_event (price_version) WHERE price_version IS NOT NULL;

@@ -61,7 +61,7 @@ export const operation = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.record({
-      kind: fc.constant('news' as const),
+      kind: fc.constant('updates' as const),
       balance: nanos,
       below: fc.boolean(),
       version: fc.nat(60),

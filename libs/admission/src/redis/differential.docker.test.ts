@@ -86,7 +86,7 @@ class Run {
         await this.onBoth((store) => store.void(holds));
         return;
       }
-      case 'news': {
+      case 'updates': {
         const releases = this.holds(operation.releases.map((pick) => ({ pick }))).map(({ id }) => id);
         const balanceNanos = operation.below ? -operation.balance : operation.balance;
         const update = {
@@ -206,7 +206,14 @@ describe('Postgres and Redis', () => {
         fc.asyncProperty(fc.array(operation, { minLength: 5, maxLength: 50, size: 'max' }), async (operations) => {
           nowMs = START_MS;
           const run = new Run(fixture, stores);
-          await run.apply({ kind: 'news', balance: 10n ** 18n, below: false, version: 1, releases: [], budgets: [] });
+          await run.apply({
+            kind: 'updates',
+            balance: 10n ** 18n,
+            below: false,
+            version: 1,
+            releases: [],
+            budgets: [],
+          });
           for (const one of operations) {
             await run.apply(one);
             await run.compareBooks();

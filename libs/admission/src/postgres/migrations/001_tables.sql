@@ -1,12 +1,12 @@
+-- formerly sha256 2d50a219cb2157a8061a797c797d95737e16c5d44253560eebe55924ec8dcb02
 -- formerly sha256 5996225ebc7765fecb64d270a4ecf61d142e916125a373d31390e1abcc40726b
--- What the admission store keeps. Whoever changes anything of a tenant (its row, its keys, its buckets, its holds)
--- first locks the tenant's row, several tenants in ascending order: so nothing else needs a lock, and no two calls wait
--- for each other in a circle. Instants are bigint, as every function takes an injected "now" for the tests; the unit is
--- in the name.
+-- Tables of the admission store. A change of a tenant's row, keys, buckets or holds first locks the tenant's row;
+-- several tenants are locked in ascending order. So nothing else needs a lock, and calls cannot deadlock. Instants are
+-- bigint, because every function takes an injected "now" for the tests; the unit is in the name.
 
 CREATE TABLE tenant (
   tenant_id text COLLATE "C" PRIMARY KEY,
-  -- Of the last news that was newer than all before; 0: none came yet.
+  -- Of the newest balance update; 0: none arrived yet.
   version bigint NOT NULL DEFAULT 0,
   balance_nanos bigint NOT NULL DEFAULT 0,
   suspended boolean NOT NULL DEFAULT false,
@@ -20,7 +20,7 @@ CREATE TABLE tenant (
   spent_nanos bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
 
--- The same per inference key; made at its first request.
+-- The same per inference key; created at its first request.
 CREATE TABLE key_state (
   tenant_id text COLLATE "C",
   key_id text COLLATE "C",
@@ -32,7 +32,7 @@ CREATE TABLE key_state (
 ) WITH (fillfactor = 50);
 
 -- Rate limits by GCRA: the instant at which the bucket is full again. A bucket holds one minute's worth and refills
--- evenly; an amount is let in when it moves that instant to at most a minute from now. Key '' is the tenant's own.
+-- evenly. An amount is admitted if it moves that instant to at most a minute from now. Key '' is the tenant's own.
 -- Unlogged: after a crash of Postgres all buckets are full, and nothing else is lost.
 CREATE UNLOGGED TABLE bucket (
   tenant_id text COLLATE "C",
@@ -51,7 +51,7 @@ CREATE TABLE hold (
   -- Set when settled; at most hold_nanos.
   cost_nanos bigint CHECK (cost_nanos BETWEEN 0 AND hold_nanos),
   output_tokens bigint NOT NULL,
-  -- Counted on the token limits at admission, and the limits then: what to correct when the real number is known.
+  -- Counted against the token limits at admission, and those limits. Corrected when the real number is known.
   hold_tokens bigint NOT NULL,
   key_tokens_per_minute bigint NOT NULL,
   tenant_tokens_per_minute bigint NOT NULL,
@@ -60,17 +60,21 @@ CREATE TABLE hold (
   tenant_budget_nanos bigint,
   -- Pending: past it the request counts as dead.
   deadline_ms bigint NOT NULL,
-  -- What the last sign of life recorded: { promptTokens, cachedTokens, completionTokens, costNanos }; null: nothing
-  -- yet.
+  -- What the last heartbeat recorded: { promptTokens, cachedTokens, completionTokens, costNanos }; null: nothing yet.
   delivered jsonb,
   progressed_ms bigint NOT NULL,
-  -- Settled: since when the ledger owes its release; moved on by each handing-out.
+  -- Settled: since when the ledger owes its release. Each sweep that returns it moves it forward.
   unconfirmed_since_ms bigint,
   -- Pending: the draft of the usage event. Settled: the event.
   record json NOT NULL
-) WITH (fillfactor = 85, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
+) WITH (
+  fillfactor = 85,
+  autovacuum_vacuum_scale_factor = 0.02,
+  autovacuum_vacuum_threshold = 20000,
+  autovacuum_vacuum_cost_delay = 0
+);
 
--- Not on deadline_ms: a sign of life moves it once a second for every running request, and stays a HOT update this way.
--- The sweep reads all pending rows, which are no more than the requests that run.
+-- Not on deadline_ms: a heartbeat moves it once a second for every running request, and so stays a HOT update. The
+-- sweep reads all pending rows, which are no more than the running requests.
 CREATE INDEX hold_pending ON hold (id) WHERE state = 'pending';
 CREATE INDEX hold_unconfirmed ON hold (unconfirmed_since_ms) WHERE state = 'settled';

@@ -105,7 +105,7 @@ end
 -- Applies the balance only if it is newer, and the releases always: settled holds are deleted, and their cost leaves
 -- the settled sum together with the arrival of the balance that includes it. A balance from before a withdrawal does
 -- not undo the withdrawal.
-local function take_news(keys, version, balance, suspended, releases)
+local function take_balance(keys, version, balance, suspended, releases)
   if less(amount_of(redis.call('HGET', keys[CREDIT], 'version')), version) then
     local left = sub(balance, withdrawals_after(keys, version))
     redis.call('HSET', keys[CREDIT], 'version', text(version), 'balance', text(left),
@@ -149,9 +149,9 @@ end
 
 -- args: [[version, balance, suspended, [ids], [budgets]], …] as JSON. Returns whether the tenant's credit was
 -- requested since the store was emptied.
-local function apply_news(keys, args)
+local function apply_balance_updates(keys, args)
   for _, a in ipairs(cjson.decode(args[1])) do
-    take_news(keys, a[1], a[2], a[3], a[4])
+    take_balance(keys, a[1], a[2], a[3], a[4])
     take_budgets(keys, a[5])
   end
   return redis.call('HEXISTS', keys[CREDIT], 'restored')
@@ -168,7 +168,7 @@ end
 -- month by this clock counts: the caller's may differ.
 local function restore(keys, args)
   local a = cjson.decode(args[2])
-  take_news(keys, a[1], a[2], a[3], a[4])
+  take_balance(keys, a[1], a[2], a[3], a[4])
   take_budgets(keys, a[6])
   local month = month_of(now_us(args[1]))
   local t, loaded = load_tenant(keys), {}
