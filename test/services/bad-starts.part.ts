@@ -18,7 +18,7 @@ async function sql(url: string, ...statements: string[]): Promise<void> {
 }
 
 /** Services that cannot start. Each must report the reason in one line and end. */
-export function badStartsSuite(deployment: Deployment): void {
+export function badStartsTests(deployment: Deployment): void {
   /** For a client, this server looks like an old version without functions. */
   const withoutFunctions = useRedis({ args: ['--rename-command', 'FUNCTION', ''] });
 
@@ -29,7 +29,7 @@ export function badStartsSuite(deployment: Deployment): void {
       line,
     );
 
-  // A gateway waits for brokers that do not answer (come-and-go.suite.ts).
+  // A gateway waits for brokers that do not answer (come-and-go.part.ts).
   describe('Kafka', () => {
     it('that does not answer', () =>
       refused(
