@@ -1,9 +1,11 @@
 import { Module } from '@nestjs/common';
 import { periodicTask } from '../periodic-task';
+import { Charges } from './charges';
 import { HeadsTeller } from './heads';
 import { ReconcileController } from './reconcile.controller';
 import { Reconciler } from './reconciler';
 import { ReconcileRuns } from './runs';
+import { Stores } from './stores';
 
 const TELL_HEADS_EVERY_MS = 60 * 60 * 1_000;
 
@@ -16,6 +18,7 @@ const tellHeads = periodicTask(
 
 @Module({
   controllers: [ReconcileController],
-  providers: [Reconciler, ReconcileRuns, HeadsTeller, tellHeads],
+  providers: [Reconciler, Charges, Stores, ReconcileRuns, HeadsTeller, tellHeads],
+  exports: [Stores],
 })
 export class ReconcileModule {}
