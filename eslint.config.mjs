@@ -48,7 +48,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ['**/*.test.ts', '**/*.suite.ts', '**/*.fixture.ts', 'test/**', 'libs/testing/**'],
+    files: ['**/*.test.ts', '**/*.suite.ts', '**/*.part.ts', '**/*.fixture.ts', 'test/**', 'libs/testing/**'],
     rules: {
       // Parsed answers, rows and matchers of Jest are `any`. A wrong type fails the test itself.
       '@typescript-eslint/no-unsafe-argument': 'off',

@@ -1,7 +1,8 @@
 import { costNanos, FEMTOS_PER_NANO, NANOS_PER_CENT } from '@tollgate/contracts';
 import { readConfigFile, stampPrice } from '@tollgate/runtime';
 import { join } from 'node:path';
-import { balanceUpdate, newBooks } from '../../apps/billing/src/ledger/core/books';
+import { balanceUpdate } from '../../apps/billing/src/ledger/core/books';
+import { newBooks } from '../../apps/billing/src/ledger/core/books.fixture';
 import { book } from '../../apps/billing/src/ledger/core/entry';
 import { gather } from '../../apps/billing/src/ledger/core/gather';
 import { post } from '../../apps/billing/src/ledger/core/post';

@@ -1,6 +1,6 @@
 import { useComposed } from './composed';
 import { crashSuite } from './crash.suite';
-import { kafkaUsersSuite } from './kafka-users.suite';
+import { kafkaUsersTests } from './kafka-users.part';
 import { overspendSuite, sharedOverspendSuite } from './overspend.suite';
 import { quickstartSuite } from './quickstart.suite';
 import { replicasSuite } from './replicas.suite';
@@ -16,7 +16,7 @@ const tollgate = useComposed({
   TOLLGATE_STACK_TLS: 'true',
 });
 quickstartSuite(tollgate);
-kafkaUsersSuite(tollgate);
+kafkaUsersTests(tollgate);
 replicasSuite(tollgate);
 overspendSuite(tollgate);
 sharedOverspendSuite(tollgate);

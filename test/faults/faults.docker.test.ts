@@ -1,16 +1,16 @@
 import { useComposed } from '../e2e/composed';
-import { faultSuite } from './faults.suite';
+import { faultTests } from './faults.part';
 import { Clocks } from './nemesis/clocks';
 import { Control } from './nemesis/control';
 import { nemesisEnvironment } from './nemesis/environment';
-import { nemesisSuite } from './nemesis.suite';
+import { nemesisTests } from './nemesis.part';
 
-// Both suites share one start.
+// Both parts share one start.
 const clocks = new Clocks();
 const tollgate = useComposed(nemesisEnvironment(clocks));
 afterAll(() => clocks.remove());
 let control: Control;
 beforeAll(async () => void (control = await Control.start(tollgate)));
 afterAll(() => control?.stop());
-faultSuite(tollgate, () => control);
-nemesisSuite(tollgate, clocks, () => control);
+faultTests(tollgate, () => control);
+nemesisTests(tollgate, clocks, () => control);

@@ -9,12 +9,12 @@ import {
 } from '@tollgate/contracts';
 import {
   balanceUpdate,
-  newBooks,
   refundableCents,
   unpostedNanos,
   type Books,
   type Month,
 } from '../../apps/billing/src/ledger/core/books';
+import { newBooks } from '../../apps/billing/src/ledger/core/books.fixture';
 import { book, type Entry } from '../../apps/billing/src/ledger/core/entry';
 import { gather, type NumberedCharge, type ReadCharge } from '../../apps/billing/src/ledger/core/gather';
 import { newestOver, periodOf } from '../../apps/billing/src/ledger/core/period';

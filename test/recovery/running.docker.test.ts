@@ -1,15 +1,15 @@
 import { useDeployment, useReplicas } from '../services/deployment';
 import { writeConfig } from './deployed';
-import { poisonSuite } from './poison.suite';
-import { poisonedRequestsSuite } from './poisoned-requests.suite';
-import { redisSuite } from './redis.suite';
-import { GATEWAYS, revocationSuite } from './revocation.suite';
+import { poisonTests } from './poison.part';
+import { poisonedRequestsTests } from './poisoned-requests.part';
+import { redisTests } from './redis.part';
+import { GATEWAYS, revocationTests } from './revocation.part';
 
-// The suites share one start, because it takes longer than most of their tests. Each makes its own tenants and leaves
+// The parts share one start, because it takes longer than most of their tests. Each makes its own tenants and leaves
 // all services as it found them.
 const deployment = useDeployment({ TOLLGATE_CONFIG: writeConfig() });
 const replicas = useReplicas(deployment, { gateway: GATEWAYS, auth: 1, metering: 1, billing: 1 });
-poisonSuite(deployment, replicas);
-poisonedRequestsSuite(deployment, replicas);
-redisSuite(deployment, replicas);
-revocationSuite(deployment, replicas);
+poisonTests(deployment, replicas);
+poisonedRequestsTests(deployment, replicas);
+redisTests(deployment, replicas);
+revocationTests(deployment, replicas);

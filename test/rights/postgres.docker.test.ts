@@ -10,7 +10,7 @@ import { Partitions } from '../../apps/metering/src/record/partitions';
 import { ANY_PRICE } from '../../apps/metering/src/sample-events.fixture';
 import { usageEvent } from '../reconcile/books';
 import { giveFormerRights, makeFormerSchema } from '../upgrade/former-version';
-import { loginsSuite } from './logins.suite';
+import { loginsTests } from './logins.part';
 import {
   ask,
   book,
@@ -111,7 +111,7 @@ it('the services find their schemas and work with their own logins', async () =>
   }
 });
 
-loginsSuite(server, tenantId);
+loginsTests(server, tenantId);
 
 it('a backup is restored with its owners and rights after the roles were made', async () => {
   await server.inside('pg_dump', '-Fc', '-d', 'tollgate', '-f', '/tmp/backup');

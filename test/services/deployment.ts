@@ -133,7 +133,7 @@ export function useDeployment(env: Record<string, string> = {}): Deployment {
 export type Replicas = Record<App, ServiceProcess[]>;
 
 /**
- * Starts replicas of each service before the tests of the calling file, for suites that share them. Gateways start
+ * Starts replicas of each service before the tests of the calling file, for parts that share them. Gateways start
  * last, because all processes at once start too slowly on two cores for Kafka's time limits.
  */
 export function useReplicas(deployment: Deployment, counts: Readonly<Record<App, number>>): Replicas {

@@ -1,12 +1,12 @@
-import { comeAndGoSuite } from './come-and-go.suite';
+import { comeAndGoTests } from './come-and-go.part';
 import { useDeployment, useReplicas } from './deployment';
-import { moneySuite } from './money.suite';
-import { runTimeChangesSuite } from './run-time-changes.suite';
+import { moneyTests } from './money.part';
+import { runTimeChangesTests } from './run-time-changes.part';
 
-// The suites share one start, because it takes longer than most of their tests. Each makes its own tenants and leaves
+// The parts share one start, because it takes longer than most of their tests. Each makes its own tenants and leaves
 // all services ready.
 const deployment = useDeployment();
 const replicas = useReplicas(deployment, { gateway: 2, auth: 1, metering: 1, billing: 2 });
-describe('money', () => moneySuite(deployment, replicas));
-describe('a change at run time', () => runTimeChangesSuite(deployment, replicas));
-describe('servers that come and go', () => comeAndGoSuite(deployment, replicas));
+describe('money', () => moneyTests(deployment, replicas));
+describe('a change at run time', () => runTimeChangesTests(deployment, replicas));
+describe('servers that come and go', () => comeAndGoTests(deployment, replicas));

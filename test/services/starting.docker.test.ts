@@ -1,10 +1,10 @@
-import { badStartsSuite } from './bad-starts.suite';
+import { badStartsTests } from './bad-starts.part';
 import { useDeployment } from './deployment';
-import { fourServicesSuite } from './four-services.suite';
-import { silentKafkaSuite } from './silent-kafka.suite';
+import { fourServicesTests } from './four-services.part';
+import { silentKafkaTests } from './silent-kafka.part';
 
-// The suites share the servers. Each test starts its own services, and ends them after they have published everything.
+// The parts share the servers. Each test starts its own services, and ends them after they have published everything.
 const deployment = useDeployment();
-describe('four services', () => fourServicesSuite(deployment));
-describe('a stop while Kafka is silent', () => silentKafkaSuite(deployment));
-describe('a service ends its start with one line about', () => badStartsSuite(deployment));
+describe('four services', () => fourServicesTests(deployment));
+describe('a stop while Kafka is silent', () => silentKafkaTests(deployment));
+describe('a service ends its start with one line about', () => badStartsTests(deployment));

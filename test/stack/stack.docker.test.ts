@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import OpenAI from 'openai';
 import { docker, Stack } from './stack-process';
-import { wallsSuite } from './walls.suite';
+import { wallsTests } from './walls.part';
 
 // Real: everything, as `npm run stack` starts it.
 const START_TIMEOUT_MS = 420_000;
@@ -157,7 +157,7 @@ describe('npm run stack', () => {
     expect(failures).toEqual([]);
   });
 
-  wallsSuite(stack, () => ({ tenantId, operatorUrl: ready.operatorUrl }));
+  wallsTests(stack, () => ({ tenantId, operatorUrl: ready.operatorUrl }));
 
   it('publishes ports only on 127.0.0.1, and our containers are read-only and have no root rights', async () => {
     const ids = (await Promise.all([...OURS, 'haproxy'].map((service) => stack.containers(service)))).flat();

@@ -18,7 +18,7 @@ export async function build(root) {
       .map(async (entry) => {
         const file = join(entry.parentPath, entry.name);
         const out = join(dist, relative(src, file));
-        if (/\.(test|suite|fixture)\.ts$/.test(file) || file.endsWith('.d.ts')) return;
+        if (/\.(test|suite|part|fixture)\.ts$/.test(file) || file.endsWith('.d.ts')) return;
         await mkdir(dirname(out), { recursive: true });
         if (!file.endsWith('.ts')) return cp(file, out);
         const { code, map } = await transformFile(file, { ...swcOptions, sourceMaps: true });

@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newId } from '@tollgate/contracts';
-import { OUTBOX_TABLE_SQL } from '@tollgate/messaging';
-import { migrate } from '@tollgate/postgres';
-import { useTestDatabase, withDatabase } from '@tollgate/testing';
+import { migrate, serviceRole } from '@tollgate/postgres';
+import { OUTBOX_TABLE_SQL, useTestDatabase, withDatabase } from '@tollgate/testing';
 import { Client } from 'pg';
-import { LEDGER_ROLE, MIGRATIONS, openBillingDatabase } from './database';
+import { MIGRATIONS, openBillingDatabase } from './database';
 
 // Runs the migrations as users with fewer rights than a superuser, as on a managed server. Roles belong to the server,
 // so each test uses its own names.
 const database = useTestDatabase();
+const LEDGER_ROLE = serviceRole(MIGRATIONS.schema);
 
 it('the migrations create the outbox table that the relay expects', () => {
   expect(readFileSync(join(MIGRATIONS.directory, '001_ledger.sql'), 'utf8')).toContain(OUTBOX_TABLE_SQL);

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { openServiceDataSource, serviceRole } from '@tollgate/postgres';
+import { openServiceDataSource } from '@tollgate/postgres';
 import { DataSource } from 'typeorm';
 
 export const MIGRATIONS = {
@@ -8,14 +8,13 @@ export const MIGRATIONS = {
   functions: join(__dirname, 'functions'),
 };
 
-/** May append to the journal and nothing else: migrations/rights.sql. */
-export const LEDGER_ROLE = serviceRole(MIGRATIONS.schema);
 /** For four concurrent batches, the poster, the outbox relay, and requests. */
 export const POOL_SIZE = 10;
 
 /** A class of its own, so that each service in one process injects its own data source. */
 export class BillingDataSource extends DataSource {}
 
+/** Its role may append to the journal and nothing else: migrations/rights.sql. */
 export function openBillingDatabase(url: string): Promise<BillingDataSource> {
   return openServiceDataSource({
     url,

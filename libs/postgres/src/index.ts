@@ -1,5 +1,6 @@
 export * from './database';
-export * from './statements';
+export { changedRows, query, withStatementTimeout, type Query, type Statements } from './statements';
+export { copyInOn, type CopyIn } from './copy-in';
 export * from './database-settings';
 export * from './migrate';
 export { openServiceDataSource, serviceRole } from './rights';

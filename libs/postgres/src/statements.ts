@@ -1,10 +1,10 @@
 /**
  * How a service's statements reach PostgreSQL through TypeORM. What TypeORM leaves untyped or does not offer is known
- * to this file alone:
+ * to this file and copy-in.ts alone:
  *
  * - Its `query` answers an UPDATE or a DELETE with `[rows, count]`, and every other statement with its rows. `query`
  *   and `changedRows` give each one form.
- * - It hands out the connection of a transaction untyped. COPY needs that connection (`connectionOf`), and so do
+ * - It hands out the connection of a transaction untyped. COPY needs that connection (`copyInOn`), and so do
  *   statements with a timeout of their own, because TypeORM sets none (`withStatementTimeout`).
  * - node-postgres keeps a connection after it has given up an answer. The next query would wait behind the one that is
  *   never answered. TypeORM makes its own pool, so the pool is given a class of connections that break off

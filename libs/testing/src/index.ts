@@ -1,6 +1,7 @@
 export * from './test-database';
 export * from './eventually';
 export * from './property-runs';
+export * from './outbox-table';
 export { TestContainer } from './containers/test-container';
 export * from './containers/redis';
 export * from './containers/redis-group';

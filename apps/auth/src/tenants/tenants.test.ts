@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newId, UnavailableError } from '@tollgate/contracts';
-import { OUTBOX_TABLE_SQL } from '@tollgate/messaging';
-import { eventually } from '@tollgate/testing';
+import { eventually, OUTBOX_TABLE_SQL } from '@tollgate/testing';
 import { useAuth } from '../running-auth.fixture';
 
 const { auth, database } = useAuth();

@@ -1,7 +1,7 @@
 import { newId } from '@tollgate/contracts';
-import { sqlState } from '@tollgate/postgres';
+import { serviceRole, sqlState } from '@tollgate/postgres';
 import { useTestDatabase } from '@tollgate/testing';
-import { LEDGER_ROLE } from '../database';
+import { MIGRATIONS } from '../database';
 import { CENT, charge, useBilling } from '../testing/billing.fixture';
 
 // Statements that the database itself refuses. The service's connections have the ledger role; `database` is the owner
@@ -19,7 +19,9 @@ describe('append-only', () => {
   });
 
   it('the service runs under the ledger role', async () => {
-    expect(await billing.dataSource.query('SELECT current_user AS role')).toEqual([{ role: LEDGER_ROLE }]);
+    expect(await billing.dataSource.query('SELECT current_user AS role')).toEqual([
+      { role: serviceRole(MIGRATIONS.schema) },
+    ]);
   });
 
   it('the ledger role may quarantine a message that can never be published, and not change it afterwards', async () => {

@@ -1,6 +1,7 @@
+import { Injectable } from '@nestjs/common';
 import type { EventDigest, EventLine } from '@tollgate/contracts';
 import { query } from '@tollgate/postgres';
-import type { DataSource } from 'typeorm';
+import { BillingDataSource } from '../database';
 
 /** A range of ids: above `after`, up to and including `until`. Null: unbounded. */
 export interface IdRange {
@@ -11,8 +12,9 @@ export interface IdRange {
 /**
  * Billing's side of the comparison with metering's events (apps/metering/src/query/event-ranges.ts): the charges by id.
  */
+@Injectable()
 export class Charges {
-  constructor(private readonly dataSource: DataSource) {}
+  constructor(private readonly dataSource: BillingDataSource) {}
 
   /**
    * The same hash as in metering. If the two databases hashed differently, every range would differ: the comparison

@@ -1,9 +1,11 @@
 import { Module } from '@nestjs/common';
 import { periodicTask } from '../periodic-task';
+import { Charges } from './charges';
 import { HeadsLogger } from './heads';
 import { ReconcileController } from './reconcile.controller';
 import { Reconciler } from './reconciler';
 import { ReconcileRuns } from './runs';
+import { Stores } from './stores';
 
 const LOG_HEADS_EVERY_MS = 60 * 60 * 1_000;
 
@@ -13,6 +15,7 @@ const logHeads = periodicTask('log the heads of the journal', LOG_HEADS_EVERY_MS
 
 @Module({
   controllers: [ReconcileController],
-  providers: [Reconciler, ReconcileRuns, HeadsLogger, logHeads],
+  providers: [Reconciler, Charges, Stores, ReconcileRuns, HeadsLogger, logHeads],
+  exports: [Stores],
 })
 export class ReconcileModule {}

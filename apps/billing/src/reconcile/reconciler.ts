@@ -40,17 +40,13 @@ const MAX_NAMED_HOLDS = 20;
  */
 @Injectable()
 export class Reconciler {
-  private readonly charges: Charges;
-  private readonly stores: Stores;
-
   constructor(
     private readonly dataSource: BillingDataSource,
     @Inject(ServiceClient) private readonly services: Requests,
     private readonly admission: AdmissionStore,
-  ) {
-    this.charges = new Charges(dataSource);
-    this.stores = new Stores(dataSource, admission);
-  }
+    private readonly charges: Charges,
+    private readonly stores: Stores,
+  ) {}
 
   /**
    * Rejects with UnavailableError when metering or the admission store does not answer. Then the run makes no statement

@@ -1,7 +1,8 @@
-import type { AdmissionStore, Snapshot } from '@tollgate/admission';
+import { Injectable } from '@nestjs/common';
+import { AdmissionStore, type Snapshot } from '@tollgate/admission';
 import { NANOS_PER_CENT } from '@tollgate/contracts';
 import { query } from '@tollgate/postgres';
-import type { DataSource } from 'typeorm';
+import { BillingDataSource } from '../database';
 import { NO_BOOKS, type Head, type TenantView } from './compare';
 
 /** Tenants read at once from each store. This bounds the memory. */
@@ -16,9 +17,10 @@ interface IdPage {
 }
 
 /** Reads the same tenants from billing and the admission store, page by page in the order of their ids. */
+@Injectable()
 export class Stores {
   constructor(
-    private readonly dataSource: DataSource,
+    private readonly dataSource: BillingDataSource,
     private readonly admission: AdmissionStore,
   ) {}
 

@@ -1,7 +1,5 @@
 import { Injectable, type BeforeApplicationShutdown } from '@nestjs/common';
-import { AdmissionStore } from '@tollgate/admission';
 import { Counter, delayUntilAborted, logger, metrics } from '@tollgate/runtime';
-import { BillingDataSource } from '../database';
 import { InjectOptions } from '../options';
 import { capped, compareTenant, BALANCE_UPDATE, type TenantView } from '../reconcile/compare';
 import { Stores } from '../reconcile/stores';
@@ -42,7 +40,6 @@ const toldAgain = new Counter({
  */
 @Injectable()
 export class PoisonWatch implements BeforeApplicationShutdown {
-  private readonly stores: Stores;
   private readonly ending = new AbortController();
   private readonly asked = new Set<string>();
   /** The version of the books when the tenant was first seen behind them, and when that was. */
@@ -50,14 +47,11 @@ export class PoisonWatch implements BeforeApplicationShutdown {
   private lookingNow: Promise<void> = Promise.resolve();
 
   constructor(
-    dataSource: BillingDataSource,
-    admission: AdmissionStore,
+    private readonly stores: Stores,
     private readonly repairs: TenantRepairs,
     /** `watchEveryMs`: null turns the watch off; it then repairs nothing. */
     @InjectOptions() private readonly options: { watchEveryMs: number | null; lostAfterMs?: number },
-  ) {
-    this.stores = new Stores(dataSource, admission);
-  }
+  ) {}
 
   /**
    * Looks at once, in the background, at a tenant that has just changed or whose store seems to be ahead. Never

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { BILLING_OPTIONS, type ServiceOptions } from '../options';
 import { PeriodicTask } from '../periodic-task';
+import { ReconcileModule } from '../reconcile/reconcile.module';
 import { PoisonWatch } from './poison-watch';
 import { RepairController } from './repair.controller';
 import { TenantRepairs } from './tenant-repairs';
@@ -15,6 +16,7 @@ const watchRounds = {
 };
 
 @Module({
+  imports: [ReconcileModule],
   controllers: [RepairController],
   providers: [TenantRepairs, PoisonWatch, watchRounds],
   exports: [PoisonWatch],

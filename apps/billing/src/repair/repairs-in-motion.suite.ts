@@ -3,6 +3,7 @@ import type { TestDatabase } from '@tollgate/testing';
 import { MoneyOut } from '../refunds/money-out';
 import { CENT, charge } from '../testing/billing.fixture';
 import { settleRequest } from '../testing/held-request.fixture';
+import { Stores } from '../reconcile/stores';
 import { PoisonWatch } from './poison-watch';
 import { FORGED, useRepairs, WATCHING, type OpenStore } from './repairs.fixture';
 
@@ -97,8 +98,8 @@ export function repairsInMotionSuite(database: TestDatabase, openStore: OpenStor
     });
 
     it('an update that does not arrive within a minute is sent again, and not earlier', async () => {
-      const patient = new PoisonWatch(t.billing.dataSource, t.store, t.repairs, WATCHING);
-      const hasty = new PoisonWatch(t.billing.dataSource, t.store, t.repairs, { ...WATCHING, lostAfterMs: 0 });
+      const patient = new PoisonWatch(new Stores(t.billing.dataSource, t.store), t.repairs, WATCHING);
+      const hasty = new PoisonWatch(new Stores(t.billing.dataSource, t.store), t.repairs, { ...WATCHING, lostAfterMs: 0 });
       const tenantId = await t.tenant();
       await t.topUp(tenantId, 500);
       for (const one of [patient, patient, hasty]) await one.round();
@@ -111,7 +112,7 @@ export function repairsInMotionSuite(database: TestDatabase, openStore: OpenStor
       const tenantId = await t.tenant();
       await t.forge(tenantId, FORGED, 0n);
       await t.topUp(tenantId, 500);
-      const asked = new PoisonWatch(t.billing.dataSource, t.store, t.repairs, WATCHING);
+      const asked = new PoisonWatch(new Stores(t.billing.dataSource, t.store), t.repairs, WATCHING);
       asked.look(tenantId);
       await asked.settled();
       await t.expectSound(tenantId, 1_500n);

@@ -2,6 +2,7 @@ import { parseBalanceUpdate, type AdmissionStore, type Snapshot } from '@tollgat
 import { newId } from '@tollgate/contracts';
 import { metrics } from '@tollgate/runtime';
 import type { TestDatabase } from '@tollgate/testing';
+import { Stores } from '../reconcile/stores';
 import { CENT, useBilling, type TestBilling } from '../testing/billing.fixture';
 import { holdRequest, settleRequest } from '../testing/held-request.fixture';
 import { PoisonWatch, ROUND_MS } from './poison-watch';
@@ -86,7 +87,7 @@ export function useRepairs(database: TestDatabase, openStore: OpenStore): Repair
     Object.assign(test, openStore());
     await test.store.start();
     test.repairs = new TenantRepairs(billing.dataSource, billing.messages, test.store, { now: () => new Date() });
-    test.watch = new PoisonWatch(billing.dataSource, test.store, test.repairs, WATCHING);
+    test.watch = new PoisonWatch(new Stores(billing.dataSource, test.store), test.repairs, WATCHING);
   });
   afterAll(() => test.store.close());
   return test;

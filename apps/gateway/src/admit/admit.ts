@@ -1,13 +1,14 @@
-import type {
+import { Injectable } from '@nestjs/common';
+import {
   AdmissionClient,
-  AdmitRequest,
-  ClientAdmitResult,
-  HoldDeadline,
-  Limits,
-  LimitState,
-  LookRequest,
-  LookResult,
-  Refusal,
+  type AdmitRequest,
+  type ClientAdmitResult,
+  type HoldDeadline,
+  type Limits,
+  type LimitState,
+  type LookRequest,
+  type LookResult,
+  type Refusal,
 } from '@tollgate/admission';
 import type { UsageDraft } from '@tollgate/contracts';
 import type { CatalogModel } from '../catalog/catalog';
@@ -80,6 +81,7 @@ export type Admission =
  * Checks the limits and holds credit for one request. Uses the cheap bound of the prompt first, and the exact count
  * when that bound would refuse or clamp the request.
  */
+@Injectable()
 export class Admitter {
   private readonly exactCounting = new ExactCounting();
   private readonly lines = new WaitingLines();

@@ -1,3 +1,4 @@
+import { Injectable } from '@nestjs/common';
 import {
   CREDENTIAL_PREFIX,
   type DefaultBudgets,
@@ -6,8 +7,8 @@ import {
   NANOS_PER_CENT,
 } from '@tollgate/contracts';
 import type { Limits } from '@tollgate/admission';
-import type { CredentialRecord, CredentialStore } from '@tollgate/credentials';
-import { logger, type ConfigSource, type TollgateConfig } from '@tollgate/runtime';
+import { type CredentialRecord, CredentialStore } from '@tollgate/credentials';
+import { logger, ConfigSource, type TollgateConfig } from '@tollgate/runtime';
 
 const BEARER = /^bearer +(\S+) *$/i;
 
@@ -37,6 +38,7 @@ type Rights = Omit<Principal, 'tenantId' | 'keyId'>;
  * Turns a bearer value into a principal. A value of the wrong form or checksum is refused without a look-up. A known
  * key is answered from memory.
  */
+@Injectable()
 export class Authenticator {
   private rightsFrom: TollgateConfig;
   private rights = new Map<string, Rights | null>();

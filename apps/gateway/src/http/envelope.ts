@@ -5,7 +5,7 @@ import type { FastifyReply } from 'fastify';
 import { ApiError, type ErrorTable } from './api-error';
 import { errorHeaders } from './error-headers';
 
-export interface ErrorAnswer {
+interface ErrorAnswer {
   status: number;
   headers: Record<string, string>;
   body: { error: { code: string; message: string } };
@@ -24,7 +24,7 @@ const CODE_OF_STATUS: Readonly<Record<number, string>> = {
  * The answer to an error, in the envelope `{ error: { code, message } }`. It shows the message of the table, of an
  * ApiError, or of a RequestError whose code is a client error of the table. Any other error is `internal_error`.
  */
-export function answerOf(table: ErrorTable, error: unknown): ErrorAnswer {
+function answerOf(table: ErrorTable, error: unknown): ErrorAnswer {
   if (error instanceof ApiError) return answer(table, error.code, error.publicMessage, error.headers);
   if (error instanceof UnavailableError) return answer(table, 'unavailable');
   if (error instanceof RequestError) {

@@ -1,16 +1,10 @@
 import { Module, type OnApplicationShutdown } from '@nestjs/common';
 import { AdmissionClient } from '@tollgate/admission';
-import { Admitter } from '../admit/admit';
 import { AdmitModule } from '../admit/admit.module';
-import { BodyMemory } from '../admit/body-memory';
-import { RefusedKeys } from '../admit/refused-keys';
-import { WastedRequests } from '../admit/wasted-requests';
-import { Authenticator } from '../authenticate/authenticate';
 import { AuthenticateModule } from '../authenticate/authenticate.module';
 import { Catalog } from '../catalog/catalog';
 import { CatalogModule } from '../catalog/catalog.module';
 import { PromptModule } from '../prompt/prompt.module';
-import { TokenizerThrottle } from '../prompt/tokenizer-throttle';
 import { SettleModule } from '../settle/settle.module';
 import { Settlements } from '../settle/settlement';
 import { StreamWatch } from '../upstream/stream-watch';
@@ -22,34 +16,17 @@ import { Intake } from './intake';
 import { Pipeline } from './pipeline';
 import { Serving } from './serving';
 
+/** Made by a factory, because tests set other limits. */
 const bodyReader = {
   provide: BodyReader,
   inject: [Catalog],
   useFactory: (catalog: Catalog) => new BodyReader(catalog),
 };
 
-const intake = {
-  provide: Intake,
-  inject: [Admitter, Catalog, BodyMemory, WastedRequests, RefusedKeys, BodyReader],
-  useFactory: (...parts: ConstructorParameters<typeof Intake>) => new Intake(...parts),
-};
-
-const serving = {
-  provide: Serving,
-  inject: [AdmissionClient, Upstream, StreamWatch, TokenizerThrottle],
-  useFactory: (...parts: ConstructorParameters<typeof Serving>) => new Serving(...parts),
-};
-
-const pipeline = {
-  provide: Pipeline,
-  inject: [Authenticator, Catalog, Intake, Admitter, Serving, Settlements],
-  useFactory: (...stages: ConstructorParameters<typeof Pipeline>) => new Pipeline(...stages),
-};
-
 /** Composes the stages, which know nothing of each other, into the pipeline. */
 @Module({
   imports: [AuthenticateModule, CatalogModule, PromptModule, AdmitModule, UpstreamModule, SettleModule],
-  providers: [bodyReader, intake, serving, pipeline, InFlight],
+  providers: [bodyReader, Intake, Serving, Pipeline, InFlight],
 })
 export class InferenceModule implements OnApplicationShutdown {
   constructor(

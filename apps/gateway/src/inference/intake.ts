@@ -1,12 +1,13 @@
 import type { IncomingMessage } from 'node:http';
+import { Injectable } from '@nestjs/common';
 import type { InferenceKind } from '@tollgate/contracts';
-import type { Admitter } from '../admit/admit';
-import type { BodyMemory, FullBudget } from '../admit/body-memory';
-import type { RefusedKeys } from '../admit/refused-keys';
-import type { WastedRequests } from '../admit/wasted-requests';
+import { Admitter } from '../admit/admit';
+import { BodyMemory, type FullBudget } from '../admit/body-memory';
+import { RefusedKeys } from '../admit/refused-keys';
+import { WastedRequests } from '../admit/wasted-requests';
 import type { Principal } from '../authenticate/authenticate';
-import type { Catalog } from '../catalog/catalog';
-import type { BodyReader } from './body/body-reader';
+import { Catalog } from '../catalog/catalog';
+import { BodyReader } from './body/body-reader';
 import type { InferenceRequest } from './body/inference-request';
 import type { Client } from './client';
 import { InferenceError, RuinousBodyError } from './errors';
@@ -35,6 +36,7 @@ export interface Body {
  * Reads the bodies of authenticated requests. Requests that can be refused without the body are refused before it is
  * read.
  */
+@Injectable()
 export class Intake {
   constructor(
     private readonly admitter: Admitter,

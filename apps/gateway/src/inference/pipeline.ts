@@ -1,27 +1,29 @@
 import type { IncomingMessage } from 'node:http';
+import { Injectable } from '@nestjs/common';
 import { type InferenceKind, UnavailableError, type UsageDraft } from '@tollgate/contracts';
 import { failPoint, logger } from '@tollgate/runtime';
-import type { Admitter } from '../admit/admit';
+import { Admitter } from '../admit/admit';
 import { LimitStates } from '../admit/limit-states';
-import type { Authenticator, Principal } from '../authenticate/authenticate';
-import type { Catalog, CatalogModel } from '../catalog/catalog';
+import { Authenticator, type Principal } from '../authenticate/authenticate';
+import { Catalog, type CatalogModel } from '../catalog/catalog';
 import { PromptEstimate } from '../prompt/prompt-estimate';
-import type { Settlements } from '../settle/settlement';
+import { Settlements } from '../settle/settlement';
 import { toUsageField } from '../settle/usage-event';
 import type { InferenceRequest } from './body/inference-request';
 import type { Client } from './client';
 import { InferenceError } from './errors';
-import type { Body, Intake } from './intake';
+import { type Body, Intake } from './intake';
 import { AdmittedRequest } from './admitted-request';
 import { ClientLeftError } from './read-body';
 import { interrupted, ofAdmission, unavailable } from './refusals';
 import { RequestMeter, type RequestOutcome } from './request-metrics';
-import type { Serving } from './serving';
+import { Serving } from './serving';
 
 /**
- * The life of a request, in order. No decorators are involved. The numbers are the steps of docs/ARCHITECTURE.md. Steps
- * 1 and 2 were done before, 13 and later belong to the other services.
+ * The life of a request, in order: plain calls, without guards or interceptors. The numbers are the steps of
+ * docs/ARCHITECTURE.md. Steps 1 and 2 were done before, 13 and later belong to the other services.
  */
+@Injectable()
 export class Pipeline {
   private readonly log = logger('gateway');
   private readonly limitStates = new LimitStates();

@@ -1,13 +1,15 @@
-import type { AdmissionClient } from '@tollgate/admission';
-import type { TokenizerThrottle } from '../prompt/tokenizer-throttle';
-import type { StreamWatch } from '../upstream/stream-watch';
-import type { Upstream } from '../upstream/upstream';
+import { Injectable } from '@nestjs/common';
+import { AdmissionClient } from '@tollgate/admission';
+import { TokenizerThrottle } from '../prompt/tokenizer-throttle';
+import { StreamWatch } from '../upstream/stream-watch';
+import { Upstream } from '../upstream/upstream';
 import type { AdmittedRequest, Served } from './admitted-request';
 import type { Client } from './client';
 import { servePlain } from './serve-plain';
 import { serveStream } from './serve-stream';
 
 /** Serves admitted requests from their backends, in one piece or as a stream. */
+@Injectable()
 export class Serving {
   constructor(
     readonly admission: AdmissionClient,

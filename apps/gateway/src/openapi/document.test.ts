@@ -4,14 +4,14 @@ import { MANAGEMENT_ROUTES } from '../management/routes';
 import { OPERATOR_ERRORS } from '../operator/errors';
 import { OPERATOR_ROUTES } from '../operator/routes';
 import { openApiDocument, openApiYaml } from './document';
-import { openApiSuite, operationsOf } from './open-api.suite';
+import { openApiTests, operationsOf } from './open-api.part';
 import { operatorDocument, operatorYaml } from './operator-document';
 import { prefixed, routesOf } from './route-table';
 
 const document = openApiDocument();
 const operator = operatorDocument();
-openApiSuite('the document of the public surfaces', document, openApiYaml());
-openApiSuite('the document of the operator API', operator, operatorYaml());
+openApiTests('the document of the public surfaces', document, openApiYaml());
+openApiTests('the document of the operator API', operator, operatorYaml());
 
 it('the public document has exactly the ten operations, each with its kind of credential', () => {
   const named = operationsOf(document).map(({ path, method, operation: { security } }) => ({ path, method, security }));

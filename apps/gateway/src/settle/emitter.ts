@@ -1,5 +1,6 @@
+import { Injectable } from '@nestjs/common';
 import { UnavailableError, type UsageEvent } from '@tollgate/contracts';
-import { MessagesRefusedError, type Messages } from '@tollgate/messaging';
+import { MessagesRefusedError, Messages } from '@tollgate/messaging';
 import { Counter, delayUntilAborted, failPoint, logger, metrics, withTimeout } from '@tollgate/runtime';
 
 const MAX_BATCH_EVENTS = 500;
@@ -27,6 +28,7 @@ const left = new Counter({
  * soon as messages are available again. An event that this process loses is not lost: the sweeper publishes its settled
  * hold until the ledger has it, though later.
  */
+@Injectable()
 export class UsageEmitter {
   private waiting: UsageEvent[] = [];
   private running: Promise<void> | null = null;

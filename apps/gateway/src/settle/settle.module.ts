@@ -1,28 +1,15 @@
 import { Module } from '@nestjs/common';
-import { AdmissionClient } from '@tollgate/admission';
-import { Messages } from '@tollgate/messaging';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { UsageEmitter } from './emitter';
 import { Settlements } from './settlement';
 import { UnbilledReports } from './unbilled-reports';
 
-const emitter = {
-  provide: UsageEmitter,
-  inject: [Messages],
-  useFactory: (messages: Messages) => new UsageEmitter(messages),
-};
-
+/** Made by a factory, because tests wait for other times. */
 const unbilledReports = {
   provide: UnbilledReports,
   inject: [ServiceClient],
   useFactory: (services: ServiceClient) => new UnbilledReports(services),
 };
 
-const settlements = {
-  provide: Settlements,
-  inject: [AdmissionClient, UsageEmitter, UnbilledReports],
-  useFactory: (...parts: ConstructorParameters<typeof Settlements>) => new Settlements(...parts),
-};
-
-@Module({ providers: [emitter, unbilledReports, settlements], exports: [Settlements] })
+@Module({ providers: [UsageEmitter, unbilledReports, Settlements], exports: [Settlements] })
 export class SettleModule {}

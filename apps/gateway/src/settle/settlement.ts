@@ -1,9 +1,10 @@
-import type { AdmissionClient, Settlement } from '@tollgate/admission';
+import { Injectable } from '@nestjs/common';
+import { AdmissionClient, type Settlement } from '@tollgate/admission';
 import { costNanos, type Outcome, type TokenCounts, UnavailableError, type UsageEvent } from '@tollgate/contracts';
 import { Counter, logger, metrics } from '@tollgate/runtime';
-import type { UsageEmitter } from './emitter';
+import { UsageEmitter } from './emitter';
 import { LateSettlements } from './late-settlements';
-import type { UnbilledReports } from './unbilled-reports';
+import { UnbilledReports } from './unbilled-reports';
 import { toUsageEvent } from './usage-event';
 import type { HeldRequest } from './held-request';
 import { unbilledWork } from './unbilled-work';
@@ -51,6 +52,7 @@ export interface Settled {
 }
 
 /** The end of a hold: raised, settled at what was delivered and emitted, or void. */
+@Injectable()
 export class Settlements {
   private readonly log = logger('gateway');
   private readonly late: LateSettlements;

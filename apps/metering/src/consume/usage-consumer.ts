@@ -1,6 +1,6 @@
 import type { UsageEvent } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
-import { connectionOf, sqlState, transaction } from '@tollgate/postgres';
+import { copyInOn, sqlState, transaction } from '@tollgate/postgres';
 import { failPoint, logCapped, logger } from '@tollgate/runtime';
 import type { DataSource, EntityManager } from 'typeorm';
 import type { Prices } from '../price/prices';
@@ -112,7 +112,7 @@ async function record(
   if (quarantined.length > 0) await quarantine(tx, quarantined);
   const fresh = known.size === 0 ? rated : rated.filter(({ event }) => !known.has(event.id));
   if (fresh.length === 0 && again.length === 0) return { fresh, quarantined };
-  const recorded = fresh.length > 0 ? recordEvents(await connectionOf(tx), fresh) : undefined;
+  const recorded = fresh.length > 0 ? recordEvents(await copyInOn(tx), fresh) : undefined;
   // Computed while PostgreSQL copies.
   const sums = sumUp(fresh);
   const backends = sumByBackend(fresh.map(({ event }) => event));

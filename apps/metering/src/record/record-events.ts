@@ -1,8 +1,7 @@
 import type { UsageEvent } from '@tollgate/contracts';
-import type { ClientBase } from 'pg';
+import type { CopyIn } from '@tollgate/postgres';
 import type { Rating } from '../price/rate';
 import { backendOf } from './backend-hours';
-import { copyIn } from './copy-in';
 
 /** A valid event and its charge. */
 export interface RatedEvent extends Rating {
@@ -24,7 +23,7 @@ const COPY_EVENTS = `
  * COPY instead of INSERT … ON CONFLICT DO NOTHING, which writes each row speculatively and by itself, in more than
  * twice the time for the same rows (see README).
  */
-export function recordEvents(client: ClientBase, rated: readonly RatedEvent[]): Promise<void> {
+export function recordEvents(copyIn: CopyIn, rated: readonly RatedEvent[]): Promise<void> {
   let rows = '';
   for (const { event, chargeNanos, overrunNanos } of rated) {
     const { price } = event;
@@ -38,7 +37,7 @@ export function recordEvents(client: ClientBase, rated: readonly RatedEvent[]): 
       `${price.inputFemtos}\t${price.cachedInputFemtos}\t${price.outputFemtos}\t${price.requestNanos}\t` +
       `${backend === null ? '\\N' : escape(backend)}\n`;
   }
-  return copyIn(client, COPY_EVENTS, rows);
+  return copyIn(COPY_EVENTS, rows);
 }
 
 /**

@@ -1,6 +1,6 @@
 import { eventually, useKafka } from '@tollgate/testing';
 import { metrics } from '@tollgate/runtime';
-import { forgedSuite } from './forged.suite';
+import { forgedTests } from './forged.part';
 import { applyTopics, withAdmin } from './apply-topics';
 import { balanceUpdate, Received, SUITE_GROUP, TOPIC } from '../messages-store.fixture';
 import { replayDead, toRecord, type DeadLetter } from './dead-letters';
@@ -10,7 +10,7 @@ import { TEST_IDENTITY } from './sign/test-identity.fixture';
 import { KafkaStore, TEST_BROKER, TEST_TOPICS } from './test-store.fixture';
 
 const kafka = useKafka(TEST_BROKER);
-forgedSuite(kafka);
+forgedTests(kafka);
 const ADMIN_TIMEOUT_MS = 20_000;
 const at = new Date().toISOString();
 const json = (value: unknown) => Buffer.from(JSON.stringify(value));

@@ -4,7 +4,7 @@ import { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatter
 import { balanceUpdate, Received, SUITE_GROUP, TOPIC } from '../messages-store.fixture';
 import { applyTopics, withAdmin } from './apply-topics';
 import { KafkaMessages } from './kafka-messages';
-import { describeServiceRights } from './service-rights.suite';
+import { describeServiceRights } from './service-rights.part';
 import { TEST_IDENTITY } from './sign/test-identity.fixture';
 import { TEST_BROKER, TEST_TOPICS } from './test-store.fixture';
 

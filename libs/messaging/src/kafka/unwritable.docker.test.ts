@@ -1,8 +1,8 @@
 import { openDataSource, transaction } from '@tollgate/postgres';
-import { eventually, leastMs, useKafka, useTestDatabase } from '@tollgate/testing';
+import { eventually, leastMs, OUTBOX_TABLE_SQL, useKafka, useTestDatabase } from '@tollgate/testing';
 import { ConfigResourceTypes, Kafka, logLevel } from 'kafkajs';
 import { balanceUpdate, SUITE_GROUP, Received, TOPIC } from '../messages-store.fixture';
-import { enqueue, OUTBOX_TABLE_SQL } from '../outbox/outbox';
+import { enqueue } from '../outbox/outbox';
 import { OutboxRelay } from '../outbox/outbox-relay';
 import { applyTopics, withAdmin } from './apply-topics';
 import { KafkaStore, TEST_BROKER, TEST_TOPICS } from './test-store.fixture';

@@ -1,13 +1,13 @@
 import { UnavailableError } from '@tollgate/contracts';
 import { openDataSource, transaction } from '@tollgate/postgres';
 import { metrics } from '@tollgate/runtime';
-import { eventually, useTestDatabase } from '@tollgate/testing';
+import { eventually, OUTBOX_TABLE_SQL, useTestDatabase } from '@tollgate/testing';
 import type { DataSource, EntityManager } from 'typeorm';
 import { balanceUpdate, Received, SUITE_GROUP, TOPIC } from '../messages-store.fixture';
 import { PostgresStore } from '../postgres/test-store.fixture';
 import type { Messages } from '../messages';
 import type { PostgresMessages } from '../postgres/postgres-messages';
-import { enqueue, OUTBOX_TABLE_SQL } from './outbox';
+import { enqueue } from './outbox';
 import { OutboxRelay } from './outbox-relay';
 
 const database = useTestDatabase();

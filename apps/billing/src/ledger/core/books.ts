@@ -38,20 +38,6 @@ export interface Month {
 /** Balances stay below this, so that every amount is a safe integer in JSON. */
 export const MAX_BALANCE_CENTS = BigInt(Number.MAX_SAFE_INTEGER);
 
-export function newBooks(tenantId: string): Books {
-  return {
-    tenantId,
-    version: 0n,
-    balanceCents: 0n,
-    lastSequence: 0n,
-    lastCover: 0n,
-    carriedNanos: 0n,
-    gatheredNanos: 0n,
-    overrunNanos: 0n,
-    suspended: false,
-  };
-}
-
 export function newMonth(tenantId: string, period: Period): Month {
   return { tenantId, period, lastSeq: 0n, coveredSeq: 0n, gatheredNanos: 0n, debitedCents: 0n, closed: false };
 }

@@ -1,7 +1,8 @@
 import { assertRuns } from '@tollgate/testing';
 import fc from 'fast-check';
 import { assertBalanced, LedgerError } from './accounts';
-import { MAX_BALANCE_CENTS, newBooks, newMonth } from './books';
+import { MAX_BALANCE_CENTS, newMonth } from './books';
+import { newBooks } from './books.fixture';
 import { book } from './entry';
 import { gather } from './gather';
 import { CALENDAR, CENT, checkInvariants, MemoryLedger, step } from './memory-ledger.fixture';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { balanceUpdate, canPost, newBooks, unpostedNanos, type Books, type Month } from './books';
+import { balanceUpdate, canPost, unpostedNanos, type Books, type Month } from './books';
+import { newBooks } from './books.fixture';
 import { book, type Entry } from './entry';
 import { gather, type NumberedCharge } from './gather';
 import { chargePeriod } from './period';

@@ -1,4 +1,5 @@
-import { newBooks, newMonth } from './books';
+import { newMonth } from './books';
+import { newBooks } from './books.fixture';
 import { gather } from './gather';
 import { newestOver, nextPeriod } from './period';
 

@@ -27,7 +27,7 @@ const kafka = new Kafka({ brokers: [KAFKA_BROKERS], ssl, sasl, retry, logLevel: 
 })();`;
 const REFUSED = 'TOPIC_AUTHORIZATION_FAILED';
 
-export function kafkaUsersSuite(tollgate: ComposedDeployment): void {
+export function kafkaUsersTests(tollgate: ComposedDeployment): void {
   async function publish(service: Service, user: 'its own' | 'nobody', ...topics: string[]): Promise<unknown> {
     const [container = ''] = await tollgate.containers(service);
     return JSON.parse(await tollgate.docker('exec', container, 'node', '-e', PUBLISH, user, ...topics));

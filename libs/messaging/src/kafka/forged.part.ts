@@ -36,7 +36,7 @@ const forged = (topic: string) => count('tollgate_messages_forged_total', { topi
  * Forgeries by the brokers' administrator, who can write, copy and change every message but has no key, and by a
  * compromised service.
  */
-export function forgedSuite(kafka: { brokers: readonly string[] }): void {
+export function forgedTests(kafka: { brokers: readonly string[] }): void {
   describe('a forged message', () => {
     let store: KafkaStore;
     let opened: KafkaMessages[];

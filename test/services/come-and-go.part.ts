@@ -19,7 +19,7 @@ const howBusy = (starts: number) =>
 const READY = { gateway: 'ok', auth: 'ok', metering: 'ok', billing: 'ok' } as const;
 
 /** Servers that stop and return, while services run or start. */
-export function comeAndGoSuite(deployment: Deployment, replicas: Replicas): void {
+export function comeAndGoTests(deployment: Deployment, replicas: Replicas): void {
   const services = (): ServiceProcess[] => Object.values(replicas).flat();
   const firstGateway = (): ServiceProcess => replicas.gateway[0]!;
   let tenant: Tenant;

@@ -45,7 +45,7 @@ async function expectMetrics(services: readonly ServiceProcess[]): Promise<void>
 }
 
 /** The four services together, from their first start to their end. */
-export function fourServicesSuite(deployment: Deployment): void {
+export function fourServicesTests(deployment: Deployment): void {
   it('serve a request of a new tenant, meter it, debit it, and stop cleanly', async () => {
     const services: ServiceProcess[] = await Promise.all(APPS.map((app) => deployment.start(app)));
     const gateway = services[3]!;

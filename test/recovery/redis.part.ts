@@ -28,7 +28,7 @@ function expectDoneOrLater({ status, code, retryAfter }: Answer): void {
 }
 
 /** A Redis that loses its data or is unavailable while services run. */
-export function redisSuite(deployment: Deployment, replicas: Replicas): void {
+export function redisTests(deployment: Deployment, replicas: Replicas): void {
   let deployed: Deployed;
   beforeAll(() => void (deployed = new Deployed(deployment, replicas.gateway)));
 

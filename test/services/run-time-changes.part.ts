@@ -11,7 +11,7 @@ const WAIT_MS = 20_000;
 const ROUNDS = 5;
 
 /** Runs on two gateways. */
-export function runTimeChangesSuite(deployment: Deployment, { gateway: gateways }: Replicas): void {
+export function runTimeChangesTests(deployment: Deployment, { gateway: gateways }: Replicas): void {
   async function change(method: 'PUT' | 'POST', path: string, body: unknown = {}): Promise<void> {
     const url = `${gateways[0]!.addresses.operatorUrl}/_operator/v1${path}`;
     const changed = await onceServed(() => call(url, OPERATOR_SECRET, { method, body: JSON.stringify(body) }));

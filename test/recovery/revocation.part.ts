@@ -22,7 +22,7 @@ async function ask(url: string, bearer: string, method = 'GET'): Promise<Respons
 }
 
 /** Revocations, while all gateways have the credential in memory. */
-export function revocationSuite(deployment: Deployment, replicas: Replicas): void {
+export function revocationTests(deployment: Deployment, replicas: Replicas): void {
   const { kafka } = deployment;
   let deployed: Deployed;
   let tenantId: string;

@@ -140,7 +140,7 @@ export const operationsOf = (document: JsonObject) =>
   );
 
 /** The checks of every document that we serve. */
-export function openApiSuite(name: string, document: JsonObject, yaml: string): void {
+export function openApiTests(name: string, document: JsonObject, yaml: string): void {
   describe(name, () => {
     it('has the shape of OpenAPI 3.1', () => {
       const validate = new Ajv2020({ allErrors: true, strict: false }).compile(openApi31);

@@ -18,7 +18,7 @@ import { applyTopics, withAdmin } from './apply-topics';
 import type { KafkaConnection } from './connection';
 import { KafkaMessages } from './kafka-messages';
 import { Publisher } from './publisher';
-import { itRemovesGroupsOfItsOwnRepliesAlone } from './reply-group-rights.suite';
+import { itRemovesGroupsOfItsOwnRepliesAlone } from './reply-group-rights.part';
 import { planRights } from './rights-plan';
 import { applyScramUsers } from './scram-users';
 import { TEST_IDENTITY } from './sign/test-identity.fixture';

@@ -13,7 +13,7 @@ interface Books {
 }
 
 /** Runs on two gateways and two replicas of billing. */
-export function moneySuite(deployment: Deployment, replicas: Replicas): void {
+export function moneyTests(deployment: Deployment, replicas: Replicas): void {
   const gateways = replicas.gateway;
 
   /** Sends a request that is safe to repeat: a GET, or a booking with a ref. */

@@ -14,7 +14,7 @@ const TIMEOUT = { timeoutMs: 20_000, everyMs: 100 };
 const ASKED = 12;
 
 /** Poisoned requests and replies. Runs on one replica of each service but the gateway. */
-export function poisonedRequestsSuite(deployment: Deployment, services: Replicas): void {
+export function poisonedRequestsTests(deployment: Deployment, services: Replicas): void {
   let deployed: Deployed;
   let messages: KafkaMessages | undefined;
   let sender: PoisonSender | undefined;

@@ -10,7 +10,7 @@ const DELETABLE: Record<Service, string[]> = {
 };
 
 /** The rights of the logins on an installed server. `tenantId` is a tenant with books. */
-export function loginsSuite(server: RolesServer, tenantId: string): void {
+export function loginsTests(server: RolesServer, tenantId: string): void {
   describe.each(SERVICES)('the login %s', (name) => {
     let client: Client;
     let tables: { schema: string; name: string }[];

@@ -37,7 +37,7 @@ const ANSWERS_FROZEN = 6 * ANSWERS_AWAY;
  * Every fault under a steady load on the composed services. After each, every answer that a client saw complete is in
  * the ledger exactly once, and no hold is left.
  */
-export function faultSuite(tollgate: ComposedDeployment, control: () => Control): void {
+export function faultTests(tollgate: ComposedDeployment, control: () => Control): void {
   let load: Load;
   let trials: Trials;
 

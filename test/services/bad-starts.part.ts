@@ -18,7 +18,7 @@ async function sql(url: string, ...statements: string[]): Promise<void> {
 }
 
 /** Services that cannot start. Each must report the reason in one line and end. */
-export function badStartsSuite(deployment: Deployment): void {
+export function badStartsTests(deployment: Deployment): void {
   /** For a client, this server looks like an old version without functions. */
   const withoutFunctions = useRedis({ args: ['--rename-command', 'FUNCTION', ''] });
 

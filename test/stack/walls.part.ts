@@ -42,7 +42,7 @@ const ASK_DATABASE = `
 const NO_RIGHT = '42501';
 
 /** What each part of a running stack can see and reach. */
-export function wallsSuite(stack: Stack, of: () => { tenantId: string; operatorUrl: string }): void {
+export function wallsTests(stack: Stack, of: () => { tenantId: string; operatorUrl: string }): void {
   it('neither docker inspect of any container nor docker compose config shows a secret', async () => {
     const ids = await stack.all();
     const shown = [

@@ -1,4 +1,6 @@
-import { Query, type Connection, type ClientBase } from 'pg';
+import { Query, type Connection } from 'pg';
+import type { EntityManager } from 'typeorm';
+import { connectionOf } from './statements';
 
 /** Methods of pg's Connection for COPY that its type declaration lacks. */
 interface CopyConnection extends Connection {
@@ -30,8 +32,13 @@ class CopyInQuery extends Query {
  * Starts a `COPY … FROM STDIN`; it has been sent when this returns. `rows` is in COPY's text form: columns separated by
  * tabs, each row ended by a newline, NULL as \N, backslashes doubled. Rejects like any query.
  */
-export function copyIn(client: ClientBase, sql: string, rows: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    client.query(new CopyInQuery(sql, rows, (error) => (error ? reject(error) : resolve())));
-  });
+export type CopyIn = (sql: string, rows: string) => Promise<void>;
+
+/** COPY on the connection of a transaction. */
+export async function copyInOn(tx: EntityManager): Promise<CopyIn> {
+  const client = await connectionOf(tx);
+  return (sql, rows) =>
+    new Promise((resolve, reject) => {
+      client.query(new CopyInQuery(sql, rows, (error) => (error ? reject(error) : resolve())));
+    });
 }

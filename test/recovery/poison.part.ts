@@ -21,7 +21,7 @@ const TIMEOUT = { timeoutMs: 20_000, everyMs: 100 };
 const POISONED: readonly Topic[] = ['usage-events', 'charges', 'credit-news', 'tenant-news'];
 
 /** Poisoned messages of topics. Runs on one replica of each service but the gateway. */
-export function poisonSuite(deployment: Deployment, services: Replicas): void {
+export function poisonTests(deployment: Deployment, services: Replicas): void {
   let deployed: Deployed;
   let sender: PoisonSender | undefined;
 

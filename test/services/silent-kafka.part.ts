@@ -20,7 +20,7 @@ async function stop(service: ServiceProcess): Promise<{ code: number | null; too
 }
 
 /** Services that stop while Kafka is silent. */
-export function silentKafkaSuite(deployment: Deployment): void {
+export function silentKafkaTests(deployment: Deployment): void {
   it('ends every service normally before it would be killed, and the next start publishes its messages', async () => {
     const services = await Promise.all(APPS.map((app) => deployment.start(app)));
     const tenant = await eventually(() => newTenant(services[0]!), { timeoutMs: STOP_RESERVE_MS });

@@ -16,7 +16,7 @@ const BOX_MS = 240_000;
 const TIMEOUT_MS = 1_800_000;
 
 /** Two faults at once, by the plan of a seed. */
-export function nemesisSuite(tollgate: ComposedDeployment, clocks: Clocks, control: () => Control): void {
+export function nemesisTests(tollgate: ComposedDeployment, clocks: Clocks, control: () => Control): void {
   it(
     'two faults at once lose, double and overdraw nothing, and no client waits long',
     async () => {
