@@ -48,6 +48,27 @@ describe('a start', () => {
     );
   });
 
+  it('migrates none of several schemas when a newer version migrated one of them', async () => {
+    const newer = await mkdtemp(join(tmpdir(), 'newer-'));
+    await writeFile(join(newer, '001_a.sql'), 'CREATE TABLE a (id int PRIMARY KEY);');
+    const [first, last] = [
+      { schema: 'first_of_two', directory: newer },
+      { schema: 'last_of_two', directory: newer },
+    ];
+    await migrateSchemas(database.url, [first]);
+    await writeFile(join(newer, '002_b.sql'), 'ALTER TABLE a ADD COLUMN b int;');
+    await migrateSchemas(database.url, [last]);
+    const older = await mkdtemp(join(tmpdir(), 'older-'));
+    await writeFile(join(older, '001_a.sql'), 'CREATE TABLE a (id int PRIMARY KEY);');
+    await writeFile(join(older, 'rights.sql'), 'GRANT SELECT ON a TO tollgate_first_of_two;');
+
+    const schemas = ['first_of_two', 'never_made', 'last_of_two'].map((schema) => ({ schema, directory: older }));
+    expect(await refusal(migrateSchemas(database.url, schemas))).toMatch(/^The schema "last_of_two" was migrated by a/);
+    expect(await database.query(`SELECT to_regnamespace('never_made') AS found`)).toEqual([{ found: null }]);
+    expect(await database.query(`SELECT to_regrole('tollgate_first_of_two') AS role`)).toEqual([{ role: null }]);
+    await Promise.all([newer, older].map((folder) => rm(folder, { recursive: true })));
+  });
+
   it('is refused on a server that is too old, before it creates anything there', async () => {
     const schema = { schema: 'too_old', directory };
     const tooOld = /^PostgreSQL \d+\S*.* is too old: Tollgate needs 99 or newer at DATABASE_URL\.$/;

@@ -2,13 +2,16 @@ import { StartError } from '@tollgate/runtime';
 import { Client } from 'pg';
 import { connectionConfig } from './database';
 import { explainDatabase } from './explain-database';
-import { checkMigrations, migrate, type Migrations } from './migrate';
+import { checkMigrations, compareMigrations, migrate, type Migrations } from './migrate';
 import { warnOwner } from './rights';
 
 /** The migrations use features that older servers lack. */
 const MIN_SERVER_VERSION = 16;
 
-/** Migrates the schemas, on a server that is new enough. Rejects with StartError: one line with the cure. */
+/**
+ * Migrates the schemas, on a server that is new enough. If a newer version migrated one of them, none is changed.
+ * Rejects with StartError: one line with the cure.
+ */
 export async function migrateSchemas(
   url: string,
   schemas: readonly Migrations[],
@@ -17,6 +20,7 @@ export async function migrateSchemas(
   const results: { schema: string; applied: string[] }[] = [];
   try {
     await requireVersion(url, minVersion);
+    for (const migrations of schemas) await compareMigrations({ url, ...migrations });
     for (const migrations of schemas)
       results.push({ schema: migrations.schema, applied: (await migrate({ url, ...migrations })).applied });
   } catch (error) {

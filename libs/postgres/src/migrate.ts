@@ -98,6 +98,20 @@ export async function migrate({
 }
 
 /**
+ * Throws what `migrate` would throw about a newer schema or a changed file, and changes nothing. For several schemas:
+ * each is compared before the first one is migrated.
+ */
+export async function compareMigrations({ url, ...migrations }: MigrationOptions): Promise<void> {
+  const { schema } = migrations;
+  const files = await readMigrations(migrations.directory);
+  const functions = migrations.functions === undefined ? null : await readFunctions(migrations.functions);
+  await withClient(url, schema, async (client) => {
+    compare(schema, files, await appliedTo(client, schema));
+    if (functions) await functionsIn(client, schema, functions);
+  });
+}
+
+/**
  * Changes nothing. Throws MigrationError when the schema is missing, older or newer than the code, or when an applied
  * file was changed.
  */

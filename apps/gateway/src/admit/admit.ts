@@ -30,7 +30,7 @@ export interface WantedOutput {
   readonly choices: number;
   /** What the model and the client allow. The context may have less room. */
   readonly tokensPerChoice: number;
-  /** The client named the limit, so a smaller one would shorten the answer that it asked for. */
+  /** The client named the limit. Other requests' holds never shorten its answer; only short credit or a budget does. */
   readonly isNamed: boolean;
 }
 
@@ -142,7 +142,7 @@ export class Admitter {
     const { reason, scope, retryAfterMs: exactMs } = refused;
     if (exactMs === null) return refused;
     const [owner, limits] = scope === 'key' ? [keyId, keyLimits] : [tenantId, tenantLimits];
-    // For limits of running requests, this is the expected time until the next of them ends, and so on.
+    // For limits of running requests: the expected time between two ends of running requests.
     let everyMs = exactMs;
     if (reason === 'requests') everyMs = MINUTE_MS / limits.requestsPerMinute;
     else if (reason === 'tokens' && tokens !== null) everyMs = (MINUTE_MS * tokens) / limits.tokensPerMinute;

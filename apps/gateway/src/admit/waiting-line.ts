@@ -1,4 +1,4 @@
-/** The most that the line adds to a wait, apart from the jitter. */
+/** The longest wait that the line gives, without the jitter. If the limit's own wait is longer, that one is given. */
 const MAX_LINE_MS = 60_000;
 /**
  * Jitter, as a part of the time in the line: several gateways have separate lines, and their clients should not return

@@ -23,9 +23,11 @@ export class ExactCounting {
   /** Called once a request. */
   isDue(tenantId: string, nowMs: number): boolean {
     const tenant = this.tenants.get(tenantId) ?? this.add(tenantId, 0);
-    if (tenant.cautiousLeft > 0) tenant.cautiousLeft -= 1;
-    else return tenant.shortUntilMs > nowMs;
-    return true;
+    if (tenant.cautiousLeft > 0) {
+      tenant.cautiousLeft -= 1;
+      return true;
+    }
+    return tenant.shortUntilMs > nowMs;
   }
 
   /** The credit did not cover everything that was requested. */

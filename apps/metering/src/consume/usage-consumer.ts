@@ -15,8 +15,8 @@ import { validateUsageEvent } from './read-usage-event';
 
 const UNIQUE_VIOLATION = '23505';
 /**
- * The first attempt does not look for repeats. If a later one fails, another consumer recorded an event of the batch
- * between our look and our write.
+ * Attempts to write one batch. Each failure after the first means that another consumer recorded an event of the batch
+ * between our look and our write, so a few are enough.
  */
 const MAX_TRIES = 10;
 

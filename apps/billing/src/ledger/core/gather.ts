@@ -80,7 +80,7 @@ export function gather(
 }
 
 /**
- * The charge's own month, or the running one if that is closed. If this clock is behind the closer's clock, the next
+ * The charge's own month, or the running one if its own is closed. If this clock is behind the closer's clock, the next
  * open month.
  */
 function openPeriod(own: Period, months: ReadonlyMap<Period, Month>, { running, closedThrough }: Calendar): Period {

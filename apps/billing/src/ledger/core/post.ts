@@ -102,7 +102,7 @@ function postPart(posted: Posted, open: readonly Month[], newEntryId: () => stri
     postMonth(posted, month, nanos / NANOS_PER_CENT, nanos % NANOS_PER_CENT, newEntryId, taken);
     if (isPart) break;
   }
-  // Months that only pass their remainder on wait for a cent.
+  // If no month makes a cent, nothing is posted.
   return posted.entries.length > 0 ? posted : { books, months: [], entries: [], ranges: [] };
 }
 
