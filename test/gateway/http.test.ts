@@ -97,6 +97,12 @@ describe('a key', () => {
     }
   });
 
+  it('is refused with a hint if it is a management token', async () => {
+    const headers = { authorization: `Bearer ${mintCredential('token').value}` };
+    const { json } = await read(await fetch(`${gateway.url}/v1/models`, { headers }));
+    expect(json.error.message).toContain('Send an inference key (sk-svc-…)');
+  });
+
   it('is refused if it is revoked or expired, or if its profile no longer exists', async () => {
     for (const change of [{ revokedAtMs: 1 }, { expiresAtMs: Date.now() - 1 }, { profile: 'gone' }, { plan: 'gone' }]) {
       const other = await gateway.caller();

@@ -14,15 +14,13 @@ const tollgate = (args: string[], env: Record<string, string> = {}) =>
   runTollgate(args, { TOLLGATE_DATA_DIR: directory.path, ...env });
 
 describe('exit code 1', () => {
-  it('for a refusal of the server, with its message, and as JSON with --json', async () => {
+  it('for an unknown tenant, with the remedy, and as JSON with --json', async () => {
     const id = newId('ten');
     const plain = await tollgate(['credit', 'show', id]);
-    expect(plain).toEqual({ code: 1, stdout: '', stderr: 'tollgate: No such tenant.\n' });
+    const message = `No tenant has the id '${id}'. See: tollgate tenant list`;
+    expect(plain).toEqual({ code: 1, stdout: '', stderr: `tollgate: ${message}\n` });
     const asJson = await tollgate(['credit', 'show', id, '--json']);
-    expect([asJson.code, JSON.parse(asJson.stdout)]).toEqual([
-      1,
-      { error: { code: 'not_found', message: 'No such tenant.' } },
-    ]);
+    expect([asJson.code, JSON.parse(asJson.stdout)]).toEqual([1, { error: { code: 'not_found', message } }]);
   });
 
   it('if there is no server, with the remedy and without the secret', async () => {

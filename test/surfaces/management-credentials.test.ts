@@ -89,7 +89,8 @@ describe('authentication', () => {
     const { token } = await services.tenant([scope]);
     expect((await ask(path, { ...asked, token })).status).toBe(status);
     const others = await services.tenant(SCOPES.filter((other) => other !== scope));
-    await expectRefusal(path, { ...asked, token: others.token }, 403, 'insufficient_scope');
+    const refused = await expectRefusal(path, { ...asked, token: others.token }, 403, 'insufficient_scope');
+    expect(refused.json.error.message).toContain(scope);
   });
 
   it('checks the scope before the body', async () => {

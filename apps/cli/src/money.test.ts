@@ -31,6 +31,9 @@ describe('parseAmount', () => {
     '١٠',
   ])('refuses %j', (text) => expect(() => parseAmount(text)).toThrow(RangeError));
 
+  it('says that a negative amount must be positive', () =>
+    expect(() => parseAmount('-5')).toThrow('It must be a positive number of currency units'));
+
   it('is undone by formatCents, for every amount', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), (cents) => {

@@ -5,9 +5,13 @@ export { formatCents } from '@tollgate/contracts';
  * thousands separators. Throws RangeError with the reason.
  */
 export function parseAmount(text: string): number {
+  return readCents(text, 'a positive number');
+}
+
+function readCents(text: string, wanted: string): number {
   const match = /^(\d{1,14})(?:\.(\d{1,2}))?$/.exec(text);
   if (!match)
-    throw new RangeError('It must be a number of currency units with at most two decimals, such as 10 or 10.50.');
+    throw new RangeError(`It must be ${wanted} of currency units with at most two decimals, such as 10 or 10.50.`);
   const cents = BigInt(match[1]!) * 100n + BigInt((match[2] ?? '').padEnd(2, '0'));
   if (cents === 0n) throw new RangeError('It must be more than zero.');
   if (cents > BigInt(Number.MAX_SAFE_INTEGER)) throw new RangeError('It is too large.');
@@ -17,7 +21,7 @@ export function parseAmount(text: string): number {
 /** The same with a sign: "-10.50" subtracts. */
 export function parseSignedAmount(text: string): number {
   const negative = text.startsWith('-');
-  const cents = parseAmount(negative ? text.slice(1) : text);
+  const cents = readCents(negative ? text.slice(1) : text, 'a number');
   return negative ? -cents : cents;
 }
 

@@ -1,12 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Failure, UsageFailure } from './failure';
+import { printable } from './table';
 
 const REQUEST_TIMEOUT_MS = 15_000;
 /** The largest number of rows in a list, over all its pages. */
 export const MAX_LIST_ROWS = 10_000;
 const PAGE_ROWS = 200;
 const PREFIX = '/_operator/v1';
+/** The server's message for an unknown tenant, which does not say how to find the right one. */
+const NO_TENANT = 'No such tenant.';
 
 export interface Operator {
   url: string;
@@ -98,11 +101,11 @@ export class OperatorClient {
     if (response.status === 204) return undefined as T;
     const answer = parseJson(text);
     if (response.ok && answer !== null) return answer as T;
-    throw refusal(response.status, answer, url);
+    throw refusal(response.status, answer, url, path);
   }
 }
 
-function refusal(status: number, answer: unknown, url: string): Failure {
+function refusal(status: number, answer: unknown, url: string, path: string): Failure {
   const error = (answer as { error?: { code?: unknown; message?: unknown } } | null)?.error;
   if (typeof error?.code !== 'string') {
     return new Failure(`The server at ${url} is not Tollgate's operator API (HTTP ${status}).`, 'unreachable');
@@ -113,6 +116,11 @@ function refusal(status: number, answer: unknown, url: string): Failure {
         'belongs to this server.',
       error.code,
     );
+  }
+  const tenant = /^\/tenants\/([^/?]+)/.exec(path)?.[1];
+  if (error.code === 'not_found' && error.message === NO_TENANT && tenant !== undefined) {
+    const id = printable(decodeURIComponent(tenant));
+    return new Failure(`No tenant has the id '${id}'. See: tollgate tenant list`, error.code);
   }
   return new Failure(String(error.message), error.code);
 }

@@ -200,7 +200,11 @@ function sendEarlyError(error: Error & { statusCode?: number }, request: Fastify
   }
   reply.hijack();
   const status = error.statusCode ?? 500;
-  if (status === 413) return refuseEarly(new InferenceError('payload_too_large'), reply.raw, request.id);
+  if (status === 413) {
+    // The limit of Fastify, which reads no body of the inference API.
+    const { message } = MANAGEMENT_ERRORS.payload_too_large;
+    return refuseEarly(new InferenceError('payload_too_large', { message }), reply.raw, request.id);
+  }
   if (status === 415) return refuseEarly(new InferenceError('unsupported_media_type'), reply.raw, request.id);
   if (status < 500) return refuseUnknownRoute(request.url, reply.raw, request.id, DOCS_PATHS);
   logger('gateway').error({ requestId: request.id, err: error }, 'answered 500');

@@ -10,7 +10,10 @@ export type Dialect = (typeof DIALECTS)[number];
 /** `any`: unknown, so the body must mean the same to all of them. `simulator`: the built-in one. */
 export type BackendDialect = Dialect | 'any' | 'simulator';
 
-/** These fields change how a token is chosen, never how many there are, what is counted or which model runs. */
+/**
+ * These fields change how a token is chosen. `reasoning_effort` and `verbosity` also change how many there are, within
+ * the cap that is held. None changes what is counted or which model runs.
+ */
 const COMMON = [
   'chat_template_kwargs',
   'metadata',

@@ -29,8 +29,11 @@ export interface Principal {
 
 export type Authentication =
   | { kind: 'principal'; principal: Principal }
-  /** `no_profile`: the key is valid, but the configuration no longer has its plan or profile. */
-  | { kind: 'refused'; reason: 'missing_api_key' | 'invalid_api_key' | 'no_profile' };
+  /**
+   * `management_token`: the value has the prefix of a management token. `no_profile`: the key is valid, but the
+   * configuration no longer has its plan or profile.
+   */
+  | { kind: 'refused'; reason: 'missing_api_key' | 'invalid_api_key' | 'management_token' | 'no_profile' };
 
 type Rights = Omit<Principal, 'tenantId' | 'keyId'>;
 
@@ -57,6 +60,7 @@ export class Authenticator {
     const value = authorization === undefined ? undefined : BEARER.exec(authorization)?.[1];
     if (value === undefined)
       return { kind: 'refused', reason: isBearer(authorization) ? 'invalid_api_key' : 'missing_api_key' };
+    if (value.startsWith(CREDENTIAL_PREFIX.token)) return { kind: 'refused', reason: 'management_token' };
     if (!value.startsWith(CREDENTIAL_PREFIX.key) || !isWellFormedCredential('key', value))
       return { kind: 'refused', reason: 'invalid_api_key' };
     const found = this.credentials.lookup(hashCredential(value));

@@ -9,9 +9,12 @@ describe('the message for an invalid value', () => {
     [{ type: 'string', maxLength: 1 }, 'ab', 'must have at most 1 character'],
     [{ type: 'object', minProperties: 1 }, {}, 'must have at least 1 member'],
     [{ type: 'object', maxProperties: 0 }, { a: 1 }, 'must have at most 0 members'],
-    [{ type: 'number', minimum: 0 }, -1, 'must be >= 0'],
+    [{ type: 'number', minimum: 0 }, -1, 'must be at least 0'],
+    [{ type: 'number', maximum: 2 }, 3, 'must be at most 2'],
+    [{ enum: ['a', 'b'] }, 'c', 'must be one of: a, b'],
+    [{ type: 'string', format: 'iso8601' }, 'now', 'must be a date or time such as 2026-11-01'],
   ])('%j', (schema, value, message) => {
-    const validate = new Ajv().compile(schema);
+    const validate = new Ajv({ formats: { iso8601: /^\d{4}/ } }).compile(schema);
     expect(validate(value)).toBe(false);
     expect(schemaMessage(validate.errors![0]!)).toBe(message);
   });

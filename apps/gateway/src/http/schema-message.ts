@@ -20,6 +20,15 @@ export function schemaMessage({ keyword, params, message = 'is not valid' }: Err
       return `must have at least ${counted('member')}`;
     case 'maxProperties':
       return `must have at most ${counted('member')}`;
+    case 'minimum':
+      return `must be at least ${limit}`;
+    case 'maximum':
+      return `must be at most ${limit}`;
+    case 'enum':
+      return `must be one of: ${(params as { allowedValues: unknown[] }).allowedValues.join(', ')}`;
+    case 'format':
+      if ((params as { format: string }).format === 'iso8601') return 'must be a date or time such as 2026-11-01';
+      return message;
     default:
       return message;
   }

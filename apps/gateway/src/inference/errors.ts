@@ -1,5 +1,6 @@
 import { UnavailableError } from '@tollgate/contracts';
 import type { ErrorEntry, ErrorTable } from '../http/api-error';
+import { MAX_INFERENCE_BODY_BYTES } from './body-limit';
 
 /** The envelope of the OpenAI wire format also has a `type`. */
 interface InferenceErrorEntry extends ErrorEntry {
@@ -23,7 +24,7 @@ export const INFERENCE_ERRORS = {
   context_length_exceeded: {
     status: 400,
     type: 'invalid_request_error',
-    message: 'The prompt is longer than the context of the model.',
+    message: 'The prompt is too long for the context of the model. Shorten it.',
   },
   unsupported_parameter: {
     status: 400,
@@ -35,7 +36,11 @@ export const INFERENCE_ERRORS = {
     type: 'authentication_error',
     message: 'The request has no API key. Send it as "Authorization: Bearer sk-svc-…".',
   },
-  invalid_api_key: { status: 401, type: 'authentication_error', message: 'The API key is not valid.' },
+  invalid_api_key: {
+    status: 401,
+    type: 'authentication_error',
+    message: 'The API key is not valid. Check it, or create a new key.',
+  },
   credit_exhausted: {
     status: 402,
     type: 'billing_error',
@@ -52,18 +57,22 @@ export const INFERENCE_ERRORS = {
     type: 'invalid_request_error',
     message: 'The model does not exist, or this key may not use it. GET /models lists the models of this key.',
   },
-  route_not_found: { status: 404, type: 'invalid_request_error', message: 'No endpoint has this path.' },
+  route_not_found: { status: 404, type: 'invalid_request_error', message: 'No endpoint has this path. See /docs.' },
   method_not_allowed: {
     status: 405,
     type: 'invalid_request_error',
-    message: 'This endpoint does not support this method.',
+    message: 'This endpoint does not support this method. The Allow header lists the supported ones.',
   },
   request_timeout: {
     status: 408,
     type: 'invalid_request_error',
     message: 'The body did not arrive in time. The limit is 10 s plus 1 s for each 128 KiB.',
   },
-  payload_too_large: { status: 413, type: 'invalid_request_error', message: 'The body is too large.' },
+  payload_too_large: {
+    status: 413,
+    type: 'invalid_request_error',
+    message: `The body is larger than ${MAX_INFERENCE_BODY_BYTES / 1024 / 1024} MiB.`,
+  },
   unsupported_media_type: {
     status: 415,
     type: 'invalid_request_error',

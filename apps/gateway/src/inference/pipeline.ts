@@ -102,10 +102,15 @@ export class Pipeline {
       client.setLimits(keyLimits, () => this.limitStates.now(keyId, keyLimits, Date.now()));
       return result.principal;
     }
-    if (result.reason !== 'no_profile') throw new InferenceError(result.reason);
-    throw new InferenceError('invalid_api_key', {
-      message: 'The plan or profile of this API key no longer exists. Create a new key.',
-    });
+    if (result.reason === 'management_token')
+      throw new InferenceError('invalid_api_key', {
+        message: 'This is a management token (fma_…). Send an inference key (sk-svc-…).',
+      });
+    if (result.reason === 'no_profile')
+      throw new InferenceError('invalid_api_key', {
+        message: 'The plan or profile of this API key no longer exists. Create a new key.',
+      });
+    throw new InferenceError(result.reason);
   }
 
   private findModel(request: InferenceRequest, principal: Principal): CatalogModel {

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { BodyShare, FullBudget } from '../admit/body-memory';
 import { isJson } from '../http/media-type';
+import { MAX_INFERENCE_BODY_BYTES } from './body-limit';
 import { InferenceError } from './errors';
 
-export const MAX_INFERENCE_BODY_BYTES = 10 * 1024 * 1024;
 /** The time for a body, plus a second for every LEAST_BYTES_PER_SECOND bytes that arrived: 10 MiB may take 90 s. */
 export const BODY_GRACE_MS = 10_000;
 const LEAST_BYTES_PER_SECOND = 128 * 1024;

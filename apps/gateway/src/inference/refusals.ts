@@ -4,12 +4,16 @@ import { operatorWords, publicParam, publicWords } from '../upstream/backend-wor
 import type { UpstreamFailure } from '../upstream/failure';
 import { InferenceError, type InferenceErrorCode, INFERENCE_ERRORS, stopping } from './errors';
 import type { AdmittedRequest } from './admitted-request';
+import type { ExtraField } from './body/extra-fields';
 import { ChatCompletionRequest, CompletionRequest, EmbeddingRequest } from './body/schemas';
 
 /** `Retry-After` of a condition that passes at an unknown time. */
 const SHORT_WAIT_SECONDS = 1;
 /** `Retry-After` of a request above a minute's limit: the bucket is full again after a minute. */
 const BUCKET_SECONDS = 60;
+
+/** A longer field is not parsed for an error message. */
+const MAX_READ_FIELD_CHARS = 4_096;
 
 const ADMISSION_CODES: Record<Exclude<Refusal, 'bound'>, InferenceErrorCode> = {
   tenant_suspended: 'tenant_suspended',
@@ -55,6 +59,7 @@ const FIELDS = fieldNames([ChatCompletionRequest, CompletionRequest, EmbeddingRe
 export function ofUpstream(
   failure: UpstreamFailure,
   model: { id: string; backends: readonly { model: string; origin: string }[] },
+  extras: readonly ExtraField[],
 ): InferenceError {
   switch (failure.kind) {
     case 'refused': {
@@ -70,6 +75,7 @@ export function ofUpstream(
           innerModels: model.backends.map((backend) => backend.model),
           hosts: model.backends.map(({ origin }) => new URL(origin).hostname),
           fields: FIELDS,
+          sent: readShort(extras),
         });
       return new InferenceError(code, {
         message: words || 'The model refused the request.',
@@ -98,7 +104,7 @@ export function ofUpstream(
  */
 export function failureAnswer(
   failure: UpstreamFailure,
-  { model, logged }: AdmittedRequest,
+  { model, request, logged }: AdmittedRequest,
   backend: string,
 ): InferenceError {
   const log = logger('gateway');
@@ -106,7 +112,13 @@ export function failureAnswer(
     const reason = operatorWords(failure.message ?? '', null);
     log.debug({ ...logged, backend, kind: failure.kind, reason }, 'a backend refused a request');
   } else if (failure.kind !== 'stopped') log.warn({ ...logged, backend, ...failure }, 'a backend failed');
-  return ofUpstream(failure, model);
+  return ofUpstream(failure, model, request.outgoing.extras);
+}
+
+/** The fields with their values, without those whose JSON is long: a message that names a part of them is cleaned. */
+function readShort(extras: readonly ExtraField[]): Record<string, unknown> {
+  const short = extras.filter(({ json }) => json.length <= MAX_READ_FIELD_CHARS);
+  return Object.fromEntries(short.map(({ name, json }) => [name, JSON.parse(json) as unknown]));
 }
 
 /** The names of all properties in the schemas, at any depth. */

@@ -18,7 +18,9 @@ Clients made for the OpenAI wire format work by changing only the base URL and t
 
 - Times are ISO 8601 UTC with milliseconds. Money is integer cents.
 - Every answer has an \`x-request-id\`. You can send your own if it matches \`[A-Za-z0-9_-]{1,64}\`.
-- 402 means that the credit or a budget is used up. Retrying does not help.
+- 402 means that the credit or a budget is used up, or that the account is suspended. Retrying does not help.
+- The answer of a chat or a completion may be shortened to what the credit or a budget pays for. It then ends with
+  \`finish_reason: "length"\`, as at \`max_tokens\`.
 - The \`Retry-After\` of a 429 is the time until the same request would be admitted. Your requests that were refused
   earlier come first. If requests in progress have to finish first, the time is an estimate.
 - An unknown path is 404. A known path with another method is 405 with \`Allow\`. Both use the envelope of the surface.

@@ -102,9 +102,10 @@ function count(request: InferenceRequest, body: Body, model: CountingRules): Pro
 export function countWithinContext(request: InferenceRequest, model: CountingRules & { id: string }): PromptTokens {
   const counted = countPrompt(request, model);
   if (counted.longest + Math.min(1, request.choices) <= model.contextTokens) return counted;
-  const has = Number.isFinite(counted.longest) ? `${counted.longest} tokens` : 'more';
+  const has = Number.isFinite(counted.longest) ? `has ${counted.longest} tokens and ` : '';
   throw new InferenceError('context_length_exceeded', {
-    message: `The context of '${model.id}' is ${model.contextTokens} tokens; the prompt has ${has}.`,
+    message:
+      `The context of '${model.id}' is ${model.contextTokens} tokens; ` + `the prompt ${has}is too long. Shorten it.`,
     param: request.kind === 'chat' ? 'messages' : request.kind === 'completion' ? 'prompt' : 'input',
   });
 }

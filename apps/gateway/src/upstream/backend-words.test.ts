@@ -8,6 +8,7 @@ const KNOWN = {
   innerModels: ['Qwen/Qwen3-8B-AWQ', 'tiny'],
   hosts: ['gpu7', '10.1.2.3'],
   fields: new Set(['messages', 'content', 'temperature', 'max_tokens', 'tools', 'function', 'name']),
+  sent: { simulator: { answerTokens: 0, rules: [{ kind: 'x' }] }, top_k: 1 },
 };
 const forClient = (message: string) => publicWords(message, KNOWN);
 
@@ -126,6 +127,14 @@ describe('a backend’s message for a client', () => {
       'bad value',
     );
     expect(forClient('Error: no\n    at parse (/srv/a.js:3:4)')).toBe('Error: no');
+  });
+
+  it('keeps the whole path of a member that the client sent, and no other name with dots', () => {
+    for (const path of ['simulator.answerTokens', 'simulator.rules.0.kind'])
+      expect(forClient(`${path}: must be an integer`)).toBe(`${path}: must be an integer`);
+    for (const name of ['simulator.local', 'answerTokens.simulator', 'simulator.answerTokens.local', 'top_k.internal'])
+      expect(forClient(`${name}: no`)).toBe('[removed]: no');
+    expect(forClient('simulator.constructor: no')).toBe('[removed]: no');
   });
 
   it('is null if nothing meaningful is left', () => {

@@ -52,7 +52,10 @@ const PLACES: readonly Rule[] = [
   [/(?<![\w.-])[a-z0-9][\w.-]*:\d{2,5}\b/gi],
   [/\blocalhost\b/gi],
 ];
-/** A name with dots. It is taken for a host unless all its labels are field names or indexes (`messages.0.content`). */
+/**
+ * A name with dots. It is taken for a host unless all its labels are field names or indexes (`messages.0.content`), or
+ * it is the whole path of a member that the client sent (`simulator.answerTokens`).
+ */
 const DOTTED = /(?<![\w.-])[\w-]+(?:\.[\w-]+)+(?![\w-])/g;
 const ABBREVIATION = /^(?:[a-z]\.)+[a-z]$/i;
 const NUMBER = /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i;
@@ -81,21 +84,24 @@ export interface Known {
   hosts: readonly string[];
   /** Names of the request's fields, at any depth. */
   fields: ReadonlySet<string>;
+  /** The undocumented fields of the request, with their values. */
+  sent: Readonly<Record<string, unknown>>;
 }
 
 /**
  * A backend's message for a client: one line, bounded, without addresses, paths, keys and inner names. Null if nothing
  * meaningful is left.
  */
-export function publicWords(message: string, { model, innerModels, hosts, fields }: Known): string | null {
+export function publicWords(message: string, { model, innerModels, hosts, fields, sent }: Known): string | null {
   let text = readable(message);
   const stack = STACK.exec(text);
   if (stack) text = text.slice(0, stack.index);
   for (const name of byLength([...innerModels, model])) text = replaceName(text, name, MODEL);
   for (const host of byLength(hosts)) text = replaceName(text, host, REMOVED);
   text = without([URL_RULE, ...SECRETS, ...PLACES], text).replace(DOTTED, (name) => {
-    const isField = name.split('.').every((label) => fields.has(label) || /^\d{1,7}$/.test(label));
-    return isField || NUMBER.test(name) || ABBREVIATION.test(name) ? name : REMOVED;
+    const labels = name.split('.');
+    const isField = labels.every((label) => fields.has(label) || /^\d{1,7}$/.test(label));
+    return isField || isPathIn(sent, labels) || NUMBER.test(name) || ABBREVIATION.test(name) ? name : REMOVED;
   });
   text = shortened(
     text.replaceAll(MODEL, () => model),
@@ -128,6 +134,14 @@ function readable(message: string): string {
     text = text.slice(0, text.search(/\S*$/));
   }
   return text;
+}
+
+function isPathIn(value: unknown, labels: readonly string[]): boolean {
+  for (const label of labels) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, label)) return false;
+    value = (value as Record<string, unknown>)[label];
+  }
+  return true;
 }
 
 function without(rules: readonly Rule[], text: string): string {

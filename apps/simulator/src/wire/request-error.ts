@@ -13,7 +13,7 @@ export class RequestError extends Error {
   }
 }
 
-/** Every message contains "simulator", so that tests can prove that none passes a gateway. */
+/** Every message contains "simulator", so that tests can prove that a gateway passes none but a cleaned 400 or 422. */
 export function errorBody(error: RequestError): string {
   return asciiJson({
     error: {

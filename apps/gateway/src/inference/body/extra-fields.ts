@@ -13,6 +13,16 @@ import { refuseRemoteReferences } from './schema-references';
 const MAX_METADATA = 16;
 const MAX_METADATA_CHARS = 512;
 const MAX_TEMPLATE_ARGUMENTS = 16;
+/** What other APIs call `max_tokens`. */
+const OTHER_NAMES_OF_MAX_TOKENS: ReadonlySet<string> = new Set([
+  'max_length',
+  'max_new_tokens',
+  'max_output_tokens',
+  'max_tokens_to_sample',
+  'n_predict',
+  'new_tokens',
+  'num_predict',
+]);
 const FIELD_NAME = /^[a-z][a-z0-9_]*$/;
 const MAX_TEMPLATE_ARGUMENT_CHARS = 64;
 /** Template arguments that carry the prompt itself. */
@@ -46,8 +56,11 @@ export function extraFields(
     if (Object.hasOwn(documented, name) || value === null) continue;
     if (WITHOUT_EFFECT.get(name)?.includes(JSON.stringify(value))) continue;
     const reason = validateExtraField(name, id, passthrough);
-    if (reason !== null)
-      throw new InferenceError('unsupported_parameter', { message: reason, param: name.slice(0, 100) });
+    if (reason !== null) {
+      const hint = OTHER_NAMES_OF_MAX_TOKENS.has(name) && Object.hasOwn(documented, 'max_tokens');
+      const message = hint ? `${reason} Use max_tokens.` : reason;
+      throw new InferenceError('unsupported_parameter', { message, param: name.slice(0, 100) });
+    }
     if (name === 'chat_template_kwargs') checkTemplateArguments(value);
     else if (name === 'metadata') checkMetadata(value);
     else refuseRemoteReferences(value, name);

@@ -70,7 +70,8 @@ export function readRequest(
   if (!model)
     throw new InferenceError('model_not_found', {
       param: 'model',
-      message: `The model '${id}' does not exist, or the key may not use it.`,
+      message:
+        `The model '${id}' does not exist, or the key may not use it. ` + 'GET /models lists the models of this key.',
     });
   checkModel(kind, reading, model);
   const extras = extraFields(body, REQUEST_FIELDS[kind], model);
@@ -110,7 +111,10 @@ function checkModel(kind: InferenceKind, request: Reading, model: BodyRules): vo
   if (model.kind !== (kind === 'embedding' ? 'embedding' : 'chat'))
     throw new InferenceError('invalid_value', {
       param: 'model',
-      message: `The model '${model.id}' is for ${model.kind === 'embedding' ? 'embeddings' : 'completions'} only.`,
+      message:
+        model.kind === 'embedding'
+          ? `The model '${model.id}' is an embedding model; it has no completions.`
+          : `The model '${model.id}' is a chat model; it has no embeddings.`,
     });
   if (request.maxTokensNamed && request.maxTokens! > model.maxOutputTokens) {
     const message = `'${request.maxTokensField}' must be at most ${model.maxOutputTokens} for the model '${model.id}'.`;

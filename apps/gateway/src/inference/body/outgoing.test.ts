@@ -121,7 +121,7 @@ describe('the body for a backend', () => {
 
 describe('an unknown field', () => {
   it.each([
-    [{ n_predict: 15_000 }, 'n_predict', 'it changes how much is generated'],
+    [{ n_predict: 15_000 }, 'n_predict', 'it changes how much is generated. Use max_tokens.'],
     [{ n_cmpl: 2 }, 'n_cmpl', 'it changes how much is generated'],
     [{ best_of: 3 }, 'best_of', 'it changes how much is generated'],
     [{ use_beam_search: true }, 'use_beam_search', 'it changes how much is generated'],

@@ -1,0 +1,1 @@
+export const MAX_INFERENCE_BODY_BYTES = 10 * 1024 * 1024;
