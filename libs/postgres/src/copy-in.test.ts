@@ -6,8 +6,7 @@ import { openDataSource, transaction } from './database';
 const database = useTestDatabase();
 const COPY = 'COPY thing (name, events, cost) FROM STDIN';
 let dataSource: DataSource;
-const copy = (sql: string, rows: string) =>
-  transaction(dataSource, async (tx) => (await copyInOn(tx))(sql, rows));
+const copy = (sql: string, rows: string) => transaction(dataSource, async (tx) => (await copyInOn(tx))(sql, rows));
 const stored = () => database.query('SELECT name, events FROM thing ORDER BY name');
 
 beforeAll(async () => {

@@ -99,7 +99,10 @@ export function repairsInMotionSuite(database: TestDatabase, openStore: OpenStor
 
     it('an update that does not arrive within a minute is sent again, and not earlier', async () => {
       const patient = new PoisonWatch(new Stores(t.billing.dataSource, t.store), t.repairs, WATCHING);
-      const hasty = new PoisonWatch(new Stores(t.billing.dataSource, t.store), t.repairs, { ...WATCHING, lostAfterMs: 0 });
+      const hasty = new PoisonWatch(new Stores(t.billing.dataSource, t.store), t.repairs, {
+        ...WATCHING,
+        lostAfterMs: 0,
+      });
       const tenantId = await t.tenant();
       await t.topUp(tenantId, 500);
       for (const one of [patient, patient, hasty]) await one.round();
