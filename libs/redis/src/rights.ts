@@ -48,7 +48,7 @@ export const REDIS_RIGHTS = {
     commands: [...CONNECTION, 'time', 'wait', 'subscribe'],
     grants: [
       {
-        for: 'admit, look, extend, progress, settle, void, apply_balance_updates, restore',
+        for: 'admit, look, extend, progress, settle, void, apply_news, restore',
         keys: tenant,
         commands: [...CALL, 'hmget', 'hget', 'hset', 'hsetnx', 'hdel', 'hexists', 'zadd', 'zrem'],
       },
@@ -96,7 +96,7 @@ export const REDIS_RIGHTS = {
     commands: [...CONNECTION, 'time', 'wait'],
     grants: [
       {
-        for: 'apply_balance_updates, restore, withdraw, repair, snapshot, holds',
+        for: 'apply_news, restore, withdraw, repair, snapshot, holds',
         keys: tenant,
         commands: [
           ...[
