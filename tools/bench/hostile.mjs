@@ -5,10 +5,15 @@
 // - the memory of unfinished bodies
 // Ends with exit code 1 if a body costs the event loop's thread more than the limit.
 // Options: --seconds 8, --fuzz-rounds 0 (searches for slower bodies), --seed 1
-import { spawnSync } from 'node:child_process';
 import { connect } from 'node:net';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { cpuSeconds, load, mainThreadCpuMs, rssBytes, startSimulator, startTollgate } from './processes.mjs';
+import { ROOT } from '../setup/prepare.mjs';
+import { startStandalone } from './gateways/standalone.mjs';
+import { newTenant } from './gateways/tollgate.mjs';
+import { load } from './load/generate.mjs';
+import { answered, pin, REST, startNode } from './machine/processes.mjs';
+import { cpuSeconds, mainThreadCpuMs, rssBytes } from './machine/usage.mjs';
 import { BODIES, fuzz } from './worst-bodies.mjs';
 
 const { values } = parseArgs({
@@ -23,16 +28,19 @@ const seconds = Number(values.seconds);
 const TIMES = 3;
 const RATE_PER_SECOND = 100;
 const MIB = 2 ** 20;
+const METRICS_TIMEOUT_MS = 10_000;
 const UNFINISHED = 50;
 const UNFINISHED_BYTES = 9 * MIB;
 const HELD_BAR_MS = 50;
 const LOOP_CPU_BAR = 25;
 
 // This process sends the requests, so it runs on the other core, as if it were another machine.
-spawnSync('taskset', ['-p', '-c', '1', String(process.pid)]);
-const simulator = await startSimulator(1);
-const tollgate = await startTollgate(0, 1, simulator.ready.url);
-const { url, operatorUrl, operatorSecret } = tollgate.ready;
+pin(REST, [process.pid]);
+const simulator = startNode(REST, [join(ROOT, 'apps/simulator/dist/main.js'), '--port', '0']);
+const tollgate = await startStandalone(JSON.parse(await simulator.firstLine));
+const { url, operatorUrl } = tollgate;
+const [pid] = tollgate.parts.standalone;
+const newKey = async (plan) => (await newTenant(tollgate, { name: 'attacker', plan })).key;
 const attacker = await newKey();
 // Aborted bodies count against a limit of their key.
 const hoarder = await newKey();
@@ -42,22 +50,6 @@ const PLAIN = JSON.stringify({
   messages: [{ role: 'user', content: 'The quick brown fox jumps over the lazy dog. '.repeat(10) }],
   max_tokens: 20,
 });
-
-/** A key of another tenant, with credit. */
-async function newKey(plan = 'default') {
-  const ask = async (path, body) => {
-    const answer = await fetch(`${operatorUrl}/_operator/v1${path}`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${operatorSecret}`, 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    });
-    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
-    return (await answer.json()).data;
-  };
-  const tenant = await ask('/tenants', { name: 'attacker', plan });
-  await ask(`/tenants/${tenant.id}/credit`, { amountCents: 100_000_000, ref: 'bench' });
-  return (await ask(`/tenants/${tenant.id}/keys`, { name: 'attacker' })).key;
-}
 
 async function send(body, key = attacker) {
   const answer = await fetch(`${url}/chat/completions`, {
@@ -75,13 +67,13 @@ async function heldMs() {
 }
 
 async function metric(name) {
-  const page = await (await fetch(`${operatorUrl}/metrics`)).text();
+  // Again where the connection of the last question has ended meanwhile.
+  const page = await answered(async () => (await fetch(`${operatorUrl}/metrics`)).text(), { timeoutMs: METRICS_TIMEOUT_MS });
   return Number(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)`, 'm').exec(page)[1]);
 }
 
 async function measure(body, times = TIMES) {
   await heldMs();
-  const [pid] = tollgate.pids;
   const before = [cpuSeconds([pid]), mainThreadCpuMs(pid)];
   let status;
   for (let i = 0; i < times; i++) status = await send(body);
@@ -91,10 +83,10 @@ async function measure(body, times = TIMES) {
 
 for (let i = 0; i < 300; i++) await send(PLAIN);
 // Measured first: later, the memory that the process took for the worst bodies would hide the difference.
-const memoryBefore = rssBytes(tollgate.pids);
+const memoryBefore = rssBytes([pid]);
 const sockets = await Promise.all(Array.from({ length: UNFINISHED }, () => unfinished()));
 await new Promise((resolve) => setTimeout(resolve, 3_000));
-const memoryMiB = (rssBytes(tollgate.pids) - memoryBefore) / MIB;
+const memoryMiB = (rssBytes([pid]) - memoryBefore) / MIB;
 const bodyMiB = (await metric('tollgate_body_bytes')) / MIB;
 for (const socket of sockets) socket.destroy();
 while ((await metric('tollgate_body_bytes')) > 0) await new Promise((resolve) => setTimeout(resolve, 100));
@@ -122,7 +114,7 @@ if (rounds > 0) {
 }
 
 const others = () =>
-  load(1, {
+  load({
     url: `${url}/chat/completions`,
     headers: tollgate.headers,
     body: JSON.parse(PLAIN),

@@ -32,19 +32,24 @@ export function run(command, args, { env = {}, timeoutMs, show = false } = {}) {
   });
 }
 
-/** Rejects with a SetupError if Docker, Compose or the engine is missing. */
-export async function requireDocker() {
+/** Rejects with a SetupError if Docker or the engine is missing. */
+export async function requireEngine(instead = INSTEAD) {
   const version = await run('docker', ['version', '--format', '{{.Server.Version}}'], {
     timeoutMs: ANSWER_TIMEOUT_MS,
   }).catch((error) => {
     if (error.code === 'ENOENT')
-      throw new SetupError(`Docker is not installed: see https://docs.docker.com/engine/install. ${INSTEAD}`);
+      throw new SetupError(`Docker is not installed: see https://docs.docker.com/engine/install. ${instead}`);
     throw error;
   });
   if (version.code !== 0) {
     const why = lastLine(version.output) || `no answer within ${ANSWER_TIMEOUT_MS / 1_000} s`;
-    throw new SetupError(`The Docker engine does not answer (${why}): start it. ${INSTEAD}`);
+    throw new SetupError(`The Docker engine does not answer (${why}): start it. ${instead}`);
   }
+}
+
+/** The same with Compose. */
+export async function requireDocker() {
+  await requireEngine();
   const compose = await run('docker', ['compose', 'version', '--short'], { timeoutMs: ANSWER_TIMEOUT_MS });
   const [, major, minor] = /^v?(\d+)\.(\d+)/.exec(compose.stdout.trim()) ?? [];
   if (compose.code !== 0 || Number(major) < 2 || (Number(major) === 2 && Number(minor) < 24)) {

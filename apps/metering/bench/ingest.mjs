@@ -6,6 +6,7 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pg from 'pg';
 
 const require = createRequire(import.meta.url);
 const { newId } = require('@tollgate/contracts');
@@ -60,7 +61,11 @@ async function main() {
   await migrate({ url: server.url, ...MIGRATIONS });
   const dataSource = await openMeteringDatabase(server.url);
   await new Partitions(dataSource).ensure();
-  const sql = (text, values) => dataSource.query(text, values);
+  // The service itself may neither empty its tables nor read files.
+  const owner = new pg.Client({ connectionString: server.url });
+  await owner.connect();
+  await owner.query('SET search_path TO metering');
+  const sql = (text) => owner.query(text);
   const copies = mkdtempSync(join(tmpdir(), 'tollgate-copy-'));
   chmodSync(copies, 0o777);
   try {
@@ -102,6 +107,7 @@ async function main() {
     console.log(`median ratio ${ratios.sort((a, b) => a - b)[ROUNDS >> 1].toFixed(2)}`);
   } finally {
     await dataSource.destroy();
+    await owner.end();
     await server.stop();
     rmSync(dataDirectory, { recursive: true });
     rmSync(copies, { recursive: true });

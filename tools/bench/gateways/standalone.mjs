@@ -1,0 +1,62 @@
+// The standalone form: Node on the measured core, its PostgreSQL on the other, as another machine's would be.
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ROOT } from '../../setup/prepare.mjs';
+import { MEASURED, pin, REST, startNode } from '../machine/processes.mjs';
+import { atEnd } from '../machine/take-down.mjs';
+import { treeOf } from '../machine/usage.mjs';
+import { configOf, newTenant, usableHeaders } from './tollgate.mjs';
+
+/**
+ * @param {{ url: string }} backend
+ * @param {{ nodeOptions?: string[] }} [options]  more of them for the process that is profiled
+ */
+export async function startStandalone(backend, { nodeOptions = [] } = {}) {
+  const home = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
+  const removeHome = atEnd(async () => rmSync(home, { recursive: true, force: true }));
+  const data = join(home, 'data');
+  mkdirSync(data);
+  writeFileSync(join(home, 'tollgate.yaml'), configOf(backend.url));
+  const began = performance.now();
+  // The options that `npm start` gives it.
+  const options = ['--max-semi-space-size=16', '--enable-source-maps', ...nodeOptions];
+  const running = startNode(MEASURED, [...options, join(ROOT, 'apps/standalone/dist/main.js'), '--json'], {
+    env: {
+      TOLLGATE_PORT: '0',
+      TOLLGATE_CONFIG: join(home, 'tollgate.yaml'),
+      TOLLGATE_DATA_DIR: data,
+      TOLLGATE_LOG_LEVEL: 'warn',
+      TOLLGATE_DEMO: 'false',
+    },
+  });
+  const { inferenceUrl: url, operatorUrl, operatorSecret } = JSON.parse(await running.firstLine);
+  const firstStartMs = Math.round(performance.now() - began);
+  const [pid, , , port, socketDirectory] = readFileSync(join(data, 'postgres/postmaster.pid'), 'utf8').split('\n');
+  const postmaster = Number(pid);
+  // What it starts from now on inherits its core.
+  pin(REST, treeOf([postmaster]));
+  return {
+    name: 'standalone',
+    url,
+    operatorUrl,
+    operatorSecret,
+    metricsUrl: `${operatorUrl}/metrics`,
+    headers: await usableHeaders(url, await newTenant({ operatorUrl, operatorSecret })),
+    // The postmaster is no child of Node: pg_ctl has started it.
+    parts: { standalone: [running.pid], PostgreSQL: [postmaster] },
+    measured: 'standalone',
+    firstStartMs,
+    database: {
+      host: socketDirectory,
+      port: Number(port),
+      user: 'postgres',
+      password: readFileSync(join(data, 'postgres.password'), 'utf8').trim(),
+      database: 'tollgate',
+    },
+    async stop() {
+      await running.stop();
+      await removeHome();
+    },
+  };
+}

@@ -1,0 +1,30 @@
+// What is asked. Every request is that of one tenant, 450 characters long, and answered with 100 tokens (streams: 500).
+const messages = [{ role: 'user', content: 'The quick brown fox jumps over the lazy dog. '.repeat(10) }];
+export const PLAIN = { model: 'bench', messages, max_tokens: 100 };
+
+/**
+ * `unit`: what costs are told per. `not`: the gateway that it is not asked of.
+ * @type {Record<string, { title: string, connections: number, body: object, unit: 'request' | 'chunk', not?: string }>}
+ */
+export const SCENARIOS = {
+  plain128: { title: 'plain, 128 connections', connections: 128, body: PLAIN, unit: 'request' },
+  plain32: { title: 'plain, 32 connections', connections: 32, body: PLAIN, unit: 'request' },
+  plain1: { title: 'plain, 1 connection', connections: 1, body: PLAIN, unit: 'request' },
+  streams: {
+    title: '32 streams flat out',
+    connections: 32,
+    body: { ...PLAIN, max_tokens: 500, stream: true },
+    unit: 'chunk',
+    // It would measure the load alone.
+    not: 'direct',
+  },
+  paced: {
+    title: '16 streams, 50 tokens/s',
+    connections: 16,
+    body: { ...PLAIN, model: 'bench-paced', max_tokens: 40, stream: true },
+    unit: 'request',
+  },
+};
+
+/** A stream that stays open: a token a second. */
+export const OPEN_STREAM = { ...PLAIN, model: 'bench-slow', max_tokens: 1_000, stream: true };
