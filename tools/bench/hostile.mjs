@@ -68,7 +68,9 @@ async function heldMs() {
 
 async function metric(name) {
   // Again where the connection of the last question has ended meanwhile.
-  const page = await answered(async () => (await fetch(`${operatorUrl}/metrics`)).text(), { timeoutMs: METRICS_TIMEOUT_MS });
+  const page = await answered(async () => (await fetch(`${operatorUrl}/metrics`)).text(), {
+    timeoutMs: METRICS_TIMEOUT_MS,
+  });
   return Number(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)`, 'm').exec(page)[1]);
 }
 

@@ -12,7 +12,7 @@ export const USAGE = `Usage: npm run bench [-- --form standalone|distributed|bot
   --form <form>          what is measured (both; without a Docker engine the standalone form alone)
   --rounds <number>      interleaved rounds, of which medians are taken (5)
   --seconds <number>     of each scenario in a round (4)
-  --quick                a round of one second each: whether it runs, no figures to believe
+  --quick                one round of one second each: a smoke test, no figures
   --peer <URL>,<KEY>     a row for another gateway with OpenAI's API, at its base URL (…/v1); may be given several times
   --backend-port <port>  the port of the model backend, for the peers to be set up for (any free port)
   --profile <process>    instead: where the CPU of ${PROFILED.join(', ')} goes

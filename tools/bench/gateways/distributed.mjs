@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ROOT } from '../../setup/prepare.mjs';
+import { collector, INSPECTABLE } from '../machine/inspector.mjs';
 import { answered, freePort, MEASURED, REST, runNode, startNode } from '../machine/processes.mjs';
 import { atEnd } from '../machine/take-down.mjs';
 import { prepareContainers } from './containers.mjs';
@@ -26,21 +27,22 @@ export async function startDistributed(backend, { profiled, nodeOptions = [] } =
   const stops = [atEnd(async () => rmSync(home, { recursive: true, force: true }))];
   const servers = await startServers(home, stops);
   const optionsOf = (app) => (app === profiled ? nodeOptions : []);
-  const { pids, ...addresses } = await startServices({ home, backend, servers, stops, optionsOf });
+  const { processes, ...addresses } = await startServices({ home, backend, servers, stops, optionsOf });
   return {
     name: 'distributed',
     ...addresses,
     headers: await usableHeaders(addresses.url, await newTenant(addresses)),
     parts: {
-      gateway: [pids.gateway],
+      gateway: [processes.gateway.pid],
       Redis: [servers.redis.pid],
       Kafka: [servers.kafka.pid],
-      metering: [pids.metering],
-      billing: [pids.billing],
+      metering: [processes.metering.pid],
+      billing: [processes.billing.pid],
       PostgreSQL: [servers.postgres.pid],
-      auth: [pids.auth],
+      auth: [processes.auth.pid],
     },
     measured: 'gateway',
+    memory: collector(processes.gateway),
     firstStartMs: Math.round(performance.now() - began),
     database: servers.postgres.database,
     async stop() {
@@ -72,7 +74,7 @@ async function startServices({ home, backend, servers, stops, optionsOf }) {
   const config = join(home, 'tollgate.yaml');
   writeFileSync(config, configOf(backend.url));
   const operatorSecret = randomBytes(32).toString('base64url');
-  const pids = {};
+  const processes = {};
   const environmentOf = async (app) => ({
     KAFKA_BROKERS: servers.kafka.brokers,
     REDIS_URL: servers.redis.urlOf(app),
@@ -92,9 +94,11 @@ async function startServices({ home, backend, servers, stops, optionsOf }) {
     const core = app === 'gateway' ? MEASURED : REST;
     // The heap that docker-compose.yml gives it.
     const heap = `--max-old-space-size=${app === 'gateway' ? 1_024 : 320}`;
-    const running = startNode(core, ['--enable-source-maps', heap, ...optionsOf(app), mainOf(app)], { env });
+    const running = startNode(core, ['--enable-source-maps', heap, INSPECTABLE, ...optionsOf(app), mainOf(app)], {
+      env,
+    });
     stops.push(running.stop);
-    pids[app] = running.pid;
+    processes[app] = running;
     const health = `http://127.0.0.1:${env.TOLLGATE_HEALTH_PORT}`;
     await answered(
       async () => {
@@ -103,15 +107,14 @@ async function startServices({ home, backend, servers, stops, optionsOf }) {
       },
       { timeoutMs: READY_TIMEOUT_MS, running },
     );
-    return { env, health };
+    return env;
   };
   await Promise.all(WITH_DATABASE.map(startService));
-  const { env, health } = await startService('gateway');
+  const env = await startService('gateway');
   return {
     url: `http://127.0.0.1:${env.TOLLGATE_PORT}/v1`,
     operatorUrl: `http://127.0.0.1:${env.TOLLGATE_OPERATOR_PORT}`,
     operatorSecret,
-    metricsUrl: `${health}/metrics`,
-    pids,
+    processes,
   };
 }

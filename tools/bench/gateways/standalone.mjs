@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ROOT } from '../../setup/prepare.mjs';
+import { collector, INSPECTABLE } from '../machine/inspector.mjs';
 import { MEASURED, pin, REST, startNode } from '../machine/processes.mjs';
 import { atEnd } from '../machine/take-down.mjs';
 import { treeOf } from '../machine/usage.mjs';
@@ -20,7 +21,7 @@ export async function startStandalone(backend, { nodeOptions = [] } = {}) {
   writeFileSync(join(home, 'tollgate.yaml'), configOf(backend.url));
   const began = performance.now();
   // The options that `npm start` gives it.
-  const options = ['--max-semi-space-size=16', '--enable-source-maps', ...nodeOptions];
+  const options = ['--max-semi-space-size=16', '--enable-source-maps', INSPECTABLE, ...nodeOptions];
   const running = startNode(MEASURED, [...options, join(ROOT, 'apps/standalone/dist/main.js'), '--json'], {
     env: {
       TOLLGATE_PORT: '0',
@@ -41,11 +42,11 @@ export async function startStandalone(backend, { nodeOptions = [] } = {}) {
     url,
     operatorUrl,
     operatorSecret,
-    metricsUrl: `${operatorUrl}/metrics`,
     headers: await usableHeaders(url, await newTenant({ operatorUrl, operatorSecret })),
     // The postmaster is no child of Node: pg_ctl has started it.
     parts: { standalone: [running.pid], PostgreSQL: [postmaster] },
     measured: 'standalone',
+    memory: collector(running),
     firstStartMs,
     database: {
       host: socketDirectory,

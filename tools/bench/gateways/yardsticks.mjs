@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { answered, freePort, MEASURED, start, startNode } from '../machine/processes.mjs';
 import { atEnd } from '../machine/take-down.mjs';
+import { listenersOn } from '../machine/usage.mjs';
 
 const NGINX_TIMEOUT_MS = 10_000;
 
@@ -53,11 +54,15 @@ export async function startNginx(backend) {
 
 /**
  * Any gateway that speaks OpenAI's API, which whoever measures has started: its backend is the bench's. What it costs
- * is known to them alone. @returns {Gateway}
+ * is known where it listens on this machine. @returns {Gateway}
  */
-export const peer = ({ url, key }) => ({
-  name: new URL(url).host,
-  url: url.replace(/\/$/, ''),
-  headers: { authorization: `Bearer ${key}` },
-  parts: {},
-});
+export function peer({ url, key }) {
+  const { host, port, protocol } = new URL(url);
+  const pids = listenersOn(Number(port || (protocol === 'https:' ? 443 : 80)));
+  return {
+    name: host,
+    url: url.replace(/\/$/, ''),
+    headers: { authorization: `Bearer ${key}` },
+    parts: pids.length > 0 ? { gateway: pids } : {},
+  };
+}

@@ -59,6 +59,7 @@ function client(index, due, finished) {
   socket.setNoDelay(true);
   let sentAt = 0;
   let head = null;
+  let good = false;
   let rest = 0;
   let chunked = false;
   let firstAt = 0;
@@ -79,10 +80,13 @@ function client(index, due, finished) {
   };
   const done = () => {
     endedAt = performance.now();
-    latencies.push(endedAt - sentAt);
-    if (firstAt) firstTokens.push(firstAt - sentAt);
-    const tenth = Math.floor((endedAt - started) / TIMELINE_MS);
-    timeline[tenth] = (timeline[tenth] ?? 0) + 1;
+    // A refusal is quick, and no answer.
+    if (good) {
+      latencies.push(endedAt - sentAt);
+      if (firstAt) firstTokens.push(firstAt - sentAt);
+      const tenth = Math.floor((endedAt - started) / TIMELINE_MS);
+      timeline[tenth] = (timeline[tenth] ?? 0) + 1;
+    }
     next();
   };
   socket.on('connect', () => (paceMs ? next() : send()));
@@ -92,7 +96,8 @@ function client(index, due, finished) {
       const end = pending.indexOf(HEAD_END);
       if (end < 0) return;
       head = pending.toString('latin1', 0, end).toLowerCase();
-      if (!head.startsWith('http/1.1 200')) fail(pending);
+      good = head.startsWith('http/1.1 200');
+      if (!good) fail(pending);
       chunked = head.includes('transfer-encoding: chunked');
       rest = chunked ? 0 : Number(/content-length: (\d+)/.exec(head)?.[1] ?? 0);
       data = pending.subarray(end + 4);

@@ -1,9 +1,11 @@
 // What processes cost: CPU and memory, from /proc. On a system without /proc every figure is 0.
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 const TICKS_PER_SECOND = 100;
+/** State of a socket in /proc/net/tcp. */
+const LISTENS = '0A';
 
-/** The processes that descend from these, these among them. */
+/** The processes that descend from these, these among them; each once. */
 export function treeOf(roots) {
   const childrenOf = new Map();
   for (const name of entries('/proc')) {
@@ -11,9 +13,10 @@ export function treeOf(roots) {
     const parent = Number(statOf(name)[1]);
     childrenOf.set(parent, [...(childrenOf.get(parent) ?? []), Number(name)]);
   }
-  const tree = [...roots];
-  for (let at = 0; at < tree.length; at++) tree.push(...(childrenOf.get(tree[at]) ?? []));
-  return tree;
+  const tree = new Set(roots);
+  // What is added on the way is visited, too.
+  for (const pid of tree) for (const child of childrenOf.get(pid) ?? []) tree.add(child);
+  return [...tree];
 }
 
 /**
@@ -29,15 +32,16 @@ export function cpuSeconds(roots) {
   return ticks.reduce((sum, each) => sum + each, 0) / TICKS_PER_SECOND;
 }
 
-/** Seconds for which a core, or all of them, did anything at all. */
+/** Seconds for which a core, or all of them, worked: for processes or for another machine on the same host. */
 export function busySeconds(core) {
   const name = core === undefined ? 'cpu ' : `cpu${core} `;
   const line = read('/proc/stat')
     .split('\n')
     .find((each) => each.startsWith(name));
-  const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, steal = 0] =
+  // Without interrupts, which no process is charged for.
+  const [user = 0, nice = 0, system = 0, , , , , steal = 0] =
     line?.slice(name.length).trim().split(/\s+/).map(Number) ?? [];
-  return (user + nice + system + irq + softirq + steal) / TICKS_PER_SECOND;
+  return (user + nice + system + steal) / TICKS_PER_SECOND;
 }
 
 /**
@@ -71,5 +75,29 @@ function entries(folder) {
     return readdirSync(folder);
   } catch {
     return [];
+  }
+}
+
+/** The processes that listen on a port of this machine, as far as this user may know. */
+export function listenersOn(port) {
+  const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  const inodes = ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((file) =>
+    read(file)
+      .split('\n')
+      .map((line) => line.trim().split(/\s+/))
+      .filter(([, local, , state]) => local?.endsWith(suffix) && state === LISTENS)
+      .map((fields) => `socket:[${fields[9]}]`),
+  );
+  return entries('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => entries(`/proc/${pid}/fd`).some((fd) => inodes.includes(target(`/proc/${pid}/fd/${fd}`))))
+    .map(Number);
+}
+
+function target(link) {
+  try {
+    return readlinkSync(link);
+  } catch {
+    return '';
   }
 }

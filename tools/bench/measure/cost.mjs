@@ -10,6 +10,12 @@ const QUIET_WINDOW_MS = 500;
 const QUIET_SHARE = 0.1;
 const QUIET_LIMIT_MS = 6_000;
 
+/** What this process has started, and servers that are not its children. */
+const ours = new Set([process.pid]);
+
+/** Their CPU is not that of other programs, whatever is measured. */
+export const countAsOurs = (parts) => all(parts).forEach((pid) => ours.add(pid));
+
 const all = (parts) => Object.values(parts).flat();
 const usedBy = (parts) => Object.fromEntries(Object.entries(parts).map(([name, pids]) => [name, cpuSeconds(pids)]));
 const minus = (after, before) =>
@@ -49,8 +55,8 @@ export async function untilQuiet(parts, idle) {
 export async function measure(gateway, backend, scenario, { seconds, ratePerSecond = null }) {
   const { connections, body, unit } = scenario;
   const parts = { ...gateway.parts, backend: backend.pids };
-  const ours = [process.pid, ...all(parts)];
-  const before = { parts: usedBy(parts), ours: cpuSeconds(ours), busy: busySeconds() };
+  countAsOurs(parts);
+  const before = { parts: usedBy(parts), ours: cpuSeconds([...ours]), busy: busySeconds() };
   const coresBefore = [busySeconds(MEASURED), busySeconds(REST)];
   const began = performance.now();
   const result = await load({
@@ -63,7 +69,7 @@ export async function measure(gateway, backend, scenario, { seconds, ratePerSeco
   });
   const elapsed = (performance.now() - began) / 1_000;
   const busy = [busySeconds(MEASURED), busySeconds(REST)].map((value, i) => (value - coresBefore[i]) / elapsed);
-  const foreign = (busySeconds() - before.busy - (cpuSeconds(ours) - before.ours)) / elapsed / cpus().length;
+  const foreign = (busySeconds() - before.busy - (cpuSeconds([...ours]) - before.ours)) / elapsed / cpus().length;
   await untilQuiet(gateway.parts, gateway.idle ?? {});
   const units = unit === 'chunk' ? result.chunks : result.requests;
   const used = { ...minus(usedBy(parts), before.parts), load: result.ownCpuSeconds };

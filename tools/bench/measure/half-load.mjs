@@ -1,5 +1,6 @@
 // Latency at half of what the form can do, and how late its debits come then.
 import { SCENARIOS } from '../load/scenarios.mjs';
+import { figure } from '../report/print.mjs';
 import { measure } from './cost.mjs';
 import { debitLagMs } from './database.mjs';
 import { median } from './rounds.mjs';
@@ -14,7 +15,7 @@ export async function halfLoad({ form, direct, backend, ratePerSecond, rounds, s
     runs.form.push(await measure(form, backend, scenario, { seconds, ratePerSecond }));
     lags.push(await debitLagMs(form, seconds));
     const { p99 } = runs.form.at(-1).latencyMs;
-    say(`half load ${round}/${rounds}: ${ratePerSecond}/s, p99 ${p99} ms, debit p99 ${Math.round(lags.at(-1).p99)} ms`);
+    say(`half load ${round}/${rounds}: ${ratePerSecond}/s, p99 ${p99} ms, debit p99 ${figure(lags.at(-1).p99)} ms`);
   }
   const p99 = (name) => median(runs[name], (run) => run.latencyMs?.p99);
   return {

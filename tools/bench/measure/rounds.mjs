@@ -2,6 +2,9 @@
 import { SCENARIOS } from '../load/scenarios.mjs';
 import { measure } from './cost.mjs';
 
+/** Share of the machine that others may use, and the figures still be believed. */
+export const CALM = 0.05;
+
 /**
  * @param {{ gateways: object[], backend: object, rounds: number, seconds: number, say: (line: string) => void }} options
  * @returns {Promise<Record<string, Record<string, object[]>>>} the runs of each scenario and gateway
@@ -25,7 +28,8 @@ export async function playRounds({ gateways, backend, rounds, seconds, say }) {
 function shown(run, { unit }) {
   const speed = unit === 'chunk' ? `${Math.round(run.chunksPerSecond)} chunks/s` : `${Math.round(run.perSecond)}/s`;
   const errors = run.errors > 0 ? `; ${run.errors} errors, the first: ${run.firstError.split('\r\n')[0]}` : '';
-  return `${speed}, p50 ${run.latencyMs?.p50 ?? '–'} ms${errors}`;
+  const foreign = run.foreign > CALM ? `; other programs used ${Math.round(run.foreign * 100)} % of the machine` : '';
+  return `${speed}, p50 ${run.latencyMs?.p50 ?? '–'} ms${errors}${foreign}`;
 }
 
 /** The middle of what `read` finds in these runs; null where it finds nothing. */

@@ -9,7 +9,7 @@ const row = (summary, scenario, gateway) => summary.table[scenario]?.[gateway];
 const own = (summary, scenario) => row(summary, scenario, summary.form);
 const cpu = (summary, scenario, part = summary.measured) => own(summary, scenario)?.cpuMicros[part] ?? null;
 const toBare = (summary, scenario) =>
-  divided(cpu(summary, scenario), row(summary, scenario, 'bare proxy')?.cpuMicros.gateway);
+  divided(own(summary, scenario)?.ownMicros, row(summary, scenario, 'bare proxy')?.ownMicros);
 const added = (summary, scenario, figure) =>
   difference(own(summary, scenario)?.[figure], row(summary, scenario, 'direct')?.[figure]);
 

@@ -18,7 +18,8 @@ export function tablesOf(summary) {
 function scenarioTable(summary, name, { unit }) {
   const rows = summary.table[name];
   const parts = [...new Set(Object.values(rows).flatMap((row) => Object.keys(row.cpuMicros)))];
-  const inside = parts.filter((part) => !OUTSIDE.includes(part));
+  const inside = parts.filter((part) => ![...OUTSIDE, 'gateway', summary.measured].includes(part));
+  const bare = rows['bare proxy']?.ownMicros;
   const micros = (row, part) => figure(row.cpuMicros[part]);
   return table(
     [
@@ -27,10 +28,12 @@ function scenarioTable(summary, name, { unit }) {
       'p50 ms',
       'p99 ms',
       ...(name === 'paced' ? ['first token p50 ms'] : []),
+      'own µs',
+      '÷ bare',
       ...inside.map((part) => `${part} µs`),
       'all others µs',
       ...OUTSIDE.map((part) => `${part} µs`),
-      'core of it, of the rest',
+      'its core, the other',
       'errors',
     ],
     Object.entries(rows).map(([gateway, row]) => [
@@ -39,6 +42,8 @@ function scenarioTable(summary, name, { unit }) {
       figure(row.p50Ms),
       figure(row.p99Ms),
       ...(name === 'paced' ? [figure(row.firstTokenP50Ms)] : []),
+      figure(row.ownMicros),
+      figure(row.ownMicros === null || bare == null ? null : row.ownMicros / bare),
       ...inside.map((part) => micros(row, part)),
       figure(row.othersMicros),
       ...OUTSIDE.map((part) => micros(row, part)),

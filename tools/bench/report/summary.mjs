@@ -29,6 +29,7 @@ function medians(runs, measured, unit) {
     p50Ms: median(runs, (run) => run.latencyMs?.p50),
     p99Ms: median(runs, (run) => run.latencyMs?.p99),
     firstTokenP50Ms: median(runs, (run) => run.firstTokenMs?.p50),
+    ownMicros: parts.includes(measured) ? median(runs, (run) => run.cpuMicros[measured]) : null,
     cpuMicros: Object.fromEntries(parts.map((part) => [part, median(runs, (run) => run.cpuMicros[part])])),
     othersMicros: others.length
       ? median(runs, (run) => others.reduce((sum, part) => sum + run.cpuMicros[part], 0))
@@ -41,7 +42,7 @@ function medians(runs, measured, unit) {
   };
 }
 
-/** The most of the machine that something else used in any run: 0.02 and less is calm. */
+/** The most of the machine that other programs used in any run. */
 export const foreignShare = (runs) =>
   Math.max(
     0,
