@@ -13,6 +13,7 @@ import { startStandalone } from './gateways/standalone.mjs';
 import { newTenant } from './gateways/tollgate.mjs';
 import { load } from './load/generate.mjs';
 import { answered, pin, REST, startNode } from './machine/processes.mjs';
+import { takeDown } from './machine/take-down.mjs';
 import { cpuSeconds, mainThreadCpuMs, rssBytes } from './machine/usage.mjs';
 import { BODIES, fuzz } from './worst-bodies.mjs';
 
@@ -35,6 +36,11 @@ const HELD_BAR_MS = 50;
 const LOOP_CPU_BAR = 25;
 
 // This process sends the requests, so it runs on the other core, as if it were another machine.
+process.once('uncaughtException', async (error) => {
+  console.error(error);
+  await takeDown();
+  process.exit(1);
+});
 pin(REST, [process.pid]);
 const simulator = startNode(REST, [join(ROOT, 'apps/simulator/dist/main.js'), '--port', '0']);
 const tollgate = await startStandalone(JSON.parse(await simulator.firstLine));
@@ -154,8 +160,7 @@ console.table({
   [`memory for ${UNFINISHED} unfinished bodies, MiB`]: { value: memoryMiB.toFixed(0), bar: 64 },
   '… of which counted as bodies (tollgate_body_bytes), MiB': { value: bodyMiB.toFixed(0), bar: 32 },
 });
-await tollgate.stop();
-await simulator.stop();
+await takeDown();
 if (worstLoop > LOOP_CPU_BAR) {
   console.error(
     `A body costs ${worstLoop.toFixed(1)} times a plain request's event loop CPU. The limit is ${LOOP_CPU_BAR}.`,
