@@ -10,6 +10,7 @@ import { startDistributed } from './gateways/distributed.mjs';
 import { startStandalone } from './gateways/standalone.mjs';
 import { direct, peer, startBareProxy, startNginx } from './gateways/yardsticks.mjs';
 import { startBackend } from './load/generate.mjs';
+import { syncMs } from './machine/disk.mjs';
 import { canPin, pin, REST } from './machine/processes.mjs';
 import { takeDown } from './machine/take-down.mjs';
 import { measureForm } from './measure/form.mjs';
@@ -35,6 +36,7 @@ async function main() {
   const yardsticks = [direct(backend), await startBareProxy(backend), await startNginx(backend)].filter(Boolean);
   yardsticks.push(...options.peers.map(peer));
   const at = new Date().toISOString();
+  const facts = machine(options);
   const summaries = [];
   for (const name of options.form === 'both' ? ['standalone', 'distributed'] : [options.form]) {
     const form = await started(name, backend, options);
@@ -49,9 +51,10 @@ async function main() {
 
   process.stdout.write(`${summaries.map(tablesOf).join('\n\n')}\n\n`);
   const file = join(RESULTS, `${at.replace(/[:.]/g, '-')}.json`);
-  writeFileSync(file, JSON.stringify({ at, machine: machine(options), forms: summaries }, null, 1));
+  writeFileSync(file, JSON.stringify({ at, machine: facts, forms: summaries }, null, 1));
   const foreign = Math.max(...summaries.map((summary) => summary.foreign));
   const believe = foreign > CALM ? ' It was not calm: compare no latency of this run.' : '';
+  process.stdout.write(`Node ${facts.node}, ${facts.cores} × ${facts.cpu}, fdatasync ${facts.syncMs.toFixed(2)} ms.\n`);
   process.stdout.write(`Other programs used up to ${Math.round(foreign * 100)} % of the machine.${believe}\n${file}\n`);
 }
 
@@ -72,6 +75,7 @@ const machine = ({ rounds, seconds, quick }) => ({
   cores: cpus().length,
   cpu: cpus()[0]?.model,
   load: loadavg(),
+  syncMs: syncMs(),
   pinned: canPin,
   ...{ rounds, seconds, quick },
 });

@@ -66,7 +66,9 @@ function imageOf(server) {
 /** Also one whose start was cut short. */
 export function removeOwnContainers() {
   try {
-    const ids = execFileSync('docker', ['ps', '--all', '--quiet', '--filter', `label=${RUN_LABEL}=${OWN_RUN}`]);
+    const ids = execFileSync('docker', ['ps', '--all', '--quiet', '--filter', `label=${RUN_LABEL}=${OWN_RUN}`], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
     const own = ids.toString().trim().split('\n').filter(Boolean);
     if (own.length > 0) execFileSync('docker', ['rm', '--force', '--volumes', ...own], { stdio: 'ignore' });
   } catch {
