@@ -134,3 +134,30 @@ it('adds up the self times of a profile in the time of the load', () => {
     { name: '(anonymous)', at: 'node:net:10', micros: 30 },
   ]);
 });
+
+it('adds up self times by package, stage and library', () => {
+  const at = (path: string, micros: number) => ({ name: 'run', at: `${path}:1`, micros });
+  const times = [
+    at('apps/gateway/dist/settle/emitter.js', 5),
+    at('apps/gateway/dist/settle/settlement.js', 6),
+    at('libs/admission/dist/index.js', 7),
+    at('kafkajs/src/network/connection.js', 8),
+    at('@nestjs/core/router.js', 9),
+    at('node:internal/timers', 4),
+    { name: '(garbage collector)', at: '', micros: 3 },
+    { name: 'writev', at: '', micros: 2 },
+  ];
+  const sums = ask<{ name: string; micros: number }[]>(
+    { 'profile/self-times.mjs': 'byOrigin' },
+    `byOrigin(${JSON.stringify(times)})`,
+  );
+  expect(sums.map(({ name, micros }) => [name, micros])).toEqual([
+    ['apps/gateway/settle', 11],
+    ['@nestjs/core', 9],
+    ['kafkajs', 8],
+    ['libs/admission', 7],
+    ['node', 4],
+    ['(garbage collector)', 3],
+    ['native code', 2],
+  ]);
+});

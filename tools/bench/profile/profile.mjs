@@ -1,5 +1,5 @@
 // `npm run bench -- --profile gateway`: where the CPU of one process goes under load. Writes the profile that Chrome's
-// DevTools and VS Code open, and tells its ten dearest functions.
+// DevTools and VS Code open, and tells the ten dearest functions, and the ten dearest packages and folders.
 import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { startDistributed } from '../gateways/distributed.mjs';
@@ -9,7 +9,7 @@ import { SCENARIOS } from '../load/scenarios.mjs';
 import { atEnd } from '../machine/take-down.mjs';
 import { measure } from '../measure/cost.mjs';
 import { figure, table } from '../report/print.mjs';
-import { selfTimes } from './self-times.mjs';
+import { byOrigin, selfTimes } from './self-times.mjs';
 
 const TOP = 10;
 const WARM_SECONDS = 5;
@@ -17,7 +17,7 @@ const LOAD_SECONDS = 15;
 const QUICK_SECONDS = 2;
 const INTERVAL_MICROS = 200;
 
-/** @returns {Promise<string>} the top ten, as a table */
+/** @returns {Promise<string>} the top ten of functions, and of packages and folders, as tables */
 export async function profile({ profile: profiled, scenario, quick }, results, say) {
   const folder = mkdtempSync(join(results, 'profile-'));
   atEnd(async () => rmSync(folder, { recursive: true, force: true }));
@@ -38,18 +38,20 @@ export async function profile({ profile: profiled, scenario, quick }, results, s
   const { file, times } = keep(folder, results, { profiled, scenario, window });
   const busy = times.reduce((sum, { micros }) => sum + micros, 0);
   const micros = run.cpuMicros[profiled];
+  const row = (name, part) => [name, `${((part / busy) * 100).toFixed(1)} %`, figure((part / busy) * micros)];
   return [
     `${profiled}, ${SCENARIOS[scenario].title}: ${figure(run.perSecond)} requests/s, ${figure(micros)} µs of CPU a ` +
       `${SCENARIOS[scenario].unit} while it is profiled\n`,
     table(
-      ['self time', 'share', 'µs each'],
-      times
+      ['function, self time', 'share', 'µs each'],
+      times.slice(0, TOP).map((each) => row(`${each.name}${each.at ? ` (${each.at})` : ''}`, each.micros)),
+    ),
+    '',
+    table(
+      ['package or folder, self time', 'share', 'µs each'],
+      byOrigin(times)
         .slice(0, TOP)
-        .map((each) => [
-          `${each.name}${each.at ? ` (${each.at})` : ''}`,
-          `${((each.micros / busy) * 100).toFixed(1)} %`,
-          figure((each.micros / busy) * micros),
-        ]),
+        .map((each) => row(each.name, each.micros)),
     ),
     `\n${file}`,
   ].join('\n');

@@ -28,6 +28,28 @@ export function selfTimes({ nodes, samples, timeDeltas, startTime }, { fromMicro
   return [...times.values()].sort((a, b) => b.micros - a.micros);
 }
 
+/**
+ * The same by where the functions are: a package, a stage of an app, a library of ours, Node's own JavaScript, or
+ * native code, which V8 shows without a file.
+ * @returns {{ name: string, micros: number }[]} the longest first
+ */
+export function byOrigin(times) {
+  const sums = new Map();
+  for (const { name, at, micros } of times) {
+    const origin = originOf(name, at);
+    sums.set(origin, (sums.get(origin) ?? 0) + micros);
+  }
+  return [...sums].map(([name, micros]) => ({ name, micros })).sort((a, b) => b.micros - a.micros);
+}
+
+function originOf(name, at) {
+  if (at === '') return name === '(garbage collector)' ? name : 'native code';
+  if (at.startsWith('node:')) return 'node';
+  const [, ours] = /^((?:apps\/[^/]+\/dist\/[^/]+|libs\/[^/]+))\//.exec(at) ?? [];
+  if (ours !== undefined) return ours.replace('/dist/', '/');
+  return /^(@[^/]+\/)?[^/]+/.exec(at)[0];
+}
+
 /** From the root of the repository; of a package from its name on. */
 function shortened(url) {
   if (!url.startsWith('file:') && !url.startsWith('/')) return url;
