@@ -92,9 +92,9 @@ async function startServices({ home, backend, servers, stops, optionsOf }) {
     const env = await environmentOf(app);
     if (WITH_DATABASE.includes(app)) await runNode(REST, [mainOf(app), '--migrate'], { env });
     const core = app === 'gateway' ? MEASURED : REST;
-    // The heap that docker-compose.yml gives it.
-    const heap = `--max-old-space-size=${app === 'gateway' ? 1_024 : 320}`;
-    const running = startNode(core, ['--enable-source-maps', heap, INSPECTABLE, ...optionsOf(app), mainOf(app)], {
+    // The heap that docker-compose.yml and the image give it.
+    const heap = [`--max-old-space-size=${app === 'gateway' ? 1_024 : 320}`, ...(app === 'gateway' ? ['--max-semi-space-size=64'] : [])];
+    const running = startNode(core, ['--enable-source-maps', ...heap, INSPECTABLE, ...optionsOf(app), mainOf(app)], {
       env,
     });
     stops.push(running.stop);
