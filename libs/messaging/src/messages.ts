@@ -2,6 +2,12 @@ import type { ReplyOf, RequestOf, Subject, Topic, TopicTypes } from '@tollgate/c
 
 /** The maximum size of a consumed batch. Handlers may rely on it. */
 export const MAX_BATCH_MESSAGES = 1_000;
+/**
+ * The batching delay of consumers and outboxes, in milliseconds. A batch costs several transactions, whatever its size.
+ * So a batch that was not full is followed by the next one after this time. The first message after a pause does not
+ * wait (Kafka: it waits for half of it on average).
+ */
+export const BATCHING_DELAY_MS = 50;
 export const DEFAULT_REQUEST_DEADLINE_MS = 3_000;
 
 export interface RequestOptions {

@@ -4,11 +4,8 @@ import { MessagesRefusedError, Messages } from '@tollgate/messaging';
 import { Counter, delayUntilAborted, failPoint, logger, metrics, withTimeout } from '@tollgate/runtime';
 
 const MAX_BATCH_EVENTS = 500;
-/**
- * Batching delay of an idle emitter: a publication costs as much for one event as for fifty. It delays the debit by the
- * same time.
- */
-const GATHER_MS = 20;
+/** The batching delay: a publication costs as much for one event as for fifty. It delays the debit by the same time. */
+const GATHER_MS = 50;
 /** Further events are left to the sweeper. The settled hold is their record, so they are only late. */
 const MAX_WAITING_EVENTS = 50_000;
 /** Between tries of a batch while messages are unavailable. */
@@ -58,8 +55,8 @@ export class UsageEmitter {
   }
 
   private async run(): Promise<void> {
-    await delayUntilAborted(GATHER_MS, this.ending.signal);
     while (this.waiting.length > 0) {
+      if (this.waiting.length < MAX_BATCH_EVENTS) await delayUntilAborted(GATHER_MS, this.ending.signal);
       const batch = this.waiting.splice(0, MAX_BATCH_EVENTS);
       try {
         failPoint('usage-publishing');

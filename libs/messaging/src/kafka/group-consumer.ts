@@ -3,7 +3,7 @@ import { backoffMs, logCapped, logger } from '@tollgate/runtime';
 import type { EachBatchPayload, KafkaMessage } from 'kafkajs';
 import { open } from '../envelope';
 import { deadMessages, failedBatches, forgedMessages, handledMessages, messageAge } from '../message-metrics';
-import { MAX_BATCH_MESSAGES, type BatchHandler, type MessageValidator } from '../messages';
+import { BATCHING_DELAY_MS, MAX_BATCH_MESSAGES, type BatchHandler, type MessageValidator } from '../messages';
 import type { KafkaConnection } from './connection';
 import { toRecord, type DeadLetter } from './dead-letters';
 import type { Publisher } from './publisher';
@@ -12,6 +12,8 @@ import type { Signatures } from './sign/signatures';
 import { SupervisedConsumer } from './supervised-consumer';
 import type { Names } from './topic-plan';
 
+/** A fetch waits for this much at the broker, compressed, and at most for twice the batching delay. */
+const FETCH_MIN_BYTES = 32 * 1024;
 const RETRY_BASE_MS = 50;
 const MAX_RETRY_MS = 5_000;
 /** The interval of heartbeats to the group. A rebalance is noticed this late at most. */
@@ -98,6 +100,8 @@ export class GroupConsumer {
         sessionTimeout: tuning.sessionTimeoutMs,
         heartbeatInterval: HEARTBEAT_MS,
         rebalanceTimeout: REBALANCE_TIMEOUT_MS,
+        minBytes: FETCH_MIN_BYTES,
+        maxWaitTimeInMs: 2 * BATCHING_DELAY_MS,
       }),
       busy: () => this.inHand > 0,
       run: () => {

@@ -3,7 +3,7 @@ import { query, transaction } from '@tollgate/postgres';
 import { backoffMs, delayUntilAborted, failPoint, logger, WakeableDelay } from '@tollgate/runtime';
 import type { DataSource, EntityManager } from 'typeorm';
 import { outboxAge, refusedRows } from '../message-metrics';
-import { MAX_BATCH_MESSAGES, MessagesRefusedError, type Messages } from '../messages';
+import { BATCHING_DELAY_MS, MAX_BATCH_MESSAGES, MessagesRefusedError, type Messages } from '../messages';
 
 /** The poll interval, for rows whose process died between commit and publication. */
 const IDLE_POLL_MS = 1_000;
@@ -91,7 +91,11 @@ export class OutboxRelay {
 
   private async run(): Promise<void> {
     while (!this.stopping) {
-      if (await this.publishAll(null, () => this.stopping)) await this.wakeUp.wait(IDLE_POLL_MS);
+      const beganMs = performance.now();
+      if (!(await this.publishAll(null, () => this.stopping))) continue;
+      await this.wakeUp.wait(IDLE_POLL_MS);
+      const waitMs = BATCHING_DELAY_MS - (performance.now() - beganMs);
+      if (waitMs > 0) await delayUntilAborted(waitMs, this.interrupt.signal);
     }
     await Promise.all(this.apart.values());
     const until = Date.now() + DRAIN_TIMEOUT_MS;

@@ -4,7 +4,7 @@ import { backoffMs, logCapped, logger, WakeableDelay } from '@tollgate/runtime';
 import type { PgBoss } from 'pg-boss';
 import { isObject, open } from '../envelope';
 import { deadMessages, failedBatches, handledMessages, messageAge } from '../message-metrics';
-import { MAX_BATCH_MESSAGES, type BatchHandler, type MessageValidator } from '../messages';
+import { BATCHING_DELAY_MS, MAX_BATCH_MESSAGES, type BatchHandler, type MessageValidator } from '../messages';
 import type { ConsumerSession, WaitingJob } from './consumer-session';
 import { deadQueueName, queueName, type DeadMessage } from './queues';
 
@@ -112,8 +112,10 @@ export class GroupConsumer {
 
   private async consume(session: ConsumerSession): Promise<void> {
     while (!this.stopping && !session.lost) {
+      const readAtMs = performance.now();
       const jobs = await session.read(this.queue);
       if (jobs.length === 0) await this.wakeUp.wait(IDLE_POLL_MS);
+      let messages = 0;
       for (const batch of this.batchesOf(jobs)) {
         if (this.stopping || session.lost) return;
         // 1. Quarantine unreadable messages before the acknowledgement, with ids that make a repeat harmless.
@@ -122,7 +124,10 @@ export class GroupConsumer {
         if (batch.messages.length > 0 && !(await this.handle(session, batch))) return;
         // 3. Acknowledge: only now the batch is gone.
         await this.boss.deleteJob(this.queue, batch.jobIds, { db: session });
+        messages += batch.messages.length;
       }
+      const waitMs = BATCHING_DELAY_MS - (performance.now() - readAtMs);
+      if (jobs.length > 0 && messages < MAX_BATCH_MESSAGES && waitMs > 0) await this.interrupt.wait(waitMs);
     }
   }
 
