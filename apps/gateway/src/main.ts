@@ -17,6 +17,7 @@ runService(
     name: 'gateway',
     purpose: 'Serves the inference, management and operator APIs.',
     settings: SETTINGS,
+    workers: (settings) => settings.TOLLGATE_WORKERS,
     async start(settings, { takeDown, health }) {
       const config = new FileConfigSource(settings.TOLLGATE_CONFIG, process.env);
       takeDown.add(() => config.close());

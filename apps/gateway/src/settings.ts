@@ -81,6 +81,13 @@ export class LameDuckSettings {
   TOLLGATE_LAME_DUCK_SECONDS: number = 5;
 }
 
+/** Separate from `PublicSettings`, because the standalone form has no workers. */
+export class WorkersSettings {
+  @Setting('Processes that share the ports, for machines with several cores. Limits of connections and memory are for each.')
+  @WholeNumber(1, 64)
+  TOLLGATE_WORKERS: number = 1;
+}
+
 /** All settings of the service besides SERVICE_SETTINGS. */
 export const SETTINGS = [
   KafkaSettings,
@@ -90,6 +97,7 @@ export const SETTINGS = [
   ConfigFileSettings,
   ConfigSecretsSettings,
   PublicSettings,
+  WorkersSettings,
   OperatorSettings,
   OperatorHostsSettings,
   SimulatorSettings,

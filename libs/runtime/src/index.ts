@@ -22,3 +22,4 @@ export * from './timing';
 export * from './shared-lookup';
 export * from './health/health';
 export * from './health/health-server';
+export * from './workers/as-worker';

@@ -27,6 +27,8 @@ export class PolledGauge<L extends string = never> {
       name,
       help,
       labelNames,
+      // Workers read the same values.
+      aggregator: 'max',
       registers: [metrics],
       async collect() {
         const readings = await Promise.all([...sources].map((source) => ask(name, source)));

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { logger } from '../logging';
 import { metrics } from '../metrics';
 import { baseUrl, explainListen, type AddressSettings } from '../process/start-error';
+import { allMetrics } from '../workers/as-worker';
 import type { Health } from './health';
 
 const SETTINGS: AddressSettings = { host: 'TOLLGATE_HEALTH_HOST', port: 'TOLLGATE_HEALTH_PORT' };
@@ -55,7 +56,7 @@ export async function answerProbe(path: ProbePath, health: Health, caller: Probe
     case '/metrics':
       if (!caller.mayReadMetrics)
         return { ...json(401, { status: 'unauthorized' }), headers: { 'www-authenticate': 'Bearer' } };
-      return { status: 200, type: metrics.contentType, body: await metrics.metrics() };
+      return { status: 200, type: metrics.contentType, body: await allMetrics() };
   }
 }
 

@@ -1,3 +1,5 @@
+import { answerPrimary, isWorker } from '../workers/as-worker';
+import { Workers } from '../workers/workers';
 import { Health } from '../health/health';
 import { HealthServer } from '../health/health-server';
 import { logger } from '../logging';
@@ -22,13 +24,18 @@ export interface Service<C extends readonly SettingsClass[]> {
   settings: C;
   /** --migrate: updates the service's own schema with the rights of its owner, and returns what was done. */
   migrate?(settings: Settings<C>): Promise<string>;
+  /** How many processes share the work and the ports. Default: this one alone. */
+  workers?(settings: Settings<C>): number;
   /** Resolves when the service serves. */
   start(settings: Settings<C>, running: RunningService): Promise<void>;
 }
 
 type Settings<C extends readonly SettingsClass[]> = Together<C> & Together<typeof SERVICE_SETTINGS>;
 
-/** Runs one of the deployables: `runProgram` with /livez, /readyz and /metrics for the whole run. */
+/**
+ * Runs one of the deployables: `runProgram` with /livez, /readyz and /metrics for the whole run. With several workers,
+ * this process has only these, and starts itself again for each worker.
+ */
 export function runService<const C extends readonly SettingsClass[]>(
   service: Service<C>,
   args: readonly string[],
@@ -46,6 +53,13 @@ export function runService<const C extends readonly SettingsClass[]>(
       startMayBeCut: true,
       async start(settings, takeDown) {
         const health = new Health();
+        if (isWorker()) {
+          const primary = answerPrimary(health);
+          await service.start(settings, { takeDown, health });
+          takeDown.add(() => (health.state = 'stopping'));
+          health.state = 'serving';
+          return primary.tellServing();
+        }
         const server = await HealthServer.listen(
           health,
           settings.TOLLGATE_HEALTH_HOST,
@@ -54,7 +68,13 @@ export function runService<const C extends readonly SettingsClass[]>(
         );
         takeDown.add(() => server.close());
         logger(name).info({ health: server.url }, 'starting');
-        await service.start(settings, { takeDown, health });
+        const count = service.workers?.(settings) ?? 1;
+        if (count === 1) await service.start(settings, { takeDown, health });
+        else {
+          const workers = new Workers(name, count, health);
+          takeDown.add(() => workers.stop());
+          await workers.start();
+        }
         // Added last, so taken down first.
         takeDown.add(() => (health.state = 'stopping'));
         health.state = 'serving';

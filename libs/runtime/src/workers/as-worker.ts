@@ -1,0 +1,32 @@
+import cluster from 'node:cluster';
+import type { Health } from '../health/health';
+import { metrics } from '../metrics';
+import { Channel } from './channel';
+
+let primary: Channel | undefined;
+
+/** Whether this process is a worker of `Workers`. */
+export const isWorker = (): boolean => cluster.isWorker;
+
+/** In a worker, before it starts: answers the questions of the primary process. */
+export function answerPrimary(health: Health): Channel {
+  return (primary = new Channel(process, {
+    readiness: () => health.readiness(),
+    metrics: () => metrics.getMetricsAsJSON(),
+  }));
+}
+
+/**
+ * All metrics in the text format of Prometheus: those of this process, or in a worker those of all workers together.
+ * Rejects in a worker when the primary process does not answer.
+ */
+export async function allMetrics(): Promise<string> {
+  return primary ? ((await primary.ask('metrics')) as string) : ofPrimary();
+}
+
+let ofPrimary = (): Promise<string> => metrics.metrics();
+
+/** In the primary process: what `allMetrics` returns. */
+export function gatherMetricsBy(gather: () => Promise<string>): void {
+  ofPrimary = gather;
+}

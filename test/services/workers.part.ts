@@ -1,0 +1,126 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { eventually, inForceAfterMs, onceServed } from '@tollgate/testing';
+import { call } from '../e2e/deployment';
+import { OPERATOR_SECRET, type Deployment } from './deployment';
+import { chat, newTenant, operate } from './first-steps';
+import type { ServiceProcess } from './service-process';
+
+const WORKERS = 2;
+/** New connections go to the workers in turn, so this many at once reach both. */
+const AT_ONCE = 16;
+const IN_FORCE_MS = 1_000;
+const AGAIN_TIMEOUT_MS = 60_000;
+const SPENT_TIMEOUT_MS = 60_000;
+
+/** Runs on a gateway of its own beside the others. */
+export function workersTests(deployment: Deployment): void {
+  let gateway: ServiceProcess;
+  beforeAll(async () => {
+    gateway = await deployment.start('gateway', { TOLLGATE_WORKERS: String(WORKERS), TOLLGATE_LOG_LEVEL: 'debug' });
+  });
+  afterAll(() => gateway.end('SIGKILL'));
+
+  const askAll = (key: string, body: Record<string, unknown> = {}) =>
+    Promise.all(Array.from({ length: AT_ONCE }, () => chat(gateway, key, body)));
+
+  /** The workers that have served a request, by the log. */
+  const served = () =>
+    new Set(
+      gateway.stderr
+        .split('\n')
+        .filter((line) => line.includes('"msg":"served"'))
+        .map((line) => (JSON.parse(line) as { pid: number }).pid),
+    );
+
+  const sample = async (name: string): Promise<number> => {
+    const lines = (await gateway.metrics()).split('\n').filter((line) => line.startsWith(name));
+    return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+  };
+
+  it('workers share a port, and together they serve no more than the credit', async () => {
+    const tenant = await newTenant(gateway, { amountCents: 40 });
+    const before = await sample('tollgate_requests_total{model="sim-large",outcome="complete"}');
+    const answers: number[] = [];
+    await eventually(
+      async () => {
+        const statuses = (await askAll(tenant.key, { max_tokens: 200 })).map(({ status }) => status);
+        answers.push(...statuses);
+        expect(new Set(statuses)).toEqual(new Set([402]));
+      },
+      { timeoutMs: SPENT_TIMEOUT_MS, everyMs: 1 },
+    );
+    const complete = answers.filter((status) => status === 200).length;
+    expect(served()).toEqual(new Set(workersOf(gateway)));
+    expect(complete).toBeGreaterThan(0);
+    // 429: the rest of the credit is held by requests that run.
+    for (const status of answers) expect([200, 402, 429]).toContain(status);
+    // The sum over both.
+    expect((await sample('tollgate_requests_total{model="sim-large",outcome="complete"}')) - before).toBe(complete);
+    const url = `${gateway.addresses.operatorUrl}/_operator/v1/tenants/${tenant.id}/credit`;
+    await eventually(async () => {
+      const { body } = await onceServed(() => call<{ data: { balanceCents: number } }>(url, OPERATOR_SECRET));
+      expect(body.data.balanceCents).toBeLessThan(20);
+      expect(body.data.balanceCents).toBeGreaterThanOrEqual(0);
+    });
+  });
+
+  it('a revoked key is refused by every worker within a second of the answer', async () => {
+    const tenant = await newTenant(gateway);
+    const { id, key } = await operate<{ id: string; key: string }>(gateway, `/tenants/${tenant.id}/keys`, {
+      name: 'revoked',
+    });
+    await eventually(async () => {
+      for (const { status } of await askAll(key, { max_tokens: 1 })) expect(status).toBe(200);
+    });
+    const url = `${gateway.addresses.operatorUrl}/_operator/v1/tenants/${tenant.id}/keys/${id}`;
+    const { status } = await onceServed(() => call(url, OPERATOR_SECRET, { method: 'DELETE' }));
+    expect(status).toBeLessThan(300);
+    const answered = performance.now();
+    const tookMs = await inForceAfterMs(async () => {
+      for (const each of await askAll(key, { max_tokens: 1 })) expect(each.status).toBe(401);
+    }, answered);
+    expect(tookMs).toBeLessThan(IN_FORCE_MS);
+  });
+
+  it('a worker that dies is started again, and the others serve meanwhile', async () => {
+    const tenant = await newTenant(gateway);
+    const [killed] = workersOf(gateway);
+    process.kill(killed!, 'SIGKILL');
+    await eventually(async () => expect((await gateway.readiness()).status).toBe('unavailable'));
+    const { status } = await onceServed(() => chat(gateway, tenant.key, { max_tokens: 1 }));
+    expect(status).toBe(200);
+    await eventually(async () => expect((await gateway.readiness()).status).toBe('ok'), {
+      timeoutMs: AGAIN_TIMEOUT_MS,
+    });
+    expect(await sample('tollgate_worker_restarts_total')).toBe(1);
+    const now = workersOf(gateway);
+    expect(now).toHaveLength(WORKERS);
+    expect(now).not.toContain(killed);
+  });
+
+  it('a stop ends all workers, and a start without a setting reports it once', async () => {
+    const workers = workersOf(gateway);
+    expect(await gateway.end()).toBe(0);
+    for (const pid of workers) expect(() => process.kill(pid, 0)).toThrow('ESRCH');
+    const broken = deployment.spawn('gateway', {
+      TOLLGATE_WORKERS: String(WORKERS),
+      TOLLGATE_CONFIG: '/no/such/file.yaml',
+    });
+    expect(await broken.exited()).toBe(1);
+    expect(broken.stderr.match(/no\/such\/file\.yaml/g)).toHaveLength(1);
+  });
+}
+
+/** Its child processes (Linux). */
+function workersOf({ child }: ServiceProcess): number[] {
+  const parentOf = (pid: string): number => {
+    try {
+      return Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ')[1]);
+    } catch {
+      // It has ended meanwhile.
+      return 0;
+    }
+  };
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  return pids.filter((pid) => parentOf(pid) === child.pid).map(Number);
+}
