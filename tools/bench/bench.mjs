@@ -19,6 +19,7 @@ import { CALM } from './measure/rounds.mjs';
 import { readOptions, USAGE } from './options.mjs';
 import { profile } from './profile/profile.mjs';
 import { tablesOf } from './report/print.mjs';
+import { soak } from './soak/soak.mjs';
 
 const FORMS = { standalone: startStandalone, distributed: startDistributed };
 const RESULTS = join(ROOT, 'bench-results');
@@ -33,6 +34,7 @@ async function main() {
   if (options.profile) return process.stdout.write(`${await profile(options, RESULTS, say)}\n`);
 
   const backend = await startBackend({ port: options.backendPort });
+  if (options.soakSeconds !== undefined) return soakForms(backend, options);
   const yardsticks = [direct(backend), await startBareProxy(backend), await startNginx(backend)].filter(Boolean);
   yardsticks.push(...options.peers.map(peer));
   const at = new Date().toISOString();
@@ -56,6 +58,16 @@ async function main() {
   const believe = foreign > CALM ? ' It was not calm: compare no latency of this run.' : '';
   process.stdout.write(`Node ${facts.node}, ${facts.cores} × ${facts.cpu}, fdatasync ${facts.syncMs.toFixed(2)} ms.\n`);
   process.stdout.write(`Other programs used up to ${Math.round(foreign * 100)} % of the machine.${believe}\n${file}\n`);
+}
+
+async function soakForms(backend, options) {
+  for (const name of options.form === 'both' ? ['standalone', 'distributed'] : [options.form]) {
+    const form = await started(name, backend, options);
+    if (form === null) continue;
+    process.stdout.write(`${await soak(form, { seconds: options.soakSeconds, say })}\n\n`);
+    await form.stop();
+  }
+  await takeDown();
 }
 
 /** Null, with a line that says why, for the distributed form where nobody has asked for it and there is no engine. */

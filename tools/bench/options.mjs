@@ -17,13 +17,14 @@ export const USAGE = `Usage: npm run bench [-- --form standalone|distributed|bot
   --backend-port <port>  the port of the model backend, for the peers to be set up for (any free port)
   --profile <process>    instead: where the CPU of ${PROFILED.join(', ')} goes
   --scenario <name>      of --profile: ${Object.keys(SCENARIOS).join(', ')} (plain32)
+  --soak <time>          instead: full load for this long (10m, 90s); what grows, and the books at the end
   --hostile              instead: the worst request bodies; with --seconds, --fuzz-rounds, --seed
 docs/performance.md says what is measured and how it is read.`;
 
 /** @throws {SetupError} with what is wrong, and the usage */
 export function readOptions(args) {
   const values = parse(args);
-  const { quick = false, form = 'both', profile, scenario = 'plain32' } = values;
+  const { quick = false, form = 'both', profile, scenario = 'plain32', soak } = values;
   if (!FORMS.includes(form)) refuse(`--form ${form} must be one of ${FORMS.join(', ')}`);
   if (profile !== undefined && !PROFILED.includes(profile))
     refuse(`--profile ${profile} must be one of ${PROFILED.join(', ')}`);
@@ -40,6 +41,7 @@ export function readOptions(args) {
     peers: (values.peer ?? []).map(peerOf),
     profile,
     scenario,
+    soakSeconds: soak === undefined ? undefined : secondsOf(soak),
   };
 }
 
@@ -47,7 +49,7 @@ function parse(args) {
   const text = { type: 'string' };
   const flag = { type: 'boolean' };
   const options = {
-    ...{ form: text, rounds: text, seconds: text, 'backend-port': text, profile: text, scenario: text },
+    ...{ form: text, rounds: text, seconds: text, 'backend-port': text, profile: text, scenario: text, soak: text },
     ...{ quick: flag, help: { type: 'boolean', short: 'h' }, peer: { type: 'string', multiple: true } },
   };
   try {
@@ -60,6 +62,12 @@ function parse(args) {
 function whole(name, text, max) {
   if (/^[1-9]\d{0,5}$/.test(text) && Number(text) <= max) return Number(text);
   return refuse(`--${name} ${text} must be a whole number from 1 to ${max}`);
+}
+
+function secondsOf(text) {
+  const [, number, unit] = /^([1-9]\d{0,3})(s|m)$/.exec(text) ?? [];
+  if (number === undefined) return refuse(`--soak ${text} must be a time such as 10m or 90s`);
+  return Number(number) * (unit === 'm' ? 60 : 1);
 }
 
 function peerOf(text) {

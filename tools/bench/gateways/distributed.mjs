@@ -8,7 +8,7 @@ import { collector, INSPECTABLE } from '../machine/inspector.mjs';
 import { answered, freePort, MEASURED, REST, runNode, startNode } from '../machine/processes.mjs';
 import { atEnd } from '../machine/take-down.mjs';
 import { prepareContainers } from './containers.mjs';
-import { startKafka, startPostgres, startRedis } from './servers.mjs';
+import { redisSize, startKafka, startPostgres, startRedis } from './servers.mjs';
 import { configOf, newTenant, usableHeaders } from './tollgate.mjs';
 
 const READY_TIMEOUT_MS = 90_000;
@@ -45,6 +45,7 @@ export async function startDistributed(backend, { profiled, nodeOptions = [] } =
     memory: collector(processes.gateway),
     firstStartMs: Math.round(performance.now() - began),
     database: servers.postgres.database,
+    redisSize: () => redisSize(servers.redis.urlOf('admin')),
     async stop() {
       for (const step of stops.splice(0).reverse()) await step();
     },
@@ -93,7 +94,10 @@ async function startServices({ home, backend, servers, stops, optionsOf }) {
     if (WITH_DATABASE.includes(app)) await runNode(REST, [mainOf(app), '--migrate'], { env });
     const core = app === 'gateway' ? MEASURED : REST;
     // The heap that docker-compose.yml and the image give it.
-    const heap = [`--max-old-space-size=${app === 'gateway' ? 1_024 : 320}`, ...(app === 'gateway' ? ['--max-semi-space-size=64'] : [])];
+    const heap = [
+      `--max-old-space-size=${app === 'gateway' ? 1_024 : 320}`,
+      ...(app === 'gateway' ? ['--max-semi-space-size=64'] : []),
+    ];
     const running = startNode(core, ['--enable-source-maps', ...heap, INSPECTABLE, ...optionsOf(app), mainOf(app)], {
       env,
     });

@@ -5,6 +5,7 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import { Redis } from 'ioredis';
 import pg from 'pg';
 import { ROOT } from '../../setup/prepare.mjs';
 import { answered, freePort } from '../machine/processes.mjs';
@@ -32,6 +33,17 @@ export async function startRedis(home) {
   // As a user who may only PING, or none: an answer is enough.
   await ready('Redis', container, () => say(port, 'PING\r\n'));
   return { ...container, urlOf: (user) => `redis://${user}:${passwords[user]}@127.0.0.1:${port}` };
+}
+
+/** @returns {Promise<{ bytes: number, rows: number }>} the memory of the data of all keys, and their number */
+export async function redisSize(url) {
+  const client = new Redis(url);
+  try {
+    const [, bytes] = /^used_memory_dataset:(\d+)/m.exec(await client.info('memory'));
+    return { bytes: Number(bytes), rows: await client.dbsize() };
+  } finally {
+    client.disconnect();
+  }
 }
 
 /** @returns {Promise<{ pid: number, remove: () => Promise<void>, brokers: string }>} */
