@@ -6,6 +6,7 @@ import { constants, cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { ROOT, SetupError } from '../setup/prepare.mjs';
 import { removeOwnContainers } from './gateways/containers.mjs';
+import { growth } from './growth/growth.mjs';
 import { startDistributed } from './gateways/distributed.mjs';
 import { startStandalone } from './gateways/standalone.mjs';
 import { direct, peer, startBareProxy, startNginx } from './gateways/yardsticks.mjs';
@@ -34,6 +35,13 @@ async function main() {
   if (options.profile) return process.stdout.write(`${await profile(options, RESULTS, say)}\n`);
 
   const backend = await startBackend({ port: options.backendPort });
+  if (options.growthEvents !== undefined) {
+    const form = await startStandalone(backend);
+    const text = await growth(form, { ...options, events: options.growthEvents, say });
+    await form.stop();
+    await takeDown();
+    return void process.stdout.write(`${text}\n`);
+  }
   if (options.soakSeconds !== undefined) return soakForms(backend, options);
   const yardsticks = [direct(backend), await startBareProxy(backend), await startNginx(backend)].filter(Boolean);
   yardsticks.push(...options.peers.map(peer));

@@ -7,6 +7,7 @@ const FORMS = ['standalone', 'distributed', 'both'];
 export const PROFILED = ['standalone', 'gateway', 'metering', 'billing', 'auth'];
 const MAX_ROUNDS = 100;
 const MAX_SECONDS = 3_600;
+const MAX_EVENTS = 100_000_000;
 
 export const USAGE = `Usage: npm run bench [-- --form standalone|distributed|both] [-- --quick] …
   --form <form>          what is measured (both; without a Docker engine the standalone form alone)
@@ -18,13 +19,14 @@ export const USAGE = `Usage: npm run bench [-- --form standalone|distributed|bot
   --profile <process>    instead: where the CPU of ${PROFILED.join(', ')} goes
   --scenario <name>      of --profile: ${Object.keys(SCENARIOS).join(', ')} (plain32)
   --soak <time>          instead: full load for this long (10m, 90s); what grows, and the books at the end
+  --growth <events>      instead: the standalone form with many tenants, and with so many recorded events
   --hostile              instead: the worst request bodies; with --seconds, --fuzz-rounds, --seed
 docs/performance.md says what is measured and how it is read.`;
 
 /** @throws {SetupError} with what is wrong, and the usage */
 export function readOptions(args) {
   const values = parse(args);
-  const { quick = false, form = 'both', profile, scenario = 'plain32', soak } = values;
+  const { quick = false, form = 'both', profile, scenario = 'plain32', soak, growth } = values;
   if (!FORMS.includes(form)) refuse(`--form ${form} must be one of ${FORMS.join(', ')}`);
   if (profile !== undefined && !PROFILED.includes(profile))
     refuse(`--profile ${profile} must be one of ${PROFILED.join(', ')}`);
@@ -42,6 +44,7 @@ export function readOptions(args) {
     profile,
     scenario,
     soakSeconds: soak === undefined ? undefined : secondsOf(soak),
+    growthEvents: growth === undefined ? undefined : whole('growth', growth, MAX_EVENTS),
   };
 }
 
@@ -49,7 +52,16 @@ function parse(args) {
   const text = { type: 'string' };
   const flag = { type: 'boolean' };
   const options = {
-    ...{ form: text, rounds: text, seconds: text, 'backend-port': text, profile: text, scenario: text, soak: text },
+    ...{
+      form: text,
+      rounds: text,
+      seconds: text,
+      'backend-port': text,
+      profile: text,
+      scenario: text,
+      soak: text,
+      growth: text,
+    },
     ...{ quick: flag, help: { type: 'boolean', short: 'h' }, peer: { type: 'string', multiple: true } },
   };
   try {
@@ -60,7 +72,7 @@ function parse(args) {
 }
 
 function whole(name, text, max) {
-  if (/^[1-9]\d{0,5}$/.test(text) && Number(text) <= max) return Number(text);
+  if (/^[1-9]\d{0,8}$/.test(text) && Number(text) <= max) return Number(text);
   return refuse(`--${name} ${text} must be a whole number from 1 to ${max}`);
 }
 

@@ -27,9 +27,13 @@ plans:
 /**
  * A new tenant, with credit for more than any run takes and a key.
  * @param {{ operatorUrl: string, operatorSecret: string }} operator
- * @returns {Promise<{ tenantId: string, key: string }>}
+ * @param {{ name?: string, plan?: string, token?: boolean }} [options] `token`: with a management token too
+ * @returns {Promise<{ tenantId: string, key: string, keyId: string, token?: string }>}
  */
-export async function newTenant({ operatorUrl, operatorSecret }, { name = 'bench', plan = 'default' } = {}) {
+export async function newTenant(
+  { operatorUrl, operatorSecret },
+  { name = 'bench', plan = 'default', token = false } = {},
+) {
   const ask = async (path, body) => {
     const answer = await fetch(`${operatorUrl}/_operator/v1${path}`, {
       method: 'POST',
@@ -43,8 +47,10 @@ export async function newTenant({ operatorUrl, operatorSecret }, { name = 'bench
   const create = (path, body) => answered(() => ask(path, body), { timeoutMs: USABLE_TIMEOUT_MS });
   const { id } = await create('/tenants', { name, plan });
   await create(`/tenants/${id}/credit`, { amountCents: 1_000_000_000, source: 'manual', ref: 'bench' });
-  const { key } = await create(`/tenants/${id}/keys`, { name });
-  return { tenantId: id, key };
+  const { key, id: keyId } = await create(`/tenants/${id}/keys`, { name });
+  if (!token) return { tenantId: id, key, keyId };
+  const scopes = ['usage:read', 'billing:read'];
+  return { tenantId: id, key, keyId, token: (await create(`/tenants/${id}/tokens`, { name, scopes })).token };
 }
 
 /** The headers of a tenant whose credit has arrived: it has made a request. */

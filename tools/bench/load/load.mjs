@@ -1,12 +1,14 @@
 // The load: raw sockets, requests prepared once, so that it costs little beside what it measures.
 // Usage: load.mjs '{"url":…,"headers":{…},"body":{…},"connections":32,"seconds":5}' → one line of JSON. Besides:
 //   ratePerSecond  so many requests, evenly, whatever the answers take; by default each connection sends the next at once
+//   authorizations a list: each request is of a random one, in the place of the header
 //   cut            leave at the end, in the middle of answers; by default each is read to its end
 import { connect } from 'node:net';
 
 const {
   url,
   headers = {},
+  authorizations = null,
   body,
   connections,
   seconds,
@@ -15,17 +17,21 @@ const {
 } = JSON.parse(process.argv[2]);
 const { hostname, port, pathname, host } = new URL(url);
 const payload = JSON.stringify(body);
-const request = Buffer.from(
-  [
-    `POST ${pathname} HTTP/1.1`,
-    `host: ${host}`,
-    'content-type: application/json',
-    `content-length: ${Buffer.byteLength(payload)}`,
-    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
-    '',
-    payload,
-  ].join('\r\n'),
-);
+const requestWith = (lines) =>
+  Buffer.from(
+    [
+      `POST ${pathname} HTTP/1.1`,
+      `host: ${host}`,
+      'content-type: application/json',
+      `content-length: ${Buffer.byteLength(payload)}`,
+      ...Object.entries(lines).map(([name, value]) => `${name}: ${value}`),
+      '',
+      payload,
+    ].join('\r\n'),
+  );
+const requests = authorizations?.map((authorization) => requestWith({ ...headers, authorization })) ?? [
+  requestWith(headers),
+];
 const HEAD_END = Buffer.from('\r\n\r\n');
 const EVENT = Buffer.from('data: ');
 const LAST_CHUNK = '0\r\n\r\n';
@@ -71,7 +77,7 @@ function client(index, due, finished) {
     head = null;
     firstAt = 0;
     tail = '';
-    socket.write(request);
+    socket.write(requests.length === 1 ? requests[0] : requests[Math.floor(Math.random() * requests.length)]);
   };
   const next = () => {
     if (!paceMs) return send();
