@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import { endOfString, fromWire, isStringBody, toWire } from './json-text';
 
 /** A stream has few forms of chunk: one per choice, for content and for reasoning. */
@@ -65,11 +64,13 @@ export class ChunkTemplates {
     const choice = (parsed['choices'] as Record<string, unknown>[])[0]!;
     const cut = cutAtText(frame, field);
     if (!cut) return;
-    // Verifies the cut: without its text, the frame must parse to the same chunk with an empty text.
-    const emptied = structuredClone(parsed);
-    const emptiedChoice = (emptied['choices'] as Record<string, unknown>[])[0]!;
-    ((emptiedChoice['delta'] ?? emptiedChoice) as Record<string, unknown>)[field] = '';
-    if (!isDeepStrictEqual(tryParse(cut.prefix.slice('data: '.length) + cut.suffix), emptied)) return;
+    // Verifies the cut: without its text, the frame must parse to the same chunk with an empty text. Members keep their
+    // order, so equal JSON means equal chunks.
+    const delta = choice['delta'] as Record<string, unknown> | null | undefined;
+    const emptiedChoice = delta == null ? { ...choice, [field]: '' } : { ...choice, delta: { ...delta, [field]: '' } };
+    const emptied = { ...parsed, choices: [emptiedChoice] };
+    const unverified = tryParse(cut.prefix.slice('data: '.length) + cut.suffix);
+    if (JSON.stringify(unverified) !== JSON.stringify(emptied)) return;
     const ours = cutAtText(`data: ${toWire(rewrite(emptied))}\n\n`, field);
     if (!ours) return;
     this.templates.unshift({

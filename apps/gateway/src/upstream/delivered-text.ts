@@ -1,5 +1,5 @@
 import type { Piece } from './chunk-translator';
-import { fromWire, toStringBody } from './json-text';
+import { fromStringBody, toStringBody } from './json-text';
 import { Prose } from '../prompt/token-estimate';
 
 const FIRST_BYTES = 512;
@@ -108,8 +108,8 @@ export class DeliveredText {
     const kept = this.choices.get(piece.choice);
     const [head, least] = [kept?.tokens ?? 0, kept?.least ?? 0];
     if (before.filter(ofChoice).reduce((sum, one) => sum + one.least, least) + piece.least > room) return '';
-    const start = decode(this.tailOf(kept) + joined(before.filter(ofChoice)));
-    const text = start + decode(piece.text);
+    const start = fromStringBody(this.tailOf(kept) + joined(before.filter(ofChoice)));
+    const text = start + fromStringBody(piece.text);
     // Whole parts while they fit, then a binary search within the next part.
     let at = 0;
     let tokens = head;
@@ -194,14 +194,14 @@ export class DeliveredText {
 
   private recount(kept: Kept): boolean {
     if (!kept.isRough) return false;
-    kept.tokens = this.countText(decode(kept.bytes.toString('latin1', 0, kept.used)));
+    kept.tokens = this.countText(fromStringBody(kept.bytes.toString('latin1', 0, kept.used)));
     kept.countedTo = kept.used;
     return true;
   }
 
   private count(body: string, limit: number): number {
     if (body === '') return 0;
-    const text = decode(body);
+    const text = fromStringBody(body);
     if (limit === Infinity || text.length <= PART_CHARS) return this.countText(text);
     let tokens = 0;
     for (let at = 0; at < text.length && tokens <= limit;) {
@@ -236,13 +236,4 @@ function isBetweenSurrogates(text: string, at: number): boolean {
 
 function isLetter(byte: number): boolean {
   return (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x61 && byte <= 0x7a);
-}
-
-/** Decodes one or more joined bodies of JSON strings. An invalid one (a backend's bad escape) is counted undecoded. */
-function decode(body: string): string {
-  try {
-    return fromWire(`"${body}"`) as string;
-  } catch {
-    return Buffer.from(body, 'latin1').toString('utf8');
-  }
 }
