@@ -1,4 +1,4 @@
-import { endOfString, fromWire } from '../upstream/json-text';
+import { endOfString, fromStringBody, MAX_NESTING } from '../upstream/json-text';
 
 /** The position of a member in the JSON of its object: `start` is its name's quote, `end` is after its value. */
 export interface Member {
@@ -6,50 +6,65 @@ export interface Member {
   start: number;
   valueStart: number;
   end: number;
+  /** The number of member names within its value, with duplicates. */
+  names: number;
 }
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+const LAST_BLANK = 0x20;
 
 /**
  * The members of the outermost object, in order and with duplicates. A plain answer of a backend is passed on as these
  * slices. So numbers that JavaScript cannot hold stay unchanged, and a long answer is not serialised again to replace
- * its id.
- * @param json an object that JSON.parse has accepted, one character a byte (latin1)
+ * its id. One pass, without recursion. Throws SyntaxError if the JSON is nested too deeply to be parsed.
+ * @param json one character a byte (latin1). If JSON.parse does not accept it as an object, the result has no meaning.
  */
 export function membersOf(json: string): Member[] {
   const members: Member[] = [];
-  let at = afterBlanks(json, json.indexOf('{') + 1);
-  while (json[at] === '"') {
-    const start = at;
-    const nameEnd = endOfString(json, start) + 1;
-    const valueStart = afterBlanks(json, afterBlanks(json, nameEnd) + 1);
-    const end = afterValue(json, valueStart);
-    members.push({ name: fromWire(json.slice(start, nameEnd)) as string, start, valueStart, end });
-    at = afterBlanks(json, afterBlanks(json, end) + 1);
+  let depth = 0;
+  for (let at = 0; at < json.length; at += 1) {
+    const code = json.charCodeAt(at);
+    if (code === QUOTE) {
+      const start = at;
+      at = endOfString(json, start);
+      if (at === -1) break;
+      const next = afterBlanks(json, at + 1);
+      if (json.charCodeAt(next) !== COLON) continue;
+      if (depth === 1) {
+        const name = fromStringBody(json.slice(start + 1, at));
+        members.push({ name, start, valueStart: afterBlanks(json, next + 1), end: json.length, names: 0 });
+      } else if (members.length > 0) members.at(-1)!.names += 1;
+      at = next;
+    } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+      depth += 1;
+      if (depth > MAX_NESTING) throw new SyntaxError('nested too deeply');
+    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
+      depth -= 1;
+      if (depth === 0) endLast(members, json, at);
+    } else if (code === COMMA && depth === 1) endLast(members, json, at);
   }
   return members;
 }
 
+function endLast(members: readonly Member[], json: string, at: number): void {
+  const last = members.at(-1);
+  if (last) last.end = beforeBlanks(json, at);
+}
+
 function afterBlanks(json: string, from: number): number {
   let at = from;
-  while (json.charCodeAt(at) <= 0x20) at += 1;
+  while (json.charCodeAt(at) <= LAST_BLANK) at += 1;
   return at;
 }
 
-function afterValue(json: string, from: number): number {
-  const first = json[from];
-  if (first === '"') return endOfString(json, from) + 1;
-  if (first !== '{' && first !== '[') {
-    const ends = /[,}\]\s]/g;
-    ends.lastIndex = from;
-    return ends.exec(json)!.index;
-  }
-  // Counts brackets and skips strings.
-  const signs = /["{}[\]]/g;
-  signs.lastIndex = from;
-  let depth = 0;
-  for (let sign = signs.exec(json); sign; sign = signs.exec(json)) {
-    if (sign[0] === '"') signs.lastIndex = endOfString(json, sign.index) + 1;
-    else depth += sign[0] === '{' || sign[0] === '[' ? 1 : -1;
-    if (depth === 0) return signs.lastIndex;
-  }
-  throw new SyntaxError('not an object that JSON.parse has accepted');
+function beforeBlanks(json: string, end: number): number {
+  let at = end;
+  while (json.charCodeAt(at - 1) <= LAST_BLANK) at -= 1;
+  return at;
 }

@@ -1,4 +1,4 @@
-import { toStringBody, toWire } from '../upstream/json-text';
+import { fromStringBody, toStringBody, toWire } from '../upstream/json-text';
 import { DeliveredText } from '../upstream/delivered-text';
 import { type Output, outputOf, TEXT_FIELDS } from '../upstream/output-text';
 import { estimateTokens, Prose } from '../prompt/token-estimate';
@@ -10,6 +10,8 @@ import { isPossible, OUTPUT_SPARE_TOKENS } from './reported-usage';
 
 /** Counting this much takes 1 ms. Longer texts wait for the tokenizer throttle. */
 const MAX_UNTHROTTLED_BYTES = 16 * 1024;
+/** Up to this length a text is counted as a whole: there is little to save by stopping at the limit. */
+const MAX_WHOLE_CHARS = 4 * 1024;
 /** The longest token of all encodings, a run of blanks. A text with more characters per allowed token cannot fit. */
 const MAX_TOKEN_CHARS = 128;
 
@@ -97,6 +99,7 @@ async function boundOf(
 /** The tokens of a text, or some number above `max`: counting stops there. */
 function within(text: string, max: number, countText: (text: string) => number): number {
   if (text.length > max * MAX_TOKEN_CHARS) return max + 1;
+  if (text.length <= MAX_WHOLE_CHARS) return Math.max(1, countText(text));
   return new DeliveredText(countText).tokensWith([{ choice: 0, text: toStringBody(text), least: 1 }], max);
 }
 
@@ -131,7 +134,7 @@ function shorten(
     const piece = { choice: 0, text: toStringBody(value.slice(0, max * MAX_TOKEN_CHARS)), least: 0 };
     const body = kept.tokensWith([piece], max) <= max ? piece.text : kept.fitting([], piece, max);
     kept.add({ ...piece, text: body });
-    texts[field] = JSON.parse(Buffer.from(`"${body}"`, 'latin1').toString('utf8')) as string;
+    texts[field] = fromStringBody(body);
   }
   const shorter = { ...holderOf(choice), ...texts };
   return choice['message'] == null

@@ -1,4 +1,9 @@
+import { assertRuns } from '@tollgate/testing';
+import * as fc from 'fast-check';
+import { withoutEmptyUnknown } from '../upstream/output-text';
 import { readPlainResponse, writePlainResponse } from './plain-response';
+
+const SEED = 20_261_123;
 
 describe('a plain answer', () => {
   it('has our identity and the backend’s content unchanged, even long numbers', () => {
@@ -22,4 +27,47 @@ describe('a plain answer', () => {
       expect(readPlainResponse('chat', Buffer.from(text))).toBeNull();
     },
   );
+  it('is the backend’s JSON only if all of it is counted, in any form of the JSON', async () => {
+    const json = fc.jsonValue({ maxDepth: 4 });
+    const name = fc.constantFrom('index', 'message', 'finish_reason', 'é', 'a"b', 'logprobs', '\\');
+    const choice = fc.dictionary(name, json, { maxKeys: 4 });
+    await assertRuns(
+      fc.property(
+        fc.array(choice, { minLength: 1, maxLength: 3 }),
+        fc.constantFrom(0, 1, '\t', '\r\n '),
+        fc.constantFrom('', '"index":0,', '"index":0,"index":1,', '"choices":[{"text":"not this"}],'),
+        fc.boolean(),
+        (choices, indent, more, inside) => {
+          const written = JSON.stringify(choices, null, indent);
+          const content = inside ? written.replace('{', `{${more}`).replace(',}', '}') : written;
+          const source = `{${inside ? '' : more}"choices" : ${content} ,"id":"x"}`;
+          let parsed: { choices: Record<string, unknown>[] };
+          try {
+            parsed = JSON.parse(source) as typeof parsed;
+          } catch {
+            return;
+          }
+          const response = readPlainResponse('chat', Buffer.from(source))!;
+          const sent = Buffer.from(response.contentJson, 'latin1').toString();
+          // Nothing goes out that is not in the parsed content: no duplicate, and no member without output.
+          expect(JSON.stringify(JSON.parse(sent))).toBe(JSON.stringify(response.content));
+          const lean = parsed.choices.map(withoutEmptyUnknown);
+          expect(response.content).toEqual(lean);
+          const isWhole = JSON.stringify(lean) === JSON.stringify(parsed.choices);
+          if (!isWhole) expect(sent).toBe(JSON.stringify(lean));
+          if (isWhole && more === '') expect(sent).toBe(content);
+        },
+      ),
+      { seed: SEED, leastRuns: 1_000 },
+    );
+  });
+
+  it('is rejected if it is nested more than 512 levels deep, and not if its text only looks like that', () => {
+    const deep = (levels: number) => `{"choices":[{"x":${'['.repeat(levels)}1${']'.repeat(levels)}}]}`;
+    expect(readPlainResponse('chat', Buffer.from(deep(510)))).toBeNull();
+    expect(readPlainResponse('chat', Buffer.from(deep(509)))).not.toBeNull();
+    expect(readPlainResponse('chat', Buffer.from('['.repeat(5_000_000)))).toBeNull();
+    const text = JSON.stringify('[{"'.repeat(1_000));
+    expect(readPlainResponse('chat', Buffer.from(`{"choices":[{"text":${text}}]}`))).not.toBeNull();
+  });
 });

@@ -1,8 +1,8 @@
 import type { InferenceKind } from '@tollgate/contracts';
-import { endOfString, isNestedTooDeeply, toWire } from '../upstream/json-text';
+import { toWire } from '../upstream/json-text';
 import { withoutEmptyUnknown } from '../upstream/output-text';
 import { readUsage, type ReportedUsage } from '../upstream/usage-field';
-import { membersOf } from './json-members';
+import { type Member, membersOf } from './json-members';
 
 /** A backend's plain answer. */
 export interface PlainResponse {
@@ -21,9 +21,11 @@ const LONG_NUMBER = /[\d.]{64}/;
 /** Parses a backend's answer. Null if the answer does not fit this kind of request. */
 export function readPlainResponse(kind: InferenceKind, body: Buffer): PlainResponse | null {
   const json = body.toString('latin1');
-  if (isNestedTooDeeply(json)) return null;
+  let members: Member[];
   let parsed: unknown;
   try {
+    // First, as it refuses an answer that is nested too deeply.
+    members = membersOf(json);
     parsed = JSON.parse(body.toString('utf8'));
   } catch {
     return null;
@@ -34,7 +36,7 @@ export function readPlainResponse(kind: InferenceKind, body: Buffer): PlainRespo
   const items = source[field];
   if (!areObjects(items) || items.length === 0) return null;
   // Of duplicate members the last one counts, as in JSON.parse.
-  const { valueStart, end } = membersOf(json).findLast(({ name }) => name === field)!;
+  const { valueStart, end, names } = members.findLast(({ name }) => name === field)!;
   const contentJson = json.slice(valueStart, end);
   const usage = readUsage(source['usage']);
   // Vectors are long and have no output to count.
@@ -43,26 +45,12 @@ export function readPlainResponse(kind: InferenceKind, body: Buffer): PlainRespo
   // The backend's JSON is sent only if `content` has all of it. Otherwise duplicate members, empty unknown members or
   // endless digits would go out uncounted.
   const isAllCounted =
-    content.every((choice, i) => choice === items[i]) &&
-    namesIn(contentJson) === membersIn(content) &&
-    !LONG_NUMBER.test(contentJson);
+    content.every((choice, i) => choice === items[i]) && names === membersIn(content) && !LONG_NUMBER.test(contentJson);
   return { content, contentJson: isAllCounted ? contentJson : toWire(content), usage };
 }
 
 function areObjects(value: unknown): value is Record<string, unknown>[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'object' && item !== null);
-}
-
-/** The number of member names in JSON: strings before a colon. */
-function namesIn(json: string): number {
-  let names = 0;
-  for (let at = json.indexOf('"'); at !== -1; at = json.indexOf('"', at + 1)) {
-    at = endOfString(json, at);
-    let next = at + 1;
-    while (json.charCodeAt(next) <= 0x20) next += 1;
-    if (json[next] === ':') names += 1;
-  }
-  return names;
 }
 
 /** The number of members of all objects in a value. */
@@ -72,8 +60,9 @@ function membersIn(root: unknown): number {
   while (open.length > 0) {
     const value = open.pop();
     if (typeof value !== 'object' || value === null) continue;
-    for (const inner of Object.values(value)) open.push(inner);
-    if (!Array.isArray(value)) members += Object.keys(value).length;
+    const inner: unknown[] = Array.isArray(value) ? value : Object.values(value);
+    if (inner !== value) members += inner.length;
+    for (let i = 0; i < inner.length; i += 1) open.push(inner[i]);
   }
   return members;
 }

@@ -4,6 +4,19 @@
  */
 const LOOK_AHEAD_CHARS = 4;
 
+/** Takes pieces itself, without the pattern. */
+export interface Shortcut {
+  /** Called before each window. */
+  load(window: string): void;
+  /**
+   * Takes pieces from `at` on. Returns the end of the last one, which is at most `end`: `at` if there is none. -1 to
+   * stop.
+   */
+  take(at: number, end: number): number;
+}
+
+const NO_SHORTCUT: Shortcut = { load: () => {}, take: (at) => at };
+
 /**
  * Cuts a text into the pieces that byte pairs are merged in, as the pattern of the encoding does on the whole text. It
  * works window by window, because a pattern on a run of megabytes overflows the stack of the regular expressions. A
@@ -18,6 +31,7 @@ export function forEachPiece(
   pattern: RegExp,
   windowChars: number,
   visit: (piece: string, isCut: boolean) => boolean,
+  shortcut = NO_SHORTCUT,
 ): void {
   for (let from = 0; from < text.length;) {
     const isLast = text.length - from <= windowChars;
@@ -25,8 +39,12 @@ export function forEachPiece(
     const window = from === 0 && isLast ? text : text.slice(from, end);
     // Blanks at the end may continue in the next window, and the text after them decides how they are divided.
     const certain = isLast ? window.length : Math.min(window.length - LOOK_AHEAD_CHARS, window.trimEnd().length);
+    shortcut.load(window);
     let at = 0;
     while (at < window.length) {
+      at = shortcut.take(at, certain);
+      if (at === -1) return;
+      if (at === window.length) break;
       pattern.lastIndex = at;
       pattern.test(window);
       const to = pattern.lastIndex;

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import { BytePairs, MAX_PIECE_BYTES } from './byte-pairs';
 import type { Tokenizer } from '../catalog/catalog';
 import { forEachPiece } from './pieces';
+import { ShortWords } from './short-words';
 
 /** Longer runs without a place to divide them are cut. Natural text has no such run. */
 const MAX_PIECE_CHARS = MAX_PIECE_BYTES / 3;
@@ -10,6 +11,7 @@ const TOKENS_PER_CUT = 1;
 
 interface Encoding {
   pairs: BytePairs;
+  words: ShortWords;
   /** Divides a text into the pieces that are merged separately. */
   pattern: RegExp;
 }
@@ -47,15 +49,27 @@ export function countWithin(
   limit: number,
   windowChars: number = MAX_PIECE_CHARS,
 ): number {
-  const { pairs, pattern } = encodingOf(tokenizer);
+  const { pairs, words, pattern } = encodingOf(tokenizer);
   // Even the longest tokens could not cover this text within the limit.
   if (text.length > limit * pairs.longestTokenBytes) return Infinity;
   let count = 0;
-  forEachPiece(text, pattern, windowChars, (piece, isCut) => {
+  const visit = (piece: string, isCut: boolean): boolean => {
     const tokens = pairs.count(piece);
     count += isCut ? Math.min(tokens + TOKENS_PER_CUT, Buffer.byteLength(piece)) : tokens;
     return count <= limit;
-  });
+  };
+  const take = (from: number, end: number): number => {
+    let at = from;
+    for (let tokens = words.count(at); tokens > 0 && words.end <= end; tokens = words.count(at)) {
+      count += tokens;
+      if (count > limit) return -1;
+      at = words.end;
+    }
+    return at;
+  };
+  // Only short texts: the time for a long one is bounded as a multiple of the time for English.
+  const shortcut = text.length <= windowChars ? { load: (window: string) => words.load(window), take } : undefined;
+  forEachPiece(text, pattern, windowChars, visit, shortcut);
   return count <= limit ? count : Infinity;
 }
 
@@ -68,7 +82,9 @@ function encodingOf(tokenizer: Tokenizer): Encoding {
     const ranks = require(`gpt-tokenizer/bpeRanks/${tokenizer}`) as { default: (string | number[])[] };
     const patterns = require('gpt-tokenizer/encodingParams/constants') as Record<string, RegExp>;
     const { source, flags } = patterns[PATTERNS[tokenizer]]!;
-    encoding = { pairs: new BytePairs(ranks.default), pattern: new RegExp(source, flags) };
+    const pairs = new BytePairs(ranks.default);
+    const words = new ShortWords((piece) => pairs.count(piece));
+    encoding = { pairs, words, pattern: new RegExp(source, flags) };
     loaded.set(tokenizer, encoding);
   }
   return encoding;

@@ -4,6 +4,7 @@ import type { Backend, CatalogModel } from '../catalog/catalog';
 import { type Headers, validateAnswerHead } from './answer-head';
 import { takeByWeight, urlOf } from './backend-choice';
 import type { Connection, Connections, UpstreamLimits } from './connections';
+import { GatheredChunks } from './gathered-chunks';
 import { failureOfError, failureOfStatus, mayHelpElsewhere, type Progress, type UpstreamFailure } from './failure';
 
 /** Attempts per request, in total: at other backends, and over new connections. */
@@ -33,7 +34,7 @@ export interface UpstreamCall {
 export interface AnswerSink {
   /** A 2xx head arrived: there will be no other attempt. */
   onHead(): void;
-  /** Returns false to get no more data until `resume`. */
+  /** Returns false to get no more data until `resume`. A stream's chunk is valid during the call only. */
   onData(chunk: Buffer): boolean;
   onEnd(): void;
   onFailure(failure: UpstreamFailure): void;
@@ -79,6 +80,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
   private unreadable: string | null = null;
   /** Names of the backends that may have begun the request, in the order asked. If one answers, it is the last. */
   readonly begun: string[] = [];
+  private readonly gathered = new GatheredChunks(
+    (block) => this.pass(block),
+    (error) => this.controller?.abort(error),
+  );
 
   constructor(
     private readonly connections: Connections,
@@ -154,10 +159,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.state === 'ended') return;
-    if (this.errorStatus === 0) {
-      if (!this.sink.onData(chunk)) controller.pause();
-      return;
-    }
+    if (this.errorStatus === 0) return this.call.stream ? this.gathered.add(chunk) : this.pass(chunk);
     if (this.errorBytes < MAX_ERROR_BODY_BYTES) this.errorBody.push(chunk);
     this.errorBytes += chunk.length;
     if (this.errorBytes >= MAX_ERROR_BODY_BYTES) controller.abort(new Error('the error body is too long'));
@@ -166,6 +168,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   onResponseEnd(): void {
     if (this.connection) this.connection.kept = true;
     this.giveBack();
+    if (this.errorStatus === 0) this.passRest();
     if (this.state === 'ended') return;
     if (this.errorStatus !== 0) return this.failByStatus(Buffer.concat(this.errorBody).toString('utf8'));
     this.state = 'ended';
@@ -174,11 +177,22 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     this.giveBack();
+    this.gathered.endTurn();
     if (this.state === 'ended') return;
     if (this.errorStatus !== 0) return this.failByStatus('');
     const failure: UpstreamFailure =
       this.unreadable === null ? failureOfError(error) : { kind: 'failed', reason: this.unreadable };
     this.fail(failure, this.controller === null ? 'not_begun' : this.wasStale(failure) ? 'stale' : 'may_have_begun');
+  }
+
+  private pass(data: Buffer): void {
+    if (this.state !== 'ended' && !this.sink.onData(data)) this.pause();
+  }
+
+  /** The connection may serve another request now, so the sink can no longer pause or abort it. */
+  private passRest(): void {
+    this.controller = null;
+    this.gathered.flush();
   }
 
   private attempt(): void {

@@ -3,11 +3,29 @@
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 /** More levels than any honest chunk or answer has. */
-const MAX_NESTING = 512;
+export const MAX_NESTING = 512;
+
+/** Up to this length, searching a text for other characters than ASCII is faster than a conversion by Node. */
+const MAX_SEARCHED_CHARS = 256;
+const NOT_ASCII = /[^\t\n\r -~]/;
+const NOT_PLAIN = /[^ !#-[\]-~]/;
 
 /** A value as JSON in UTF-8, one character a byte. */
 export function toWire(value: unknown): string {
-  return Buffer.from(JSON.stringify(value), 'utf8').toString('latin1');
+  return utf8ToWire(JSON.stringify(value));
+}
+
+/** A text in UTF-8, one character a byte. */
+function utf8ToWire(text: string): string {
+  // ASCII is the same in UTF-8.
+  if (text.length <= MAX_SEARCHED_CHARS && !NOT_ASCII.test(text)) return text;
+  return Buffer.from(text, 'utf8').toString('latin1');
+}
+
+/** The reverse of `utf8ToWire`. */
+function utf8FromWire(latin1: string): string {
+  if (latin1.length <= MAX_SEARCHED_CHARS && !NOT_ASCII.test(latin1)) return latin1;
+  return Buffer.from(latin1, 'latin1').toString('utf8');
 }
 
 /**
@@ -16,12 +34,30 @@ export function toWire(value: unknown): string {
  */
 export function fromWire(latin1: string): unknown {
   if (isNestedTooDeeply(latin1)) throw new SyntaxError('nested too deeply');
-  return JSON.parse(Buffer.from(latin1, 'latin1').toString('utf8'));
+  return JSON.parse(utf8FromWire(latin1));
 }
 
 /** The text as a string body: what is between the quotes of a JSON string. */
 export function toStringBody(text: string): string {
-  return toWire(text).slice(1, -1);
+  return isPlain(text) ? text : toWire(text).slice(1, -1);
+}
+
+/**
+ * The text of one or more joined string bodies, in UTF-8, one character a byte. An invalid one (a backend's bad escape)
+ * is not unescaped.
+ */
+export function fromStringBody(body: string): string {
+  if (isPlain(body)) return body;
+  try {
+    return fromWire(`"${body}"`) as string;
+  } catch {
+    return Buffer.from(body, 'latin1').toString('utf8');
+  }
+}
+
+/** Whether a text is the same as the body of a JSON string: printable ASCII without quotes and backslashes. */
+function isPlain(text: string): boolean {
+  return text.length <= MAX_SEARCHED_CHARS && !NOT_PLAIN.test(text);
 }
 
 /**
@@ -51,7 +87,7 @@ function isEscaped(text: string, at: number, from = 0): boolean {
 }
 
 /** Whether serialising the parsed value could overflow the stack. */
-export function isNestedTooDeeply(json: string): boolean {
+function isNestedTooDeeply(json: string): boolean {
   return json.length > MAX_NESTING && isNestedDeeper(json, MAX_NESTING);
 }
 
