@@ -63,13 +63,14 @@ function topicOf(name: string): Topic {
 
 /** For scripts: bytes as base64, and also as text if they are text. */
 function shown(letter: DeadLetter) {
-  const { topic, group, partition, offset, reason, at, key, value } = letter;
+  const { topic, group, partition, offset, index, reason, at, key, value } = letter;
   return {
     topic,
     origin: originOf(letter),
     group,
     partition,
     offset,
+    index: index ?? null,
     at,
     reason,
     key: textOf(key),

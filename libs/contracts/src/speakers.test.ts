@@ -24,6 +24,12 @@ test('each topic has a producer, and its consumers are services', () => {
   expect(consumersOf(TOPICS['budget-events'])).toEqual([]);
 });
 
+test('a topic whose messages share records is consumed by one service, which signs what it quarantines of them', () => {
+  const sharing = Object.values(TOPICS).filter(({ sharesRecords }) => sharesRecords);
+  expect(sharing.length).toBeGreaterThan(0);
+  for (const topic of sharing) expect(consumersOf(topic)).toHaveLength(1);
+});
+
 test('the pairs are exactly those with messages between them, each once', () => {
   expect(servicePairs().map(({ from, to }) => `${from} ${to}`)).toEqual([
     'gateway auth',

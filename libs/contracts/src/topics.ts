@@ -31,6 +31,12 @@ export interface TopicDefinition extends TopicStorage {
   key: 'tenantId';
   /** The version of the message form. A consumer quarantines a message that it cannot read. */
   schemaVersion: number;
+  /**
+   * On a broker, messages of one publication with the same key share a record. It saves most of the cost of a message
+   * where calls carry many of a key. Only for a topic that one service consumes: it signs what it quarantines from a
+   * shared record for itself.
+   */
+  sharesRecords: boolean;
   /** The services that may publish it. A message of any other service counts as forged. */
   producers: readonly Service[];
   /**
@@ -51,6 +57,7 @@ export const TOPICS: Record<Topic, TopicDefinition> = {
   'usage-events': {
     key: 'tenantId',
     schemaVersion: 1,
+    sharesRecords: true,
     // Metering publishes in its sweep what gateways could not.
     producers: ['gateway', 'metering'],
     groups: { metering: 'metering' },
@@ -61,6 +68,7 @@ export const TOPICS: Record<Topic, TopicDefinition> = {
   charges: {
     key: 'tenantId',
     schemaVersion: 1,
+    sharesRecords: true,
     producers: ['metering'],
     groups: { billing: 'billing' },
     partitions: 12,
@@ -70,6 +78,8 @@ export const TOPICS: Record<Topic, TopicDefinition> = {
   'credit-news': {
     key: 'tenantId',
     schemaVersion: 1,
+    // Billing publishes a tenant's updates of a batch as one message.
+    sharesRecords: false,
     producers: ['billing'],
     groups: { admission: 'gateway' },
     partitions: 12,
@@ -79,6 +89,7 @@ export const TOPICS: Record<Topic, TopicDefinition> = {
   'tenant-news': {
     key: 'tenantId',
     schemaVersion: 1,
+    sharesRecords: false,
     producers: ['auth'],
     groups: { billing: 'billing' },
     partitions: 3,
@@ -90,6 +101,7 @@ export const TOPICS: Record<Topic, TopicDefinition> = {
   'budget-events': {
     key: 'tenantId',
     schemaVersion: 1,
+    sharesRecords: false,
     producers: ['billing'],
     groups: {},
     partitions: 3,

@@ -69,7 +69,7 @@ export const outboxAge = new Gauge({
 
 export const waitingMessages = new PolledGauge({
   name: 'tollgate_messages_waiting',
-  help: 'Messages that the consumer group has not handled yet, over all partitions',
+  help: 'Messages (on Kafka: records) that the consumer group has not handled yet, over all partitions',
   labelNames,
 });
 

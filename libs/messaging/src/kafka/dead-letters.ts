@@ -18,13 +18,18 @@ export interface DeadLetter {
   group: string;
   partition: number;
   offset: string;
+  /** The position in a record that several messages share. Without it, the letter is the whole record. */
+  index?: number;
   reason: string;
   /** The time of the quarantine: ISO 8601 UTC. */
   at: string;
   /** The value as delivered; null if there was none. */
   key: Buffer | null;
   value: Buffer | null;
-  /** The headers as delivered, with the signature. A replayed message is as genuine, or as forged, as before. */
+  /**
+   * The headers as delivered, with the signature. A replayed message is as genuine, or as forged, as before. A message
+   * from a shared record has a signature of its own (record-reader.ts).
+   */
   headers: IHeaders;
 }
 
@@ -33,6 +38,7 @@ const HEADER = {
   group: 'tollgate-group',
   partition: 'tollgate-origin-partition',
   offset: 'tollgate-origin-offset',
+  index: 'tollgate-origin-index',
   at: 'tollgate-at',
   key: 'tollgate-key',
   /** An empty value stands for none: in a compacted topic, a null value means "delete what has this key". */
@@ -46,7 +52,7 @@ const OWN_HEADER = 'own.';
  * replayed one can be removed.
  */
 export function toRecord(letter: DeadLetter): OutgoingMessage {
-  const { group, partition, offset, reason, at, key, value } = letter;
+  const { group, partition, offset, index, reason, at, key, value } = letter;
   const headers: IHeaders = {
     ...renamed(letter.headers, (name) => OWN_HEADER + name),
     [HEADER.reason]: reason,
@@ -55,6 +61,7 @@ export function toRecord(letter: DeadLetter): OutgoingMessage {
     [HEADER.offset]: offset,
     [HEADER.at]: at,
   };
+  if (index !== undefined) headers[HEADER.index] = String(index);
   if (key) headers[HEADER.key] = key;
   if (!value) headers[HEADER.noValue] = '1';
   return { key: originOf(letter), value: value ?? Buffer.alloc(0), headers };
@@ -116,7 +123,8 @@ export async function replayTopic(
 }
 
 /**
- * Publishes the letters to their original topics and partitions again, and then removes them from the dead topic. All
+ * Publishes the letters to their original topics and partitions again, each as a record of its own, and then removes
+ * them from the dead topic. All
  * groups of the topic get them, behind the existing messages: the ids inside make repeats and late messages harmless.
  * Letters that are still unreadable are quarantined again.
  * Rejects before anything is published when a topic lacks the partition of one of its letters, because it was recreated
@@ -207,8 +215,12 @@ async function assertPartitions(
   }
 }
 
-/** The identity of a dead letter within its topic: `<group>/<partition>/<offset>`. */
-export const originOf = ({ group, partition, offset }: DeadLetter): string => `${group}/${partition}/${offset}`;
+/**
+ * The identity of a dead letter within its topic: `<group>/<partition>/<offset>`, and `/<index>` if it shared its
+ * record.
+ */
+export const originOf = ({ group, partition, offset, index }: DeadLetter): string =>
+  [group, partition, offset, ...(index === undefined ? [] : [index])].join('/');
 
 function fromRecord(topic: Topic, { headers = {}, value }: KafkaMessage): DeadLetter {
   const text = (name: string) => String(headers[name] ?? '');
@@ -218,6 +230,7 @@ function fromRecord(topic: Topic, { headers = {}, value }: KafkaMessage): DeadLe
     group: text(HEADER.group),
     partition: Number(text(HEADER.partition)),
     offset: text(HEADER.offset),
+    ...(headers[HEADER.index] !== undefined && { index: Number(text(HEADER.index)) }),
     reason: text(HEADER.reason),
     at: text(HEADER.at),
     key: Buffer.isBuffer(key) ? key : null,

@@ -1,12 +1,12 @@
-import type { Envelope, Service, Topic, TopicDefinition } from '@tollgate/contracts';
+import type { Service, Topic, TopicDefinition } from '@tollgate/contracts';
 import { backoffMs, logCapped, logger } from '@tollgate/runtime';
-import type { EachBatchPayload, KafkaMessage } from 'kafkajs';
-import { open } from '../envelope';
+import type { EachBatchPayload } from 'kafkajs';
 import { deadMessages, failedBatches, forgedMessages, handledMessages, messageAge } from '../message-metrics';
-import { BATCHING_DELAY_MS, MAX_BATCH_MESSAGES, type BatchHandler, type MessageValidator } from '../messages';
+import { BATCHING_DELAY_MS, type BatchHandler, type MessageValidator } from '../messages';
 import type { KafkaConnection } from './connection';
-import { toRecord, type DeadLetter } from './dead-letters';
+import { toRecord } from './dead-letters';
 import type { Publisher } from './publisher';
+import { RecordReader, type Batch, type Quarantined } from './record-reader';
 import type { RightMissingError } from './rights';
 import type { Signatures } from './sign/signatures';
 import { SupervisedConsumer } from './supervised-consumer';
@@ -44,29 +44,15 @@ export interface ConsumerTuning {
   concurrentPartitions: number;
 }
 
-interface Quarantined {
-  letter: DeadLetter;
-  /** Forged: not from a service that may publish it. */
-  forged: boolean;
-}
-
-/** The messages of one handler call, all of one partition. */
-interface Batch {
-  messages: unknown[];
-  dead: Quarantined[];
-  /** The time of the oldest message, epoch milliseconds. */
-  oldestMs: number;
-}
-
 /**
  * Consumes one group of one topic. For each partition, in order:
  *
- *   fetch ─▶ part (≤ MAX_BATCH_MESSAGES) ─▶ 1. quarantine ─▶ 2. handler ─▶ 3. commit the offset
- *     ▲       ▲                                  │ failed        │ failed         │
- *     │       └────────── next part ◀────────────┼───────────────┼────────────────┘
- *     └── backoff, partition paused ◀────────────┴───────────────┘
+ *   fetch ─▶ batch (≤ MAX_BATCH_MESSAGES) ─▶ 1. quarantine ─▶ 2. handler ─▶ 3. commit the offset
+ *     ▲       ▲                                   │ failed        │ failed         │
+ *     │       └────────── next batch ◀────────────┼───────────────┼────────────────┘
+ *     └── backoff, partition paused ◀─────────────┴───────────────┘
  *
- * Step 1 takes forged and unreadable messages out of the part.
+ * A batch is whole records, because offsets count records. Step 1 takes forged and unreadable messages out of it.
  *
  * While a handler runs, heartbeats go to the group. A rebalance waits until the handler has returned
  * (REBALANCE_TIMEOUT_MS at most), so a partition moves between batches. A paused partition delays no other one. A
@@ -74,6 +60,7 @@ interface Batch {
  */
 export class GroupConsumer {
   private readonly consumer: SupervisedConsumer;
+  private readonly reader: RecordReader;
   private readonly attempts = new Map<number, number>();
   private readonly retries = new Map<number, NodeJS.Timeout>();
   /** The last quarantined offset by partition. A redelivered batch does not quarantine its messages again. */
@@ -87,10 +74,11 @@ export class GroupConsumer {
     private readonly consumed: ConsumedGroup,
     private readonly names: Names,
     private readonly publisher: Publisher,
-    private readonly signatures: Signatures,
+    signatures: Signatures,
     tuning: ConsumerTuning,
   ) {
     const { topic, group } = consumed;
+    this.reader = new RecordReader(consumed, names.topic(topic), signatures);
     this.consumer = new SupervisedConsumer({
       connection,
       topic: names.topic(topic),
@@ -138,17 +126,16 @@ export class GroupConsumer {
   private async take(payload: EachBatchPayload): Promise<void> {
     const { batch, resolveOffset, heartbeat, commitOffsetsIfNecessary, isRunning, pause } = payload;
     const { partition } = batch;
-    for (let start = 0; start < batch.messages.length; start += MAX_BATCH_MESSAGES) {
+    for (const part of this.reader.batches(batch.messages, partition)) {
       if (!isRunning()) return;
       // Rejects when the group rebalances. Unresolved messages are fetched again by the partition's next owner.
       await heartbeat();
-      const part = batch.messages.slice(start, start + MAX_BATCH_MESSAGES);
-      this.noticeNewOffsets(partition, BigInt(part[0]!.offset));
-      if (!(await this.handle(this.read(part, partition), partition, heartbeat))) {
+      this.noticeNewOffsets(partition, BigInt(part.firstOffset));
+      if (!(await this.handle(part, partition, heartbeat))) {
         this.comeAgain(partition, pause());
         return;
       }
-      const last = part.at(-1)!.offset;
+      const last = part.lastOffset;
       resolveOffset(last);
       // Not `consumer.commitOffsets`, which does nothing once the consumer is stopping.
       const next = BigInt(last) + 1n;
@@ -221,51 +208,14 @@ export class GroupConsumer {
     this.quarantinedUntil.set(partition, BigInt(dead.at(-1)!.letter.offset));
     deadMessages.inc({ topic, group }, fresh.length);
     for (const { letter, forged } of fresh) {
-      const { offset, reason } = letter;
+      const { offset, index, reason } = letter;
       if (forged) forgedMessages.inc({ topic, group });
       const message = forged ? 'a forged message was quarantined' : 'an unreadable message was quarantined';
-      logCapped(this.log(), 'error', { partition, offset, reason }, message);
+      logCapped(this.log(), 'error', { partition, offset, index, reason }, message);
     }
-  }
-
-  private read(messages: KafkaMessage[], partition: number): Batch {
-    const { topic, group, definition, service, validate } = this.consumed;
-    const named = this.names.topic(topic);
-    const batch: Batch = { messages: [], dead: [], oldestMs: Date.now() };
-    for (const message of messages) {
-      const { value, key, headers = {}, offset } = message;
-      const quarantine = (reason: string, forged: boolean) => {
-        const at = new Date().toISOString();
-        batch.dead.push({ letter: { topic, group, partition, offset, reason, at, key, value, headers }, forged });
-      };
-      const verified = this.signatures.verify(named, message, service, definition.producers);
-      if ('reason' in verified) {
-        quarantine(`not authentic: ${verified.reason}`, true);
-        continue;
-      }
-      const envelope = parse(value);
-      const opened = envelope === undefined ? { reason: 'not JSON' } : open<unknown>(definition, envelope, validate);
-      if ('reason' in opened) {
-        quarantine(opened.reason, false);
-      } else {
-        batch.messages.push(opened.data);
-        batch.oldestMs = Math.min(batch.oldestMs, Date.parse((envelope as Envelope).at) || batch.oldestMs);
-      }
-    }
-    return batch;
   }
 
   private log() {
     return logger('messaging').child({ topic: this.consumed.topic, group: this.consumed.group });
-  }
-}
-
-/** The JSON value, or undefined. */
-function parse(value: Buffer | null): unknown {
-  if (!value) return undefined;
-  try {
-    return JSON.parse(value.toString()) as unknown;
-  } catch {
-    return undefined;
   }
 }

@@ -3,7 +3,8 @@ import type { ConsumedGroup } from './group-consumer';
 import type { Names } from './topic-plan';
 
 /**
- * The number of messages that a group has yet to handle, according to the brokers, with or without running consumers.
+ * The number of records that a group has yet to handle, according to the brokers, with or without running consumers.
+ * Several messages may share one: the brokers do not know how many.
  */
 export async function groupLag(admin: Admin, { topic, group }: ConsumedGroup, names: Names): Promise<number> {
   const name = names.topic(topic);

@@ -30,6 +30,7 @@ import { PatientStart } from './patient-start';
 import { RequestClient } from './request-client';
 import { RequestServer, type AnyHandler } from './request-server';
 import { RightMissingError } from './rights';
+import { MAX_RECORD_MESSAGES, packRecords } from './shared-records';
 import { Signatures, type Identity } from './sign/signatures';
 import { Names, type Topics } from './topic-plan';
 
@@ -179,12 +180,14 @@ export class KafkaMessages extends Messages {
     if (!from) throw new MessagesRefusedError(`only ${definition.producers.join(', ')} may publish "${topic}"`);
     const named = this.names.topic(topic);
     const to = consumersOf(definition);
-    const signed = seal(definition, messages).map((envelope) => {
-      const value = Buffer.from(JSON.stringify(envelope));
-      if (value.length > MAX_MESSAGE_BYTES)
+    const written = seal(definition, messages).map((envelope) => {
+      const json = JSON.stringify(envelope);
+      if (Buffer.byteLength(json) > MAX_MESSAGE_BYTES)
         throw new MessagesRefusedError(`a message of "${topic}" is over ${MAX_MESSAGE_BYTES} bytes`);
-      return this.signatures.sign(named, { key: envelope.data[definition.key], value }, from, to);
+      return { key: envelope.data[definition.key], json };
     });
+    const records = packRecords(written, definition.sharesRecords ? MAX_RECORD_MESSAGES : 1);
+    const signed = records.map((record) => this.signatures.sign(named, record, from, to));
     await this.publisher.send({ topic: named, messages: signed });
   }
 

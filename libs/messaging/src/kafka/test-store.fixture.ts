@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { consumersOf, type Topic } from '@tollgate/contracts';
 import { spawnConsumerProcess } from '../consumer-process.fixture';
 import type { Messages } from '../messages';
-import { SUITE_GROUP, SUITE_TOPICS, type ConsumerProcess, type MessagesStore } from '../messages-store.fixture';
+import { SUITE_GROUP, SUITE_TOPICS, TOPIC, type ConsumerProcess, type MessagesStore } from '../messages-store.fixture';
 import { applyTopics, withAdmin } from './apply-topics';
 import type { KafkaConnection } from './connection';
 import { listDead, type DeadLetter } from './dead-letters';
@@ -26,6 +26,8 @@ const PARTITIONS = 3;
 export const TEST_TOPICS = Object.fromEntries(
   Object.entries(SUITE_TOPICS).map(([topic, definition]) => [topic, { ...definition, partitions: PARTITIONS }]),
 ) as Topics;
+/** Messages of one call and key share a record, also on the topic of the suites. */
+export const SHARING_TOPICS: Topics = { ...TEST_TOPICS, [TOPIC]: { ...TEST_TOPICS[TOPIC], sharesRecords: true } };
 
 export class CuttableMessages extends KafkaMessages {
   cut(): void {
@@ -41,14 +43,17 @@ export class KafkaStore implements MessagesStore {
   private readonly opened: CuttableMessages[] = [];
   private readonly processes: ConsumerProcess[] = [];
 
-  private constructor(brokers: readonly string[]) {
+  private constructor(
+    brokers: readonly string[],
+    private readonly topics: Topics,
+  ) {
     this.connection = { brokers, clientId: 'test' };
     this.publisher = new Publisher(this.connection);
   }
 
-  static async create(brokers: readonly string[]): Promise<KafkaStore> {
-    const store = new KafkaStore(brokers);
-    await applyTopics(store.connection, { topics: TEST_TOPICS, topicPrefix: store.prefix });
+  static async create(brokers: readonly string[], topics = TEST_TOPICS): Promise<KafkaStore> {
+    const store = new KafkaStore(brokers, topics);
+    await applyTopics(store.connection, { topics, topicPrefix: store.prefix });
     return store;
   }
 
@@ -111,12 +116,12 @@ export class KafkaStore implements MessagesStore {
   }
 
   options(): KafkaMessagesOptions {
-    const { connection, prefix: topicPrefix } = this;
+    const { connection, prefix: topicPrefix, topics } = this;
     return {
       connection,
       identity: TEST_IDENTITY,
       topicPrefix,
-      topics: TEST_TOPICS,
+      topics,
       sessionTimeoutMs: SESSION_TIMEOUT_MS,
     };
   }

@@ -1,9 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { UnavailableError } from '@tollgate/contracts';
 import { backoffMs, logger, settlesWithin, withTimeout } from '@tollgate/runtime';
-import { CompressionTypes, Partitioners, type IHeaders, type Producer } from 'kafkajs';
+import { CompressionTypes, type IHeaders, type Producer } from 'kafkajs';
 import type { BrokerClock } from './broker-clock';
 import { createKafka, Sockets, type KafkaConnection } from './connection';
+import { createRememberingPartitioner } from './partitioner';
 import { isRefused, RightMissingError } from './rights';
 
 /**
@@ -202,7 +203,7 @@ export class TopicPublisher {
     const producer = createKafka(this.connection, sockets).producer({
       idempotent: true,
       allowAutoTopicCreation: false,
-      createPartitioner: Partitioners.DefaultPartitioner,
+      createPartitioner: createRememberingPartitioner,
     });
     await producer.connect();
     return { producer, sockets };
