@@ -38,13 +38,13 @@ describe('stopping the only process', () => {
     expect(postgresPid(directory.path)).toBeNull();
     // The books are flushed already, not by the next start.
     const left = await withStoppedDatabase(directory.path, async (client) => {
-      const { rows } = await client.query<{ holds: number; jobs: number; outbox: number }>(
-        `SELECT (SELECT count(*)::int FROM admission.hold) AS holds, (SELECT count(*)::int FROM pgboss.job) AS jobs,
+      const { rows } = await client.query<{ holds: number; batches: number; outbox: number }>(
+        `SELECT (SELECT count(*)::int FROM admission.hold) AS holds, (SELECT count(*)::int FROM messages.batch) AS batches,
                 (SELECT count(*)::int FROM metering.outbox) + (SELECT count(*)::int FROM billing.outbox) AS outbox`,
       );
       return rows[0];
     });
-    expect(left).toEqual({ holds: 0, jobs: 0, outbox: 0 });
+    expect(left).toEqual({ holds: 0, batches: 0, outbox: 0 });
   });
 });
 

@@ -96,7 +96,7 @@ class StandaloneDeployment implements Deployment {
       await client.query(`CREATE TABLE public.seen_message (text text)`);
       await client.query(`CREATE FUNCTION public.keep() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS
         $$ BEGIN INSERT INTO public.seen_message VALUES (NEW::text); RETURN NEW; END $$`);
-      for (const table of ['pgboss.job', 'metering.outbox', 'billing.outbox', 'admission.hold'])
+      for (const table of ['messages.batch', 'metering.outbox', 'billing.outbox', 'admission.hold'])
         await client.query(`CREATE TRIGGER keep AFTER INSERT ON ${table} FOR EACH ROW EXECUTE FUNCTION public.keep()`);
     });
   }

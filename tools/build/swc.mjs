@@ -2,7 +2,7 @@
 export const swcOptions = {
   swcrc: false,
   configFile: false,
-  module: { type: 'commonjs', ignoreDynamic: true, lazy: ['testcontainers', 'kafkajs', 'ioredis', 'pg-boss'] },
+  module: { type: 'commonjs', ignoreDynamic: true, lazy: ['testcontainers', 'kafkajs', 'ioredis'] },
   jsc: {
     target: 'es2023',
     parser: { syntax: 'typescript', decorators: true },

@@ -41,7 +41,11 @@ export async function startStandalone(
   const simulator = await startSimulator({});
   takeDown.add(() => simulator.close());
 
-  const messages = new PostgresMessages({ url, applicationName: 'tollgate-messages' });
+  const messages = new PostgresMessages({
+    url,
+    applicationName: 'tollgate-messages',
+    services: ['auth', 'metering', 'billing'],
+  });
   const admission = new PostgresAdmissionStore({ url });
   const credentials = new PostgresCredentialStore({ url, applicationName: 'tollgate-credentials' });
   takeDown.add(

@@ -37,6 +37,26 @@ describe('a batch queue', () => {
     await queue.idle();
   });
 
+  it('waits for company after a call of many items, and after a call of few sends the next one at once', async () => {
+    const { calls, call } = heldCall();
+    const queue = new BatchQueue(call);
+    const results = [1, 2, 3, 4].map((item) => queue.push(item));
+    await turn();
+    results.push(queue.push(5));
+    calls[0]!.answer(echo(calls[0]!.items));
+    await results[0];
+    results.push(queue.push(6), queue.push(7));
+    while (calls.length < 2) await turn();
+    results.push(queue.push(8));
+    calls[1]!.answer(echo(calls[1]!.items));
+    await results[4];
+    await turn();
+    expect(calls.map(({ items }) => items)).toEqual([[1, 2, 3, 4], [5, 6, 7], [8]]);
+    calls[2]!.answer(echo(calls[2]!.items));
+    await Promise.all(results);
+    await queue.idle();
+  });
+
   it('sends at most 256 items in one call', async () => {
     const sizes: number[] = [];
     const queue = new BatchQueue<number, string>(async (items) => {
@@ -54,8 +74,8 @@ describe('a batch queue', () => {
     await expect(queue.push(10_000)).rejects.toThrow(UnavailableError);
     await turn();
     for (let i = 0; i < 40; i++) {
+      while (calls.length <= i) await turn();
       calls[i]!.answer(echo(calls[i]!.items));
-      await turn();
     }
     expect(await Promise.all(waiting)).toHaveLength(10_000);
   });

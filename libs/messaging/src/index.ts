@@ -1,6 +1,6 @@
 export * from './messages';
 export * from './postgres/postgres-messages';
-export * from './outbox/outbox';
+export { enqueue } from './outbox/outbox';
 export * from './outbox/outbox-relay';
 export * from './kafka/kafka-messages';
 export * from './kafka/kafka-settings';

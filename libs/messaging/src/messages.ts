@@ -1,4 +1,5 @@
-import type { ReplyOf, RequestOf, Subject, Topic, TopicTypes } from '@tollgate/contracts';
+import type { ReplyOf, RequestOf, Service, Subject, Topic, TopicTypes } from '@tollgate/contracts';
+import type { Statements } from '@tollgate/postgres';
 
 /** The maximum size of a consumed batch. Handlers may rely on it. */
 export const MAX_BATCH_MESSAGES = 1_000;
@@ -30,12 +31,24 @@ export class MessagesRefusedError extends Error {
   }
 }
 
+/** Publishes in the transactions of services whose data are in the store's own database. */
+export interface TransactionalPublisher {
+  services: readonly Service[];
+  /**
+   * Publishes if and only if the transaction commits, with the guarantees of `Messages.publish`. Then call `announce`.
+   * False: messages are not started, and nothing was written.
+   */
+  publish<T extends Topic>(tx: Statements, topic: T, messages: readonly TopicTypes[T][]): Promise<boolean>;
+  /** Wakes consumers. Without it they look once a second. */
+  announce(topics: Iterable<Topic>): void;
+}
+
 /** The requesting part of the seam. `ServiceClient` implements it too. */
 export type Requests = Pick<Messages, 'request'>;
 
 /**
  * The messages seam: how services talk. Two implementations pass one conformance suite (`messages.suite.ts`):
- * PostgreSQL (pg-boss; request–reply in process) for the standalone form, and Kafka for the distributed form.
+ * PostgreSQL (a table; request–reply in process) for the standalone form, and Kafka for the distributed form.
  * An abstract class, not an interface, so that Nest can inject it.
  */
 export abstract class Messages {
@@ -45,6 +58,9 @@ export abstract class Messages {
    * UnavailableError: the store cannot be reached, so try again. MessagesRefusedError: do not try again.
    */
   abstract publish<T extends Topic>(topic: T, messages: readonly TopicTypes[T][]): Promise<void>;
+
+  /** Where the store is the services' own database: publishing in their transactions, without an outbox. */
+  readonly transactional?: TransactionalPublisher;
 
   /**
    * Passes batches to the handler, one at a time (at most MAX_BATCH_MESSAGES, in order for each key). A batch is

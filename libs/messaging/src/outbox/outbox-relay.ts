@@ -4,6 +4,7 @@ import { backoffMs, delayUntilAborted, failPoint, logger, WakeableDelay } from '
 import type { DataSource, EntityManager } from 'typeorm';
 import { outboxAge, refusedRows } from '../message-metrics';
 import { BATCHING_DELAY_MS, MAX_BATCH_MESSAGES, MessagesRefusedError, type Messages } from '../messages';
+import { announceDirectly, publishDirectly } from './outbox';
 
 /** The poll interval, for rows whose process died between commit and publication. */
 const IDLE_POLL_MS = 1_000;
@@ -18,7 +19,7 @@ const APART_MS = 60_000;
 const DRAIN_TIMEOUT_MS = 5_000;
 
 export interface OutboxRelayOptions {
-  /** The outbox's name in metrics and logs, e.g. the schema. */
+  /** The outbox's name in metrics and logs: the service. */
   name: string;
 }
 
@@ -51,6 +52,9 @@ interface Taken {
  * commits, so messages of one key may change places. Consumers de-duplicate by id and compare versions. A refused row
  * goes to `outbox_refused` and blocks no other; the other rows of its batch keep their order.
  *
+ * Where the transport can publish in the transactions of the service, `enqueue` stores nothing. Then the relay only
+ * publishes the rows of a former version, and those that an operator puts back.
+ *
  * A topic that cannot be published gets a loop of its own until it can be, while the main loop publishes the others.
  */
 export class OutboxRelay {
@@ -70,12 +74,15 @@ export class OutboxRelay {
   ) {}
 
   start(): void {
+    const { transactional } = this.messages;
+    if (transactional?.services.some((service) => service === this.options.name))
+      publishDirectly(this.dataSource, transactional);
     this.done = this.run();
   }
 
-  /** There are new rows. Call it after the commit. */
+  /** There are new rows or messages. Call it after the commit. */
   wake(): void {
-    this.wakeUp.wake();
+    if (!announceDirectly(this.dataSource)) this.wakeUp.wake();
   }
 
   /**

@@ -214,7 +214,7 @@ describe('outbox', () => {
     await messages.start();
     // The store rejects one message by its content, like one that is too large.
     await database.query(
-      `ALTER TABLE ${store.schema}.job ADD CONSTRAINT no_poison CHECK (data::text NOT LIKE '%poison%')`,
+      `ALTER TABLE ${store.schema}.batch ADD CONSTRAINT no_poison CHECK (data::text NOT LIKE '%poison%')`,
     );
     await put('a', [1, 2]);
     await put('poison', [1]);

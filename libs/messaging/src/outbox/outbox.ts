@@ -1,10 +1,36 @@
 import type { Topic, TopicTypes } from '@tollgate/contracts';
 import { query } from '@tollgate/postgres';
-import type { EntityManager } from 'typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
+import type { TransactionalPublisher } from '../messages';
+
+/** How a service publishes in its own transactions. */
+interface DirectPublisher {
+  publisher: TransactionalPublisher;
+  /** What it has published so far. Not emptied when announced: other transactions may not have committed yet. */
+  topics: Set<Topic>;
+  /** Messages were not started once, so there may be rows in the outbox. */
+  hasStored: boolean;
+}
+
+const direct = new WeakMap<DataSource, DirectPublisher>();
+
+/** From now on `enqueue` publishes at once. */
+export function publishDirectly(dataSource: DataSource, publisher: TransactionalPublisher): void {
+  direct.set(dataSource, { publisher, topics: new Set(), hasStored: false });
+}
+
+/** Tells consumers that transactions have committed. False: there may be rows in the outbox. */
+export function announceDirectly(dataSource: DataSource): boolean {
+  const own = direct.get(dataSource);
+  if (!own) return false;
+  own.publisher.announce(own.topics);
+  return !own.hasStored;
+}
 
 /**
  * Stores messages in the `outbox` of the service's own schema, in the transaction of the change that they announce.
- * They are published if and only if it commits. Call `OutboxRelay.wake` after the commit. A row that can never be
+ * They are published if and only if it commits. Where the transport keeps its messages in the same database, they are
+ * published by this very transaction, and the outbox stays empty. Call `OutboxRelay.wake` after the commit. A row that can never be
  * published goes to `outbox_refused` with the reason. Once the reason is fixed, an operator puts such rows back:
  * `INSERT INTO outbox (topic, data) SELECT topic, data FROM outbox_refused …`.
  */
@@ -14,6 +40,14 @@ export async function enqueue<T extends Topic>(
   messages: readonly TopicTypes[T][],
 ): Promise<void> {
   if (messages.length === 0) return;
+  const own = direct.get(tx.dataSource);
+  if (own) {
+    if (await own.publisher.publish(tx, topic, messages)) {
+      own.topics.add(topic);
+      return;
+    }
+    own.hasStored = true;
+  }
   await query(tx, 'INSERT INTO outbox (topic, data) SELECT $1, value FROM jsonb_array_elements($2::jsonb)', [
     topic,
     JSON.stringify(messages),

@@ -1,12 +1,14 @@
 import { connectionConfig } from '@tollgate/postgres';
 import { Client, type ClientConfig, type QueryConfig, type QueryResult, type QueryResultRow } from 'pg';
-import type { Db } from 'pg-boss';
 import { MAX_BATCH_MESSAGES } from '../messages';
+import { channelOf } from './queues';
 
-/** The maximum compressed bytes of one read, unless the first job alone is larger. Limits memory during a backlog. */
+/** The maximum compressed bytes of one read, unless the first row alone is larger. Limits memory during a backlog. */
 const MAX_READ_BYTES = 1024 * 1024;
 /** A server without an answer for this time counts as lost. */
 const QUERY_TIMEOUT_MS = 10_000;
+/** The rows of the former version that are moved in one statement. */
+const MAX_MOVED_ROWS = 200;
 
 /** The settings of every session, and why. */
 const SESSION_SETTINGS = [
@@ -14,7 +16,7 @@ const SESSION_SETTINGS = [
   // the disk would cost a flush for each batch.
   'SET synchronous_commit = off',
   // `read` must use the index order, whatever the statistics of a table that fills and empties all day say: sorting a
-  // backlog at each read took 70 ms at 20,000 jobs.
+  // backlog at each read took 70 ms at 20,000 rows.
   'SET enable_bitmapscan = off',
   'SET enable_seqscan = off',
   // A machine that disappears without closing its connections loses its locks after 5 + 3 × 2 s. The default is hours.
@@ -28,17 +30,33 @@ export interface SessionOptions {
   url: string;
   applicationName: string;
   schema: string;
-  /** The LISTEN channel on which pg-boss announces new jobs. */
-  channel: string;
-  /** Called with the queue that has new jobs, or (`released`) no consumer any more. */
+  /** The schema in which the former version keeps its messages. */
+  formerSchema: string;
+  /** Called with the queue that has new messages, or (`released`) no consumer any more. */
   onNews: (queue: string, released: boolean) => void;
   onLost: () => void;
 }
 
-/** A waiting job, as read. */
-export interface WaitingJob {
+/** A waiting batch, as read. */
+export interface WaitingBatch {
   id: string;
   data: unknown;
+}
+
+/** What one read found, in the order of publication. */
+export interface Waiting {
+  batches: WaitingBatch[];
+  /** Whether more was waiting than one read takes. */
+  more: boolean;
+}
+
+/** An unreadable message. */
+export interface DeadMessage {
+  /** A UUID that is the same each time the message is quarantined. */
+  id: string;
+  reason: string;
+  /** What was delivered, unchanged. */
+  message: unknown;
 }
 
 const RELEASED = ' released';
@@ -49,12 +67,13 @@ const RELEASED = ' released';
  * acknowledge, and when a process dies the server frees its locks immediately.
  * open → (lock → read, acknowledge … → unlock)* → close, or `lost` at any time, which is final: open another.
  */
-export class ConsumerSession implements Db {
+export class ConsumerSession {
   private ended = false;
   private established = false;
   /** Groups share the session. It runs their statements one after the other. */
   private last: Promise<unknown> = Promise.resolve();
   private readonly held = new Set<string>();
+  private hasFormer = false;
 
   private constructor(
     private readonly client: Client,
@@ -72,8 +91,9 @@ export class ConsumerSession implements Db {
     });
     try {
       await client.connect();
-      await client.query(`LISTEN "${options.channel}"`);
+      await client.query(`LISTEN "${channelOf(options.schema)}"`);
       await client.query(SESSION_SETTINGS);
+      session.hasFormer = await session.findFormer();
       session.established = true;
     } catch (error) {
       session.drop();
@@ -101,37 +121,76 @@ export class ConsumerSession implements Db {
   async unlock(queue: string): Promise<void> {
     if (!this.held.delete(queue)) return;
     await this.query('SELECT pg_advisory_unlock(hashtextextended($1, 0))', [this.lockName(queue)]);
-    await this.query('SELECT pg_notify($1, $2)', [this.options.channel, queue + RELEASED]);
+    await this.query('SELECT pg_notify($1, $2)', [channelOf(this.options.schema), queue + RELEASED]);
+  }
+
+  /** Reads the next waiting batches in the order of their ids. */
+  async read(queue: string): Promise<Waiting> {
+    const { rows } = await this.query<WaitingBatch & { waiting: number }>({
+      name: 'read',
+      text: `
+        SELECT id, data, waiting FROM (
+          SELECT id, data, count(*) OVER ()::int AS waiting,
+            sum(pg_column_size(data)) OVER (ORDER BY id) - pg_column_size(data) AS bytes_before
+          FROM (
+            SELECT id, data FROM ${this.options.schema}.batch WHERE queue = $1 ORDER BY id LIMIT ${MAX_BATCH_MESSAGES}
+          ) AS next
+        ) AS measured
+        WHERE bytes_before < ${MAX_READ_BYTES} ORDER BY id`,
+      values: [queue],
+    });
+    const waiting = rows[0]?.waiting ?? 0;
+    return { batches: rows, more: rows.length < waiting || waiting === MAX_BATCH_MESSAGES };
+  }
+
+  /** Removes handled batches. */
+  async acknowledge(queue: string, ids: readonly string[]): Promise<void> {
+    await this.query({
+      name: 'acknowledge',
+      text: `DELETE FROM ${this.options.schema}.batch WHERE queue = $1 AND id = ANY ($2::bigint[])`,
+      values: [queue, ids],
+    });
+  }
+
+  /** Keeps unreadable messages. Those that are there already stay as they are. */
+  async quarantine(queue: string, dead: readonly DeadMessage[]): Promise<void> {
+    await this.query(
+      `INSERT INTO ${this.options.schema}.dead (queue, id, reason, message)
+       SELECT $1, id, reason, coalesce(message, 'null')
+       FROM json_to_recordset($2::json) AS r (id uuid, reason text, message json) ON CONFLICT DO NOTHING`,
+      [queue, JSON.stringify(dead)],
+    );
   }
 
   /**
-   * Reads the next waiting jobs in publication order: by their transaction's time on the server, and by id within one
-   * call. WITH TIES, because the jobs of a call must be complete before they can be ordered.
-   * `PgBoss.fetch` is not used. It leaves the order within a call open, and marks each job as taken, which is another
-   * write and needs a repair after a crash. The lock makes that unnecessary.
+   * Moves what the former version published to this queue, and what it quarantined. It kept them as jobs of pg-boss.
+   * Its processes take the same lock, so none of them consumes the queue meanwhile; they may still publish to it.
    */
-  async read(queue: string): Promise<WaitingJob[]> {
-    const { rows } = await this.query<WaitingJob>({
-      name: 'read',
-      text: `
-        SELECT id, data FROM (
-          SELECT id, data, created_on,
-            sum(pg_column_size(data)) OVER (ORDER BY created_on, id) - pg_column_size(data) AS bytes_before
-          FROM (
-            SELECT id, data, created_on FROM ${this.options.schema}.job
-            WHERE name = $1 AND state < 'active' AND NOT blocked
-            ORDER BY priority DESC, created_on FETCH FIRST ${MAX_BATCH_MESSAGES} ROWS WITH TIES
-          ) AS waiting
-        ) AS measured
-        WHERE bytes_before < ${MAX_READ_BYTES} ORDER BY created_on, id`,
-      values: [queue],
-    });
-    return rows;
-  }
-
-  /** For calls of pg-boss that belong to this session: `{ db: session }`. */
-  async executeSql(text: string, values: unknown[] = []): Promise<{ rows: unknown[] }> {
-    return this.query(text, values);
+  async moveFormer(queue: string): Promise<void> {
+    if (!this.hasFormer) return;
+    const { schema, formerSchema } = this.options;
+    const move = async (name: string, state: string, insert: string) => {
+      const { rows } = await this.query<{ moved: number }>(
+        `WITH job AS (
+           DELETE FROM ${formerSchema}.job
+           WHERE name = $1 AND id = ANY (ARRAY(
+             SELECT id FROM ${formerSchema}.job WHERE name = $1 AND state ${state}
+             ORDER BY created_on, id LIMIT ${MAX_MOVED_ROWS}))
+           RETURNING id, created_on, data
+         ), inserted AS (${insert} ON CONFLICT DO NOTHING)
+         SELECT count(*)::int AS moved FROM job`,
+        [name, ...(insert.includes('$2') ? [queue] : [])],
+      );
+      return rows[0]!.moved;
+    };
+    const batches = `
+      INSERT INTO ${schema}.batch (queue, data)
+      SELECT $1, coalesce(data, 'null')::json FROM job ORDER BY created_on, id`;
+    const dead = `
+      INSERT INTO ${schema}.dead (queue, id, created_at, reason, message)
+      SELECT $2, id, created_on, data->>'reason', (data->'message')::json FROM job`;
+    while ((await move(queue, `< 'active'`, batches)) === MAX_MOVED_ROWS);
+    while ((await move(`${queue}.dead`, 'IS NOT NULL', dead)) === MAX_MOVED_ROWS);
   }
 
   async close(): Promise<void> {
@@ -157,7 +216,15 @@ export class ConsumerSession implements Db {
     return result;
   }
 
+  private async findFormer(): Promise<boolean> {
+    const { rows } = await this.query<{ is: boolean }>('SELECT to_regclass($1) IS NOT NULL AS is', [
+      `${this.options.formerSchema}.job`,
+    ]);
+    return rows[0]!.is;
+  }
+
+  /** The name that the former version uses: of both versions together, one process consumes. */
   private lockName(queue: string): string {
-    return `tollgate-messages ${this.options.schema}.${queue}`;
+    return `tollgate-messages ${this.options.formerSchema}.${queue}`;
   }
 }

@@ -1,17 +1,18 @@
 import { createHash } from 'node:crypto';
 import type { Envelope, Topic, TopicDefinition } from '@tollgate/contracts';
 import { backoffMs, logCapped, logger, WakeableDelay } from '@tollgate/runtime';
-import type { PgBoss } from 'pg-boss';
 import { isObject, open } from '../envelope';
 import { deadMessages, failedBatches, handledMessages, messageAge } from '../message-metrics';
 import { BATCHING_DELAY_MS, MAX_BATCH_MESSAGES, type BatchHandler, type MessageValidator } from '../messages';
-import type { ConsumerSession, WaitingJob } from './consumer-session';
-import { deadQueueName, queueName, type DeadMessage } from './queues';
+import type { ConsumerSession, DeadMessage, WaitingBatch } from './consumer-session';
+import { queueName } from './queues';
 
 /** The poll interval without notifications. It finds lost notifications, and checks the connection. */
 const IDLE_POLL_MS = 1_000;
 /** How often a standby process tries to become the consumer. Limits the pause after a process died. */
 const STANDBY_POLL_MS = 200;
+/** How often messages of the former version are moved. Its processes may publish for as long as they run. */
+const MOVE_FORMER_MS = 5_000;
 const RETRY_BASE_MS = 50;
 const MAX_RETRY_MS = 5_000;
 const RECONNECT_BASE_MS = 50;
@@ -25,11 +26,11 @@ export interface ConsumedGroup {
   validate: MessageValidator | undefined;
 }
 
-/** The jobs of one handler call. */
+/** The rows of one handler call. */
 interface Batch {
-  jobIds: string[];
+  ids: string[];
   messages: unknown[];
-  dead: (DeadMessage & { id: string })[];
+  dead: DeadMessage[];
   /** The time of the oldest message, epoch milliseconds. */
   oldestMs: number;
 }
@@ -48,16 +49,15 @@ interface Batch {
  * is read. The batch is redelivered here or in another process.
  */
 export class GroupConsumer {
-  private readonly queue: string;
+  readonly queue: string;
   private readonly wakeUp = new WakeableDelay();
   private readonly interrupt = new WakeableDelay();
-  private consuming = false;
+  private isConsuming = false;
   private stopping = false;
   private done: Promise<void> = Promise.resolve();
 
   constructor(
     private readonly consumed: ConsumedGroup,
-    private readonly boss: PgBoss,
     private readonly openSession: () => Promise<ConsumerSession>,
   ) {
     this.queue = queueName(consumed.topic, consumed.group);
@@ -67,9 +67,14 @@ export class GroupConsumer {
     this.done = this.run();
   }
 
-  /** New jobs concern the consumer; a released queue concerns the standbys. */
+  /** Whether this process is the consumer of the queue now. */
+  get consuming(): boolean {
+    return this.isConsuming;
+  }
+
+  /** New messages concern the consumer; a released queue concerns the standbys. */
   onNews(queue: string, released: boolean): void {
-    if (queue === this.queue && released !== this.consuming) this.wakeUp.wake();
+    if (queue === this.queue && released !== this.isConsuming) this.wakeUp.wake();
   }
 
   onSessionLost(): void {
@@ -90,9 +95,9 @@ export class GroupConsumer {
       let session: ConsumerSession | undefined;
       try {
         session = await this.openSession();
-        this.consuming = await session.tryLock(this.queue);
+        this.isConsuming = await session.tryLock(this.queue);
         failures = 0;
-        if (this.consuming) {
+        if (this.isConsuming) {
           await this.consume(session);
           if (!session.lost) await session.unlock(this.queue);
         } else {
@@ -105,29 +110,36 @@ export class GroupConsumer {
         this.log().warn({ err: error }, 'consuming failed; retrying');
         await this.interrupt.wait(backoffMs(failures++, RECONNECT_BASE_MS, MAX_RECONNECT_MS));
       } finally {
-        this.consuming = false;
+        this.isConsuming = false;
       }
     }
   }
 
   private async consume(session: ConsumerSession): Promise<void> {
+    let movedAtMs = -Infinity;
     while (!this.stopping && !session.lost) {
       const readAtMs = performance.now();
-      const jobs = await session.read(this.queue);
-      if (jobs.length === 0) await this.wakeUp.wait(IDLE_POLL_MS);
+      if (readAtMs - movedAtMs >= MOVE_FORMER_MS) {
+        await session.moveFormer(this.queue);
+        movedAtMs = readAtMs;
+      }
+      const { batches, more } = await session.read(this.queue);
       let messages = 0;
-      for (const batch of this.batchesOf(jobs)) {
+      for (const batch of this.batchesOf(batches)) {
         if (this.stopping || session.lost) return;
         // 1. Quarantine unreadable messages before the acknowledgement, with ids that make a repeat harmless.
         if (batch.dead.length > 0) await this.quarantine(session, batch.dead);
         // 2. Run the handler until it returns.
         if (batch.messages.length > 0 && !(await this.handle(session, batch))) return;
         // 3. Acknowledge: only now the batch is gone.
-        await this.boss.deleteJob(this.queue, batch.jobIds, { db: session });
+        await session.acknowledge(this.queue, batch.ids);
         messages += batch.messages.length;
       }
+      if (more || messages >= MAX_BATCH_MESSAGES) continue;
       const waitMs = BATCHING_DELAY_MS - (performance.now() - readAtMs);
-      if (jobs.length > 0 && messages < MAX_BATCH_MESSAGES && waitMs > 0) await this.interrupt.wait(waitMs);
+      if (batches.length > 0 && waitMs > 0) await this.interrupt.wait(waitMs);
+      // Of messages that came since the read there is news: it ends this wait.
+      if (!this.stopping && !session.lost) await this.wakeUp.wait(IDLE_POLL_MS);
     }
   }
 
@@ -158,36 +170,34 @@ export class GroupConsumer {
 
   private async quarantine(session: ConsumerSession, dead: Batch['dead']): Promise<void> {
     const { topic, group } = this.consumed;
-    const jobs = dead.map(({ id, ...data }) => ({ id, data }));
     // Skips messages that are already there: an earlier process died between quarantine and acknowledgement.
-    await this.boss.insert(deadQueueName(topic, group), jobs, { db: session });
+    await session.quarantine(this.queue, dead);
     deadMessages.inc({ topic, group }, dead.length);
     for (const { id, reason } of dead)
       logCapped(this.log(), 'error', { id, reason }, 'an unreadable message was quarantined');
   }
 
-  /** Whole jobs, up to the limit of one handler call. */
-  private *batchesOf(jobs: WaitingJob[]): Generator<Batch> {
+  /** Whole rows, up to the limit of one handler call. */
+  private *batchesOf(rows: readonly WaitingBatch[]): Generator<Batch> {
     let batch = emptyBatch();
-    for (const job of jobs) {
-      const envelopes = messagesOf(job.data);
+    for (const { id, data } of rows) {
+      const envelopes = messagesOf(data);
       const size = envelopes?.length ?? 0;
       if (batch.messages.length + size > MAX_BATCH_MESSAGES) {
         yield batch;
         batch = emptyBatch();
       }
-      batch.jobIds.push(job.id);
-      if (!envelopes)
-        batch.dead.push({ id: deadId(job.id, 0), reason: 'the job is not a batch of messages', message: job.data });
-      envelopes?.forEach((envelope, index) => this.add(batch, job.id, index, envelope));
+      batch.ids.push(id);
+      if (!envelopes) batch.dead.push({ id: deadId(id, 0), reason: 'not a batch of messages', message: data });
+      envelopes?.forEach((envelope, index) => this.add(batch, id, index, envelope));
     }
-    if (batch.jobIds.length > 0) yield batch;
+    if (batch.ids.length > 0) yield batch;
   }
 
-  private add(batch: Batch, jobId: string, index: number, envelope: unknown): void {
+  private add(batch: Batch, rowId: string, index: number, envelope: unknown): void {
     const opened = open<unknown>(this.consumed.definition, envelope, this.consumed.validate);
     if ('reason' in opened) {
-      batch.dead.push({ id: deadId(jobId, index), reason: opened.reason, message: envelope });
+      batch.dead.push({ id: deadId(rowId, index), reason: opened.reason, message: envelope });
     } else {
       batch.messages.push(opened.data);
       batch.oldestMs = Math.min(batch.oldestMs, Date.parse((envelope as Envelope).at) || batch.oldestMs);
@@ -199,7 +209,7 @@ export class GroupConsumer {
   }
 }
 
-const emptyBatch = (): Batch => ({ jobIds: [], messages: [], dead: [], oldestMs: Date.now() });
+const emptyBatch = (): Batch => ({ ids: [], messages: [], dead: [], oldestMs: Date.now() });
 
 function messagesOf(data: unknown): unknown[] | undefined {
   const messages = isObject(data) ? data['messages'] : undefined;
@@ -207,7 +217,7 @@ function messagesOf(data: unknown): unknown[] | undefined {
 }
 
 /** The same id each time the message is quarantined: a UUID (version 8) of its position. */
-function deadId(jobId: string, index: number): string {
-  const hex = createHash('sha256').update(`${jobId}/${index}`).digest('hex');
+function deadId(rowId: string, index: number): string {
+  const hex = createHash('sha256').update(`${rowId}/${index}`).digest('hex');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }

@@ -44,14 +44,14 @@ describe('PostgresMessages', () => {
     for (let version = 1; version <= 10; version++) await messages.publish(TOPIC, [balanceUpdate('a', version)]);
     await eventually(() => received.assertAllInOrder(['a'], 10));
     await eventually(async () => {
-      const rows = await database.query(`SELECT 1 FROM ${store.schema}.job WHERE name = $1`, [
+      const rows = await database.query(`SELECT 1 FROM ${store.schema}.batch WHERE queue = $1`, [
         `${TOPIC}.${SUITE_GROUP}`,
       ]);
       expect(rows).toHaveLength(0);
     });
   });
 
-  it('quarantines a job that is not a batch of messages', async () => {
+  it('quarantines a row that is not a batch of messages', async () => {
     const received = new Received();
     const messages = await start(received.handler);
     for (const data of [null, [], { messages: 'none' }]) await store.insert(`${TOPIC}.${SUITE_GROUP}`, data);
@@ -93,26 +93,24 @@ describe('PostgresMessages', () => {
     expect(received.messages).toHaveLength(9_000);
   });
 
-  it('keeps the order of a call with more jobs than one read takes, wherever its rows are in the table', async () => {
-    const jobs = 1_200;
+  it('keeps the order of a backlog with more rows than one read takes', async () => {
+    const rows = 1_200;
     const received = new Received();
     const messages = store.open();
     opened.push(messages);
-    await (await start()).publish(TOPIC, [balanceUpdate('other', 1)]);
-    // The rows of one huge call: one created_on, ascending ids. They are stored in reverse order here.
+    const publisher = await start();
     await database.query(
-      `INSERT INTO ${store.schema}.job (id, name, created_on, data)
-       SELECT ('00000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid, $1, now(),
-         jsonb_build_object('messages', jsonb_build_array(jsonb_build_object(
+      `INSERT INTO ${store.schema}.batch (queue, data)
+       SELECT $1, json_build_object('messages', json_build_array(json_build_object(
            'id', 'msg', 'v', 1, 'at', '2026-01-01T00:00:00.000Z',
           'data', $2::jsonb || jsonb_build_object('version', n::text))))
-       FROM generate_series($3::int, 1, -1) AS n`,
-      [`${TOPIC}.${SUITE_GROUP}`, JSON.stringify(balanceUpdate('a', 0)), jobs],
+       FROM generate_series(1, $3::int) AS n ORDER BY n`,
+      [`${TOPIC}.${SUITE_GROUP}`, JSON.stringify(balanceUpdate('a', 0)), rows],
     );
+    await publisher.publish(TOPIC, [balanceUpdate('a', rows + 1)]);
     messages.consume(TOPIC, SUITE_GROUP, received.handler);
     await messages.start();
-    await eventually(() => received.assertAllInOrder(['other'], 1));
-    await eventually(() => received.assertAllInOrder(['a'], jobs));
+    await eventually(() => received.assertAllInOrder(['a'], rows + 1));
   });
 
   it('publishes from more callers at once than it has connections, right after the start', async () => {

@@ -3,14 +3,14 @@ import {
   UnavailableError,
   type ReplyOf,
   type RequestOf,
+  type Service,
   type Subject,
   type Topic,
   type TopicTypes,
 } from '@tollgate/contracts';
-import { connectionConfig, outliveConnections, sqlState } from '@tollgate/postgres';
+import { connectionConfig, outliveConnections, query, sqlState, type Statements } from '@tollgate/postgres';
 import { logger, settlesWithin } from '@tollgate/runtime';
 import { Pool } from 'pg';
-import { PgBoss, type Db } from 'pg-boss';
 import { seal } from '../envelope';
 import { InProcessRequests } from '../in-process-requests';
 import { waitingMessages } from '../message-metrics';
@@ -20,10 +20,19 @@ import {
   type BatchHandler,
   type RequestHandler,
   type MessageValidator,
+  type TransactionalPublisher,
 } from '../messages';
 import { ConsumerSession } from './consumer-session';
 import { GroupConsumer, type ConsumedGroup } from './group-consumer';
-import { countWaiting, createQueues, insertJobs, queueName, toJobs, type Topics } from './queues';
+import {
+  countWaiting,
+  grantPublishing,
+  insertBatches,
+  makeTables,
+  queueName,
+  type Statement,
+  type Topics,
+} from './queues';
 
 /** Connections for publishing. Consuming has one more. */
 const POOL_SIZE = 3;
@@ -31,20 +40,25 @@ const POOL_SIZE = 3;
 const QUERY_TIMEOUT_MS = 10_000;
 /** A batch whose handler takes longer than this after `stopConsuming` is abandoned. It will be redelivered. */
 const STOP_TIMEOUT_MS = 15_000;
-const DEFAULT_SCHEMA = 'pgboss';
+const DEFAULT_SCHEMA = 'messages';
+const DEFAULT_FORMER_SCHEMA = 'pgboss';
 
 export interface PostgresMessagesOptions {
   url: string;
   applicationName: string;
-  /** The schema of pg-boss, created by `start`. Processes that share it share their messages. */
+  /** The schema of the tables, which `start` makes. Processes that share it share their messages. */
   schema?: string;
+  /** The schema in which the former version keeps its messages, as jobs of pg-boss. They are consumed too. */
+  formerSchema?: string;
   topics?: Topics;
+  /** The services whose data are in the same database. They publish in their own transactions, without an outbox. */
+  services?: readonly Service[];
 }
 
 type State = 'new' | 'starting' | 'started' | 'closed';
 
 /**
- * Messages in pg-boss's tables in PostgreSQL; request–reply within the process. README.md says how each guarantee is
+ * Messages in a table of PostgreSQL; request–reply within the process. README.md says how each guarantee is
  * kept. `publish` rejects with UnavailableError while the server cannot be reached, before `start` and after `close`.
  * Consuming recovers by itself.
  */
@@ -53,36 +67,28 @@ export class PostgresMessages extends Messages {
   private readonly requests = new InProcessRequests();
   private readonly groups = new Map<string, ConsumedGroup>();
   private readonly pool: Pool;
-  private readonly boss: PgBoss;
   private consumers: GroupConsumer[] = [];
   private session: Promise<ConsumerSession> | undefined;
-  private channel = '';
   private state: State = 'new';
   private stopMeasuring: () => void = () => {};
+  override readonly transactional: TransactionalPublisher;
 
   constructor(options: PostgresMessagesOptions) {
     super();
-    this.options = { schema: DEFAULT_SCHEMA, topics: TOPICS, ...options };
+    this.options = {
+      schema: DEFAULT_SCHEMA,
+      formerSchema: DEFAULT_FORMER_SCHEMA,
+      topics: TOPICS,
+      services: [],
+      ...options,
+    };
     this.pool = new Pool({ ...connectionConfig(this.options), max: POOL_SIZE, query_timeout: QUERY_TIMEOUT_MS });
     outliveConnections(this.pool);
-    const db: Db = {
-      executeSql: (text, values) => this.pool.query(text, values),
-      // pg-boss names the channel on which its inserts notify. The consumer session listens on it itself.
-      listen: async (channel) => {
-        this.channel = channel;
-        return { close: async () => {} };
-      },
+    this.transactional = {
+      services: this.options.services,
+      publish: (tx, topic, messages) => this.publishWithin(tx, topic, messages),
+      announce: (topics) => this.announce(topics),
     };
-    // Messages leave the table when acknowledged, so pg-boss has nothing to expire, delete, monitor or schedule.
-    this.boss = new PgBoss({
-      db,
-      schema: this.options.schema,
-      supervise: false,
-      schedule: false,
-      useListenNotify: true,
-    });
-    this.boss.on('error', (error) => logger('messaging').warn({ err: error }, 'pg-boss reported an error'));
-    this.boss.on('warning', (warning) => logger('messaging').warn({ warning }, 'pg-boss warns'));
   }
 
   consume<T extends Topic>(
@@ -117,41 +123,61 @@ export class PostgresMessages extends Messages {
     this.assertNew();
     this.state = 'starting';
     try {
-      await this.boss.start();
-      await createQueues(this.boss, this.options.topics);
+      await makeTables(this.options);
+      if (this.options.services.length > 0) await grantPublishing(this.options, this.options.services);
     } catch (error) {
       this.state = 'new';
       throw error;
     }
     this.state = 'started';
     this.stopMeasuring = waitingMessages.from(() => this.waiting());
-    this.consumers = [...this.groups.values()].map(
-      (group) => new GroupConsumer(group, this.boss, () => this.openSession()),
-    );
+    this.consumers = [...this.groups.values()].map((group) => new GroupConsumer(group, () => this.openSession()));
     for (const consumer of this.consumers) consumer.start();
   }
 
   async publish<T extends Topic>(topic: T, messages: readonly TopicTypes[T][]): Promise<void> {
     this.assertStarted();
     if (messages.length === 0) return;
-    const definition = Object.hasOwn(this.options.topics, topic) ? this.options.topics[topic] : undefined;
-    if (!definition) throw new MessagesRefusedError(`there is no topic "${topic}"`);
-    const jobs = toJobs(seal(definition, messages));
-    const queues = Object.keys(definition.groups).map((group) => queueName(topic, group));
+    const call = this.publishCall(topic, messages);
+    if (call === null) return;
     try {
-      if (queues.length === 1) {
-        await insertJobs(this.boss, queues[0]!, jobs);
-      } else {
-        await this.inTransaction(async (db) => {
-          for (const queue of queues) await insertJobs(this.boss, queue, jobs, db);
-        });
-      }
+      await this.pool.query(call);
     } catch (error) {
       if (isRefusal(error)) throw new MessagesRefusedError(`"${topic}": ${(error as Error).message}`, { cause: error });
       if (isDefect(error)) throw error;
       const unavailable = new UnavailableError(`could not publish to "${topic}": the message store cannot be reached`);
       throw Object.assign(unavailable, { cause: error });
     }
+    this.announce([topic]);
+  }
+
+  private async publishWithin<T extends Topic>(
+    tx: Statements,
+    topic: T,
+    messages: readonly TopicTypes[T][],
+  ): Promise<boolean> {
+    if (this.state !== 'started') return false;
+    const call = this.publishCall(topic, messages);
+    if (call !== null) await query(tx, call.text, call.values);
+    return true;
+  }
+
+  /** Consumers of other processes learn of new messages from the server. */
+  private announce(topics: Iterable<Topic>): void {
+    for (const topic of topics)
+      for (const group of Object.keys(this.options.topics[topic].groups))
+        for (const consumer of this.consumers) consumer.onNews(queueName(topic, group), false);
+  }
+
+  /** Null: nobody consumes the topic, so it keeps nothing. */
+  private publishCall<T extends Topic>(topic: T, messages: readonly TopicTypes[T][]): Statement | null {
+    const definition = Object.hasOwn(this.options.topics, topic) ? this.options.topics[topic] : undefined;
+    if (!definition) throw new MessagesRefusedError(`there is no topic "${topic}"`);
+    const queues = Object.keys(definition.groups).map((group) => queueName(topic, group));
+    if (queues.length === 0) return null;
+    const isHere = (queue: string) => this.consumers.some((one) => one.queue === queue && one.consuming);
+    const remote = queues.filter((queue) => !isHere(queue));
+    return insertBatches(this.options.schema, seal(definition, messages), { queues, remote });
   }
 
   async stopConsuming(): Promise<void> {
@@ -169,7 +195,6 @@ export class PostgresMessages extends Messages {
     this.stopMeasuring();
     await this.stopConsuming();
     this.state = 'closed';
-    await this.boss.stop({ graceful: false });
     await this.pool.end();
   }
 
@@ -177,7 +202,6 @@ export class PostgresMessages extends Messages {
   private openSession(): Promise<ConsumerSession> {
     this.session ??= ConsumerSession.open({
       ...this.options,
-      channel: this.channel,
       onNews: (queue, released) => this.consumers.forEach((consumer) => consumer.onNews(queue, released)),
       onLost: () => this.consumers.forEach((consumer) => consumer.onSessionLost()),
     });
@@ -201,20 +225,6 @@ export class PostgresMessages extends Messages {
       labels: { topic, group },
       value: counts.get(queue) ?? 0,
     }));
-  }
-
-  private async inTransaction(work: (db: Db) => Promise<void>): Promise<void> {
-    const client = await this.pool.connect();
-    try {
-      await client.query('BEGIN');
-      await work({ executeSql: (text, values) => client.query(text, values) });
-      await client.query('COMMIT');
-      client.release();
-    } catch (error) {
-      // Not reused: closing it rolls back, whatever its state.
-      client.release(true);
-      throw error;
-    }
   }
 
   private assertNew(): void {

@@ -1,69 +1,83 @@
-import { randomUUID } from 'node:crypto';
-import type { Envelope, Topic, TopicDefinition } from '@tollgate/contracts';
-import type { Pool } from 'pg';
-import type { Db, JobInsert, PgBoss } from 'pg-boss';
+import { join } from 'node:path';
+import type { Envelope, Service, Topic, TopicDefinition } from '@tollgate/contracts';
+import { connectionConfig, migrate, serviceRole } from '@tollgate/postgres';
+import { Client, type Pool } from 'pg';
 import { MAX_BATCH_MESSAGES } from '../messages';
 
 export type Topics = Record<Topic, TopicDefinition>;
 
-/** An unreadable message in the dead queue. */
-export interface DeadMessage {
-  reason: string;
-  /** What was delivered, unchanged. */
-  message: unknown;
+/** Where a store's tables are. */
+export interface StorePlace {
+  url: string;
+  schema: string;
 }
 
-/** The payload of one job. */
-export interface MessageBatch {
-  messages: Envelope[];
+/** A statement, prepared if it has a name. */
+export interface Statement {
+  name?: string;
+  text: string;
+  values: unknown[];
 }
-
-/** Ten years. A message waits for its group however long that takes, and pg-boss must never delete it as stale. */
-const RETENTION_SECONDS = 10 * 365 * 24 * 3600;
 
 export const queueName = (topic: Topic, group: string) => `${topic}.${group}`;
-export const deadQueueName = (topic: Topic, group: string) => `${topic}.${group}.dead`;
 
-/** Creates missing queues. Safe when several processes start at once. */
-export async function createQueues(boss: PgBoss, topics: Topics): Promise<void> {
-  const existing = new Set((await boss.getQueues()).map((queue) => queue.name));
-  for (const [topic, { groups }] of Object.entries(topics) as [Topic, TopicDefinition][]) {
-    for (const group of Object.keys(groups)) {
-      const dead = deadQueueName(topic, group);
-      if (!existing.has(dead)) await boss.createQueue(dead, { retentionSeconds: RETENTION_SECONDS });
-      const queue = queueName(topic, group);
-      if (!existing.has(queue)) await boss.createQueue(queue, { retentionSeconds: RETENTION_SECONDS, notify: true });
-      // Makes pg-boss look up the queues now. Within the first publish, with all connections in transactions, that
-      // look-up would wait forever.
-      for (const name of [dead, queue]) await boss.insert(name, []);
-    }
-  }
+/** The LISTEN channel of a schema. The payload is the queue that has news. */
+export const channelOf = (schema: string) => `tollgate ${schema}`;
+
+/** Makes the tables. Safe when several processes start at once. */
+export async function makeTables({ url, schema }: StorePlace): Promise<void> {
+  await migrate({ url, schema, directory: join(__dirname, 'migrations') });
 }
 
 /**
- * One publish call as jobs of at most MAX_BATCH_MESSAGES messages. A job is a batch because that is 2–3 times faster
- * to insert and read than single messages (README). All jobs of a call are inserted in one transaction and have the
- * same `created_on`. Their ascending ids keep their order.
+ * Lets these services insert messages in their own transactions. It changes nothing but rows that nobody has read: a
+ * service can publish, and not read or delete. A service whose role does not exist runs as the database's user.
  */
-export function toJobs(envelopes: Envelope[]): JobInsert<MessageBatch>[] {
-  const stem = randomUUID().slice(0, -12);
-  const jobs: JobInsert<MessageBatch>[] = [];
-  for (let start = 0; start < envelopes.length; start += MAX_BATCH_MESSAGES) {
-    const id = stem + jobs.length.toString(16).padStart(12, '0');
-    jobs.push({ id, data: { messages: envelopes.slice(start, start + MAX_BATCH_MESSAGES) } });
+export async function grantPublishing({ url, schema }: StorePlace, services: readonly Service[]): Promise<void> {
+  const client = new Client(connectionConfig({ url, schema, applicationName: `tollgate-migrate-${schema}` }));
+  await client.connect();
+  try {
+    // Two GRANTs on one table at the same time fail. The lock ends with the connection.
+    await client.query(`SELECT pg_advisory_lock(hashtextextended('tollgate-migrate', 0))`);
+    const { rows } = await client.query<{ role: string }>(
+      `SELECT rolname AS role FROM pg_roles
+       WHERE rolname = ANY ($1)
+         AND NOT (has_schema_privilege(oid, $2, 'USAGE') AND has_table_privilege(oid, $2 || '.batch', 'INSERT'))`,
+      [services.map(serviceRole), schema],
+    );
+    for (const { role } of rows)
+      await client.query(`GRANT USAGE ON SCHEMA ${schema} TO ${role}; GRANT INSERT ON ${schema}.batch TO ${role}`);
+  } finally {
+    await client.end();
   }
-  return jobs;
-}
-
-/** Inserts all jobs or throws. pg-boss alone silently skips a job whose id exists or whose queue is gone. */
-export async function insertJobs(boss: PgBoss, queue: string, jobs: JobInsert[], db?: Db): Promise<void> {
-  const ids = await boss.insert(queue, jobs, { returnId: true, ...(db && { db }) });
-  if (ids?.length !== jobs.length)
-    throw new Error(`${ids?.length ?? 0} of ${jobs.length} jobs were taken by "${queue}"`);
 }
 
 /**
- * The number of unacknowledged messages by queue. Queues without any are left out. A job that is not a batch counts as
+ * Inserts one publish call into its queues, MAX_BATCH_MESSAGES messages a row: whole batches are several times faster
+ * to insert and read than single messages (README). Notifies of the queues in `remote` when its transaction commits.
+ */
+export function insertBatches(
+  schema: string,
+  envelopes: readonly Envelope[],
+  { queues, remote }: { queues: readonly string[]; remote: readonly string[] },
+): Statement {
+  const parts: string[] = [];
+  for (let start = 0; start < envelopes.length; start += MAX_BATCH_MESSAGES)
+    parts.push(JSON.stringify({ messages: envelopes.slice(start, start + MAX_BATCH_MESSAGES) }));
+  const rows = parts.map((_, index) => `(${index}, $${index + 3}::json)`);
+  const insert = `
+    INSERT INTO ${schema}.batch (queue, data)
+    SELECT queue, data FROM unnest($1::text[]) AS queue, (VALUES ${rows.join(', ')}) AS part (n, data) ORDER BY n`;
+  return {
+    // Longer calls are rare. A name for each length would keep as many plans.
+    ...(parts.length === 1 && { name: 'publish' }),
+    text: `WITH inserted AS (${insert}) SELECT pg_notify('${channelOf(schema)}', queue) FROM unnest($2::text[]) AS queue`,
+    values: [queues, remote, ...parts],
+  };
+}
+
+/**
+ * The number of unacknowledged messages by queue. Queues without any are left out. A row that is not a batch counts as
  * one message.
  */
 export async function countWaiting(
@@ -71,12 +85,12 @@ export async function countWaiting(
   schema: string,
   queues: readonly string[],
 ): Promise<Map<string, number>> {
-  const { rows } = await pool.query<{ name: string; count: string }>(
-    `SELECT name,
-            sum(CASE jsonb_typeof(data->'messages')
-                WHEN 'array' THEN jsonb_array_length(data->'messages') ELSE 1 END) AS count
-     FROM ${schema}.job WHERE name = ANY ($1) AND state < 'active' AND NOT blocked GROUP BY name`,
+  const { rows } = await pool.query<{ queue: string; count: string }>(
+    `SELECT queue,
+            sum(CASE json_typeof(data->'messages')
+                WHEN 'array' THEN json_array_length(data->'messages') ELSE 1 END) AS count
+     FROM ${schema}.batch WHERE queue = ANY ($1) GROUP BY queue`,
     [queues],
   );
-  return new Map(rows.map(({ name, count }) => [name, Number(count)]));
+  return new Map(rows.map(({ queue, count }) => [queue, Number(count)]));
 }

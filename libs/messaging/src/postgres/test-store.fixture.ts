@@ -1,3 +1,4 @@
+import type { Service } from '@tollgate/contracts';
 import type { TestDatabase } from '@tollgate/testing';
 import type { Messages } from '../messages';
 import { SUITE_GROUP, SUITE_TOPICS, type ConsumerProcess, type MessagesStore } from '../messages-store.fixture';
@@ -6,13 +7,18 @@ import { PostgresMessages, type PostgresMessagesOptions } from './postgres-messa
 
 let stores = 0;
 
-/** A pg-boss schema of its own in the test's database. */
+/** Schemas of its own in the test's database. */
 export class PostgresStore implements MessagesStore {
   readonly schema = `messages_${++stores}`;
+  /** Where the former version keeps its messages. */
+  readonly formerSchema = `former_${stores}`;
   private readonly names = new Map<Messages, string>();
   private readonly processes: ConsumerProcess[] = [];
 
-  constructor(private readonly database: TestDatabase) {}
+  constructor(
+    private readonly database: TestDatabase,
+    private readonly services: readonly Service[] = [],
+  ) {}
 
   open(): PostgresMessages {
     const options = this.options();
@@ -44,34 +50,40 @@ export class PostgresStore implements MessagesStore {
 
   /** Puts any payload into a queue, as a foreign program might. */
   async insert(queue: string, data: unknown): Promise<void> {
-    await this.database.query(`INSERT INTO ${this.schema}.job (name, data) VALUES ($1, $2)`, [
+    await this.database.query(`INSERT INTO ${this.schema}.batch (queue, data) VALUES ($1, $2)`, [
       queue,
       JSON.stringify(data),
     ]);
   }
 
   async dead(topic: string, group: string): Promise<{ reason: string; message: unknown }[]> {
-    const rows = await this.database.query<{ data: { reason: string; message: unknown } }>(
-      `SELECT data FROM ${this.schema}.job WHERE name = $1`,
-      [`${topic}.${group}.dead`],
+    return this.database.query<{ reason: string; message: unknown }>(
+      `SELECT reason, message FROM ${this.schema}.dead WHERE queue = $1`,
+      [`${topic}.${group}`],
     );
-    return rows.map(({ data }) => data);
   }
 
   async waiting(): Promise<number> {
-    const [row] = await this.database.query<{ jobs: number }>(
-      `SELECT count(*)::int AS jobs FROM ${this.schema}.job WHERE name NOT LIKE '%.dead'`,
+    const [row] = await this.database.query<{ batches: number }>(
+      `SELECT count(*)::int AS batches FROM ${this.schema}.batch`,
     );
-    return row!.jobs;
+    return row!.batches;
   }
 
   async close(): Promise<void> {
     await Promise.all(this.processes.map((consumer) => consumer.kill()));
-    await this.database.query(`DROP SCHEMA IF EXISTS ${this.schema} CASCADE`);
+    await this.database.query(`DROP SCHEMA IF EXISTS ${this.schema}, ${this.formerSchema} CASCADE`);
   }
 
   private options(): PostgresMessagesOptions & { applicationName: string } {
     const applicationName = `${this.schema}-${this.names.size + this.processes.length}`;
-    return { url: this.database.url, applicationName, schema: this.schema, topics: SUITE_TOPICS };
+    return {
+      url: this.database.url,
+      applicationName,
+      schema: this.schema,
+      formerSchema: this.formerSchema,
+      topics: SUITE_TOPICS,
+      services: this.services,
+    };
   }
 }

@@ -10,6 +10,7 @@ $$;
 
 -- The month of a time in UTC: year × 12 + month − 1.
 CREATE OR REPLACE FUNCTION month_of(p_now_us bigint) RETURNS int LANGUAGE sql STABLE AS $$
-  SELECT (extract(year FROM d) * 12 + extract(month FROM d) - 1)::int
-  FROM (SELECT to_timestamp(p_now_us / 1000000) AT TIME ZONE 'UTC' AS d)
+  -- Without a subquery, so that its callers contain it.
+  SELECT (extract(year FROM to_timestamp(p_now_us / 1000000) AT TIME ZONE 'UTC') * 12
+    + extract(month FROM to_timestamp(p_now_us / 1000000) AT TIME ZONE 'UTC') - 1)::int
 $$;

@@ -123,7 +123,7 @@ BEGIN
   IF v_settled <> '{}' THEN
     UPDATE hold o SET state = 'settled', cost_nanos = v_costs[array_position(v_settled, o.id)],
         record = v_records[array_position(v_settled, o.id)]::json,
-        delivered = NULL, unconfirmed_since_ms = p_now_us / 1000
+        delivered = NULL, settled_ms = p_now_us / 1000
       WHERE o.id = ANY (v_settled) AND o.state = 'pending';
     GET DIAGNOSTICS v_count = ROW_COUNT;
     IF v_count <> cardinality(v_settled) THEN

@@ -18,10 +18,12 @@ $$;
 CREATE OR REPLACE FUNCTION sweep(p_now_ms bigint, p_limit int, p_confirm_after_ms bigint) RETURNS SETOF text
 LANGUAGE plpgsql AS $$
 DECLARE
+  -- From this age on, a settled hold is in the index of unconfirmed ones. Most are confirmed sooner.
+  RECENT_MS constant bigint := 5000;
   v_now_us bigint := now_us(p_now_ms);
   v_ids text[] := array(
     SELECT id FROM hold
-    WHERE state = 'pending' AND (deadline_ms <= v_now_us / 1000 OR progressed_ms > v_now_us / 1000) LIMIT p_limit);
+    WHERE unconfirmed_since_ms IS NULL AND state = 'pending' AND (deadline_ms <= v_now_us / 1000 OR progressed_ms > v_now_us / 1000) LIMIT p_limit);
   e record;
 BEGIN
   IF cardinality(v_ids) > 0 THEN
@@ -53,11 +55,19 @@ BEGIN
     END IF;
   END IF;
 
+  -- rule 25: unconfirmed settlements
+  -- Settled holds that are not recent any more get into the index. Like the next statements, it waits for no lock.
+  UPDATE hold SET unconfirmed_since_ms = least(settled_ms, v_now_us / 1000)
+    WHERE id = ANY (array(
+      SELECT id FROM hold
+      WHERE unconfirmed_since_ms IS NULL AND state = 'settled'
+        AND (coalesce(settled_ms, 0) <= v_now_us / 1000 - least(RECENT_MS, p_confirm_after_ms) OR settled_ms > v_now_us / 1000)
+      FOR UPDATE SKIP LOCKED));
   -- rule 22: dates in the future
-  -- Unconfirmed since a time in the future counts as since now. Like the next statement, it waits for no lock.
+  -- Unconfirmed since a time in the future counts as since now.
   UPDATE hold SET unconfirmed_since_ms = v_now_us / 1000
     WHERE id = ANY (array(
-      SELECT id FROM hold WHERE state = 'settled' AND unconfirmed_since_ms > v_now_us / 1000
+      SELECT id FROM hold WHERE unconfirmed_since_ms > v_now_us / 1000
       ORDER BY unconfirmed_since_ms LIMIT p_limit FOR UPDATE SKIP LOCKED));
   -- rule 25: unconfirmed settlements
   -- Each is handed out again, to one sweeper at a time: the others skip locked rows and rows whose time was moved. The
@@ -65,7 +75,7 @@ BEGIN
   RETURN QUERY UPDATE hold SET unconfirmed_since_ms = v_now_us / 1000
     WHERE id = ANY (array(
       SELECT id FROM hold
-      WHERE state = 'settled' AND unconfirmed_since_ms <= v_now_us / 1000 - p_confirm_after_ms AND id <> ALL (v_ids)
+      WHERE unconfirmed_since_ms <= v_now_us / 1000 - p_confirm_after_ms AND id <> ALL (v_ids)
       ORDER BY unconfirmed_since_ms LIMIT p_limit FOR UPDATE SKIP LOCKED))
     RETURNING hold.record::text;
 END
