@@ -1,5 +1,6 @@
 export * from './test-database';
 export * from './eventually';
+export { elapsedMs, Standstill } from './standstill';
 export * from './property-runs';
 export * from './outbox-table';
 export { TestContainer } from './containers/test-container';

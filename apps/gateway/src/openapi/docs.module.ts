@@ -33,8 +33,7 @@ const CONTENT_SECURITY_POLICY =
 
 /**
  * The documentation of both public surfaces, on the public port: the page at /docs, and the OpenAPI document at
- * /docs/api/openapi.yaml, generated once at the start. It loads nothing from other hosts, and serves only the listed
- * files.
+ * /docs/api/openapi.yaml. It loads nothing from other hosts, and serves only the listed files.
  */
 @Module({})
 export class DocsModule implements OnModuleInit {
@@ -42,9 +41,8 @@ export class DocsModule implements OnModuleInit {
 
   onModuleInit(): void {
     const server = this.host.httpAdapter.getInstance<FastifyInstance>();
-    const document = openApiYaml();
     server.get(DOCUMENT_PATH, (_request, reply) =>
-      send(reply, 'application/yaml; charset=utf-8', 'no-cache', document),
+      send(reply, 'application/yaml; charset=utf-8', 'no-cache', openApiYaml()),
     );
     server.get('/docs', async (_request, reply) => {
       reply.header('content-security-policy', CONTENT_SECURITY_POLICY);

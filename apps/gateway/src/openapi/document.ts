@@ -1,8 +1,8 @@
-import { stringify } from 'yaml';
 import { REQUEST_ID_PATTERN } from '../http/request-id';
 import { INFERENCE_PATHS, INFERENCE_SCHEMAS, INFERENCE_SECURITY } from './inference-paths';
 import { MANAGEMENT_PATHS, MANAGEMENT_SCHEMAS, MANAGEMENT_SECURITY } from './management-paths';
 import { type JsonObject, schemaComponents } from './open-api';
+import { yamlOf } from './yaml';
 
 const DESCRIPTION = `\
 Model inference behind the OpenAI wire format, billed from prepaid credit. There are two surfaces, each with its own
@@ -66,6 +66,4 @@ export function openApiDocument(): JsonObject {
   };
 }
 
-export function openApiYaml(): string {
-  return stringify(openApiDocument(), { aliasDuplicateObjects: false, lineWidth: 0 });
-}
+export const openApiYaml = yamlOf(openApiDocument);

@@ -1,4 +1,3 @@
-import { stringify } from 'yaml';
 import * as management from '../http/account/schemas';
 import * as backends from '../operator/backend-schemas';
 import * as repairs from '../operator/repair-schemas';
@@ -10,6 +9,7 @@ import { HEADERS, INFO } from './document';
 import { type JsonObject, namedSchemas, schemaComponents } from './open-api';
 import { documented, type Endpoint, type Surface } from './operation';
 import { envelopeErrors } from './responses';
+import { yamlOf } from './yaml';
 
 const DESCRIPTION = `\
 Operates Tollgate: tenants, prepaid credit, budgets, credentials, invoices and reconciliation. It has its own port and
@@ -79,6 +79,4 @@ export function operatorDocument(): JsonObject {
   };
 }
 
-export function operatorYaml(): string {
-  return stringify(operatorDocument(), { aliasDuplicateObjects: false, lineWidth: 0 });
-}
+export const operatorYaml = yamlOf(operatorDocument);
