@@ -1,8 +1,17 @@
 import net from 'node:net';
 import tls from 'node:tls';
 import { logger, sharedLookup } from '@tollgate/runtime';
-import { Kafka, logLevel, type ISocketFactory, type KafkaConfig, type LogEntry } from 'kafkajs';
+import {
+  CompressionCodecs,
+  CompressionTypes,
+  Kafka,
+  logLevel,
+  type ISocketFactory,
+  type KafkaConfig,
+  type LogEntry,
+} from 'kafkajs';
 import { patchConnectionBuffer } from './connection-buffer';
+import { gzipCodec } from './gzip';
 import { patchRequestQueue } from './request-queue';
 
 /** How to reach the brokers. */
@@ -97,6 +106,7 @@ export function createKafka(connection: KafkaConnection, sockets: Sockets, { qui
     logCreator: () => (quiet ? logQuietly : log),
   };
   patchKafkajs();
+  CompressionCodecs[CompressionTypes.GZIP] = () => gzipCodec;
   if (sasl) config.sasl = sasl as NonNullable<KafkaConfig['sasl']>;
   return new Kafka(config);
 }
