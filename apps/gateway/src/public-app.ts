@@ -14,7 +14,7 @@ import { InferenceError } from './inference/errors';
 import { InFlight } from './inference/in-flight';
 import { Pipeline } from './inference/pipeline';
 import { Settlements } from './settle/settlement';
-import { bindInference, refuseEarly, refuseUnknownRoute } from './inference/bind-routes';
+import { bindInference, inferenceShortcut, refuseEarly, refuseUnknownRoute } from './inference/bind-routes';
 import { loggedPath } from './logged-path';
 import { sendError } from './http/envelope';
 import { MAX_JSON_BODY_BYTES } from './http/json-body';
@@ -47,16 +47,23 @@ export async function createPublicApp(
   options: PublicAppOptions = {},
 ): Promise<NestFastifyApplication> {
   const maxConnections = publicConnections(options.maxConnections);
+  let shortcut: ReturnType<typeof inferenceShortcut> | null = null;
   const adapter = new PublicAdapter({
     bodyLimit: MAX_JSON_BODY_BYTES,
-    serverFactory: (handler: RequestListener) =>
-      acceptingServer(handler, {
+    serverFactory: (handler: RequestListener) => {
+      const listener: RequestListener = (request, response) => {
+        // A server that is closing adds `Connection: close`, which is Fastify's work.
+        if (!http.listening || !shortcut?.(request, response)) handler(request, response);
+      };
+      const http = acceptingServer(listener, {
         port: 'public',
         maxConnections,
         requestTimeoutMs: REQUEST_TIMEOUT_MS,
         keepAliveTimeoutMs: KEEP_ALIVE_TIMEOUT_MS,
         envelope: earlyEnvelope,
-      }),
+      });
+      return http;
+    },
     forceCloseConnections: 'idle',
     requestIdHeader: false,
     genReqId: requestIdOf,
@@ -115,7 +122,10 @@ export async function createPublicApp(
     logger: false,
   });
   app.connectMicroservice({ strategy: new MessagesServer(app.get(Messages, { strict: false })) });
-  bindInference(server, app.get(Pipeline, { strict: false }), inFlight());
+  const pipeline = app.get(Pipeline, { strict: false });
+  bindInference(server, pipeline, inFlight());
+  // At level debug, a hook of Fastify logs each request.
+  if (!log.isLevelEnabled('debug')) shortcut = inferenceShortcut(pipeline, inFlight());
   await app.init();
   await app.startAllMicroservices();
   await server.ready();
