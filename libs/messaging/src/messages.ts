@@ -1,5 +1,5 @@
 import type { ReplyOf, RequestOf, Service, Subject, Topic, TopicTypes } from '@tollgate/contracts';
-import type { Statements } from '@tollgate/postgres';
+import type { EntityManager } from 'typeorm';
 
 /** The maximum size of a consumed batch. Handlers may rely on it. */
 export const MAX_BATCH_MESSAGES = 1_000;
@@ -38,7 +38,7 @@ export interface TransactionalPublisher {
    * Publishes if and only if the transaction commits, with the guarantees of `Messages.publish`. Then call `announce`.
    * False: messages are not started, and nothing was written.
    */
-  publish<T extends Topic>(tx: Statements, topic: T, messages: readonly TopicTypes[T][]): Promise<boolean>;
+  publish<T extends Topic>(tx: EntityManager, topic: T, messages: readonly TopicTypes[T][]): Promise<boolean>;
   /** Wakes consumers. Without it they look once a second. */
   announce(topics: Iterable<Topic>): void;
 }

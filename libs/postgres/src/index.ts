@@ -1,5 +1,5 @@
 export * from './database';
-export { changedRows, query, withStatementTimeout, type Query, type Statements } from './statements';
+export { changedRows, query, queryPrepared, withStatementTimeout, type Query, type Statements } from './statements';
 export { copyInOn, type CopyIn } from './copy-in';
 export * from './database-settings';
 export * from './migrate';

@@ -1,7 +1,7 @@
 import { useTestDatabase } from '@tollgate/testing';
 import type { DataSource } from 'typeorm';
-import { openDataSource, transaction } from './database';
-import { changedRows, query } from './statements';
+import { openDataSource, sqlState, transaction } from './database';
+import { changedRows, query, queryPrepared } from './statements';
 
 const database = useTestDatabase();
 
@@ -38,5 +38,25 @@ describe('statements', () => {
     expect(await changedRows(dataSource, 'DELETE FROM thing WHERE id = 3')).toBe(1);
     expect(await changedRows(dataSource, 'DELETE FROM thing WHERE id = 3')).toBe(0);
     await expect(changedRows(dataSource, 'SELECT 1')).rejects.toThrow(/only an UPDATE/);
+  });
+
+  it('prepares a statement once for each connection, in its transaction, and names its errors like any other', async () => {
+    const insert = (id: number) =>
+      transaction(dataSource, async (tx) => {
+        const rows = await queryPrepared(tx, 'INSERT INTO thing SELECT $1::int, $2 RETURNING id', [id, 'p']);
+        const plans = await query(
+          tx,
+          `SELECT FROM pg_prepared_statements WHERE statement LIKE 'INSERT INTO thing SELECT%'`,
+        );
+        if (id === 12) throw new Error('no');
+        return { rows, plans: plans.length };
+      });
+    for (const id of [10, 11]) expect(await insert(id)).toEqual({ rows: [{ id }], plans: 1 });
+    await expect(insert(12)).rejects.toThrow('no');
+    expect(sqlState(await insert(11).catch((error: unknown) => error))).toBe('23505');
+    expect(await query(dataSource, 'SELECT id FROM thing WHERE id >= 10 ORDER BY id')).toEqual([
+      { id: 10 },
+      { id: 11 },
+    ]);
   });
 });

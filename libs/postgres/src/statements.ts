@@ -5,7 +5,8 @@
  * - Its `query` answers an UPDATE or a DELETE with `[rows, count]`, and every other statement with its rows. `query`
  *   and `changedRows` give each one form.
  * - It hands out the connection of a transaction untyped. COPY needs that connection (`copyInOn`), and so do
- *   statements with a timeout of their own, because TypeORM sets none (`withStatementTimeout`).
+ *   statements with a timeout of their own, because TypeORM sets none (`withStatementTimeout`), and prepared statements
+ *   (`queryPrepared`).
  * - node-postgres keeps a connection after it has given up an answer. The next query would wait behind the one that is
  *   never answered. TypeORM makes its own pool, so the pool is given a class of connections that break off
  *   (`BreakableClient`).
@@ -25,6 +26,27 @@ export type Statements = Pick<EntityManager, 'query'>;
 export async function query<Row>(on: Statements, sql: string, parameters: unknown[] = []): Promise<Row[]> {
   const answer = await on.query<unknown>(sql, parameters);
   return (isCounted(answer) ? answer[0] : answer) as Row[];
+}
+
+/** The names of the statements that `queryPrepared` has been given. Their texts are constants, so they are few. */
+const prepared = new Map<string, string>();
+
+/**
+ * The rows of a statement that a transaction runs again and again. PostgreSQL parses and plans it once a connection
+ * instead of each time, which takes longer than to run it on a few rows. The plan is kept until PostgreSQL has new
+ * statistics of its tables. So do not use it to look up rows of a table that grows by thousands of rows a second: a
+ * plan that was made for the empty table reads all of it.
+ */
+export async function queryPrepared<Row extends object>(
+  tx: EntityManager,
+  sql: string,
+  parameters: unknown[],
+): Promise<Row[]> {
+  let name = prepared.get(sql);
+  if (name === undefined) prepared.set(sql, (name = `s${prepared.size + 1}`));
+  const client = await connectionOf(tx);
+  const { rows } = await client.query<Row>({ name, text: sql, values: parameters });
+  return rows;
 }
 
 /** How many rows an UPDATE or a DELETE has changed. */

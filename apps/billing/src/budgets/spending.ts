@@ -1,6 +1,6 @@
 import { newId, type BudgetEvent } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
-import { query } from '@tollgate/postgres';
+import { query, queryPrepared } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import type { ReadCharge } from '../ledger/core/gather';
 import { periodOf } from '../ledger/core/period';
@@ -51,7 +51,7 @@ export async function addSpending(
 ): Promise<void> {
   if (charges.length === 0) return;
   const sums = sumUp(charges);
-  const watched = await query<WatchedRow>(
+  const watched = await queryPrepared<WatchedRow>(
     tx,
     `WITH m AS (
        INSERT INTO budget_month AS stored (tenant_id, period, key_id, spent_nanos, default_cents)

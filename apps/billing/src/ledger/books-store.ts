@@ -1,5 +1,5 @@
 import { NANOS_PER_CENT } from '@tollgate/contracts';
-import { query } from '@tollgate/postgres';
+import { query, queryPrepared } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import { canPost, mayPostPart, type Books, type Month } from './core/books';
 import type { Part } from './core/post';
@@ -39,7 +39,7 @@ const SELECT_MONTHS = `SELECT ${MONTH_COLUMNS}, closed_at IS NOT NULL AS closed 
  */
 export async function lockBooks(tx: EntityManager, tenantIds: Iterable<string>): Promise<Map<string, Books>> {
   const ids = [...new Set(tenantIds)];
-  await query(
+  await queryPrepared(
     tx,
     `INSERT INTO tenant_books (tenant_id)
      SELECT id
@@ -49,7 +49,7 @@ export async function lockBooks(tx: EntityManager, tenantIds: Iterable<string>):
     [ids],
   );
   return booksByTenant(
-    await query<BooksRow>(
+    await queryPrepared<BooksRow>(
       tx,
       `SELECT ${BOOKS_COLUMNS} FROM tenant_books WHERE tenant_id = ANY($1) ORDER BY tenant_id FOR UPDATE`,
       [ids],
@@ -166,7 +166,7 @@ export async function saveBooks(
   { postingIntervalMs, posted = false }: { postingIntervalMs: number; posted?: boolean },
 ): Promise<number | null> {
   if (changed.length === 0) return null;
-  const rows = await query<{ due_in_ms: number | null }>(
+  const rows = await queryPrepared<{ due_in_ms: number | null }>(
     tx,
     `UPDATE tenant_books b
      SET version = n.version, balance_cents = n.balance_cents,
@@ -208,7 +208,7 @@ export async function loadMonths(
   tx: EntityManager,
   charges: readonly { tenantId: string; ownPeriod: string }[],
 ): Promise<Month[]> {
-  const rows = await query<MonthRow>(
+  const rows = await queryPrepared<MonthRow>(
     tx,
     `${SELECT_MONTHS}
      JOIN (
@@ -242,7 +242,7 @@ export async function loadOpenMonths(tx: EntityManager, tenantIds: Iterable<stri
 
 export async function saveMonths(tx: EntityManager, months: readonly Month[]): Promise<void> {
   if (months.length === 0) return;
-  await query(
+  await queryPrepared(
     tx,
     `INSERT INTO tenant_month (${MONTH_COLUMNS})
      SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::numeric[], $6::bigint[])

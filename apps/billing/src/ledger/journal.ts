@@ -1,5 +1,5 @@
 import type { LedgerEntry } from '@tollgate/contracts';
-import { query } from '@tollgate/postgres';
+import { query, queryPrepared } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import type { Entry } from './core/entry';
 import type { NumberedCharge } from './core/gather';
@@ -99,7 +99,7 @@ export async function firstEnded(tx: EntityManager, ranges: readonly ChargeRange
 
 export async function insertCharges(tx: EntityManager, charges: readonly NumberedCharge[]): Promise<void> {
   if (charges.length === 0) return;
-  await query(
+  await queryPrepared(
     tx,
     `INSERT INTO charge (id, tenant_id, key_id, cost_nanos, ended_at, period, seq, overrun_nanos)
      SELECT *

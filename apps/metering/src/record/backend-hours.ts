@@ -1,5 +1,5 @@
 import { UNKNOWN_BACKEND, type UsageEvent } from '@tollgate/contracts';
-import { query } from '@tollgate/postgres';
+import { queryPrepared } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import { plainArray, textArray } from './array-literal';
 
@@ -91,7 +91,7 @@ function hoursBefore({ startedAt, endedAt }: UsageEvent): string[] {
 /** Adds the sums of new events to the stored ones. */
 export async function addToBackends(tx: EntityManager, sums: readonly BackendHourSum[]): Promise<void> {
   const numbers = (name: Exclude<keyof BackendHourSum, 'hour' | 'backend'>) => plainArray(sums.map((sum) => sum[name]));
-  await query(
+  await queryPrepared(
     tx,
     `INSERT INTO backend_hour AS stored
      SELECT hour, backend, pg_backend_pid() % ${SHARDS}, requests, estimated, prompt, cached, completion, early_prompt,

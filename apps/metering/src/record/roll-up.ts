@@ -1,4 +1,4 @@
-import { query } from '@tollgate/postgres';
+import { queryPrepared } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import { plainArray, textArray } from './array-literal';
 import type { RatedEvent } from './record-events';
@@ -38,7 +38,7 @@ export function sumUp(events: readonly RatedEvent[]): Sums {
 
 /** Adds the sums of new events to the stored ones. */
 export async function addToSums(tx: EntityManager, { hours, tenants }: Sums): Promise<void> {
-  await query(
+  await queryPrepared(
     tx,
     `INSERT INTO usage_hour AS stored
      SELECT *
@@ -64,7 +64,7 @@ export async function addToSums(tx: EntityManager, { hours, tenants }: Sums): Pr
       plainArray(hours.map((sum) => sum.costNanos)),
     ],
   );
-  await query(
+  await queryPrepared(
     tx,
     `INSERT INTO tenant_sum AS stored SELECT * FROM unnest($1::text[], $2::bigint[], $3::numeric[])
      ON CONFLICT (tenant_id) DO UPDATE SET events = stored.events + excluded.events,

@@ -8,9 +8,10 @@ import {
   type Topic,
   type TopicTypes,
 } from '@tollgate/contracts';
-import { connectionConfig, outliveConnections, query, sqlState, type Statements } from '@tollgate/postgres';
+import { connectionConfig, outliveConnections, queryPrepared, sqlState } from '@tollgate/postgres';
 import { logger, settlesWithin } from '@tollgate/runtime';
 import { Pool } from 'pg';
+import type { EntityManager } from 'typeorm';
 import { seal } from '../envelope';
 import { InProcessRequests } from '../in-process-requests';
 import { waitingMessages } from '../message-metrics';
@@ -152,13 +153,13 @@ export class PostgresMessages extends Messages {
   }
 
   private async publishWithin<T extends Topic>(
-    tx: Statements,
+    tx: EntityManager,
     topic: T,
     messages: readonly TopicTypes[T][],
   ): Promise<boolean> {
     if (this.state !== 'started') return false;
     const call = this.publishCall(topic, messages);
-    if (call !== null) await query(tx, call.text, call.values);
+    if (call !== null) await queryPrepared(tx, call.text, call.values);
     return true;
   }
 
