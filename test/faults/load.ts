@@ -56,6 +56,11 @@ export class Load {
     );
   }
 
+  /** Waits for as many more complete answers as the requests that begin within this time. */
+  answersOf(ms: number): Promise<void> {
+    return this.answers(Math.ceil(ms / this.everyMs));
+  }
+
   private begin(): void {
     if (this.running.size >= MAX_RUNNING) return;
     const asking = ask(this.inferenceUrl(), this.next())

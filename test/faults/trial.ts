@@ -11,8 +11,9 @@ import type { Load } from './load';
  * when the server listens again.
  */
 const DUST_TIMEOUT_MS = 15_000;
-const ANSWERS_BEFORE = 20;
-const ANSWERS_AFTER = 40;
+/** The time of the load before the fault and after the recovery, in the load's own pace. */
+const BEFORE_MS = 500;
+const AFTER_MS = 1_000;
 /** The credit of the scarce tenant at the beginning of each fault, for some dozen requests. */
 const SCARCE_CENTS = 2;
 const NANOS_PER_CENT = 10_000_000;
@@ -72,7 +73,7 @@ export class Trials {
     await this.tollgate.allReady();
     await this.topUpScarce();
     load.start();
-    await load.answers(ANSWERS_BEFORE);
+    await load.answersOf(BEFORE_MS);
     const from = load.outcomes.length;
     const begunMs = Date.now();
     try {
@@ -80,7 +81,7 @@ export class Trials {
       const endedMs = Date.now();
       const bookedMs = await this.untilBooked(endedMs, options);
       await options.afterwards?.();
-      await load.answers(ANSWERS_AFTER);
+      await load.answersOf(AFTER_MS);
       await load.pause();
       const outcomes = load.outcomes.slice(from);
       const failed = this.failedOf(outcomes).filter((outcome) => outcome.endedMs >= begunMs);

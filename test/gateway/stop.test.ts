@@ -75,5 +75,8 @@ describe('a stop', () => {
       expect(await gateway.snapshot(tenantId)).toMatchObject({ pendingHolds: 0, settledNanos: 0n });
 
     expect(await elapsedMs(() => gateway.app.close())).toBeLessThan(3_000);
+    // Unread bytes keep a closed connection, and with it this process.
+    unread.destroy();
+    slow.destroy();
   });
 });

@@ -1,10 +1,11 @@
-// Proves that the linters enforce the import rules: puts each fixture where its import is forbidden, and expects the
-// linters to report it.
-import { execFileSync } from 'node:child_process';
+// Proves that the linters enforce the import rules: puts each fixture where its import is forbidden, and expects each
+// linter to report it. Each linter runs once for all fixtures.
+import { spawnSync } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { node24, ROOT } from '../setup/prepare.mjs';
 
+const MAX_REPORT_BYTES = 64 * 1024 * 1024;
 const FIXTURES = [
   {
     file: 'apps/auth/src/bad-import.ts',
@@ -56,39 +57,51 @@ const FIXTURES = [
   },
 ];
 
-const COMMANDS = {
-  eslint: (file) => ['node_modules/eslint/bin/eslint.js', file],
-  depcruise: (file) => [
-    'node_modules/dependency-cruiser/bin/dependency-cruiser.mjs',
-    file,
-    '--config',
-    '.dependency-cruiser.cjs',
-  ],
+const LINTERS = {
+  eslint: {
+    command: (files) => ['node_modules/eslint/bin/eslint.js', '--format', 'json', ...files],
+    /** The broken rules: pairs of file and rule. */
+    broken: (report) =>
+      report.flatMap(({ filePath, messages }) => messages.map(({ ruleId }) => [relative(ROOT, filePath), ruleId])),
+  },
+  depcruise: {
+    command: (files) => [
+      'node_modules/dependency-cruiser/bin/dependency-cruiser.mjs',
+      ...files,
+      '--config',
+      '.dependency-cruiser.cjs',
+      '--output-type',
+      'json',
+    ],
+    broken: (report) => report.summary.violations.map(({ from, rule }) => [from, rule.name]),
+  },
 };
 
 let missed = 0;
-for (const { file, code, by, rule } of FIXTURES) {
-  const path = join(ROOT, file);
-  writeFileSync(path, code);
-  try {
-    for (const linter of by) {
-      const found = outputOfFailure(COMMANDS[linter](file));
-      if (found !== null && rule.test(found)) continue;
+try {
+  for (const { file, code } of FIXTURES) writeFileSync(join(ROOT, file), code);
+  for (const [linter, { command, broken }] of Object.entries(LINTERS)) {
+    const fixtures = FIXTURES.filter(({ by }) => by.includes(linter));
+    const found = broken(JSON.parse(output(command(fixtures.map(({ file }) => file)))));
+    for (const { file, rule } of fixtures) {
+      if (found.some(([from, name]) => from === file && rule.test(name))) continue;
       missed++;
       console.error(`${linter} did not refuse the import in ${file}`);
     }
-  } finally {
-    rmSync(path);
   }
+} finally {
+  for (const { file } of FIXTURES) rmSync(join(ROOT, file), { force: true });
 }
 if (missed > 0) process.exit(1);
 console.log(`${FIXTURES.length} bad imports, all refused`);
 
-function outputOfFailure(args) {
-  try {
-    execFileSync(node24(), args, { cwd: ROOT, stdio: 'pipe' });
-    return null;
-  } catch (error) {
-    return `${error.stdout}${error.stderr}`;
-  }
+/** The stdout of a linter, which may fail. */
+function output(args) {
+  const { stdout, stderr, error } = spawnSync(node24(), args, {
+    cwd: ROOT,
+    encoding: 'utf8',
+    maxBuffer: MAX_REPORT_BYTES,
+  });
+  if (error || stdout === '') throw error ?? new Error(stderr);
+  return stdout;
 }
