@@ -1,12 +1,11 @@
-import type { Service, Topic, TopicDefinition } from '@tollgate/contracts';
 import { backoffMs, logCapped, logger } from '@tollgate/runtime';
 import type { EachBatchPayload } from 'kafkajs';
 import { deadMessages, failedBatches, forgedMessages, handledMessages, messageAge } from '../message-metrics';
-import { BATCHING_DELAY_MS, type BatchHandler, type MessageValidator } from '../messages';
+import { BATCHING_DELAY_MS } from '../messages';
 import type { KafkaConnection } from './connection';
 import { toRecord } from './dead-letters';
 import type { Publisher } from './publisher';
-import { RecordReader, type Batch, type Quarantined } from './record-reader';
+import { RecordReader, type Batch, type ConsumedGroup, type Quarantined } from './record-reader';
 import type { RightMissingError } from './rights';
 import type { Signatures } from './sign/signatures';
 import { SupervisedConsumer } from './supervised-consumer';
@@ -23,16 +22,6 @@ const HEARTBEAT_MS = 500;
  * another process.
  */
 const REBALANCE_TIMEOUT_MS = 30_000;
-
-export interface ConsumedGroup {
-  topic: Topic;
-  group: string;
-  definition: TopicDefinition;
-  /** The service that consumes as the group. */
-  service: Service;
-  handler: BatchHandler<unknown>;
-  validate: MessageValidator | undefined;
-}
 
 export interface ConsumerTuning {
   /**

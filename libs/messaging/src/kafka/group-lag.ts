@@ -1,5 +1,5 @@
 import type { Admin } from 'kafkajs';
-import type { ConsumedGroup } from './group-consumer';
+import type { ConsumedGroup } from './record-reader';
 import type { Names } from './topic-plan';
 
 /**

@@ -1,11 +1,20 @@
-import type { Envelope } from '@tollgate/contracts';
+import type { Envelope, Service, Topic, TopicDefinition } from '@tollgate/contracts';
 import type { KafkaMessage } from 'kafkajs';
 import { open } from '../envelope';
-import { MAX_BATCH_MESSAGES } from '../messages';
+import { MAX_BATCH_MESSAGES, type BatchHandler, type MessageValidator } from '../messages';
 import type { DeadLetter } from './dead-letters';
-import type { ConsumedGroup } from './group-consumer';
 import { unpackRecord } from './shared-records';
 import type { Signatures } from './sign/signatures';
+
+export interface ConsumedGroup {
+  topic: Topic;
+  group: string;
+  definition: TopicDefinition;
+  /** The service that consumes as the group. */
+  service: Service;
+  handler: BatchHandler<unknown>;
+  validate: MessageValidator | undefined;
+}
 
 export interface Quarantined {
   letter: DeadLetter;
