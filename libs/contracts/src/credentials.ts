@@ -38,7 +38,13 @@ export function hashCredential(value: string): string {
 }
 
 function checksum(body: string): string {
-  return base62(BigInt(crc32(body)), CHECKSUM_CHARS);
+  // A number, as arithmetic on bigints is slow, and each request is checked.
+  let out = '';
+  for (let rest = crc32(body), i = 0; i < CHECKSUM_CHARS; i += 1) {
+    out = BASE62[rest % 62]! + out;
+    rest = Math.floor(rest / 62);
+  }
+  return out;
 }
 
 function base62(value: bigint, width: number): string {

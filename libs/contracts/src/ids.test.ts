@@ -34,4 +34,12 @@ describe('credentials', () => {
     expect(isWellFormedCredential('key', typo)).toBe(false);
     expect(mintCredential('token').value).toMatch(/^fma_[0-9A-Za-z]{49}$/);
   });
+
+  it('are accepted with the checksums that were issued once', () => {
+    for (const [body, checksum] of [
+      ['0'.repeat(43), '0D47fe'],
+      ['151'.padStart(43, '0'), '00DOfW'],
+    ] as const)
+      expect(isWellFormedCredential('key', `sk-svc-${body}${checksum}`)).toBe(true);
+  });
 });

@@ -7,6 +7,8 @@ const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const RANDOM_BYTES = 16 * 256;
 const pool = Buffer.alloc(RANDOM_BYTES);
 let poolUsed = RANDOM_BYTES;
+/** The bytes of the id that is being made. */
+const fresh = Buffer.alloc(16);
 let lastMs = 0;
 let sequence = 0;
 
@@ -23,7 +25,7 @@ export function newId(prefix: IdPrefix, nowMs = Date.now()): string {
     lastMs += 1;
     sequence = 0;
   }
-  const bytes = Buffer.allocUnsafe(16);
+  const bytes = fresh;
   bytes.writeUIntBE(lastMs, 0, 6);
   bytes.writeUInt16BE(0x7000 | sequence, 6);
   for (let i = 8; i < 16; i++) bytes[i] = randomByte();
@@ -55,20 +57,25 @@ function randomByte(): number {
   return pool[poolUsed++]!;
 }
 
+const ID_CHARS = 26;
+const ALPHABET_CODES = Buffer.from(ALPHABET, 'latin1');
+const chars = Buffer.alloc(ID_CHARS);
+
 /** 16 bytes as 26 characters, most significant first, so that text order is byte order. */
 function base32(bytes: Buffer): string {
-  let out = '';
   // 26 characters of 5 bits hold 130: two leading zero bits.
   let bits = 0;
   let width = 2;
-  for (const byte of bytes) {
-    bits = (bits << 8) | byte;
+  let at = 0;
+  for (let i = 0; i < bytes.length; i++) {
+    bits = (bits << 8) | bytes[i]!;
     width += 8;
     while (width >= 5) {
       width -= 5;
-      out += ALPHABET[(bits >>> width) & 31];
+      chars[at++] = ALPHABET_CODES[(bits >>> width) & 31]!;
     }
     bits &= (1 << width) - 1;
   }
-  return out;
+  // A string that grows character by character would cost an object for each.
+  return chars.toString('latin1');
 }
