@@ -4,7 +4,7 @@ import { BillingModule, MIGRATIONS as BILLING } from '@tollgate/billing';
 import { readyJson, readyText } from '@tollgate/cli';
 import { CredentialStore, MIGRATIONS as CREDENTIALS, PostgresCredentialStore } from '@tollgate/credentials';
 import { createOperatorApp, createPublicApp, endRequests, flushUsage, GatewayModule, listen } from '@tollgate/gateway';
-import { PostgresMessages } from '@tollgate/messaging';
+import { MIGRATIONS as MESSAGES, PostgresMessages } from '@tollgate/messaging';
 import { MessagesModule } from '@tollgate/messaging/nest';
 import { MeteringModule, MIGRATIONS as METERING } from '@tollgate/metering';
 import { migrateSchemas, startEmbeddedPostgres } from '@tollgate/postgres';
@@ -139,7 +139,7 @@ async function openDatabase(settings: StandaloneSettings, takeDown: TakeDown): P
       logger('standalone').info('took over the PostgreSQL of a process that ended without stopping it');
     url = server.url;
   }
-  await migrateSchemas(url, [AUTH, METERING, BILLING, ADMISSION, CREDENTIALS]);
+  await migrateSchemas(url, [AUTH, METERING, BILLING, ADMISSION, CREDENTIALS, MESSAGES]);
   return url;
 }
 

@@ -115,6 +115,9 @@ function pool(
     ...config,
     options: `${config.options} ${settings} -c statement_timeout=${timeoutMs}`,
     connectionTimeoutMillis,
+    // Kept while idle, instead of for 10 s. The first call of a connection takes ten times as long, because its server
+    // process compiles the functions. After a pause, requests would wait for that on every connection.
+    idleTimeoutMillis: 0,
     max,
   });
   outliveConnections(made);

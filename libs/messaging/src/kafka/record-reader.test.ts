@@ -37,7 +37,7 @@ const read = (...records: KafkaMessage[]): Batch[] => [...reader.batches(records
 const numbers = ({ messages }: Batch) => messages.map((data) => (data as { n: number }).n);
 const reasons = ({ dead }: Batch) => dead.map(({ letter, forged }) => [originOf(letter), letter.reason, forged]);
 
-test('an unreadable message within a record is set aside alone, with its position, and its neighbours are handled', () => {
+test('an unreadable message within a record is quarantined alone, with its position; its neighbours are handled', () => {
   const lines = [envelope(0), 'hello', envelope(2), envelope(3, 999), '', envelope(5)];
   const [batch, ...more] = read(recordOf(lines, 17));
   expect(more).toEqual([]);
@@ -50,7 +50,7 @@ test('an unreadable message within a record is set aside alone, with its positio
   expect(batch!.dead.map(({ letter }) => String(letter.value))).toEqual(['hello', lines[3], '']);
 });
 
-test('a message that was set aside from a record is believed alone, by its consumer only, and not in another form', () => {
+test('a message quarantined out of a record is authentic alone, for its consumer only, and unchanged only', () => {
   const [batch] = read(recordOf([envelope(0), envelope(1, 2), envelope(2)]));
   const { value, headers } = batch!.dead[0]!.letter;
   const alone = delivered({ key: 'a', value, headers }, 9);
@@ -63,7 +63,7 @@ test('a message that was set aside from a record is believed alone, by its consu
   expect(Object.keys(headers)).toEqual(['tollgate-mac-billing']);
 });
 
-test('a forged record is set aside as a whole', () => {
+test('a forged record is quarantined as a whole', () => {
   const genuine = recordOf([envelope(0), envelope(1)]);
   const value = Buffer.from([envelope(0), envelope(9)].join('\n'));
   const forgeries: [KafkaMessage, string][] = [
@@ -87,7 +87,7 @@ test('a record of both forms is read, whoever comes first', () => {
   expect(batches[0]).toMatchObject({ firstOffset: '0', lastOffset: '2' });
 });
 
-test('a batch is whole records, of at most 1,000 messages together with those set aside', () => {
+test('a batch is whole records, of at most 1,000 messages together with the quarantined ones', () => {
   const sizes = [1, 999, 1, 600, 401, 599, 1_000, 2, ...Array.from({ length: 15 }, () => MAX_RECORD_MESSAGES)];
   let n = 0;
   const records = sizes.map((size, offset) =>

@@ -32,7 +32,7 @@ export interface Batch {
   oldestMs: number;
 }
 
-/** Verifies and reads the records of a group, and sets aside what is forged or unreadable. */
+/** Verifies and reads the records of a group. Finds forged and unreadable messages, for the quarantine. */
 export class RecordReader {
   constructor(
     private readonly consumed: ConsumedGroup,
@@ -42,7 +42,7 @@ export class RecordReader {
   ) {}
 
   /**
-   * Batches of whole records, in order, of at most MAX_BATCH_MESSAGES messages each, including those set aside. A batch
+   * Batches of whole records, in order, of at most MAX_BATCH_MESSAGES messages each, with the quarantined ones. A batch
    * is read when it is asked for.
    */
   *batches(records: readonly KafkaMessage[], partition: number): Generator<Batch> {
@@ -59,7 +59,7 @@ export class RecordReader {
     if (batch) yield batch;
   }
 
-  /** One record as a batch. A forged record is set aside as a whole, an unreadable message alone. */
+  /** One record as a batch. A forged record is quarantined as a whole, an unreadable message alone. */
   private read(record: KafkaMessage, partition: number): Batch {
     const { definition, service, validate } = this.consumed;
     const { offset } = record;

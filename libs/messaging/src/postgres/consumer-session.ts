@@ -188,7 +188,7 @@ export class ConsumerSession {
       SELECT $1, coalesce(data, 'null')::json FROM job ORDER BY created_on, id`;
     const dead = `
       INSERT INTO ${schema}.dead (queue, id, created_at, reason, message)
-      SELECT $2, id, created_on, data->>'reason', (data->'message')::json FROM job`;
+      SELECT $2, id, created_on, coalesce(data->>'reason', ''), coalesce(data->'message', 'null')::json FROM job`;
     while ((await move(queue, `< 'active'`, batches)) === MAX_MOVED_ROWS);
     while ((await move(`${queue}.dead`, 'IS NOT NULL', dead)) === MAX_MOVED_ROWS);
   }

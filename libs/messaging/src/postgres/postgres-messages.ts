@@ -30,6 +30,7 @@ import {
   grantPublishing,
   insertBatches,
   makeTables,
+  MIGRATIONS,
   queueName,
   type Statement,
   type Topics,
@@ -41,7 +42,6 @@ const POOL_SIZE = 3;
 const QUERY_TIMEOUT_MS = 10_000;
 /** A batch whose handler takes longer than this after `stopConsuming` is abandoned. It will be redelivered. */
 const STOP_TIMEOUT_MS = 15_000;
-const DEFAULT_SCHEMA = 'messages';
 const DEFAULT_FORMER_SCHEMA = 'pgboss';
 
 export interface PostgresMessagesOptions {
@@ -77,7 +77,7 @@ export class PostgresMessages extends Messages {
   constructor(options: PostgresMessagesOptions) {
     super();
     this.options = {
-      schema: DEFAULT_SCHEMA,
+      schema: MIGRATIONS.schema,
       formerSchema: DEFAULT_FORMER_SCHEMA,
       topics: TOPICS,
       services: [],

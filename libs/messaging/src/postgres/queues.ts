@@ -6,6 +6,9 @@ import { MAX_BATCH_MESSAGES } from '../messages';
 
 export type Topics = Record<Topic, TopicDefinition>;
 
+/** The migrations of the tables, in their usual schema. */
+export const MIGRATIONS = { schema: 'messages', directory: join(__dirname, 'migrations') };
+
 /** Where a store's tables are. */
 export interface StorePlace {
   url: string;
@@ -26,7 +29,7 @@ export const channelOf = (schema: string) => `tollgate ${schema}`;
 
 /** Makes the tables. Safe when several processes start at once. */
 export async function makeTables({ url, schema }: StorePlace): Promise<void> {
-  await migrate({ url, schema, directory: join(__dirname, 'migrations') });
+  await migrate({ ...MIGRATIONS, url, schema });
 }
 
 /**

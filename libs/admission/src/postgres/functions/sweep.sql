@@ -23,7 +23,9 @@ DECLARE
   v_now_us bigint := now_us(p_now_ms);
   v_ids text[] := array(
     SELECT id FROM hold
-    WHERE unconfirmed_since_ms IS NULL AND state = 'pending' AND (deadline_ms <= v_now_us / 1000 OR progressed_ms > v_now_us / 1000) LIMIT p_limit);
+    WHERE unconfirmed_since_ms IS NULL AND state = 'pending'
+      AND (deadline_ms <= v_now_us / 1000 OR progressed_ms > v_now_us / 1000)
+    LIMIT p_limit);
   e record;
 BEGIN
   IF cardinality(v_ids) > 0 THEN
@@ -61,7 +63,8 @@ BEGIN
     WHERE id = ANY (array(
       SELECT id FROM hold
       WHERE unconfirmed_since_ms IS NULL AND state = 'settled'
-        AND (coalesce(settled_ms, 0) <= v_now_us / 1000 - least(RECENT_MS, p_confirm_after_ms) OR settled_ms > v_now_us / 1000)
+        AND (coalesce(settled_ms, 0) <= v_now_us / 1000 - least(RECENT_MS, p_confirm_after_ms)
+          OR settled_ms > v_now_us / 1000)
       FOR UPDATE SKIP LOCKED));
   -- rule 22: dates in the future
   -- Unconfirmed since a time in the future counts as since now.
