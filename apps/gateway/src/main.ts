@@ -1,5 +1,6 @@
 import '@tollgate/runtime/require-node';
 import '@tollgate/runtime/catch-signals';
+import '@tollgate/runtime/own-source-maps';
 import { AdmissionStore, askForCredit, RedisAdmissionStore } from '@tollgate/admission';
 import { CredentialStore, RedisCredentialStore } from '@tollgate/credentials';
 import { kafkaMessages } from '@tollgate/messaging';

@@ -1,3 +1,4 @@
+import '@tollgate/runtime/own-source-maps';
 import { readConfigFile, runProgram } from '@tollgate/runtime';
 import { readSettings, type StandaloneSettings } from './settings';
 
