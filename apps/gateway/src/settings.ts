@@ -83,7 +83,9 @@ export class LameDuckSettings {
 
 /** Separate from `PublicSettings`, because the standalone form has no workers. */
 export class WorkersSettings {
-  @Setting('Processes that share the ports, for machines with several cores. Limits of connections and memory are for each.')
+  @Setting(
+    'Processes that share the ports, for machines with several cores. Limits of connections and memory are for each.',
+  )
   @WholeNumber(1, 64)
   TOLLGATE_WORKERS: number = 1;
 }
