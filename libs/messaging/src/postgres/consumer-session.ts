@@ -185,7 +185,7 @@ export class ConsumerSession {
     };
     const batches = `
       INSERT INTO ${schema}.batch (queue, data)
-      SELECT $1, coalesce(data, 'null')::json FROM job ORDER BY created_on, id`;
+      SELECT $1, coalesce(data, 'null') FROM job ORDER BY created_on, id`;
     const dead = `
       INSERT INTO ${schema}.dead (queue, id, created_at, reason, message)
       SELECT $2, id, created_on, coalesce(data->>'reason', ''), coalesce(data->'message', 'null')::json FROM job`;

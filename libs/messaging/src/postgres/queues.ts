@@ -67,7 +67,7 @@ export function insertBatches(
   const parts: string[] = [];
   for (let start = 0; start < envelopes.length; start += MAX_BATCH_MESSAGES)
     parts.push(JSON.stringify({ messages: envelopes.slice(start, start + MAX_BATCH_MESSAGES) }));
-  const rows = parts.map((_, index) => `(${index}, $${index + 3}::json)`);
+  const rows = parts.map((_, index) => `(${index}, $${index + 3}::jsonb)`);
   const insert = `
     INSERT INTO ${schema}.batch (queue, data)
     SELECT queue, data FROM unnest($1::text[]) AS queue, (VALUES ${rows.join(', ')}) AS part (n, data) ORDER BY n`;
@@ -90,8 +90,8 @@ export async function countWaiting(
 ): Promise<Map<string, number>> {
   const { rows } = await pool.query<{ queue: string; count: string }>(
     `SELECT queue,
-            sum(CASE json_typeof(data->'messages')
-                WHEN 'array' THEN json_array_length(data->'messages') ELSE 1 END) AS count
+            sum(CASE jsonb_typeof(data->'messages')
+                WHEN 'array' THEN jsonb_array_length(data->'messages') ELSE 1 END) AS count
      FROM ${schema}.batch WHERE queue = ANY ($1) GROUP BY queue`,
     [queues],
   );

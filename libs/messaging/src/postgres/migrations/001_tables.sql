@@ -5,8 +5,8 @@ CREATE TABLE batch (
   queue text COLLATE "C" NOT NULL,
   -- Ascending in the order of calls that follow each other, whatever the clock says.
   id bigint GENERATED ALWAYS AS IDENTITY,
-  -- { messages: [envelope, …] }, in the order of the call.
-  data json NOT NULL,
+  -- { messages: [envelope, …] }, in the order of the call. Not json: that takes text which no service can store.
+  data jsonb NOT NULL,
   PRIMARY KEY (queue, id)
 ) WITH (
   -- The table fills and empties all day. Vacuum comes by the number of dead rows, and leaves the file its length: to
