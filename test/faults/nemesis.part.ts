@@ -11,7 +11,7 @@ const SEED = Number(process.env['TOLLGATE_TEST_SEED'] ?? CI_SEED);
 const PAIRS = 10;
 const LEAST_PAIRS = 5;
 /** No further pair begins after this time. */
-const BOX_MS = 150_000;
+const BOX_MS = 240_000;
 /** Only for a hang. A round gives up by itself after some minutes. */
 const TIMEOUT_MS = 1_800_000;
 

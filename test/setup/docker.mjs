@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { isAlive } from '../../tools/setup/prepare.mjs';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const ANSWER_TIMEOUT_MS = 60_000;
@@ -103,14 +104,5 @@ function ask(command, ...args) {
     }).trim();
   } catch {
     return undefined;
-  }
-}
-
-function isAlive(pid) {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error.code === 'EPERM';
   }
 }

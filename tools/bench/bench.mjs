@@ -1,6 +1,6 @@
-// `npm run bench`: Tollgate in both its forms with everything switched on, beside a bare Node proxy, in front of the same
-// backend, interleaved in one run. Prints tables and the bars, and writes bench-results/<time>.json. What is measured has
-// a core of its own; docs/performance.md says how to read it, options.mjs how to call it.
+// `npm run bench`: measures both forms of Tollgate with everything switched on, beside a bare Node proxy, in front of
+// the same backend, interleaved in one run. Prints tables and the bars, and writes bench-results/<time>.json. The
+// measured process has a core of its own. docs/performance.md explains the figures, options.mjs the options.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { constants, cpus, loadavg } from 'node:os';
 import { join } from 'node:path';

@@ -150,7 +150,8 @@ function readOwner(lock) {
   }
 }
 
-function isAlive(pid) {
+/** Whether a process of this machine runs. An unknown number (NaN) counts as running. */
+export function isAlive(pid) {
   if (Number.isNaN(pid)) return true;
   try {
     process.kill(pid, 0);

@@ -22,4 +22,3 @@ export * from './timing';
 export * from './shared-lookup';
 export * from './health/health';
 export * from './health/health-server';
-export * from './workers/as-worker';

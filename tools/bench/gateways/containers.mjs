@@ -1,10 +1,10 @@
-// Redis, Kafka and PostgreSQL as containers on the host's network, so that no bridge and no proxy is measured with them.
+// Redis, Kafka and PostgreSQL as containers on the host's network: no bridge and no proxy is measured with them.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
-import { ROOT, SetupError } from '../../setup/prepare.mjs';
+import { isAlive, ROOT, SetupError } from '../../setup/prepare.mjs';
 import { requireEngine, run } from '../../stack/docker.mjs';
 import { canPin, REST } from '../machine/processes.mjs';
 import { atEnd } from '../machine/take-down.mjs';
@@ -84,15 +84,6 @@ async function removeLeftOver() {
     const [id, owner = ''] = line.split(' ');
     const [host, pid] = owner.split('/');
     if (host === hostname() && !isAlive(Number(pid))) await run('docker', ['rm', '--force', '--volumes', id]);
-  }
-}
-
-function isAlive(pid) {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error.code === 'EPERM';
   }
 }
 

@@ -1,4 +1,4 @@
-// The model backend of the bench: prepared bytes over raw sockets, so that it costs a tenth of what it is asked through.
+// The model backend of the bench: prepared bytes over raw sockets. It costs a tenth of the gateways in front of it.
 // (The simulator, which makes its answers, costs as much as a bare proxy.) Usage: backend.mjs [port]
 // It answers `max_tokens` tokens. The model says how a stream is paced: see PACES.
 import { createServer } from 'node:net';

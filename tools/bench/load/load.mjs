@@ -1,6 +1,7 @@
 // The load: raw sockets, requests prepared once, so that it costs little beside what it measures.
 // Usage: load.mjs '{"url":…,"headers":{…},"body":{…},"connections":32,"seconds":5}' → one line of JSON. Besides:
-//   ratePerSecond  so many requests, evenly, whatever the answers take; by default each connection sends the next at once
+//   ratePerSecond  requests, evenly spaced, however slow the answers are; by default each connection sends the next at
+//                  once
 //   authorizations a list: each request is of a random one, in the place of the header
 //   cut            leave at the end, in the middle of answers; by default each is read to its end
 import { connect } from 'node:net';

@@ -40,7 +40,7 @@ describe('messages on Kafka that share a record', () => {
     return messages;
   }
   /** All records of the topic. */
-  async function lying(): Promise<KafkaMessage[]> {
+  async function recordsOfTopic(): Promise<KafkaMessage[]> {
     const found: KafkaMessage[] = [];
     await readTopic(store.connection, store.prefix + TOPIC, (message) => found.push(message));
     return found;
@@ -58,7 +58,7 @@ describe('messages on Kafka that share a record', () => {
       TOPIC,
       more.flatMap((each) => (Number(each.version) <= 3 ? [each, balanceUpdate('b', Number(each.version) - 1)] : each)),
     );
-    expect(await lying()).toHaveLength(1 + 3 + 1);
+    expect(await recordsOfTopic()).toHaveLength(1 + 3 + 1);
     const handled = async () => {
       const { values } = await metrics.getSingleMetric('tollgate_messages_handled_total')!.get();
       return values.find(({ labels }) => labels['topic'] === TOPIC && labels['group'] === SUITE_GROUP)?.value ?? 0;
@@ -91,7 +91,7 @@ describe('messages on Kafka that share a record', () => {
     // Nobody consumes: a replayed message is a record of its own.
     const origin = originOf(dead[0]!);
     expect(await replay([origin])).toEqual({ replayed: [origin], missing: [] });
-    const replayed = (await lying()).at(-1)!;
+    const replayed = (await recordsOfTopic()).at(-1)!;
     expect(JSON.parse(String(replayed.value))).toMatchObject({ data: refused(9) });
     expect(await replay([origin])).toEqual({ replayed: [], missing: [origin] });
     expect(await letters()).toHaveLength(2);
@@ -149,13 +149,13 @@ describe('messages on Kafka that share a record', () => {
     await publisher.publish(TOPIC, all);
     await eventually(() => received.assertAllInOrder(['a'], 5), JOIN);
     expect(received.messages).toEqual(all);
-    expect(await lying()).toHaveLength(3);
+    expect(await recordsOfTopic()).toHaveLength(3);
   });
 
   it('are handled after an older version has quarantined the whole record, and a replay', async () => {
     const publisher = await start();
     await publisher.publish(TOPIC, versions(3));
-    const [record] = await lying();
+    const [record] = await recordsOfTopic();
     // The letter of a version that knows only records of one message.
     const letter = {
       ...({ topic: TOPIC, group: SUITE_GROUP, partition: 0, offset: '0', reason: 'not JSON' } as const),

@@ -42,7 +42,7 @@ export function packRecords(messages: readonly WrittenMessage[], limit: number):
   }));
 }
 
-/** The values of the messages of a record. `shared` also if there is only one, but the record has the form of several. */
+/** The values of the messages of a record. `shared`: the record has the form of several, even if there is only one. */
 export type Unpacked = { values: (Buffer | null)[]; shared: boolean } | { reason: string };
 
 /** The reverse of `packRecords`. The record may be anything. */

@@ -30,9 +30,9 @@ export function announceDirectly(dataSource: DataSource): boolean {
 /**
  * Stores messages in the `outbox` of the service's own schema, in the transaction of the change that they announce.
  * They are published if and only if it commits. Where the transport keeps its messages in the same database, they are
- * published by this very transaction, and the outbox stays empty. Call `OutboxRelay.wake` after the commit. A row that can never be
- * published goes to `outbox_refused` with the reason. Once the reason is fixed, an operator puts such rows back:
- * `INSERT INTO outbox (topic, data) SELECT topic, data FROM outbox_refused …`.
+ * published by this very transaction, and the outbox stays empty. Call `OutboxRelay.wake` after the commit. A row that
+ * can never be published goes to `outbox_refused` with the reason. Once the reason is fixed, an operator puts such rows
+ * back: `INSERT INTO outbox (topic, data) SELECT topic, data FROM outbox_refused …`.
  */
 export async function enqueue<T extends Topic>(
   tx: EntityManager,
