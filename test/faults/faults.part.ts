@@ -8,7 +8,7 @@ import { Load, TOKENS_PER_SECOND } from './load';
 import { failureKinds, Trials, type Trial } from './trial';
 import type { Control } from './nemesis/control';
 import { cutOff } from './nemesis/inflict';
-import { explainedMs, waitMs } from './nemesis/verdict';
+import { explainedMs, noticedMs, waitMs } from './nemesis/verdict';
 
 const SEED = Number(process.env['TOLLGATE_TEST_SEED'] ?? Date.now() % 1_000_000);
 const TENANTS = 3;
@@ -17,8 +17,6 @@ const CREDIT_CENTS = 1_000_000;
 const SCARCE_BEGIN_CENTS = 1;
 const KAFKA_PAUSE_MS = 20_000;
 const PAUSE_TIMEOUT_MS = 10_000;
-/** Time for a load balancer to notice that a gateway has ended or is not ready. */
-const NOTICE_MS = 3_000;
 /** A gateway that fails three checks in this time is down (deploy/haproxy/haproxy.cfg). */
 const DOWN_AFTER_MS = 1_550;
 /** On an idle machine, the longest wait for the 502 of a frozen gateway, and for the end of its stream. */
@@ -54,7 +52,8 @@ export function faultTests(tollgate: ComposedDeployment, control: () => Control)
     }
     const tenants = [...new Set(callers.map(({ id }) => id))].map((id) => ({ id, creditCents: CREDIT_CENTS }));
     load = new Load(() => tollgate.ready.inferenceUrl, [...callers, scarce], SEED);
-    trials = new Trials(tollgate, load, [...tenants, { id: scarce.id, creditCents: SCARCE_BEGIN_CENTS }], scarce);
+    const given = [...tenants, { id: scarce.id, creditCents: SCARCE_BEGIN_CENTS }];
+    trials = new Trials(tollgate, load, given, scarce, control);
   });
 
   afterAll(async () => {
@@ -83,7 +82,7 @@ export function faultTests(tollgate: ComposedDeployment, control: () => Control)
       goneMs = Date.now();
       await tollgate.docker('start', gateway);
     });
-    expect(failed.filter(({ startedMs }) => startedMs > goneMs + NOTICE_MS)).toEqual([]);
+    expect(failed.filter(({ startedMs }) => startedMs > noticedMs(control(), goneMs))).toEqual([]);
     expect(
       failed.filter(({ failure }) => !/^(broken|502 upstream_error|503 overloaded_error)$/.test(failure!)),
     ).toEqual([]);
@@ -133,8 +132,7 @@ export function faultTests(tollgate: ComposedDeployment, control: () => Control)
       expect(failureKinds(failed.filter(({ failure }) => !/^(broken|502 upstream_error)$/.test(failure!)))).toBe('');
       expect(failed.length).toBeGreaterThan(0);
       // The engine takes some time for the fault. No request may fail that begins after it was noticed.
-      const noticedMs = begunMs + NOTICE_MS + explainedMs(control(), begunMs, begunMs + NOTICE_MS);
-      expect(failureKinds(failed.filter(({ startedMs }) => startedMs > noticedMs))).toBe('');
+      expect(failureKinds(failed.filter(({ startedMs }) => startedMs > noticedMs(control(), begunMs)))).toBe('');
       for (const outcome of outcomes) {
         const { kind, failure, requestId } = outcome;
         const limitMs = kind === 'stream' && failure === 'broken' ? BROKEN_STREAM_MS : DEAD_GATEWAY_MS;
@@ -220,7 +218,7 @@ export function faultTests(tollgate: ComposedDeployment, control: () => Control)
       await tollgate.docker('network', 'connect', network, gateway);
       await tollgate.isReady(gateway);
     });
-    expect(failed.filter(({ startedMs }) => startedMs > cutMs + NOTICE_MS)).toEqual([]);
+    expect(failed.filter(({ startedMs }) => startedMs > noticedMs(control(), cutMs))).toEqual([]);
     expect(failed.filter(({ failure }) => !isUnavailable(failure))).toEqual([]);
   });
 

@@ -8,11 +8,20 @@ import { Load } from '../load';
 import { randomFrom } from '../random';
 import { failureKinds, Trials, type Trial } from '../trial';
 import type { Clocks } from './clocks';
-import { WORK_MS, type Control } from './control';
+import type { Control } from './control';
 import { isBack, prepare, type Inflicted } from './inflict';
 import { Operations } from './operations';
 import { describeRound, type PlannedFault, type PlannedRound } from './plan';
-import { countBooked, mayLackAnswers, waitsOf, wrongAnswers, wrongCharges, type Measure, type Waits } from './verdict';
+import {
+  countBooked,
+  mayLackAnswers,
+  recoverySlackMs,
+  waitsOf,
+  wrongAnswers,
+  wrongCharges,
+  type Measure,
+  type Waits,
+} from './verdict';
 
 const TENANTS = 2;
 const CREDIT_CENTS = 100_000;
@@ -25,9 +34,7 @@ const LOAD_EVERY_MS = 100;
  * The recovery from several faults takes several steps: the session of a killed broker (6 s), that of a killed consumer
  * (3 s), the hold of a dead gateway (10 s), and its record, which the sweeper publishes again after 5 s.
  */
-const DUST_LIMIT_MS = 45_000;
-/** The processor time of a recovery: starts, new consumer groups, and the backlog. */
-const RECOVERY_WORK_MS = 2_000;
+const DUST_LIMIT_MS = 47_000;
 /** A recovery that takes longer has failed. */
 const DUST_TIMEOUT_MS = 150_000;
 /** The events of requests that ended this long before the first fault may not be published yet. */
@@ -65,7 +72,8 @@ export async function playRound(
   const { tenants, scarce, revoked } = await makeTenants(tollgate);
   const load = new Load(() => tollgate.ready.inferenceUrl, [...tenants, scarce], seed, LOAD_EVERY_MS);
   const given = [...tenants, revoked].map(({ id }) => ({ id, creditCents: CREDIT_CENTS }));
-  const trials = new Trials(tollgate, load, [...given, { id: scarce.id, creditCents: SCARCE_BEGIN_CENTS }], scarce);
+  const credits = [...given, { id: scarce.id, creditCents: SCARCE_BEGIN_CENTS }];
+  const trials = new Trials(tollgate, load, credits, scarce, () => control);
   const ids = [...new Set(tenants.map(({ id }) => id)), scarce.id];
   const operations = new Operations(tollgate, ids, scarce.id, revoked, randomFrom(seed), (id, cents) =>
     trials.credited(id, cents),
@@ -97,6 +105,8 @@ export async function playRound(
   try {
     trial = await trials.run(describeRound(planned), inflict, {
       empties: planned.faults.some(({ kind }) => kind === 'empty'),
+      // The limit is a finding below, beside the others.
+      dustLimitMs: DUST_TIMEOUT_MS,
       dustTimeoutMs: DUST_TIMEOUT_MS,
       afterwards: () => operations.finish(),
       ...(mayLack && { mayLack }),
@@ -116,7 +126,7 @@ export async function playRound(
     findings.push(...wrongCharges(planned, outcomes, charged, begunMs));
   }
   if (trial) {
-    const limitMs = DUST_LIMIT_MS + (RECOVERY_WORK_MS / WORK_MS) * control.meanMs(begunMs, Date.now());
+    const limitMs = DUST_LIMIT_MS + recoverySlackMs(control, begunMs, Date.now());
     for (const [what, ms] of [
       ['felt', trial.recoveryMs],
       ['not settled', trial.settledMs],

@@ -10,6 +10,10 @@ export const WAIT_LIMIT_MS = 5_000;
  * request, and as much for each of nine requests before it.
  */
 const REQUEST_WORK_MS = 100;
+/** Time for a load balancer to notice that a gateway has ended or is not ready. */
+const NOTICE_MS = 3_000;
+/** The processor time of a recovery: starts, new consumer groups, and the backlog. */
+const RECOVERY_WORK_MS = 2_000;
 /** A stream records its delivered tokens once a second. The record may take this long to arrive. */
 const RECORD_MS = 1_000;
 const RECORD_SLACK_MS = 500;
@@ -41,6 +45,14 @@ export function waitsOf(outcomes: readonly Outcome[], measure: Measure): Waits {
 /** How long a client may have waited for the machine between the two times. */
 export const explainedMs = (control: Control, fromMs: number, untilMs: number): number =>
   (REQUEST_WORK_MS / WORK_MS) * control.meanMs(fromMs, untilMs);
+
+/** The time by which the load balancer must have noticed a fault that began at `fromMs`. */
+export const noticedMs = (control: Control, fromMs: number): number =>
+  fromMs + NOTICE_MS + explainedMs(control, fromMs, fromMs + NOTICE_MS);
+
+/** By how much a recovery between the two times may take longer than on an idle machine. */
+export const recoverySlackMs = (control: Control, fromMs: number, untilMs: number): number =>
+  (RECOVERY_WORK_MS / WORK_MS) * Math.max(0, control.meanMs(fromMs, untilMs) - WORK_MS);
 
 /** The longest silence while there was a load balancer, minus the wait for the machine. */
 export function waitMs({ silence }: Outcome, { control, nobody }: Measure): number {
