@@ -1,7 +1,13 @@
 import { costNanos } from '@tollgate/contracts';
-import { useGateway } from './use-gateway';
+import { configYaml, useGateway } from './use-gateway';
 
-const gateway = useGateway();
+const gateway = useGateway({
+  yaml: () =>
+    configYaml({
+      models: `  - { id: org/tuned/small, kind: chat, contextTokens: 8192, maxOutputTokens: 4096,
+      price: { input: '1', output: '2' }, backends: [{ url: 'simulator:', model: inner-small }] }`,
+    }),
+});
 const messages = [{ role: 'user' as const, content: 'Say something about gateways.' }];
 
 describe('the official client', () => {
@@ -135,10 +141,27 @@ describe('the official client', () => {
     expect(embeddings).toMatchObject({ object: 'list', model: 'embed' });
     expect(embeddings.usage).toEqual({ prompt_tokens: 2, completion_tokens: 0, total_tokens: 2 });
     const models = await openai.models.list();
-    expect(models.data.map(({ id }) => id)).toEqual(['small', 'long', 'eyes', 'embed']);
+    expect(models.data.map(({ id }) => id)).toEqual(['small', 'long', 'eyes', 'embed', 'org/tuned/small']);
     expect(Object.keys(models.data[0]!).sort()).toEqual(['created', 'id', 'object', 'owned_by']);
+    expect(await openai.models.retrieve('small')).toEqual(models.data[0]);
     const kinds = (await gateway.events(tenantId, 3)).map((event) => event.kind);
     expect(kinds.sort()).toEqual(['completion', 'completion', 'embedding']);
+  });
+
+  it('retrieves a model whose id has slashes, and is told which model it may not use', async () => {
+    const { openai } = await gateway.caller();
+    expect((await openai.models.retrieve('org/tuned/small')).id).toBe('org/tuned/small');
+    await expect(openai.models.retrieve('none')).rejects.toMatchObject({ status: 404, code: 'model_not_found' });
+    const limited = await gateway.caller({ profile: 'one-model' });
+    await expect(limited.openai.models.retrieve('long')).rejects.toMatchObject({
+      status: 404,
+      code: 'model_not_found',
+      param: 'model',
+    });
+    for (const path of ['/v1/models/org/tuned/small', '/models/org%2Ftuned%2Fsmall']) {
+      const answer = await fetch(gateway.url + path, { headers: { authorization: `Bearer ${limited.key}` } });
+      expect(answer.status).toBe(404);
+    }
   });
 
   it('reaches the same routes without /v1', async () => {
