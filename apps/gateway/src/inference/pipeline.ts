@@ -96,9 +96,9 @@ export class Pipeline {
   /** `GET /models/{model}`: the row of `GET /models`. */
   retrieveModel(id: string, request: IncomingMessage, client: Client): Promise<void> {
     return this.answerFromCatalog(request, client, ({ models }) => {
-      const model = this.catalog.find(id, models);
-      if (!model) throw unknownModel(id);
-      return model.row;
+      const row = this.catalog.row(id, models);
+      if (!row) throw unknownModel(id);
+      return row;
     });
   }
 

@@ -23,6 +23,7 @@ export interface InferenceRequest {
   outgoing: Outgoing;
   /** The prompt's tokens, if they were counted already. */
   counted: PromptTokens | null;
+  /** The id or alias that the client used. */
   model: string;
   stream: boolean;
   includeUsage: boolean;
@@ -114,7 +115,7 @@ function checkModel(kind: InferenceKind, request: Reading, model: BodyRules): vo
           ? `The model '${model.id}' is an embedding model; it has no completions.`
           : `The model '${model.id}' is a chat model; it has no embeddings.`,
     });
-  if (request.maxTokensNamed && request.maxTokens! > model.maxOutputTokens) {
+  if (request.maxTokensNamed && request.maxTokens! > model.maxOutputTokens && !model.clamp) {
     const message = `'${request.maxTokensField}' must be at most ${model.maxOutputTokens} for the model '${model.id}'.`;
     throw new InferenceError('invalid_value', { param: request.maxTokensField, message });
   }
