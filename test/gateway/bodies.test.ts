@@ -33,6 +33,10 @@ describe('an invalid body', () => {
     [message({ role: 'user' }), 'missing_required_parameter', 'messages[0].content'],
     [message({ role: 'user', content: null }), 'invalid_type', 'messages[0].content'],
     [message({ role: 'user', content: 5 }), 'invalid_type', 'messages[0].content'],
+    [message({ role: 'tool', content: '4' }), 'missing_required_parameter', 'messages[0].tool_call_id'],
+    [{ ...CHAT, functions: { name: 'add' } }, 'invalid_type', 'functions'],
+    [{ ...CHAT, top_logprobs: 2 }, 'invalid_value', 'top_logprobs'],
+    [{ ...CHAT, logprobs: false, top_logprobs: 2 }, 'invalid_value', 'top_logprobs'],
     [message({ role: 'user', content: [{ type: 'smell' }] }), 'invalid_value', 'messages[0].content[0].type'],
     [
       message({ role: 'user', content: [{ type: 'text' }] }),

@@ -287,6 +287,30 @@ describe('a plain answer with more tokens than requested', () => {
     await expectSettledAt(gateway, caller, 2_000n);
   });
 
+  it('has the encoding of vectors that the client asked for, if the backend does not know it', async () => {
+    const caller = await gateway.caller();
+    const play = answers({ data: [{ object: 'embedding', index: 0, embedding: [0.5, -1, 3] }], ...usage(1, 0) });
+    const fields = { model: 'vectors', input: 'a', messages: undefined, max_tokens: undefined };
+    const ofFormat = async (encoding_format: string | undefined) => {
+      const answer = await ask(caller, play, { ...fields, encoding_format }, '/v1/embeddings');
+      return ((await answer.json()) as { data: object[] }).data;
+    };
+    const base64 = Buffer.from(Float32Array.of(0.5, -1, 3).buffer).toString('base64');
+    expect(await ofFormat('base64')).toEqual([{ object: 'embedding', index: 0, embedding: base64 }]);
+    expect(await ofFormat('float')).toEqual([{ object: 'embedding', index: 0, embedding: [0.5, -1, 3] }]);
+    expect(await ofFormat(undefined)).toEqual([{ object: 'embedding', index: 0, embedding: [0.5, -1, 3] }]);
+  });
+
+  it.each([[{}], [{ message: null }], [{ text: 'legacy' }]])(
+    'of a chat without a message is refused and not charged: %j',
+    async (fields) => {
+      const caller = await gateway.caller();
+      const play = answers({ choices: [{ index: 0, finish_reason: 'stop', ...fields }], ...usage(13, 2) });
+      expect((await ask(caller, play)).status).toBe(502);
+      await expectSettledAt(gateway, caller, 0n);
+    },
+  );
+
   it('is rewritten if a member is duplicated, because only one of them was counted', async () => {
     const caller = await gateway.caller();
     const message = `{"content":${JSON.stringify(LONG)},"content":"short"}`;

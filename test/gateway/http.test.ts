@@ -132,10 +132,10 @@ describe('the surface', () => {
   it.each([
     ['GET', '/nowhere', 404, 'route_not_found'],
     ['POST', '/v1/nowhere', 404, 'route_not_found'],
-    ['GET', '/v1/models/small', 404, 'route_not_found'],
     ['GET', '/%zz', 404, 'route_not_found'],
     ['GET', '/v1/chat/completions', 405, 'method_not_allowed'],
     ['DELETE', '/models', 405, 'method_not_allowed'],
+    ['POST', '/v1/models/org/small', 405, 'method_not_allowed'],
     ['PUT', '/v1/embeddings?x=1', 405, 'method_not_allowed'],
     ['OPTIONS', '/completions', 405, 'method_not_allowed'],
   ] as const)('%s %s → %i', async (method, path, status, code) => {

@@ -1,7 +1,14 @@
 import { costNanos } from '@tollgate/contracts';
-import { useGateway } from './use-gateway';
+import { configYaml, useGateway } from './use-gateway';
 
-const gateway = useGateway();
+const gateway = useGateway({
+  yaml: () =>
+    configYaml({
+      models: `  - { id: org/tuned/small, aliases: [gpt-4o-mini], kind: chat, contextTokens: 200000, clamp: true,
+      maxOutputTokens: 40,
+      price: { input: '1', output: '2' }, backends: [{ url: 'simulator:', model: inner-small }] }`,
+    }),
+});
 const messages = [{ role: 'user' as const, content: 'Say something about gateways.' }];
 
 describe('the official client', () => {
@@ -135,10 +142,49 @@ describe('the official client', () => {
     expect(embeddings).toMatchObject({ object: 'list', model: 'embed' });
     expect(embeddings.usage).toEqual({ prompt_tokens: 2, completion_tokens: 0, total_tokens: 2 });
     const models = await openai.models.list();
-    expect(models.data.map(({ id }) => id)).toEqual(['small', 'long', 'eyes', 'embed']);
+    expect(models.data.map(({ id }) => id)).toEqual([
+      'small',
+      'long',
+      'eyes',
+      'embed',
+      'org/tuned/small',
+      'gpt-4o-mini',
+    ]);
     expect(Object.keys(models.data[0]!).sort()).toEqual(['created', 'id', 'object', 'owned_by']);
+    expect(await openai.models.retrieve('small')).toEqual(models.data[0]);
     const kinds = (await gateway.events(tenantId, 3)).map((event) => event.kind);
     expect(kinds.sort()).toEqual(['completion', 'completion', 'embedding']);
+  });
+
+  it('retrieves a model whose id has slashes, and is told which model it may not use', async () => {
+    const { openai } = await gateway.caller();
+    for (const id of ['org/tuned/small', 'gpt-4o-mini']) expect((await openai.models.retrieve(id)).id).toBe(id);
+    await expect(openai.models.retrieve('none')).rejects.toMatchObject({ status: 404, code: 'model_not_found' });
+    const limited = await gateway.caller({ profile: 'one-model' });
+    await expect(limited.openai.models.retrieve('long')).rejects.toMatchObject({
+      status: 404,
+      code: 'model_not_found',
+      param: 'model',
+    });
+    for (const path of ['/v1/models/org/tuned/small', '/models/org%2Ftuned%2Fsmall']) {
+      const answer = await fetch(gateway.url + path, { headers: { authorization: `Bearer ${limited.key}` } });
+      expect(answer.status).toBe(404);
+    }
+  });
+
+  it.each([
+    ['small', 'Say something about gateways.'],
+    ['large, read by a worker', 'Say something about gateways. '.repeat(5_000)],
+  ])('uses a model by its alias, and `max_tokens` is lowered where the model says so: %s', async (_, content) => {
+    const { openai, tenantId } = await gateway.caller();
+    const asked = { model: 'gpt-4o-mini', messages: [{ role: 'user' as const, content }], max_tokens: 1_000 };
+    const plain = await openai.chat.completions.create(asked);
+    expect(plain.model).toBe('gpt-4o-mini');
+    expect(plain.usage!.completion_tokens).toBeLessThanOrEqual(40);
+    const [event] = await gateway.events(tenantId, 1);
+    expect(event).toMatchObject({ model: 'org/tuned/small', completionTokens: plain.usage!.completion_tokens });
+    for await (const chunk of await openai.chat.completions.create({ ...asked, stream: true }))
+      expect(chunk.model).toBe('gpt-4o-mini');
   });
 
   it('reaches the same routes without /v1', async () => {

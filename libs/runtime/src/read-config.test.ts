@@ -115,6 +115,20 @@ describe('tollgate.yaml', () => {
     expect(problemsOf(text)).toContainEqual(expect.objectContaining({ path, ...(line === undefined ? {} : { line }) }));
   });
 
+  it('refuses an alias that names another model, or that is no name', () => {
+    const second = GOOD.replace(
+      'plans:',
+      GOOD.slice(9, GOOD.indexOf('plans:')).replace('- id: m', '- id: n') + 'plans:',
+    );
+    const named = (aliases: string) => problemsOf(second.replace('- id: n', `- id: n\n    aliases: ${aliases}`));
+    expect(named('[x, m]')).toEqual([
+      { path: 'models[1].aliases[1]', message: '"m" is already a name of "m"', line: expect.any(Number) },
+    ]);
+    expect(named('[n]')[0]).toMatchObject({ path: 'models[1].aliases[0]', message: '"n" is already a name of "n"' });
+    for (const aliases of ['["a b"]', '[""]', '[7]', 'x', '[x, x]'])
+      expect(named(aliases)[0]).toMatchObject({ path: 'models[1].aliases' });
+  });
+
   it('names a repeated id and a missing list', () => {
     const [model = ''] = / {2}- id: m[\s\S]*?(?=plans:)/.exec(GOOD) ?? [];
     const messages = (text: string) => problemsOf(text).map(({ message }) => message);

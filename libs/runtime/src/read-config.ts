@@ -96,8 +96,15 @@ export function readConfigFile(file: string, env: NodeJS.ProcessEnv | null): Tol
 function crossChecks(config: TollgateConfig): { path: Path; message: string }[] {
   const problems: { path: Path; message: string }[] = [];
   const known = new Set(config.models.map((model) => model.id));
+  const named = new Map(config.models.map(({ id }) => [id, id]));
   for (const [m, model] of config.models.entries()) {
-    if (model.kind === 'chat' && model.maxOutputTokens > model.contextTokens) {
+    for (const [a, alias] of model.aliases.entries()) {
+      const owner = named.get(alias);
+      if (owner !== undefined)
+        problems.push({ path: ['models', m, 'aliases', a], message: `"${alias}" is already a name of "${owner}"` });
+      named.set(alias, model.id);
+    }
+    if (model.kind === 'chat' && (model.maxOutputTokens ?? 0) > model.contextTokens) {
       problems.push({ path: ['models', m, 'maxOutputTokens'], message: 'must not be more than contextTokens' });
     }
     for (const [f, field] of (model.passthrough ?? []).entries()) {

@@ -5,6 +5,7 @@ import {
   ArrayMinSize,
   ArrayUnique,
   IsArray,
+  IsBoolean,
   IsDefined,
   IsIn,
   IsInt,
@@ -28,6 +29,7 @@ const MODEL_ID = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$/;
 const PLAIN_ID = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 const FIELD_NAME = /^[a-z][a-z0-9_]{0,63}$/;
 const FIELD_RULE = { message: 'each of $property must be a field name: lower-case letters, digits and _' };
+const ALIAS_RULE = { message: 'each of $property must be a name like an id: letters, digits and . _ : / -' };
 const NAME_RULE = { message: '$property must be letters, digits and . _ : / -, and start with a letter or digit' };
 
 /** Names the id that occurs twice. For a value that is not a list, says that it must be one. */
@@ -71,11 +73,15 @@ export class UsageBandConfig {
 
 export class ModelConfig {
   @Matches(MODEL_ID, NAME_RULE) id!: string;
+  /** Other names that a request may use for it. The answer has the name that was used. */
+  @IsArray() @ArrayUnique() @Matches(MODEL_ID, { each: true, ...ALIAS_RULE }) aliases: string[] = [];
   @IsIn(['chat', 'embedding']) kind!: 'chat' | 'embedding';
   @Length(1, 64) ownedBy: string = 'tollgate';
   @IsInt() @Min(1) @Max(100_000_000) contextTokens!: number;
-  /** For chat: the largest `max_tokens`. Ignored for embeddings. */
-  @IsInt() @Min(1) @Max(100_000_000) maxOutputTokens: number = 4096;
+  /** For chat: the largest `max_tokens`. Absent: the whole context. Ignored for embeddings. */
+  @IsOptional() @IsInt() @Min(1) @Max(100_000_000) maxOutputTokens?: number;
+  /** A larger `max_tokens` is lowered to `maxOutputTokens`. Otherwise it is refused. */
+  @IsBoolean() clamp: boolean = false;
   @IsIn(['o200k_base', 'cl100k_base', 'p50k_base', 'r50k_base']) tokenizer:
     'o200k_base' | 'cl100k_base' | 'p50k_base' | 'r50k_base' = 'o200k_base';
   /**

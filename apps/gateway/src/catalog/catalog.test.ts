@@ -3,6 +3,7 @@ import { Catalog } from './catalog';
 
 const model = (id: string, more: object = {}) => ({
   id,
+  aliases: [],
   kind: 'chat',
   ownedBy: 'us',
   contextTokens: 100,
@@ -67,6 +68,23 @@ describe('the catalog', () => {
     expect(catalog.find('a', null)).toBe(before);
     config.current = configOf(model('c'));
     expect(catalog.list(null).map(({ id }) => id)).toEqual(['c']);
+  });
+
+  it('finds a model by its aliases, which follow the configuration too', () => {
+    const config = { current: configOf(model('a', { aliases: ['gpt', 'org/b'] })) };
+    const catalog = new Catalog(config as ConfigSource, 'http://127.0.0.1:5/v1');
+    expect(catalog.list(null).map(({ id }) => id)).toEqual(['a', 'gpt', 'org/b']);
+    expect(catalog.find('org/b', new Set(['a']))).toBe(catalog.find('a', null));
+    expect(catalog.find('gpt', new Set(['gpt']))).toBeUndefined();
+    expect(catalog.row('gpt', null)).toMatchObject({ id: 'gpt' });
+    config.current = configOf(model('c', { aliases: ['gpt'] }));
+    expect(catalog.find('gpt', null)).toMatchObject({ id: 'c' });
+    expect(catalog.find('org/b', null)).toBeUndefined();
+  });
+
+  it('allows the whole context as output unless the model names a maximum', () => {
+    const config = { current: configOf(model('a', { maxOutputTokens: undefined })) } as ConfigSource;
+    expect(new Catalog(config, 'http://127.0.0.1:5/v1').find('a', null)).toMatchObject({ maxOutputTokens: 100 });
   });
 
   it('keeps the old models in force when new ones cannot be compiled', () => {

@@ -34,9 +34,13 @@ export interface Backend {
 /** A model of `tollgate.yaml`, ready for the hot path: prices parsed, backends resolved. */
 export interface CatalogModel {
   id: string;
+  /** Its other names in requests. */
+  aliases: readonly string[];
   kind: 'chat' | 'embedding';
   contextTokens: number;
   maxOutputTokens: number;
+  /** Lowers a larger `max_tokens` to `maxOutputTokens`, instead of refusing it. */
+  clamp: boolean;
   tokenizer: Tokenizer;
   templateTokensPerMessage: number;
   templateTokens: number;
@@ -55,7 +59,8 @@ export interface CatalogModel {
   mediaUrls: boolean | readonly string[];
   /** A reported token count is believed between `min` and `max` times our own count. */
   usageBand: { min: number; max: number };
-  row: ModelRow;
+  /** Its row, and one for each alias. */
+  rows: readonly ModelRow[];
 }
 
 /** A row of `GET /models`. */
@@ -72,6 +77,7 @@ export interface ModelRow {
 export class Catalog {
   private compiledFrom: TollgateConfig;
   private models: ReadonlyMap<string, CatalogModel>;
+  private byAlias: ReadonlyMap<string, CatalogModel>;
 
   /**
    * Throws when the initial configuration cannot be compiled. When a later one cannot, the old one stays in force.
@@ -83,11 +89,21 @@ export class Catalog {
   ) {
     this.compiledFrom = config.current;
     this.models = this.compile(config.current);
+    this.byAlias = aliasesOf(this.models);
   }
 
-  /** The model. Undefined when it does not exist or the key may not use it; the caller cannot tell which. */
-  find(id: string, allowed: AllowedModels): CatalogModel | undefined {
-    return allowed === null || allowed.has(id) ? this.current().get(id) : undefined;
+  /**
+   * The model with this id or alias. Undefined when it does not exist or the key may not use it; the caller cannot tell
+   * which.
+   */
+  find(name: string, allowed: AllowedModels): CatalogModel | undefined {
+    const model = this.current().get(name) ?? this.byAlias.get(name);
+    return model && (allowed === null || allowed.has(model.id)) ? model : undefined;
+  }
+
+  /** The row of `GET /models` with this id or alias, if the key may use its model. */
+  row(name: string, allowed: AllowedModels): ModelRow | undefined {
+    return this.find(name, allowed)?.rows.find(({ id }) => id === name);
   }
 
   /** The models that the key may use, in the order of `tollgate.yaml`. */
@@ -97,7 +113,7 @@ export class Catalog {
 
   /** The rows of `GET /models` for the same models. */
   list(allowed: AllowedModels): ModelRow[] {
-    return this.all(allowed).map(({ row }) => row);
+    return this.all(allowed).flatMap(({ rows }) => rows);
   }
 
   /** Whether the key may use a free model. If so, a request of it may be served without credit. */
@@ -113,6 +129,7 @@ export class Catalog {
     this.compiledFrom = config;
     try {
       this.models = this.compile(config);
+      this.byAlias = aliasesOf(this.models);
     } catch (error) {
       // The check of the file should have found it. Its failure must not affect requests.
       logger('gateway').error(
@@ -128,6 +145,10 @@ export class Catalog {
   }
 }
 
+function aliasesOf(models: ReadonlyMap<string, CatalogModel>): ReadonlyMap<string, CatalogModel> {
+  return new Map([...models.values()].flatMap((model) => model.aliases.map((alias) => [alias, model])));
+}
+
 function isFree({ promptFemtosPerToken, outputFemtosPerToken, requestFemtos }: CatalogModel): boolean {
   return promptFemtosPerToken === 0n && outputFemtosPerToken === 0n && requestFemtos === 0n;
 }
@@ -139,9 +160,11 @@ function compileModel(model: ModelConfig, simulatorUrl: string): CatalogModel {
   const backends = model.backends.map((backend) => compileBackend(backend, model, simulatorUrl));
   return {
     id: model.id,
+    aliases: model.aliases,
     kind: model.kind,
     contextTokens: model.contextTokens,
-    maxOutputTokens: Math.min(model.maxOutputTokens, model.contextTokens),
+    maxOutputTokens: Math.min(model.maxOutputTokens ?? model.contextTokens, model.contextTokens),
+    clamp: model.clamp,
     tokenizer: model.tokenizer,
     templateTokensPerMessage: model.templateTokensPerMessage,
     templateTokens: model.templateTokens,
@@ -155,7 +178,12 @@ function compileModel(model: ModelConfig, simulatorUrl: string): CatalogModel {
     passthrough: new Set(backends.flatMap(({ passthrough }) => [...passthrough])),
     mediaUrls: model.mediaUrls,
     usageBand: model.usageBand,
-    row: { id: model.id, object: 'model', created: CATALOG_CREATED_SECONDS, owned_by: model.ownedBy },
+    rows: [model.id, ...model.aliases].map((id) => ({
+      id,
+      object: 'model',
+      created: CATALOG_CREATED_SECONDS,
+      owned_by: model.ownedBy,
+    })),
   };
 }
 

@@ -85,7 +85,12 @@ export class AdmittedRequest {
     const { idPrefix, object } = KINDS[this.request.kind];
     // The request id without `req_`.
     const id = idPrefix + this.draft.id.slice(4);
-    return { id, object, createdSeconds: Math.floor(Date.parse(this.draft.startedAt) / 1_000), model: this.model.id };
+    return {
+      id,
+      object,
+      createdSeconds: Math.floor(Date.parse(this.draft.startedAt) / 1_000),
+      model: this.request.model,
+    };
   }
 
   /** Counts a text's tokens with the model's tokenizer. */

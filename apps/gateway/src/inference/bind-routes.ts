@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { newId } from '@tollgate/contracts';
 import { requestIdOf } from '../http/request-id';
-import { allowedMethods, prefixed, routesOf } from '../openapi/route-table';
+import { allowedMethods, prefixed, REST_OF_PATH, routesOf } from '../openapi/route-table';
 import { Client } from './client';
 import { InferenceError } from './errors';
 import type { InFlight } from './in-flight';
@@ -25,9 +25,10 @@ export function bindInference(server: FastifyInstance, pipeline: Pipeline, inFli
     for (const { path, method, operation } of routesOf(BOUND_ROUTES)) {
       const handler = (request: FastifyRequest, reply: FastifyReply): void => {
         reply.hijack();
-        answer(operation.kind, { pipeline, inFlight, request: request.raw, response: reply.raw, id: request.id });
+        const { raw, id, params } = request;
+        answer(operation.kind, { pipeline, inFlight, request: raw, response: reply.raw, id, rest: restOf(params) });
       };
-      scope.route({ url: path, method: method.toUpperCase(), handler });
+      scope.route({ url: path.replace(REST_OF_PATH, '*'), method: method.toUpperCase(), handler });
     }
     done();
   });
@@ -50,9 +51,14 @@ export function inferenceShortcut(
   return (request, response) => {
     const kind = request.method === 'POST' ? kinds.get(request.url!) : undefined;
     if (kind === undefined || !USUAL_TYPES.has(request.headers['content-type'] ?? '')) return false;
-    answer(kind, { pipeline, inFlight, request, response, id: requestIdOf(request) });
+    answer(kind, { pipeline, inFlight, request, response, id: requestIdOf(request), rest: '' });
     return true;
   };
+}
+
+/** What a `*` of Fastify matched, unescaped. */
+function restOf(params: unknown): string {
+  return (params as { '*'?: string })['*'] ?? '';
 }
 
 interface Received {
@@ -62,19 +68,26 @@ interface Received {
   response: ServerResponse;
   /** For the client: its own id, or ours. */
   id: string;
+  /** The id of the model in the path of a model. */
+  rest: string;
 }
 
 function answer(
   kind: InferenceEndpoint['kind'],
-  { pipeline, inFlight, request, response, id: requestId }: Received,
+  { pipeline, inFlight, request, response, id: requestId, rest }: Received,
 ): void {
   // A caller may reuse its own id, so money is never keyed by it.
   const id = request.headers['x-request-id'] === requestId ? newId('req') : requestId;
   const client = new Client(response, requestId, id, inFlight.draining);
   if (inFlight.draining) return client.refuse(unavailable());
   inFlight.begin(client);
-  const answered = kind === 'models' ? pipeline.listModels(request, client) : pipeline.infer(kind, request, client);
-  void answered.finally(() => client.afterLastByte(() => inFlight.end(client)));
+  void answered().finally(() => client.afterLastByte(() => inFlight.end(client)));
+
+  function answered(): Promise<void> {
+    if (kind === 'models') return pipeline.listModels(request, client);
+    if (kind === 'model') return pipeline.retrieveModel(rest, request, client);
+    return pipeline.infer(kind, request, client);
+  }
 }
 
 /**

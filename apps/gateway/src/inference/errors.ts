@@ -137,6 +137,19 @@ export class InferenceError extends Error {
   }
 }
 
+/** The longest id of a model in a request. */
+export const MAX_MODEL_ID_CHARS = 256;
+
+/** The error of a model that does not exist or that the key may not use: the caller cannot tell which. */
+export function unknownModel(id: string): InferenceError {
+  return new InferenceError('model_not_found', {
+    param: 'model',
+    message:
+      `The model '${id.slice(0, MAX_MODEL_ID_CHARS)}' does not exist, or the key may not use it. ` +
+      'GET /models lists the models of this key.',
+  });
+}
+
 /**
  * A body that crashed its worker or took it too long. It is answered 503 and counted as an invalid request of its key,
  * so that repeating it is not free.

@@ -11,7 +11,7 @@ import { Settlements } from '../settle/settlement';
 import { toUsageField } from '../settle/usage-event';
 import type { InferenceRequest } from './body/inference-request';
 import type { Client } from './client';
-import { InferenceError } from './errors';
+import { InferenceError, unknownModel } from './errors';
 import { type Body, Intake } from './intake';
 import { AdmittedRequest } from './admitted-request';
 import { ClientLeftError } from './read-body';
@@ -86,10 +86,29 @@ export class Pipeline {
   }
 
   /** `GET /models`. */
-  async listModels(request: IncomingMessage, client: Client): Promise<void> {
+  listModels(request: IncomingMessage, client: Client): Promise<void> {
+    return this.answerFromCatalog(request, client, ({ models }) => ({
+      object: 'list',
+      data: this.catalog.list(models),
+    }));
+  }
+
+  /** `GET /models/{model}`: the row of `GET /models`. */
+  retrieveModel(id: string, request: IncomingMessage, client: Client): Promise<void> {
+    return this.answerFromCatalog(request, client, ({ models }) => {
+      const row = this.catalog.row(id, models);
+      if (!row) throw unknownModel(id);
+      return row;
+    });
+  }
+
+  private async answerFromCatalog(
+    request: IncomingMessage,
+    client: Client,
+    answer: (principal: Principal) => object,
+  ): Promise<void> {
     try {
-      const principal = await this.authenticate(request, client);
-      client.answer(200, JSON.stringify({ object: 'list', data: this.catalog.list(principal.models) }));
+      client.answer(200, JSON.stringify(answer(await this.authenticate(request, client))));
     } catch (error) {
       this.refuse(client, error);
     }

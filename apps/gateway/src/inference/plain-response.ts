@@ -49,6 +49,28 @@ export function readPlainResponse(kind: InferenceKind, body: Buffer): PlainRespo
   return { content, contentJson: isAllCounted ? contentJson : toWire(content), usage };
 }
 
+/**
+ * Encodes vectors that came as numbers as base64 of little-endian float32. Not every backend knows `encoding_format`,
+ * and a client that asked for base64 would decode numbers to nothing.
+ */
+export function encodeVectors(response: PlainResponse): void {
+  let changed = false;
+  for (const item of response.content) {
+    const vector = item['embedding'];
+    if (!Array.isArray(vector)) continue;
+    const encoded = Buffer.alloc(vector.length * Float32Array.BYTES_PER_ELEMENT);
+    vector.forEach((value, i) => encoded.writeFloatLE(Number(value), i * Float32Array.BYTES_PER_ELEMENT));
+    item['embedding'] = encoded.toString('base64');
+    changed = true;
+  }
+  if (changed) response.contentJson = toWire(response.content);
+}
+
+/** Whether each choice of a chat has a message, without which official clients fail. */
+export function haveMessages(choices: readonly Record<string, unknown>[]): boolean {
+  return areObjects(choices.map((choice) => choice['message']));
+}
+
 function areObjects(value: unknown): value is Record<string, unknown>[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'object' && item !== null);
 }

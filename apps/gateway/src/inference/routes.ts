@@ -1,7 +1,7 @@
 import type { TSchema } from '@sinclair/typebox';
 import type { InferenceKind } from '@tollgate/contracts';
 import type { JsonObject } from '../openapi/open-api';
-import type { RouteTable } from '../openapi/route-table';
+import { REST_OF_PATH, type RouteTable } from '../openapi/route-table';
 import * as requests from './body/schemas';
 import { INFERENCE_ERRORS, type InferenceErrorCode } from './errors';
 import * as answers from './response-schemas';
@@ -10,7 +10,7 @@ export const INFERENCE_PREFIX = '/v1';
 
 /** An endpoint: its handling by the pipeline, and its part of the OpenAPI document. */
 export interface InferenceEndpoint {
-  kind: InferenceKind | 'models';
+  kind: InferenceKind | 'models' | 'model';
   id: string;
   summary: string;
   description: string;
@@ -30,6 +30,7 @@ const NOT_OF_A_ROUTE: InferenceErrorCode[] = ['route_not_found', 'method_not_all
 const OF_INFERENCE = (Object.keys(INFERENCE_ERRORS) as InferenceErrorCode[]).filter(
   (code) => !NOT_OF_A_ROUTE.includes(code),
 );
+const OF_CATALOG: InferenceErrorCode[] = ['missing_api_key', 'invalid_api_key', 'api_error', 'overloaded_error'];
 const hello = { model: 'sim-small', messages: [{ role: 'user', content: 'Hello' }] };
 const CHUNK = {
   id: 'chatcmpl-01k9x0w9q2e5v8m3t6r1b4n7ya',
@@ -105,7 +106,18 @@ export const INFERENCE_ROUTES: RouteTable<InferenceEndpoint> = {
       description: 'The models that the key may use.',
       answer: answers.ModelList,
       success: 'The catalog of the key.',
-      errors: ['missing_api_key', 'invalid_api_key', 'api_error', 'overloaded_error'],
+      errors: OF_CATALOG,
+    },
+  },
+  [`/models/${REST_OF_PATH}`]: {
+    get: {
+      kind: 'model',
+      id: 'retrieveModel',
+      summary: 'Retrieve a model',
+      description: 'The row of one model in `GET /models`. The id may contain slashes, escaped or not.',
+      answer: answers.Model,
+      success: 'The model.',
+      errors: [...OF_CATALOG, 'model_not_found'],
     },
   },
 };

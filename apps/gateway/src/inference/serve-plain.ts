@@ -8,7 +8,7 @@ import type { Client } from './client';
 import { type AdmittedRequest, KINDS, type Served } from './admitted-request';
 import { maxAnswerBytes } from './answer-bytes';
 import { fitPlain } from './plain-output';
-import { readPlainResponse, writePlainResponse } from './plain-response';
+import { encodeVectors, haveMessages, readPlainResponse, writePlainResponse } from './plain-response';
 import { failureAnswer, interrupted } from './refusals';
 import { upstreamBody } from './body/outgoing';
 
@@ -71,6 +71,8 @@ async function deliver(
   });
   const answered = readPlainResponse(request.kind, body);
   if (!answered) return refused('the answer cannot be parsed');
+  if (request.kind === 'chat' && !haveMessages(answered.content)) return refused('a choice has no message');
+  if (request.encodingFormat === 'base64') encodeVectors(answered);
   const fitted = await fitPlain(admitted, answered, counting);
   if (fitted.kind !== 'fits') noteOverlong({ ...admitted.logged, backend: backendUrl });
   if (fitted.kind === 'refused') return refused(fitted.reason);

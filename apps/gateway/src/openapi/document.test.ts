@@ -13,10 +13,10 @@ const operator = operatorDocument();
 openApiTests('the document of the public surfaces', document, openApiYaml());
 openApiTests('the document of the operator API', operator, operatorYaml());
 
-it('the public document has exactly the ten operations, each with its kind of credential', () => {
+it('the public document has exactly the eleven operations, each with its kind of credential', () => {
   const named = operationsOf(document).map(({ path, method, operation: { security } }) => ({ path, method, security }));
   const tables = [...routesOf(prefixed(INFERENCE_PREFIX, INFERENCE_ROUTES)), ...routesOf(MANAGEMENT_ROUTES)];
-  expect(named).toHaveLength(10);
+  expect(named).toHaveLength(11);
   expect(named.map(({ path, method }) => `${method} ${path}`)).toEqual(
     tables.map(({ path, method }) => `${method} ${path}`),
   );

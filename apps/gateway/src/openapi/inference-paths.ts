@@ -3,8 +3,9 @@ import { INFERENCE_ERRORS, type InferenceErrorCode } from '../inference/errors';
 import * as answers from '../inference/response-schemas';
 import { INFERENCE_PREFIX, INFERENCE_ROUTES, type InferenceEndpoint } from '../inference/routes';
 import { type JsonObject, namedSchemas, ref, refTo } from './open-api';
+import { pathParameters } from './operation';
 import { errorResponses, jsonResponse, type DocumentedErrors } from './responses';
-import { prefixed, routesOf } from './route-table';
+import { prefixed, REST_OF_PATH, routesOf } from './route-table';
 
 /** Every schema of the inference API that has a name. */
 export const INFERENCE_SCHEMAS = namedSchemas(requests, answers);
@@ -24,13 +25,17 @@ const RATE_HEADERS = Object.fromEntries(
   ),
 );
 
-function operation({ id, summary, description, schema, examples, errors, ...rest }: InferenceEndpoint): JsonObject {
+function operation(
+  path: string,
+  { id, summary, description, schema, examples, errors, ...rest }: InferenceEndpoint,
+): JsonObject {
   return {
     operationId: id,
     tags: ['Inference API'],
     summary,
     description,
     security: [{ inferenceKey: [] }],
+    ...(path.includes(REST_OF_PATH) && { parameters: pathParameters(path, { model: 'Id of the model.' }) }),
     ...(schema && {
       requestBody: {
         required: true,
@@ -68,7 +73,7 @@ function success({
 export const INFERENCE_PATHS: JsonObject = Object.fromEntries(
   routesOf(prefixed(INFERENCE_PREFIX, INFERENCE_ROUTES)).map(({ path, method, operation: endpoint }) => [
     path,
-    { [method]: operation(endpoint) },
+    { [method]: operation(path, endpoint) },
   ]),
 );
 

@@ -41,18 +41,22 @@ export function documented<E extends Endpoint>(table: RouteTable<E | null>, surf
   return paths;
 }
 
+/** The parameters of a path, such as `{id}`, with their descriptions. */
+export function pathParameters(path: string, descriptions: Readonly<Record<string, string>>): JsonObject[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    name: name!,
+    in: 'path',
+    required: true,
+    description: descriptions[name!]!,
+    schema: { type: 'string' },
+  }));
+}
+
 const DONE = [['204', 'Done.']] as const;
 
 function operation<E extends Endpoint>(path: string, endpoint: E, surface: Surface<E>): JsonObject {
   const { id, tag, summary, description, query, body, success = DONE, errors = [] } = endpoint;
-  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
-    name: name!,
-    in: 'path',
-    required: true,
-    description: surface.pathParameters[name!]!,
-    schema: { type: 'string' },
-  }));
-  const parameters = [...inPath, ...(query ? queryParameters(query) : [])];
+  const parameters = [...pathParameters(path, surface.pathParameters), ...(query ? queryParameters(query) : [])];
   const codes = [...errors, ...(body ? surface.ofBodies : []), ...surface.common];
   return {
     operationId: id,

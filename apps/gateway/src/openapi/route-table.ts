@@ -1,3 +1,6 @@
+/** A parameter at the end of a path that matches the whole rest, slashes included: the id of a model. */
+export const REST_OF_PATH = '{model}';
+
 /** In the order of the `Allow` header. */
 const METHODS = ['get', 'post', 'put', 'delete'] as const;
 export type Method = (typeof METHODS)[number];
@@ -40,8 +43,9 @@ export function allowedMethods(table: RouteTable<unknown>, path: string): string
 }
 
 function fits(parts: readonly string[], pattern: readonly string[]): boolean {
+  const takesRest = pattern.at(-1) === REST_OF_PATH && parts.length > pattern.length;
   return (
-    pattern.length === parts.length &&
+    (takesRest || pattern.length === parts.length) &&
     pattern.every((part, at) => (part.startsWith('{') ? parts[at] !== '' : part === parts[at]))
   );
 }

@@ -149,13 +149,16 @@ function received(request: InferenceRequest): InferenceRequest {
 
 /** Omits the addresses and secrets of backends. */
 function rulesOf(model: BodyRules): BodyRules {
-  const { id, kind, contextTokens, maxOutputTokens, tokenizer, templateTokensPerMessage, templateTokens } = model;
-  const { maxTokensPerImage, maxTokensPerAudio, passthrough, mediaUrls } = model;
+  const { id, aliases, kind, contextTokens, maxOutputTokens, clamp, tokenizer } = model;
+  const { templateTokensPerMessage, templateTokens, maxTokensPerImage, maxTokensPerAudio, passthrough, mediaUrls } =
+    model;
   return {
     id,
+    aliases,
     kind,
     contextTokens,
     maxOutputTokens,
+    clamp,
     tokenizer,
     templateTokensPerMessage,
     templateTokens,

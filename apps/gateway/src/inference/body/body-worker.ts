@@ -34,7 +34,7 @@ function read(kind: InferenceKind, raw: Uint8Array, models: readonly BodyRules[]
 }
 
 function ruleOf(models: readonly BodyRules[], id: string): BodyRules | undefined {
-  return models.find((model) => model.id === id);
+  return models.find((model) => model.id === id || model.aliases.includes(id));
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { InferenceKind } from '@tollgate/contracts';
-import { InferenceError } from '../errors';
+import { InferenceError, unknownModel } from '../errors';
 import { extraFields } from './extra-fields';
 import { mediaUrl } from './media';
 import { type Outgoing, toOutgoing } from './outgoing';
@@ -23,6 +23,7 @@ export interface InferenceRequest {
   outgoing: Outgoing;
   /** The prompt's tokens, if they were counted already. */
   counted: PromptTokens | null;
+  /** The id or alias that the client used. */
   model: string;
   stream: boolean;
   includeUsage: boolean;
@@ -46,6 +47,8 @@ export interface InferenceRequest {
   audio: MediaParts;
   /** The answer must be JSON (`response_format`), so it cannot be cut. */
   structuredOutput: boolean;
+  /** The encoding of the vectors of embeddings. */
+  encodingFormat: 'float' | 'base64';
 }
 
 /** The content parts of a kind: their number, and the path of the first one. */
@@ -67,12 +70,7 @@ export function readRequest(
   const reading = readByKind(kind, body);
   const id = body['model'] as string;
   const model = findModel(id);
-  if (!model)
-    throw new InferenceError('model_not_found', {
-      param: 'model',
-      message:
-        `The model '${id}' does not exist, or the key may not use it. ` + 'GET /models lists the models of this key.',
-    });
+  if (!model) throw unknownModel(id);
   checkModel(kind, reading, model);
   const extras = extraFields(body, REQUEST_FIELDS[kind], model);
   if (reading.images.count > 0) rewriteMediaUrls(body as ChatCompletionRequest, model);
@@ -94,6 +92,7 @@ const NO_OUTPUT: Reading = {
   images: { count: 0, param: null },
   audio: { count: 0, param: null },
   structuredOutput: false,
+  encodingFormat: 'float',
 };
 
 function readByKind(kind: InferenceKind, body: Record<string, unknown>): Reading {
@@ -103,7 +102,7 @@ function readByKind(kind: InferenceKind, body: Record<string, unknown>): Reading
     case 'completion':
       return readCompletion(body as CompletionRequest);
     case 'embedding':
-      return { ...NO_OUTPUT, prompts: checkPrompts('input', (body as EmbeddingRequest).input) };
+      return readEmbedding(body as EmbeddingRequest);
   }
 }
 
@@ -116,7 +115,7 @@ function checkModel(kind: InferenceKind, request: Reading, model: BodyRules): vo
           ? `The model '${model.id}' is an embedding model; it has no completions.`
           : `The model '${model.id}' is a chat model; it has no embeddings.`,
     });
-  if (request.maxTokensNamed && request.maxTokens! > model.maxOutputTokens) {
+  if (request.maxTokensNamed && request.maxTokens! > model.maxOutputTokens && !model.clamp) {
     const message = `'${request.maxTokensField}' must be at most ${model.maxOutputTokens} for the model '${model.id}'.`;
     throw new InferenceError('invalid_value', { param: request.maxTokensField, message });
   }
@@ -142,7 +141,12 @@ function readChat(body: ChatCompletionRequest): Reading {
   const { max_tokens: older, max_completion_tokens: newer, response_format: format } = body;
   const images: MediaParts = { count: 0, param: null };
   const audio: MediaParts = { count: 0, param: null };
-  for (const [m, { content }] of body.messages.entries()) {
+  if (body.top_logprobs != null && body.logprobs !== true) {
+    const message = "'top_logprobs' is only allowed with 'logprobs': true.";
+    throw new InferenceError('invalid_value', { message, param: 'top_logprobs' });
+  }
+  for (const [m, { role, content, tool_call_id: callId }] of body.messages.entries()) {
+    if (role === 'tool' && callId == null) throw missing(`messages[${m}].tool_call_id`);
     if (!Array.isArray(content)) continue;
     for (const [p, part] of content.entries()) {
       checkPart(part, `messages[${m}].content[${p}]`);
@@ -168,19 +172,21 @@ function readChat(body: ChatCompletionRequest): Reading {
     images,
     audio,
     structuredOutput: type !== 'text',
+    encodingFormat: 'float',
   };
+}
+
+function missing(param: string): InferenceError {
+  return new InferenceError('missing_required_parameter', {
+    message: `Missing required parameter: '${param}'.`,
+    param,
+  });
 }
 
 /** Checks that a part has the member that its `type` names, and no other. */
 function checkPart(part: object, at: string): void {
   const { type } = part as { type: string };
-  if (!Object.hasOwn(part, type)) {
-    const param = `${at}.${type}`;
-    throw new InferenceError('missing_required_parameter', {
-      message: `Missing required parameter: '${param}'.`,
-      param,
-    });
-  }
+  if (!Object.hasOwn(part, type)) throw missing(`${at}.${type}`);
   for (const member of Object.keys(part)) {
     if (member === 'type' || member === type) continue;
     // A hint of other APIs, without effect here.
@@ -212,6 +218,10 @@ function readCompletion(body: CompletionRequest): Reading {
     maxTokens: body.max_tokens ?? DEFAULT_COMPLETION_TOKENS,
     maxTokensNamed: body.max_tokens != null,
   };
+}
+
+function readEmbedding({ input, encoding_format: encodingFormat }: EmbeddingRequest): Reading {
+  return { ...NO_OUTPUT, prompts: checkPrompts('input', input), encodingFormat: encodingFormat ?? 'float' };
 }
 
 function readStreaming(body: ChatCompletionRequest | CompletionRequest): Pick<Reading, 'stream' | 'includeUsage'> {

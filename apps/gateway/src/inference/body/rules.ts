@@ -4,9 +4,11 @@ import type { CatalogModel } from '../../catalog/catalog';
 export type BodyRules = Pick<
   CatalogModel,
   | 'id'
+  | 'aliases'
   | 'kind'
   | 'contextTokens'
   | 'maxOutputTokens'
+  | 'clamp'
   | 'tokenizer'
   | 'templateTokensPerMessage'
   | 'templateTokens'

@@ -1,3 +1,4 @@
+import { MAX_MODEL_ID_CHARS } from '../errors';
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { Message } from './message-schema';
 import { NAME, only, optional, TEXT_OR_NULL } from './schema-builders';
@@ -77,7 +78,7 @@ const sampling = {
   user: optional<string>('string', { description: 'Your identifier of the end user. Passed to the model.' }),
 };
 
-const model = Type.String({ minLength: 1, maxLength: 256, description: 'An id of `GET /models`.' });
+const model = Type.String({ minLength: 1, maxLength: MAX_MODEL_ID_CHARS, description: 'An id of `GET /models`.' });
 
 export const ChatCompletionRequest = Type.Object(
   {
