@@ -27,7 +27,7 @@ const MANAGEMENT_SURFACE: Surface<ManagementEndpoint> = {
   errors: envelopeErrors(MANAGEMENT_ERRORS, answers.ManagementErrorBody),
   common: COMMON,
   // Each endpoint lists its own errors, in the order of the checks.
-  ofBodies: [],
+  ofWrites: [],
   pathParameters: { id: 'Id of the key.' },
   // OpenAPI 3.1 allows scopes for any security scheme.
   security: ({ scope }) => ({ managementToken: [scope] }),

@@ -1,7 +1,7 @@
 import type { TObject, TSchema } from '@sinclair/typebox';
 import { type JsonObject, queryParameters, ref, refTo } from './open-api';
 import { type DocumentedErrors, errorResponses, jsonResponse } from './responses';
-import { type RouteTable, routesOf } from './route-table';
+import { type Method, type RouteTable, routesOf } from './route-table';
 
 /** The documentation of one operation of an account API. */
 export interface Endpoint<Code extends string = string> {
@@ -25,9 +25,9 @@ export const body = (schema: TSchema, example: JsonObject): NonNullable<Endpoint
 /** What all operations of a surface have in common. */
 export interface Surface<E extends Endpoint> {
   errors: DocumentedErrors;
-  /** Error codes of every operation. `ofBodies`: further ones of every operation with a body. */
+  /** Error codes of every operation. `ofWrites`: further ones of every operation that may have a body. */
   common: readonly string[];
-  ofBodies: readonly string[];
+  ofWrites: readonly string[];
   /** Descriptions of the parameters in paths. */
   pathParameters: Readonly<Record<string, string>>;
   security(endpoint: E): JsonObject;
@@ -37,13 +37,17 @@ export interface Surface<E extends Endpoint> {
 export function documented<E extends Endpoint>(table: RouteTable<E | null>, surface: Surface<E>): JsonObject {
   const paths: Record<string, JsonObject> = {};
   for (const { path, method, operation: endpoint } of routesOf(table))
-    if (endpoint) (paths[path] ??= {})[method] = operation(path, endpoint, surface);
+    if (endpoint) (paths[path] ??= {})[method] = operation({ path, method }, endpoint, surface);
   return paths;
 }
 
 const DONE = [['204', 'Done.']] as const;
 
-function operation<E extends Endpoint>(path: string, endpoint: E, surface: Surface<E>): JsonObject {
+function operation<E extends Endpoint>(
+  { path, method }: { path: string; method: Method },
+  endpoint: E,
+  surface: Surface<E>,
+): JsonObject {
   const { id, tag, summary, description, query, body, success = DONE, errors = [] } = endpoint;
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name: name!,
@@ -53,7 +57,7 @@ function operation<E extends Endpoint>(path: string, endpoint: E, surface: Surfa
     schema: { type: 'string' },
   }));
   const parameters = [...inPath, ...(query ? queryParameters(query) : [])];
-  const codes = [...errors, ...(body ? surface.ofBodies : []), ...surface.common];
+  const codes = [...errors, ...(method === 'get' ? [] : surface.ofWrites), ...surface.common];
   return {
     operationId: id,
     tags: [tag],

@@ -36,7 +36,7 @@ const COMMON: (keyof typeof OPERATOR_ERRORS)[] = [
 const OPERATOR_SURFACE: Surface<Endpoint> = {
   errors: envelopeErrors(OPERATOR_ERRORS, answers.OperatorError),
   common: COMMON,
-  ofBodies: ['invalid_json', 'payload_too_large', 'unsupported_media_type'],
+  ofWrites: ['invalid_json', 'unknown_field', 'payload_too_large', 'unsupported_media_type'],
   pathParameters: {
     tenantId: 'Id of the tenant.',
     id: 'Id of the key, the token or the reconcile run.',

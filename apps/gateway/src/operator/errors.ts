@@ -1,8 +1,15 @@
 import { ACCOUNT_ERRORS } from '../http/account/errors';
 import type { ErrorTable } from '../http/api-error';
 
-const { name_required, invalid_name, invalid_profile, invalid_expires_at, invalid_json, invalid_parameter } =
-  ACCOUNT_ERRORS;
+const {
+  unknown_field,
+  name_required,
+  invalid_name,
+  invalid_profile,
+  invalid_expires_at,
+  invalid_json,
+  invalid_parameter,
+} = ACCOUNT_ERRORS;
 const { not_found, method_not_allowed, payload_too_large, unsupported_media_type, internal_error, unavailable } =
   ACCOUNT_ERRORS;
 
@@ -11,6 +18,7 @@ export const OPERATOR_ERRORS = {
   /** Of input that never became a request. Too slow a request has 408, too large a head 431, an Expect header 417. */
   invalid_request: { status: 400, message: 'The request is not valid HTTP.' },
   invalid_json,
+  unknown_field,
   name_required,
   invalid_name,
   invalid_profile,
