@@ -30,7 +30,7 @@ const MANAGEMENT_SURFACE: Surface<ManagementEndpoint> = {
   ofWrites: [],
   pathParameters: { id: 'Id of the key.' },
   // OpenAPI 3.1 allows scopes for any security scheme.
-  security: ({ scope }) => ({ managementToken: [scope] }),
+  security: ({ scope }) => [{ managementToken: [scope] }],
 };
 
 export const MANAGEMENT_PATHS = documented(MANAGEMENT_ROUTES, MANAGEMENT_SURFACE);

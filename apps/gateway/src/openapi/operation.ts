@@ -30,7 +30,8 @@ export interface Surface<E extends Endpoint> {
   ofWrites: readonly string[];
   /** Descriptions of the parameters in paths. */
   pathParameters: Readonly<Record<string, string>>;
-  security(endpoint: E): JsonObject;
+  /** The credentials that an operation accepts; any of them is enough. */
+  security(endpoint: E): JsonObject[];
 }
 
 /** The `paths` of a surface's document. */
@@ -63,7 +64,7 @@ function operation<E extends Endpoint>(
     tags: [tag],
     summary,
     description,
-    security: [surface.security(endpoint)],
+    security: surface.security(endpoint),
     ...(parameters.length > 0 && { parameters }),
     ...(body && { requestBody: requestBody(body) }),
     responses: {
