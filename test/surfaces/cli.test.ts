@@ -64,6 +64,22 @@ describe('the command line', () => {
     expect(await json('reconcile')).toMatchObject({ ok: true, differences: [] });
   });
 
+  it('makes an operator token, works with it within its scopes, and revokes it', async () => {
+    const made = await json('operator', 'token', 'create', 'anna', '--scopes', 'read,operators');
+    expect(made).toMatchObject({ name: 'anna', scopes: ['read', 'operators'], token: expect.stringMatching(/^tgo_/) });
+    const env = { TOLLGATE_OPERATOR_SECRET: made.token };
+    expect((await tollgate(['operator', 'token', 'list'], env)).stdout).toMatch(/anna +….{4}  read,operators/);
+    const refused = await tollgate(['tenant', 'create', 'Acme'], env);
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      'tollgate: This endpoint needs an operator token with the scope tenants.\n',
+    ]);
+    await json('operator', 'token', 'revoke', made.id);
+    expect((await tollgate(['tenant', 'list'], env)).stderr).toContain('has been revoked');
+    const unknown = await tollgate(['operator', 'token', 'create', 'x', '--scopes', 'all']);
+    expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('There is no scope "all".')]);
+  });
+
   it('prints tables, amounts with their currency, and the next command for people', async () => {
     const made = await text('tenant', 'create', 'Evil \u001b[31m name', '--plan', 'default').catch(() => '');
     expect(made).toBe(''); // Control characters are refused.

@@ -1,6 +1,7 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { AuthDatabase } from './database';
 import { KeysModule } from './keys/keys.module';
+import { OperatorsModule } from './operators/operators.module';
 import { TenantsModule } from './tenants/tenants.module';
 import { TokensModule } from './tokens/tokens.module';
 
@@ -9,7 +10,7 @@ import { TokensModule } from './tokens/tokens.module';
 class AuthDatabaseModule {}
 
 /** Needs MessagesModule, CredentialStore and ConfigSource from global modules, and the migrated schema. */
-@Module({ imports: [TenantsModule, KeysModule, TokensModule] })
+@Module({ imports: [TenantsModule, KeysModule, TokensModule, OperatorsModule] })
 export class AuthModule {
   static register({ databaseUrl }: { databaseUrl: string }): DynamicModule {
     const providers = [{ provide: AuthDatabase, useFactory: () => AuthDatabase.open(databaseUrl) }];

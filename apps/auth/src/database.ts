@@ -3,6 +3,7 @@ import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { openServiceDataSource } from '@tollgate/postgres';
 import type { DataSource, Repository } from 'typeorm';
 import { Credential } from './credentials/credential.entity';
+import { OperatorToken } from './operators/operator-token.entity';
 import { Tenant } from './tenants/tenant.entity';
 
 export const MIGRATIONS = {
@@ -19,10 +20,12 @@ export const POOL_SIZE = 5;
 export class AuthDatabase implements OnApplicationShutdown {
   readonly tenants: Repository<Tenant>;
   readonly credentials: Repository<Credential>;
+  readonly operators: Repository<OperatorToken>;
 
   constructor(readonly dataSource: DataSource) {
     this.tenants = dataSource.getRepository(Tenant);
     this.credentials = dataSource.getRepository(Credential);
+    this.operators = dataSource.getRepository(OperatorToken);
   }
 
   /** Rejects when the server cannot be reached. */
@@ -33,7 +36,7 @@ export class AuthDatabase implements OnApplicationShutdown {
       applicationName: 'tollgate-auth',
       poolSize: POOL_SIZE,
     };
-    return new AuthDatabase(await openServiceDataSource(options, [Tenant, Credential]));
+    return new AuthDatabase(await openServiceDataSource(options, [Tenant, Credential, OperatorToken]));
   }
 
   async onApplicationShutdown(): Promise<void> {

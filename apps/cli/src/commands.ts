@@ -144,6 +144,6 @@ export async function revoke(
   output.answer({ id, status: 'revoked' }, `The ${what} ${id} is revoked.`);
 }
 
-function noteTruncated(output: Output, truncated: boolean): void {
+export function noteTruncated(output: Output, truncated: boolean): void {
   if (truncated) output.note(`Only the newest ${MAX_LIST_ROWS} are listed.`);
 }

@@ -1,4 +1,4 @@
-import { MAX_COMPARED_HOURS, type Scope, SCOPES } from '@tollgate/contracts';
+import { MAX_COMPARED_HOURS, SCOPES } from '@tollgate/contracts';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { addBudgetCommands } from './budget-program';
 import { addBooksCommands } from './books-program';
@@ -7,11 +7,13 @@ import { addKafkaCommands } from './kafka-commands';
 import { UsageFailure } from './failure';
 import { examples, group, leaf } from './leaf';
 import { addMoneyCommands } from './money-program';
+import { addOperatorCommands } from './operator-program';
 import { findOperator, OperatorClient } from './operator-client';
 import { Output } from './output';
 import { reconcile } from './reconcile';
 import { reconcileBackends } from './reconcile-backends';
 import { addRedisCommands } from './redis-commands';
+import { scopesOf } from './scopes';
 
 const DEFAULT_NAME = 'cli';
 const DEFAULT_ENTRIES = 20;
@@ -20,7 +22,7 @@ const DEFAULT_HOURS = 24;
 
 const ENVIRONMENT = `
 Where it finds Tollgate:
-  TOLLGATE_OPERATOR_URL, TOLLGATE_OPERATOR_SECRET   the operator API and its secret; they take precedence
+  TOLLGATE_OPERATOR_URL, TOLLGATE_OPERATOR_SECRET   the operator API, and its secret or an operator token
   TOLLGATE_DATA_DIR                                 data directory of a Tollgate on this machine (default: .tollgate)
   KAFKA_BROKERS and the other KAFKA_… settings      only for "topics" and "dead"
   REDIS_URL                                         only for "redis load"
@@ -110,7 +112,7 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
     .addOption(
       new Option('--scopes <list>', 'comma-separated scopes')
         .default([...SCOPES], SCOPES.join(','))
-        .argParser(parseScopes),
+        .argParser(scopesOf(SCOPES)),
     )
     .option('--expires-at <time>', 'ISO 8601 date or timestamp, UTC (default: never)')
     .action((id: string, name: string | undefined, options: { scopes: string[]; expiresAt?: string }) =>
@@ -153,6 +155,7 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
       if (!ok) fail();
     });
 
+  addOperatorCommands(program, context);
   addBooksCommands(program, context, fail);
 
   const config = group(program, 'config', 'the configuration file', 'config check');
@@ -183,14 +186,6 @@ function parseHours(text: string): number {
   if (!/^\d{1,3}$/.test(text) || Number(text) < 1 || Number(text) > MAX_COMPARED_HOURS)
     throw new InvalidArgumentError(`It must be a number from 1 to ${MAX_COMPARED_HOURS}.`);
   return Number(text);
-}
-
-function parseScopes(text: string): string[] {
-  const scopes = [...new Set(text.split(',').map((scope) => scope.trim()))];
-  const unknown = scopes.find((scope) => !SCOPES.includes(scope as Scope));
-  if (unknown !== undefined)
-    throw new InvalidArgumentError(`There is no scope "${unknown}". The scopes are: ${SCOPES.join(', ')}.`);
-  return scopes;
 }
 
 /** The named fields that are set. */

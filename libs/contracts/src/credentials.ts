@@ -1,10 +1,12 @@
 import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
-/** `key`: an inference key, `sk-svc-…`. `token`: a management token, `fma_…`. */
+/** `key`: an inference key, `sk-svc-…`. `token`: a management token, `fma_…`. Both belong to a tenant. */
 export type CredentialKind = 'key' | 'token';
+/** What is minted with a prefix and a checksum. `operator`: an operator token, `tgo_…`, which belongs to no tenant. */
+export type MintedKind = CredentialKind | 'operator';
 
-export const CREDENTIAL_PREFIX: Record<CredentialKind, string> = { key: 'sk-svc-', token: 'fma_' };
+export const CREDENTIAL_PREFIX: Record<MintedKind, string> = { key: 'sk-svc-', token: 'fma_', operator: 'tgo_' };
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const SECRET_BYTES = 32;
@@ -15,7 +17,7 @@ const CHECKSUM_CHARS = 6;
  * A new credential value: prefix, 32 random bytes in base62 (43 characters), CRC32 of everything before it in base62
  * (6). It exists in plain text only at this moment.
  */
-export function mintCredential(kind: CredentialKind): { value: string; hash: string; last4: string } {
+export function mintCredential(kind: MintedKind): { value: string; hash: string; last4: string } {
   const body = CREDENTIAL_PREFIX[kind] + base62(BigInt(`0x${randomBytes(SECRET_BYTES).toString('hex')}`), SECRET_CHARS);
   const value = body + checksum(body);
   return { value, hash: hashCredential(value), last4: value.slice(-4) };
@@ -25,7 +27,7 @@ export function mintCredential(kind: CredentialKind): { value: string; hash: str
  * Whether the value has the form and the checksum of this kind. Refuses malformed values without a look-up. It does not
  * say whether the value was ever issued.
  */
-export function isWellFormedCredential(kind: CredentialKind, value: string): boolean {
+export function isWellFormedCredential(kind: MintedKind, value: string): boolean {
   const prefix = CREDENTIAL_PREFIX[kind];
   if (value.length !== prefix.length + SECRET_CHARS + CHECKSUM_CHARS || !value.startsWith(prefix)) return false;
   const body = value.slice(0, -CHECKSUM_CHARS);

@@ -68,6 +68,13 @@ export interface TokenRow {
   revokedAt: string | null;
 }
 
+/** What an operator token may do, by area. `read` is every GET; no scope implies another. */
+export const OPERATOR_SCOPES = ['read', 'tenants', 'keys', 'credit', 'books', 'operators'] as const;
+export type OperatorScope = (typeof OPERATOR_SCOPES)[number];
+
+/** An operator token: it has the fields of a management token, and belongs to no tenant. */
+export type OperatorTokenRow = TokenRow;
+
 export type UsageGroup = 'model' | 'key' | 'day' | 'hour';
 
 /** `from` inclusive, `to` exclusive, ISO 8601 UTC. */

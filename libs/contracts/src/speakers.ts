@@ -20,6 +20,10 @@ export const ASKERS: Readonly<Record<Subject, readonly Service[]>> = {
   'auth.tokens.create': ['gateway'],
   'auth.tokens.revoke': ['gateway'],
   'auth.tokens.used': ['gateway'],
+  'auth.operators.list': ['gateway'],
+  'auth.operators.create': ['gateway'],
+  'auth.operators.revoke': ['gateway'],
+  'auth.operators.use': ['gateway'],
 
   'metering.usage.query': ['gateway'],
   // Every service with an admission store asks for what the store has lost.

@@ -18,6 +18,7 @@ import type {
   KeyDetails,
   KeyRow,
   LedgerEntry,
+  OperatorTokenRow,
   Page,
   PageQuery,
   RecordedEvent,
@@ -69,6 +70,21 @@ export interface Subjects {
   'auth.tokens.revoke': [{ tenantId: string; id: string }, { revokedAt: string }];
   /** Moves lastUsedAt forward, never back. */
   'auth.tokens.used': [{ uses: { id: string; at: string }[] }, { recorded: number }];
+
+  /** Operator tokens, newest first. */
+  'auth.operators.list': [PageQuery, Page<OperatorTokenRow>];
+  /** invalid_scope; name_taken: a token that is not revoked has this name. In force when it is answered. */
+  'auth.operators.create': [
+    { name: string; hash: string; last4: string; scopes: string[]; expiresAt?: string },
+    OperatorTokenRow,
+  ];
+  /** not_found. In force when it is answered. Revoking again succeeds. */
+  'auth.operators.revoke': [{ id: string }, { revokedAt: string }];
+  /**
+   * Finds the token that a caller of the operator API sent, and moves its lastUsedAt forward. invalid_secret: there is
+   * none with this hash; token_revoked; token_expired.
+   */
+  'auth.operators.use': [{ hash: string }, { id: string; name: string; scopes: string[] }];
 
   'metering.usage.query': [UsageQuery, UsageSummary];
   /**

@@ -21,7 +21,7 @@ const SECRET_PATHS = [
 ];
 
 /** A key or a token anywhere in a line: in a message, an error, or a client's URL. */
-const CREDENTIAL = /(sk-svc-|fma_)[0-9A-Za-z]{16,}/g;
+const CREDENTIAL = /(sk-svc-|fma_|tgo_)[0-9A-Za-z]{16,}/g;
 
 const HIDING = {
   redact: { paths: SECRET_PATHS, censor: '[hidden]' },

@@ -13,5 +13,8 @@ ALTER DEFAULT PRIVILEGES IN SCHEMA auth GRANT SELECT ON TABLES TO tollgate_auth;
 GRANT INSERT, UPDATE (status, status_version) ON tenant TO tollgate_auth;
 GRANT INSERT, UPDATE (version, projected_version, revoked_at, last_used_at) ON credential TO tollgate_auth;
 
+-- The same holds for operator tokens.
+GRANT INSERT, UPDATE (revoked_at, last_used_at) ON operator_token TO tollgate_auth;
+
 GRANT INSERT, UPDATE, DELETE ON outbox TO tollgate_auth;
 GRANT INSERT ON outbox_refused TO tollgate_auth;

@@ -1,10 +1,11 @@
-import type { Static, TSchema } from '@sinclair/typebox';
+import type { Static, TObject, TSchema } from '@sinclair/typebox';
 import Ajv, { type ErrorObject } from 'ajv';
 import addFormats from 'ajv-formats';
 import { ApiError } from './api-error';
 import { schemaCheck } from './schema-check';
 import { schemaMessage } from './schema-message';
 
+const MAX_SHOWN_CHARS = 100;
 const FIRST_INSTANT_MS = 0;
 const LAST_INSTANT_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 const ISO_DATE = /^\d{4}-\d{2}-\d{2}$/;
@@ -35,12 +36,27 @@ export function parseInstant(text: string): number | null {
   return ms >= FIRST_INSTANT_MS && ms <= LAST_INSTANT_MS ? ms : null;
 }
 
-/** Returns a checker of bodies. It returns the typed value, or throws `toError` of the first error. */
-export function bodyCheck<T extends TSchema>(
+/**
+ * Returns a checker of bodies. It returns the typed value, or throws `toError` of the first error. Error: unknown_field
+ * for a field that the schema does not name. A misspelt field that is ignored would grant more than was asked for.
+ */
+export function bodyCheck<T extends TObject>(
   schema: T,
   toError: (error: ErrorObject) => ApiError,
 ): (value: unknown) => Static<T> {
-  return schemaCheck(bodies.compile<Static<T>>(schema), toError);
+  if (schema.additionalProperties !== false) throw new Error(`the schema ${schema.$id} must refuse unknown fields`);
+  const fields = Object.keys(schema.properties);
+  return schemaCheck(bodies.compile<Static<T>>(schema), (error) =>
+    error.keyword === 'additionalProperties' ? unknownField(error, fields) : toError(error),
+  );
+}
+
+/** `fields`: those of the body. */
+function unknownField({ instancePath, params }: ErrorObject, fields: readonly string[]): ApiError {
+  const { additionalProperty } = params as { additionalProperty: string };
+  const path = [...instancePath.split('/').slice(1), additionalProperty].join('.').slice(0, MAX_SHOWN_CHARS);
+  const known = instancePath !== '' ? '' : fields.length === 0 ? ' It has none.' : ` It has: ${fields.join(', ')}.`;
+  return new ApiError('unknown_field', `${JSON.stringify(path)} is not a field of this endpoint.${known}`);
 }
 
 /** Returns a checker of query strings. It coerces text and fills in defaults. Error: invalid_parameter. */

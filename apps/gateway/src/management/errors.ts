@@ -1,8 +1,15 @@
 import { ACCOUNT_ERRORS } from '../http/account/errors';
 import { ApiError, type ErrorTable } from '../http/api-error';
 
-const { name_required, invalid_name, invalid_profile, invalid_expires_at, invalid_json, invalid_parameter } =
-  ACCOUNT_ERRORS;
+const {
+  unknown_field,
+  name_required,
+  invalid_name,
+  invalid_profile,
+  invalid_expires_at,
+  invalid_json,
+  invalid_parameter,
+} = ACCOUNT_ERRORS;
 const { not_found, method_not_allowed, payload_too_large, unsupported_media_type, internal_error, unavailable } =
   ACCOUNT_ERRORS;
 
@@ -12,6 +19,7 @@ const { not_found, method_not_allowed, payload_too_large, unsupported_media_type
  */
 export const MANAGEMENT_ERRORS = {
   invalid_json,
+  unknown_field,
   name_required,
   invalid_name,
   invalid_profile,

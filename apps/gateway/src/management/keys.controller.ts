@@ -4,6 +4,7 @@ import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyRequest } from 'fastify';
 import { EnvelopeFilter } from '../http/envelope';
 import { MANAGEMENT_ERRORS, managementError } from './errors';
+import { refuseFields } from '../http/account/body';
 import { revokeCredential } from '../http/account/revoke';
 import { issueKey, KEY_NOTE, readKeyBody } from '../http/account/issue-key';
 import { MANAGEMENT_PREFIX } from './prefix';
@@ -41,7 +42,8 @@ export class KeysController {
   @Delete(':id')
   @HttpCode(204)
   @NeedsScope('keys:write')
-  async revoke(@FromCaller() { tenantId }: Caller, @Param('id') id: string) {
+  async revoke(@FromCaller() { tenantId }: Caller, @Param('id') id: string, @Req() request: FastifyRequest) {
+    refuseFields(request);
     // No key has an id of another form, so auth is not asked.
     if (!isId('key', id)) throw managementError('not_found', 'No such key.');
     await revokeCredential(this.services, 'key', { tenantId, id });

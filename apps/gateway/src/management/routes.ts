@@ -45,6 +45,7 @@ export const MANAGEMENT_ROUTES: RouteTable<ManagementEndpoint> = prefixed(MANAGE
       success: [['201', 'The key; it is not shown again.', answers.KeyCreated]],
       errors: [
         'invalid_json',
+        'unknown_field',
         'name_required',
         'invalid_name',
         'invalid_profile',
@@ -62,7 +63,7 @@ export const MANAGEMENT_ROUTES: RouteTable<ManagementEndpoint> = prefixed(MANAGE
         'Takes effect everywhere within a second of the answer. A repeat also answers 204. ' +
         'After 503 `unavailable` the key may still be accepted. Repeat the request until it answers 204.',
       success: [['204', 'Revoked.']],
-      errors: ['not_found'],
+      errors: ['invalid_json', 'unknown_field', 'not_found', 'payload_too_large', 'unsupported_media_type'],
     }),
   },
   '/usage': {

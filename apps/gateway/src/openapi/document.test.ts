@@ -33,13 +33,15 @@ it('the public document names every error code of the inference API that a route
   }
 });
 
-it('the operator document has exactly the routes that need the secret, and declares it', () => {
+it('the operator document has exactly the routes that need a credential, and declares it', () => {
   const operations = operationsOf(operator);
   const routes = routesOf(OPERATOR_ROUTES).filter(({ operation }) => operation !== null);
   expect(operations.map(({ path, method }) => `${method} ${path}`)).toEqual(
     routes.map(({ path, method }) => `${method} ${path}`),
   );
-  for (const { operation } of operations) expect(operation['security']).toEqual([{ operatorSecret: [] }]);
+  expect(operations.map(({ operation }) => operation['security'])).toEqual(
+    routes.map(({ operation }) => [{ operatorSecret: [] }, { operatorToken: [operation!.scope] }]),
+  );
 });
 
 it('the operator document names every error code of its table', () => {

@@ -27,10 +27,10 @@ const MANAGEMENT_SURFACE: Surface<ManagementEndpoint> = {
   errors: envelopeErrors(MANAGEMENT_ERRORS, answers.ManagementErrorBody),
   common: COMMON,
   // Each endpoint lists its own errors, in the order of the checks.
-  ofBodies: [],
+  ofWrites: [],
   pathParameters: { id: 'Id of the key.' },
   // OpenAPI 3.1 allows scopes for any security scheme.
-  security: ({ scope }) => ({ managementToken: [scope] }),
+  security: ({ scope }) => [{ managementToken: [scope] }],
 };
 
 export const MANAGEMENT_PATHS = documented(MANAGEMENT_ROUTES, MANAGEMENT_SURFACE);

@@ -1,7 +1,7 @@
 import type { TObject, TSchema } from '@sinclair/typebox';
 import { type JsonObject, queryParameters, ref, refTo } from './open-api';
 import { type DocumentedErrors, errorResponses, jsonResponse } from './responses';
-import { type RouteTable, routesOf } from './route-table';
+import { type Method, type RouteTable, routesOf } from './route-table';
 
 /** The documentation of one operation of an account API. */
 export interface Endpoint<Code extends string = string> {
@@ -25,19 +25,20 @@ export const body = (schema: TSchema, example: JsonObject): NonNullable<Endpoint
 /** What all operations of a surface have in common. */
 export interface Surface<E extends Endpoint> {
   errors: DocumentedErrors;
-  /** Error codes of every operation. `ofBodies`: further ones of every operation with a body. */
+  /** Error codes of every operation. `ofWrites`: further ones of every operation that may have a body. */
   common: readonly string[];
-  ofBodies: readonly string[];
+  ofWrites: readonly string[];
   /** Descriptions of the parameters in paths. */
   pathParameters: Readonly<Record<string, string>>;
-  security(endpoint: E): JsonObject;
+  /** The credentials that an operation accepts; any of them is enough. */
+  security(endpoint: E): JsonObject[];
 }
 
 /** The `paths` of a surface's document. */
 export function documented<E extends Endpoint>(table: RouteTable<E | null>, surface: Surface<E>): JsonObject {
   const paths: Record<string, JsonObject> = {};
   for (const { path, method, operation: endpoint } of routesOf(table))
-    if (endpoint) (paths[path] ??= {})[method] = operation(path, endpoint, surface);
+    if (endpoint) (paths[path] ??= {})[method] = operation({ path, method }, endpoint, surface);
   return paths;
 }
 
@@ -54,16 +55,20 @@ export function pathParameters(path: string, descriptions: Readonly<Record<strin
 
 const DONE = [['204', 'Done.']] as const;
 
-function operation<E extends Endpoint>(path: string, endpoint: E, surface: Surface<E>): JsonObject {
+function operation<E extends Endpoint>(
+  { path, method }: { path: string; method: Method },
+  endpoint: E,
+  surface: Surface<E>,
+): JsonObject {
   const { id, tag, summary, description, query, body, success = DONE, errors = [] } = endpoint;
   const parameters = [...pathParameters(path, surface.pathParameters), ...(query ? queryParameters(query) : [])];
-  const codes = [...errors, ...(body ? surface.ofBodies : []), ...surface.common];
+  const codes = [...errors, ...(method === 'get' ? [] : surface.ofWrites), ...surface.common];
   return {
     operationId: id,
     tags: [tag],
     summary,
     description,
-    security: [surface.security(endpoint)],
+    security: surface.security(endpoint),
     ...(parameters.length > 0 && { parameters }),
     ...(body && { requestBody: requestBody(body) }),
     responses: {

@@ -1,4 +1,7 @@
+import { OPERATOR_SCOPES } from '@tollgate/contracts';
 import * as management from '../http/account/schemas';
+import * as access from '../operator/access-schemas';
+import type { OperatorEndpoint } from '../operator/account-routes';
 import * as backends from '../operator/backend-schemas';
 import * as repairs from '../operator/repair-schemas';
 import * as answers from '../operator/response-schemas';
@@ -7,13 +10,14 @@ import { OPERATOR_ROUTES } from '../operator/routes';
 import * as requests from '../operator/schemas';
 import { HEADERS, INFO } from './document';
 import { type JsonObject, namedSchemas, schemaComponents } from './open-api';
-import { documented, type Endpoint, type Surface } from './operation';
+import { documented, type Surface } from './operation';
 import { envelopeErrors } from './responses';
 import { yamlOf } from './yaml';
 
 const DESCRIPTION = `\
 Operates Tollgate: tenants, prepaid credit, budgets, credentials, invoices and reconciliation. It has its own port and
-needs the operator secret. The \`tollgate\` command covers all of it.
+needs the operator secret, or an operator token with the scope of the operation. The \`tollgate\` command covers all
+of it.
 
 - Times are ISO 8601 UTC with milliseconds.
 - Money is integer cents. Amounts that need more precision are nanos in decimal strings.
@@ -27,24 +31,27 @@ const COMMON: (keyof typeof OPERATOR_ERRORS)[] = [
   'invalid_request',
   'missing_credential',
   'invalid_secret',
+  'token_revoked',
+  'token_expired',
+  'insufficient_scope',
   'misdirected_request',
   'too_many_attempts',
   'internal_error',
   'unavailable',
 ];
 
-const OPERATOR_SURFACE: Surface<Endpoint> = {
+const OPERATOR_SURFACE: Surface<OperatorEndpoint> = {
   errors: envelopeErrors(OPERATOR_ERRORS, answers.OperatorError),
   common: COMMON,
-  ofBodies: ['invalid_json', 'payload_too_large', 'unsupported_media_type'],
+  ofWrites: ['invalid_json', 'unknown_field', 'payload_too_large', 'unsupported_media_type'],
   pathParameters: {
     tenantId: 'Id of the tenant.',
-    id: 'Id of the key, the token or the reconcile run.',
+    id: 'Id of the key, the token, the operator token or the reconcile run.',
     entryId: 'Id of a ledger entry.',
     requestId: 'Id of an inference request: its `x-request-id`, unless the caller gave one.',
     accountingNumber: 'Number of the invoice.',
   },
-  security: () => ({ operatorSecret: [] }),
+  security: ({ scope }) => [{ operatorSecret: [] }, { operatorToken: [scope] }],
 };
 
 const { Key, KeyCreate, KeyList, Token, TokenList, Invoice, UsageTotals, UsageGroup } = management;
@@ -63,17 +70,28 @@ export function operatorDocument(): JsonObject {
       { name: 'Credit', description: 'Top-ups, refunds and adjustments.' },
       { name: 'Budgets', description: 'Spending limits for a calendar month (UTC).' },
       { name: 'Credentials', description: 'Inference keys and management tokens.' },
+      { name: 'Access', description: 'Those who operate Tollgate.' },
       { name: 'Books', description: 'Usage, invoices and reconciliation.' },
     ],
     paths: documented(OPERATOR_ROUTES, OPERATOR_SURFACE),
     components: {
       securitySchemes: {
-        operatorSecret: { type: 'http', scheme: 'bearer', description: '`TOLLGATE_OPERATOR_SECRET`.' },
+        operatorSecret: {
+          type: 'http',
+          scheme: 'bearer',
+          description: '`TOLLGATE_OPERATOR_SECRET`. It may do everything.',
+        },
+        operatorToken: {
+          type: 'http',
+          scheme: 'bearer',
+          bearerFormat: 'tgo_…',
+          description: `A named token with scopes, which do not imply one another: ${OPERATOR_SCOPES.join(', ')}.`,
+        },
       },
       headers: HEADERS,
       schemas: schemaComponents([
         ...namedSchemas({ Key, KeyCreate, KeyList, Token, TokenList, Invoice, UsageTotals, UsageGroup }),
-        ...namedSchemas(answers, backends, repairs, requests),
+        ...namedSchemas(access, answers, backends, repairs, requests),
       ]),
     },
   };

@@ -1,3 +1,4 @@
+import type { OperatorScope } from '@tollgate/contracts';
 import { BillingQuery, KeyCreate, KeyList, KeysQuery, TokenList, TokensQuery } from '../http/account/schemas';
 import { body, type Endpoint } from '../openapi/operation';
 import type { RouteTable } from '../openapi/route-table';
@@ -7,7 +8,10 @@ import * as answers from './response-schemas';
 import * as requests from './schemas';
 
 type Code = keyof typeof OPERATOR_ERRORS;
-export type OperatorEndpoint = Endpoint<Code>;
+export interface OperatorEndpoint extends Endpoint<Code> {
+  /** The scope that an operator token needs. */
+  scope: OperatorScope;
+}
 
 const BUDGET: Code[] = ['not_found', 'invalid_budget', 'invalid_thresholds', 'too_many_budgets'];
 const MONEY: Code[] = ['not_found', 'invalid_amount', 'invalid_source', 'invalid_ref', 'ref_conflict'];
@@ -24,6 +28,7 @@ const budget = (id: string, whose: string): RouteTable<OperatorEndpoint>[string]
   get: {
     id: `read${id}Budget`,
     tag: 'Budgets',
+    scope: 'read',
     summary: `Read the monthly budget of ${whose}`,
     description:
       'The budget in force, where it was set, the amount spent, and the thresholds reached in this month (UTC).',
@@ -33,6 +38,7 @@ const budget = (id: string, whose: string): RouteTable<OperatorEndpoint>[string]
   put: {
     id: `set${id}Budget`,
     tag: 'Budgets',
+    scope: 'credit',
     summary: `Set the monthly budget of ${whose}`,
     description: `In force from the moment of the answer. Running streams are not extended beyond it. ${NOT_YET}`,
     body: body(requests.BudgetSet, { monthlyBudgetCents: 10_000, thresholdsPercent: [50, 90] }),
@@ -45,6 +51,7 @@ const status = (id: string, summary: string, description: string): RouteTable<Op
   post: {
     id,
     tag: 'Tenants',
+    scope: 'tenants',
     summary,
     description,
     success: [['200', 'The tenant.', answers.TenantAnswer]],
@@ -61,6 +68,7 @@ const entered = (
 ): OperatorEndpoint => ({
   id,
   tag: 'Credit',
+  scope: 'credit',
   summary,
   description,
   body: form,
@@ -74,6 +82,7 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
     get: {
       id: 'listTenants',
       tag: 'Tenants',
+      scope: 'read',
       summary: 'List tenants',
       description: 'Newest first.',
       query: requests.TenantsQuery,
@@ -83,6 +92,7 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
     post: {
       id: 'createTenant',
       tag: 'Tenants',
+      scope: 'tenants',
       summary: 'Create a tenant',
       description: 'A new tenant has no credit. Requests that cost something are refused until its first top-up.',
       body: body(requests.TenantCreate, { name: 'Acme', plan: 'default' }),
@@ -94,6 +104,7 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
     get: {
       id: 'readTenant',
       tag: 'Tenants',
+      scope: 'read',
       summary: 'Read a tenant',
       description: 'Name, plan and status.',
       success: [['200', 'The tenant.', answers.TenantAnswer]],
@@ -115,6 +126,7 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
     post: {
       id: 'repairTenant',
       tag: 'Tenants',
+      scope: 'tenants',
       summary: 'Rebuild the state of a tenant in the admission store from the books',
       description:
         'Rebuilds version, balance, suspension and budgets from the books, and the running sums from the holds. ' +
@@ -128,6 +140,7 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
     get: {
       id: 'readCredit',
       tag: 'Credit',
+      scope: 'read',
       summary: 'Read balance, ledger and receipts',
       description: 'Balance and entries are of the same moment.',
       query: BillingQuery,
@@ -165,6 +178,7 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
     get: {
       id: 'listBudgets',
       tag: 'Budgets',
+      scope: 'read',
       summary: 'List the keys that have their own budget',
       description: 'Ascending by key id.',
       query: KeysQuery,
@@ -177,6 +191,7 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
     get: {
       id: 'listKeys',
       tag: 'Credentials',
+      scope: 'read',
       summary: 'List inference keys',
       description: 'Newest first.',
       query: KeysQuery,
@@ -186,6 +201,7 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
     post: {
       id: 'createKey',
       tag: 'Credentials',
+      scope: 'keys',
       summary: 'Issue an inference key',
       description: `Only this answer has the key: store it now. ${WORKS}`,
       body: body(KeyCreate, { name: 'backend' }),
@@ -197,6 +213,7 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
     delete: {
       id: 'revokeKey',
       tag: 'Credentials',
+      scope: 'keys',
       summary: 'Revoke an inference key',
       description: REVOKED('key'),
       errors: ['not_found'],
@@ -206,6 +223,7 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
     get: {
       id: 'listTokens',
       tag: 'Credentials',
+      scope: 'read',
       summary: 'List management tokens',
       description: 'Newest first.',
       query: TokensQuery,
@@ -215,6 +233,7 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
     post: {
       id: 'createToken',
       tag: 'Credentials',
+      scope: 'keys',
       summary: 'Create a management token',
       description: `Only this answer has the token: store it now. Scopes do not imply one another. ${WORKS}`,
       body: body(requests.TokenCreate, { name: 'ops', scopes: ['usage:read', 'billing:read'] }),
@@ -226,6 +245,7 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
     delete: {
       id: 'revokeToken',
       tag: 'Credentials',
+      scope: 'keys',
       summary: 'Revoke a management token',
       description: REVOKED('token'),
       errors: ['not_found'],

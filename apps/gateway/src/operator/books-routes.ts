@@ -12,6 +12,7 @@ export const BOOKS_ROUTES: RouteTable<OperatorEndpoint> = {
     get: {
       id: 'readUsage',
       tag: 'Books',
+      scope: 'read',
       summary: 'Read usage',
       description: 'The same as `GET /usage` of the tenant.',
       query: UsageQuery,
@@ -23,6 +24,7 @@ export const BOOKS_ROUTES: RouteTable<OperatorEndpoint> = {
     get: {
       id: 'listEntryRequests',
       tag: 'Books',
+      scope: 'read',
       summary: 'List the requests that a ledger entry debits',
       description:
         'The costs plus the remainder carried in equal the amount plus the remainder carried out, to the nano.',
@@ -35,6 +37,7 @@ export const BOOKS_ROUTES: RouteTable<OperatorEndpoint> = {
     get: {
       id: 'readRequest',
       tag: 'Books',
+      scope: 'read',
       summary: 'Find the ledger entry and receipt of a request',
       description:
         'Accepts the id of the request (`req_…`) or of its answer (`chatcmpl-…`, `cmpl-…`). ' +
@@ -47,6 +50,7 @@ export const BOOKS_ROUTES: RouteTable<OperatorEndpoint> = {
     get: {
       id: 'listInvoices',
       tag: 'Books',
+      scope: 'read',
       summary: 'List issued invoices',
       description: 'Highest number first. The open invoices of a tenant are shown with its credit.',
       query: requests.InvoicesQuery,
@@ -58,6 +62,7 @@ export const BOOKS_ROUTES: RouteTable<OperatorEndpoint> = {
     post: {
       id: 'closeMonth',
       tag: 'Books',
+      scope: 'books',
       summary: 'Close a past month, and the months before it, now',
       description: 'A charge that arrives later is billed in the current month.',
       body: body(requests.InvoiceClose, { period: '2026-10' }),
@@ -69,6 +74,7 @@ export const BOOKS_ROUTES: RouteTable<OperatorEndpoint> = {
     post: {
       id: 'voidInvoice',
       tag: 'Books',
+      scope: 'books',
       summary: 'Reverse an invoice',
       description:
         'The invoice keeps its number, and its amount returns to the credit. ' +
@@ -82,6 +88,7 @@ export const BOOKS_ROUTES: RouteTable<OperatorEndpoint> = {
     post: {
       id: 'startReconcile',
       tag: 'Books',
+      scope: 'books',
       summary: 'Prove the books from the stores',
       description: 'Waits up to 10 s for the report. A longer run continues.',
       success: [
@@ -95,6 +102,7 @@ export const BOOKS_ROUTES: RouteTable<OperatorEndpoint> = {
     get: {
       id: 'compareBackends',
       tag: 'Books',
+      scope: 'read',
       summary: 'Compare the counters of the engines with the books',
       description: 'By engine and hour, for backends with a metrics page (`metrics` in tollgate.yaml).',
       query: BackendHoursQuery,
@@ -106,6 +114,7 @@ export const BOOKS_ROUTES: RouteTable<OperatorEndpoint> = {
     get: {
       id: 'readReconcile',
       tag: 'Books',
+      scope: 'read',
       summary: 'Read the progress of a run, or its report',
       description: 'Reports are kept for a day.',
       success: [['200', 'The run.', answers.ReconcileRunAnswer]],
@@ -116,6 +125,7 @@ export const BOOKS_ROUTES: RouteTable<OperatorEndpoint> = {
     get: {
       id: 'listJournalHeads',
       tag: 'Books',
+      scope: 'read',
       summary: "The newest entry of each tenant's journal, with its hash",
       description:
         'Keep the heads elsewhere. A later comparison shows whether an earlier entry was changed. Ascending by tenant.',
@@ -128,6 +138,7 @@ export const BOOKS_ROUTES: RouteTable<OperatorEndpoint> = {
     post: {
       id: 'compareJournal',
       tag: 'Books',
+      scope: 'read',
       summary: 'Compare the journal with heads that you kept',
       description: 'A run of reconcile checks that the hashes match the entries.',
       body: body(requests.JournalCompare, {

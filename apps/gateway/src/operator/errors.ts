@@ -1,8 +1,15 @@
 import { ACCOUNT_ERRORS } from '../http/account/errors';
 import type { ErrorTable } from '../http/api-error';
 
-const { name_required, invalid_name, invalid_profile, invalid_expires_at, invalid_json, invalid_parameter } =
-  ACCOUNT_ERRORS;
+const {
+  unknown_field,
+  name_required,
+  invalid_name,
+  invalid_profile,
+  invalid_expires_at,
+  invalid_json,
+  invalid_parameter,
+} = ACCOUNT_ERRORS;
 const { not_found, method_not_allowed, payload_too_large, unsupported_media_type, internal_error, unavailable } =
   ACCOUNT_ERRORS;
 
@@ -11,6 +18,7 @@ export const OPERATOR_ERRORS = {
   /** Of input that never became a request. Too slow a request has 408, too large a head 431, an Expect header 417. */
   invalid_request: { status: 400, message: 'The request is not valid HTTP.' },
   invalid_json,
+  unknown_field,
   name_required,
   invalid_name,
   invalid_profile,
@@ -46,9 +54,15 @@ export const OPERATOR_ERRORS = {
   invalid_period: { status: 400, message: 'period must be a past month in the form YYYY-MM (UTC).' },
   missing_credential: {
     status: 401,
-    message: 'The request has no operator secret. Send it as "Authorization: Bearer …".',
+    message: 'The request has no operator secret or token. Send it as "Authorization: Bearer …".',
   },
-  invalid_secret: { status: 401, message: 'The operator secret is not valid.' },
+  invalid_secret: { status: 401, message: 'The operator secret or token is not valid.' },
+  token_revoked: { status: 401, message: 'The operator token has been revoked.' },
+  token_expired: { status: 401, message: 'The operator token has expired.' },
+  insufficient_scope: {
+    status: 403,
+    message: 'The operator token does not have the scope that this endpoint requires.',
+  },
   too_many_attempts: {
     status: 429,
     message:
@@ -62,6 +76,7 @@ export const OPERATOR_ERRORS = {
   },
   not_found,
   method_not_allowed,
+  name_taken: { status: 409, message: 'Another operator token in force has this name.' },
   ref_conflict: { status: 409, message: 'This ref has already been used with another amount, type or reason.' },
   too_many_budgets: { status: 409, message: 'At most 10,000 keys of a tenant can have their own budget.' },
   insufficient_credit: { status: 409, message: 'The amount exceeds the credit that is neither spent nor held.' },

@@ -3,6 +3,7 @@ import { isId } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from '../http/api-error';
+import { refuseFields } from '../http/account/body';
 import { revokeCredential } from '../http/account/revoke';
 import { issueKey, KEY_NOTE, readKeyBody } from '../http/account/issue-key';
 import { KeysQuery } from '../http/account/schemas';
@@ -39,7 +40,8 @@ export class OperatorKeysController {
 
   @Delete(':id')
   @HttpCode(204)
-  async revoke(@Param('tenantId') tenantId: string, @Param('id') id: string) {
+  async revoke(@Param('tenantId') tenantId: string, @Param('id') id: string, @Req() request: FastifyRequest) {
+    refuseFields(request);
     if (!isId('ten', tenantId) || !isId('key', id)) throw new ApiError('not_found', 'No such key.');
     await revokeCredential(this.services, 'key', { tenantId, id });
   }

@@ -15,6 +15,7 @@ import { requestIdOf } from '../http/request-id';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RequestListener } from 'node:http';
 import { isAllowedHost } from './allowed-hosts';
+import { AccessController } from './access.controller';
 import { BudgetController } from './budget.controller';
 import { CreditController } from './credit.controller';
 import { OPERATOR_ERRORS } from './errors';
@@ -57,6 +58,7 @@ const REQUEST_TIMEOUT_MS = 60_000;
     InvoicesController,
     ReconcileController,
     JournalController,
+    AccessController,
     OpenApiController,
     ProbesController,
     OperatorUnknownRouteController,

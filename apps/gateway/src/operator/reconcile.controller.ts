@@ -1,9 +1,10 @@
-import { Controller, Get, HttpCode, Param, Post, Query, Res, UseGuards } from '@nestjs/common';
+import { Controller, Get, HttpCode, Param, Post, Query, Req, Res, UseGuards } from '@nestjs/common';
 import type { ReconcileRun } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource } from '@tollgate/runtime';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { setTimeout as delay } from 'node:timers/promises';
+import { refuseFields } from '../http/account/body';
 import { ApiError } from '../http/api-error';
 import { queryCheck } from '../http/validate';
 import { BackendHoursQuery } from './backend-schemas';
@@ -31,7 +32,8 @@ export class ReconcileController {
    */
   @Post()
   @HttpCode(200)
-  async start(@Res({ passthrough: true }) reply: FastifyReply) {
+  async start(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+    refuseFields(request);
     const { id } = await this.services.request('billing.reconcile.start', {});
     const until = Date.now() + MAX_WAIT_MS;
     for (let lookMs = FIRST_LOOK_MS; ; lookMs = Math.min(lookMs * 2, MAX_LOOK_MS)) {

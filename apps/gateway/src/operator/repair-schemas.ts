@@ -6,7 +6,7 @@ const exact = { additionalProperties: false };
 
 export const TenantRepairBody = Type.Object(
   { dryRun: Type.Optional(Type.Boolean({ description: 'Only report what would change.' })) },
-  { $id: 'TenantRepair' },
+  { ...exact, $id: 'TenantRepair' },
 );
 
 export const TenantRepairAnswer = answer(

@@ -7,6 +7,8 @@ export const MAX_ENTRY_CENTS = 1_000_000_000_000;
 export const MAX_REF_CHARS = 200;
 const MAX_REASON_CHARS = 500;
 
+/** Objects without further fields. A misspelt field must not be ignored. */
+const exact = { additionalProperties: false };
 const PLAIN_TEXT = '^[^\\p{Cc}\\p{Cs}]*$';
 
 export const NAMED_ID = {
@@ -34,7 +36,7 @@ export const TenantCreate = Type.Object(
       }),
     ),
   },
-  { $id: 'TenantCreate' },
+  { ...exact, $id: 'TenantCreate' },
 );
 export const TenantsQuery = pageQuery('ten');
 
@@ -64,10 +66,10 @@ export const Reason = Type.String({
  * Every movement of money needs a ref of the caller. A caller that lost the answer repeats the call, and without a ref
  * that would move the money twice.
  */
-export const CreditAdd = Type.Object({ amountCents: Amount, source: Source, ref: Ref }, { $id: 'CreditAdd' });
+export const CreditAdd = Type.Object({ amountCents: Amount, source: Source, ref: Ref }, { ...exact, $id: 'CreditAdd' });
 export const CreditRefund = Type.Object(
   { amountCents: Amount, source: Source, ref: Ref, reason: Type.Optional(Reason) },
-  { $id: 'CreditRefund' },
+  { ...exact, $id: 'CreditRefund' },
 );
 export const CreditAdjust = Type.Object(
   {
@@ -82,7 +84,7 @@ export const CreditAdjust = Type.Object(
     reason: Reason,
     allowDebt: Type.Optional(Type.Boolean({ description: 'Allows a balance below the holds, and below zero.' })),
   },
-  { $id: 'CreditAdjust' },
+  { ...exact, $id: 'CreditAdjust' },
 );
 
 const MAX_THRESHOLDS = 10;
@@ -107,7 +109,7 @@ export const BudgetSet = Type.Object(
       }),
     ),
   },
-  { $id: 'BudgetSet' },
+  { ...exact, $id: 'BudgetSet' },
 );
 const PageLimit = Type.Integer({
   minimum: 1,
@@ -129,9 +131,9 @@ export const InvoicesQuery = Type.Object({
 });
 export const InvoiceClose = Type.Object(
   { period: PERIOD, tenantId: Type.Optional(NAMED_ID.tenant) },
-  { $id: 'InvoiceClose' },
+  { ...exact, $id: 'InvoiceClose' },
 );
-export const InvoiceVoid = Type.Object({ reason: Reason }, { $id: 'InvoiceVoid' });
+export const InvoiceVoid = Type.Object({ reason: Reason }, { ...exact, $id: 'InvoiceVoid' });
 export const RequestsQuery = pageQuery('req');
 
 export const JournalHead = Type.Object(
@@ -147,16 +149,16 @@ export const JournalHead = Type.Object(
       description: 'The hash over this entry and all entries before it.',
     }),
   },
-  { additionalProperties: false, $id: 'JournalHead' },
+  { ...exact, $id: 'JournalHead' },
 );
 export const JournalCompare = Type.Object(
   {
-    heads: Type.Array(Type.Object(JournalHead.properties, { additionalProperties: false }), {
+    heads: Type.Array(Type.Object(JournalHead.properties, exact), {
       minItems: 1,
       maxItems: MAX_COMPARED_HEADS,
     }),
   },
-  { $id: 'JournalCompare' },
+  { ...exact, $id: 'JournalCompare' },
 );
 
 export const TokenCreate = Type.Object(
@@ -165,5 +167,5 @@ export const TokenCreate = Type.Object(
     scopes: Type.Array(Type.Unsafe<Scope>({ type: 'string', enum: [...SCOPES] }), { minItems: 1, uniqueItems: true }),
     expiresAt: Type.Optional(ExpiresAt),
   },
-  { $id: 'TokenCreate' },
+  { ...exact, $id: 'TokenCreate' },
 );

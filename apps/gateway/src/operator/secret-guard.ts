@@ -1,40 +1,89 @@
-import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
+import { type CanActivate, createParamDecorator, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
+import { hashCredential, isWellFormedCredential, RequestError } from '@tollgate/contracts';
+import { ServiceClient } from '@tollgate/messaging/nest';
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../http/api-error';
 import { RefusedSecrets } from './refused-secrets';
+import { endpointOf } from './routes';
 
 export const OPERATOR_SECRET = Symbol('operator secret');
 
+/** The caller that the guard admitted: the operator secret (id and name null), or an operator token. */
+export interface Operator {
+  id: string | null;
+  name: string | null;
+  scopes: 'all' | readonly string[];
+}
+
+type OperatorRequest = FastifyRequest & { operator?: Operator };
+
+/** The Operator, as a parameter of a guarded endpoint. */
+export const FromOperator = createParamDecorator((_: unknown, context: ExecutionContext): Operator => {
+  const { operator } = context.switchToHttp().getRequest<OperatorRequest>();
+  if (!operator) throw new Error('endpoint without SecretGuard');
+  return operator;
+});
+
+const WITH_SECRET: Operator = { id: null, name: null, scopes: 'all' };
+
 /**
- * Admits callers with the operator secret. Secrets are compared by hash, in constant time. Wrong secrets of an address
- * are refused without a check after a few in a minute.
+ * Admits callers with the operator secret, or with an operator token that has the scope of the endpoint. The secret is
+ * compared by hash, in constant time. Auth is asked for each use of a token, so nothing here outlives a revocation; the
+ * secret works while auth is away. Wrong values of an address are refused without a check after a few in a minute.
  */
 @Injectable()
 export class SecretGuard implements CanActivate {
   private readonly expected: Buffer;
   private readonly refused = new RefusedSecrets();
 
-  constructor(@Inject(OPERATOR_SECRET) secret: string) {
+  constructor(
+    @Inject(OPERATOR_SECRET) secret: string,
+    private readonly services: ServiceClient,
+  ) {
     this.expected = hash('sha256', secret, 'buffer');
   }
 
-  canActivate(context: ExecutionContext): boolean {
+  async canActivate(context: ExecutionContext): Promise<boolean> {
     const http = context.switchToHttp();
     http.getResponse<FastifyReply>().header('cache-control', 'no-store');
-    const request = http.getRequest<FastifyRequest>();
+    const request = http.getRequest<OperatorRequest>();
+    const operator = await this.authenticate(request);
+    const { scope } = endpointOf({ method: request.method, route: request.routeOptions.url! });
+    if (operator.scopes !== 'all' && !operator.scopes.includes(scope))
+      throw new ApiError('insufficient_scope', `This endpoint needs an operator token with the scope ${scope}.`);
+    request.operator = operator;
+    return true;
+  }
+
+  private async authenticate(request: FastifyRequest): Promise<Operator> {
     const value = /^Bearer +(.*)$/is.exec(request.headers.authorization ?? '')?.[1]?.trim();
     if (!value) throw new ApiError('missing_credential');
     const address = request.ip;
     const waitMs = this.refused.waitMs(address);
     if (waitMs > 0 && !this.refused.isTrusted(address)) throw tooMany(waitMs);
-    if (timingSafeEqual(hash('sha256', value, 'buffer'), this.expected)) {
+    const operator = timingSafeEqual(hash('sha256', value, 'buffer'), this.expected)
+      ? WITH_SECRET
+      : await this.find(value);
+    if (operator) {
       this.refused.trust(address);
-      return true;
+      return operator;
     }
     if (waitMs > 0) throw tooMany(waitMs);
     this.refused.add(address);
     throw new ApiError('invalid_secret');
+  }
+
+  /** Null if no token has this value. Errors: token_revoked, token_expired, unavailable. */
+  private async find(value: string): Promise<Operator | null> {
+    // The checksum keeps guesses and typing errors away from auth.
+    if (!isWellFormedCredential('operator', value)) return null;
+    try {
+      return await this.services.request('auth.operators.use', { hash: hashCredential(value) });
+    } catch (error) {
+      if (error instanceof RequestError && error.code === 'invalid_secret') return null;
+      throw error;
+    }
   }
 }
 

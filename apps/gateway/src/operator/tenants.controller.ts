@@ -2,7 +2,7 @@ import { Controller, Get, HttpCode, Param, Post, Query, Req, UseGuards } from '@
 import { isId, type TenantRow } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyRequest } from 'fastify';
-import { bodyError, trimmedName } from '../http/account/body';
+import { bodyError, refuseFields, trimmedName } from '../http/account/body';
 import { ApiError } from '../http/api-error';
 import { inForce } from '../http/in-force';
 import { readJsonObject } from '../http/json-body';
@@ -50,13 +50,15 @@ export class TenantsController {
   /** New requests are refused with 402 within a second. Running requests continue to their end. */
   @Post(':tenantId/suspend')
   @HttpCode(200)
-  suspend(@Param('tenantId') tenantId: string) {
+  suspend(@Param('tenantId') tenantId: string, @Req() request: FastifyRequest) {
+    refuseFields(request);
     return this.setStatus(tenantId, 'suspended');
   }
 
   @Post(':tenantId/resume')
   @HttpCode(200)
-  resume(@Param('tenantId') tenantId: string) {
+  resume(@Param('tenantId') tenantId: string, @Req() request: FastifyRequest) {
+    refuseFields(request);
     return this.setStatus(tenantId, 'active');
   }
 

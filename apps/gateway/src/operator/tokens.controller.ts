@@ -3,7 +3,7 @@ import { isId, mintCredential } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from '../http/api-error';
-import { bodyError, futureInstant, trimmedName } from '../http/account/body';
+import { bodyError, futureInstant, refuseFields, trimmedName } from '../http/account/body';
 import { revokeCredential } from '../http/account/revoke';
 import { TokensQuery } from '../http/account/schemas';
 import { readJsonObject } from '../http/json-body';
@@ -50,7 +50,8 @@ export class OperatorTokensController {
 
   @Delete(':id')
   @HttpCode(204)
-  async revoke(@Param('tenantId') tenantId: string, @Param('id') id: string) {
+  async revoke(@Param('tenantId') tenantId: string, @Param('id') id: string, @Req() request: FastifyRequest) {
+    refuseFields(request);
     if (!isId('ten', tenantId) || !isId('tok', id)) throw new ApiError('not_found', 'No such token.');
     await revokeCredential(this.services, 'token', { tenantId, id });
   }

@@ -1,7 +1,10 @@
+import { Type } from '@sinclair/typebox';
 import type { ErrorObject } from 'ajv';
+import type { FastifyRequest } from 'fastify';
 import { ApiError } from '../api-error';
 import { validateName } from './names';
-import { parseInstant } from '../validate';
+import { readJsonObject } from '../json-body';
+import { bodyCheck, parseInstant } from '../validate';
 
 /**
  * The body with its name trimmed. The rules for names apply to the trimmed name. Error: invalid_name, with the reason.
@@ -45,4 +48,11 @@ export function futureInstant(expiresAt: string | null | undefined): string | nu
   const ms = parseInstant(expiresAt);
   if (ms === null || ms <= Date.now()) throw new ApiError('invalid_expires_at');
   return new Date(ms).toISOString();
+}
+
+const checkNothing = bodyCheck(Type.Object({}, { additionalProperties: false }), bodyError);
+
+/** For an endpoint without fields: refuses a body that has some. Errors: those of readJsonObject, unknown_field. */
+export function refuseFields(request: FastifyRequest): void {
+  checkNothing(readJsonObject(request));
 }

@@ -4,6 +4,7 @@ import type { ErrorTable } from '../api-error';
 /** The errors that the management and the operator API share. */
 export const ACCOUNT_ERRORS = {
   invalid_json: { status: 400, message: 'The body is not a JSON object.' },
+  unknown_field: { status: 400, message: 'The body has a field that this endpoint does not know.' },
   name_required: { status: 400, message: 'A name is required.' },
   invalid_name: {
     status: 400,

@@ -12,7 +12,7 @@ const exact = { additionalProperties: false };
 
 export const KeyCreate = Type.Object(
   { name: Name, profile: Type.Optional(ProfileName), expiresAt: Type.Optional(ExpiresAt) },
-  { $id: 'KeyCreate', description: 'Other fields are ignored.' },
+  { ...exact, $id: 'KeyCreate' },
 );
 
 export const Key = Type.Object(

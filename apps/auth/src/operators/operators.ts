@@ -1,0 +1,99 @@
+import { Injectable } from '@nestjs/common';
+import {
+  isId,
+  newId,
+  OPERATOR_SCOPES,
+  RequestError,
+  type OperatorTokenRow,
+  type Page,
+  type ReplyOf,
+  type RequestOf,
+} from '@tollgate/contracts';
+import { query, sqlState } from '@tollgate/postgres';
+import { AuthDatabase } from '../database';
+import { newestFirst } from '../page';
+import { OperatorToken } from './operator-token.entity';
+
+/** A use within this time of the last one is not written. */
+const LAST_USED_STEP_MS = 5_000;
+const UNIQUE_VIOLATION = '23505';
+
+/**
+ * `auth.operators.*`: the named tokens of the operator API. The gateway keeps nothing of them and asks for each call,
+ * so a token is in force, and a revocation too, from the moment of its answer.
+ */
+@Injectable()
+export class Operators {
+  constructor(private readonly database: AuthDatabase) {}
+
+  /** RequestError invalid_scope (none, unknown, or named twice), name_taken. */
+  async create({
+    name,
+    hash,
+    last4,
+    scopes,
+    expiresAt,
+  }: RequestOf<'auth.operators.create'>): Promise<OperatorTokenRow> {
+    const known = scopes.every((scope) => (OPERATOR_SCOPES as readonly string[]).includes(scope));
+    if (scopes.length === 0 || !known || new Set(scopes).size < scopes.length)
+      throw new RequestError('invalid_scope', `scopes must be one or more of ${OPERATOR_SCOPES.join(', ')}.`);
+    const token = this.database.operators.create({
+      ...{ id: newId('opr'), name, hash, last4, scopes },
+      expiresAt: expiresAt === undefined ? null : new Date(expiresAt),
+      revokedAt: null,
+      lastUsedAt: null,
+    });
+    try {
+      await this.database.operators.insert(token);
+    } catch (error) {
+      if (sqlState(error) !== UNIQUE_VIOLATION) throw error;
+      throw new RequestError('name_taken', 'Another operator token in force has this name. Choose another name.');
+    }
+    return toRow(token);
+  }
+
+  list(page: RequestOf<'auth.operators.list'>): Promise<Page<OperatorTokenRow>> {
+    return newestFirst(this.database.operators, {}, page, toRow);
+  }
+
+  /** A repeat keeps the first `revokedAt`. RequestError not_found. */
+  async revoke({ id }: RequestOf<'auth.operators.revoke'>): Promise<{ revokedAt: string }> {
+    const [row] = isId('opr', id)
+      ? await query<{ revoked_at: Date }>(
+          this.database.dataSource,
+          'UPDATE operator_token SET revoked_at = COALESCE(revoked_at, now()) WHERE id = $1 RETURNING revoked_at',
+          [id],
+        )
+      : [];
+    if (!row) throw new RequestError('not_found', 'No such operator token.');
+    return { revokedAt: row.revoked_at.toISOString() };
+  }
+
+  /** RequestError invalid_secret, token_revoked, token_expired. A token that is both answers token_revoked. */
+  async use({ hash }: RequestOf<'auth.operators.use'>): Promise<ReplyOf<'auth.operators.use'>> {
+    const token = await this.database.operators.findOneBy({ hash });
+    if (!token) throw new RequestError('invalid_secret', 'The operator token is not valid.');
+    if (token.revokedAt) throw new RequestError('token_revoked', 'The operator token has been revoked.');
+    if (token.expiresAt && token.expiresAt.getTime() <= Date.now())
+      throw new RequestError('token_expired', 'The operator token has expired.');
+    await query(
+      this.database.dataSource,
+      `UPDATE operator_token SET last_used_at = now()
+        WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - $2 * interval '1 millisecond')`,
+      [token.id, LAST_USED_STEP_MS],
+    );
+    const { id, name, scopes } = token;
+    return { id, name, scopes };
+  }
+}
+
+function toRow(token: OperatorToken): OperatorTokenRow {
+  const { id, name, last4, scopes, createdAt, lastUsedAt, expiresAt, revokedAt } = token;
+  return {
+    ...{ id, name, last4, scopes },
+    createdAt: createdAt.toISOString(),
+    lastUsedAt: lastUsedAt?.toISOString() ?? null,
+    expiresAt: expiresAt?.toISOString() ?? null,
+    revokedAt: revokedAt?.toISOString() ?? null,
+  };
+}

@@ -1,0 +1,46 @@
+import { OPERATOR_SCOPES } from '@tollgate/contracts';
+import { type Command, Option } from 'commander';
+import type { Context } from './commands';
+import { group, leaf } from './leaf';
+import * as commands from './operator-commands';
+import { scopesOf } from './scopes';
+
+/** Those who operate Tollgate: named tokens of the operator API. */
+export function addOperatorCommands(program: Command, context: (options: object) => Context): void {
+  const operator = group(
+    program,
+    'operator',
+    'those who operate Tollgate',
+    'operator token create billing-job --scopes read,credit',
+  );
+  const token = group(
+    operator,
+    'token',
+    'named tokens of the operator API (tgo_…); they work in place of the operator secret',
+    'operator token create billing-job --scopes read,credit',
+    'operator token list',
+  );
+  leaf(
+    token,
+    'create <name>',
+    'create a token; it is shown only once',
+    'operator token create billing-job --scopes read,credit',
+    'operator token create anna --scopes read,tenants,keys --expires-at 2027-01-01',
+  )
+    .addOption(
+      new Option('--scopes <list>', `comma-separated scopes: ${OPERATOR_SCOPES.join(', ')}`)
+        .makeOptionMandatory()
+        .argParser(scopesOf(OPERATOR_SCOPES)),
+    )
+    .option('--expires-at <time>', 'ISO 8601 date or timestamp, UTC (default: never)')
+    .action((name: string, options: { scopes: string[]; expiresAt?: string }) => {
+      const { scopes, expiresAt } = options;
+      return commands.createOperatorToken(context(options), { name, scopes, ...(expiresAt && { expiresAt }) });
+    });
+  leaf(token, 'list', 'list the operator tokens, newest first', 'operator token list').action((options: object) =>
+    commands.listOperatorTokens(context(options)),
+  );
+  leaf(token, 'revoke <token>', 'revoke a token; it takes effect at once', 'operator token revoke opr_01k…').action(
+    (id: string, options: object) => commands.revokeOperatorToken(context(options), id),
+  );
+}

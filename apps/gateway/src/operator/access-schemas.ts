@@ -1,0 +1,39 @@
+import { Type } from '@sinclair/typebox';
+import { OPERATOR_SCOPES, type OperatorScope } from '@tollgate/contracts';
+import { ExpiresAt, idSchema, Name, nextCursor, pageQuery } from '../http/account/fields';
+import { Token } from '../http/account/schemas';
+
+const exact = { additionalProperties: false };
+
+const Scopes = Type.Array(Type.Unsafe<OperatorScope>({ type: 'string', enum: [...OPERATOR_SCOPES] }), {
+  minItems: 1,
+  uniqueItems: true,
+  description: 'What the token may do, by area. `read` is every GET. No scope implies another.',
+});
+
+export const OperatorTokenCreate = Type.Object(
+  { name: Name, scopes: Scopes, expiresAt: Type.Optional(ExpiresAt) },
+  { ...exact, $id: 'OperatorTokenCreate' },
+);
+export const OperatorTokensQuery = pageQuery('opr');
+
+const fields = { ...Token.properties, id: idSchema('opr', 'Token identifier.'), scopes: Scopes };
+export const OperatorToken = Type.Object(fields, {
+  ...exact,
+  $id: 'OperatorToken',
+  description: 'An operator token, without its value. No two tokens in force share a name.',
+});
+export const OperatorTokenList = Type.Object(
+  { data: Type.Array(OperatorToken), nextCursor },
+  { ...exact, $id: 'OperatorTokenList' },
+);
+export const OperatorTokenIssued = Type.Object(
+  {
+    data: Type.Object(
+      { ...fields, token: Type.String({ pattern: '^tgo_', description: 'Shown only in this answer.' }) },
+      exact,
+    ),
+    note: Type.String({ description: 'A reminder that the value is not shown again.' }),
+  },
+  { ...exact, $id: 'OperatorTokenIssued' },
+);

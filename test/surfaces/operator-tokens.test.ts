@@ -1,0 +1,112 @@
+import { isWellFormedCredential, mintCredential, newId, OPERATOR_SCOPES } from '@tollgate/contracts';
+import { routesOf } from '../../apps/gateway/src/openapi/route-table';
+import { OPERATOR_ROUTES } from '../../apps/gateway/src/operator/routes';
+import { type Asked, send } from './ask';
+import { OPERATOR_SECRET, useServices } from './services';
+
+const services = useServices();
+const ask = (path: string, asked: Asked = {}) =>
+  send(`${services.operatorUrl}/_operator/v1${path}`, { token: OPERATOR_SECRET, ...asked });
+const code = async (path: string, asked: Asked) => {
+  const { status, json } = await ask(path, asked);
+  return [status, json?.error?.code];
+};
+
+let number = 0;
+async function issue(scopes: readonly string[], more: object = {}) {
+  const answer = await ask('/operator-tokens', { body: { name: `t${++number}`, scopes, ...more } });
+  expect(answer.status).toBe(201);
+  return answer.json.data as { id: string; token: string; name: string };
+}
+
+describe('an operator token', () => {
+  it('is shown once, listed without its value, and its last use advances', async () => {
+    const { id, token, name } = await issue(['read']);
+    expect(isWellFormedCredential('operator', token)).toBe(true);
+    expect((await ask('/operator-tokens', { token })).status).toBe(200);
+    const list = await ask('/operator-tokens?limit=1');
+    expect(list.json.data).toEqual([
+      expect.objectContaining({ id, name, scopes: ['read'], last4: token.slice(-4), lastUsedAt: expect.any(String) }),
+    ]);
+    expect(JSON.stringify(list.json)).not.toContain(token);
+  });
+
+  it('reaches the endpoints of its scopes and no others', async () => {
+    const ids: Record<string, string> = { tenantId: newId('ten'), accountingNumber: '1', id: newId('key') };
+    const only = new Map<string, string>();
+    const allBut = new Map<string, string>();
+    for (const scope of OPERATOR_SCOPES) {
+      only.set(scope, (await issue([scope])).token);
+      allBut.set(scope, (await issue(OPERATOR_SCOPES.filter((other) => other !== scope))).token);
+    }
+    for (const { path, method, operation } of routesOf(OPERATOR_ROUTES)) {
+      if (operation === null) continue;
+      const url = services.operatorUrl + path.replace(/\{(\w+)\}/g, (_, name: string) => ids[name] ?? newId('ent'));
+      const body = method === 'get' ? {} : { body: { unknown: true } };
+      const asked = { method: method.toUpperCase(), ...body };
+      const refused = await send(url, { ...asked, token: allBut.get(operation.scope)! });
+      expect([operation.id, refused.status, refused.json.error]).toEqual([
+        operation.id,
+        403,
+        { code: 'insufficient_scope', message: expect.stringContaining(`scope ${operation.scope}.`) },
+      ]);
+      const passed = await send(url, { ...asked, token: only.get(operation.scope)! });
+      expect([operation.id, [200, 400, 404].includes(passed.status)]).toEqual([operation.id, true]);
+      if (method === 'get') expect([operation.id, operation.scope]).toEqual([operation.id, 'read']);
+    }
+  });
+
+  it('is refused from the moment its revocation is answered, and a repeat succeeds', async () => {
+    const { id, token } = await issue(['read']);
+    expect((await ask('/tenants', { token })).status).toBe(200);
+    for (let time = 0; time < 2; time++)
+      expect((await ask(`/operator-tokens/${id}`, { method: 'DELETE' })).status).toBe(204);
+    expect(await code('/tenants', { token })).toEqual([401, 'token_revoked']);
+  });
+
+  it('is refused when it has expired', async () => {
+    const { id, token } = await issue(['read'], { expiresAt: '2099-01-01' });
+    expect((await ask('/tenants', { token })).status).toBe(200);
+    await services.database.query(`UPDATE auth.operator_token SET expires_at = now() WHERE id = $1`, [id]);
+    expect(await code('/tenants', { token })).toEqual([401, 'token_expired']);
+  });
+
+  it('has a name that no other token in force has', async () => {
+    const { id, name } = await issue(['read']);
+    const again = { body: { name, scopes: ['read'] } };
+    expect(await code('/operator-tokens', again)).toEqual([409, 'name_taken']);
+    await ask(`/operator-tokens/${id}`, { method: 'DELETE' });
+    expect((await ask('/operator-tokens', again)).status).toBe(201);
+  });
+
+  it('grants no scope that it does not have', async () => {
+    const { token } = await issue(['operators', 'read']);
+    const body = { name: 'more', scopes: ['read', 'credit'] };
+    expect(await code('/operator-tokens', { token, body })).toEqual([403, 'insufficient_scope']);
+    expect((await ask('/operator-tokens', { token, body: { ...body, scopes: ['read'] } })).status).toBe(201);
+  });
+
+  it('that was never issued is refused like a wrong secret, and never reaches another API', async () => {
+    expect(await code('/tenants', { token: mintCredential('operator').value })).toEqual([401, 'invalid_secret']);
+    const { token } = await issue(['read']);
+    const managed = await send(`${services.publicUrl}/_api/v1/keys`, { token });
+    expect(managed.json.error.code).toBe('invalid_token');
+    const inferred = await send(`${services.publicUrl}/v1/models`, { token });
+    expect([inferred.status, inferred.json.error.code]).toEqual([401, 'invalid_api_key']);
+  });
+
+  it('is refused with the code of the wrong field', async () => {
+    for (const scopes of [undefined, [], ['all'], ['keys:read'], ['read', 'read']])
+      expect(await code('/operator-tokens', { body: { name: 'x', scopes } })).toEqual([400, 'invalid_scope']);
+    expect(await code('/operator-tokens', { body: { scopes: ['read'] } })).toEqual([400, 'name_required']);
+    expect(await code(`/operator-tokens/${newId('opr')}`, { method: 'DELETE' })).toEqual([404, 'not_found']);
+    expect(await code('/operator-tokens/x', { method: 'DELETE' })).toEqual([404, 'not_found']);
+  });
+});
+
+it('the service cannot change the scopes of a token or its revocation', async () => {
+  const { id } = await issue(['read']);
+  await ask(`/operator-tokens/${id}`, { method: 'DELETE' });
+  const undo = services.database.query('UPDATE auth.operator_token SET revoked_at = NULL WHERE id = $1', [id]);
+  await expect(undo).rejects.toThrow(/stays revoked/);
+});
