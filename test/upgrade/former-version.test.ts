@@ -19,7 +19,7 @@ import { asFormerVersion, FormerAdmission, giveFormerRights, makeFormerSchema, t
 // The upgrade of a database of the former version, with data in it, while a process of that version uses it. The
 // schemas and the calls of that version are in former-version/ and former-version.ts.
 const SCHEMAS = { auth: AUTH, metering: METERING, billing: BILLING, admission: ADMISSION, credentials: CREDENTIALS };
-const WITH_RIGHTS = ['auth', 'metering', 'billing'];
+const WITH_RIGHTS: Schema[] = ['auth', 'metering', 'billing'];
 /** Rounds of the former version's process after the upgrade. */
 const ROUNDS_AFTER = 5;
 const POSTING = { postingIntervalMs: 0, now: () => new Date() };
@@ -55,9 +55,9 @@ describe('a database of the former version', () => {
     await template.query(`CREATE DATABASE ${name}`);
     client = new Client({ connectionString: url });
     await client.connect();
-    for (const [schema, migrations] of Object.entries(SCHEMAS)) {
-      await makeFormerSchema(client, schema as Schema);
-      if (WITH_RIGHTS.includes(schema)) await giveFormerRights(client, migrations);
+    for (const schema of Object.keys(SCHEMAS) as Schema[]) {
+      await makeFormerSchema(client, schema);
+      if (WITH_RIGHTS.includes(schema)) await giveFormerRights(client, schema);
     }
   });
   afterAll(async () => {
@@ -161,7 +161,7 @@ describe('a database of the former version', () => {
      SET search_path TO metering; SELECT add_month(2030, 1); RESET search_path`,
     );
     expect(await startTwo('auth')).toEqual(['004_functions.sql', 'functions']);
-    expect(await startTwo('metering')).toEqual(['005_functions.sql', 'functions']);
+    expect(await startTwo('metering')).toEqual(['005_functions.sql', '006_unfinished.sql', 'functions']);
     expect(await startTwo('credentials')).toEqual(['002_functions.sql', 'functions']);
     await expect(ask('UPDATE auth.credential SET revoked_at = NULL')).rejects.toThrow(/stays revoked/);
     expect(await ask('SELECT metering.add_month(2030, 1) AS old, metering.add_month(2030, 2) AS new')).toEqual([

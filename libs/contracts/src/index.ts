@@ -6,6 +6,7 @@ export * from './topics';
 export * from './services';
 export * from './speakers';
 export * from './resources';
+export * from './usage';
 export * from './subjects';
 export * from './request-error';
 export * from './reconcile';

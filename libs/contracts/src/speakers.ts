@@ -29,6 +29,8 @@ export const ASKERS: Readonly<Record<Subject, readonly Service[]>> = {
   // Every service with an admission store asks for what the store has lost.
   'metering.spent': ['gateway', 'billing'],
   'metering.usage.events': ['gateway'],
+  'metering.requests.list': ['gateway'],
+  'metering.usage.series': ['gateway'],
   'metering.events.digest': ['billing'],
   'metering.events.list': ['billing'],
   'metering.rollups.audit': ['billing'],

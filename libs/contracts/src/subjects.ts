@@ -28,6 +28,7 @@ import type {
   UsageQuery,
   UsageSummary,
 } from './resources';
+import type { RequestsQuery, UsageSeries, UsageSeriesQuery } from './usage';
 
 /**
  * Request–reply between the gateway and the services: one entry for each subject, `[request, reply]`. Plain JSON (no
@@ -98,6 +99,16 @@ export interface Subjects {
   ];
   /** The records of at most 200 requests, in the order of the ids. Unknown ones are left out. invalid_parameter */
   'metering.usage.events': [{ ids: string[] }, { data: RecordedEvent[] }];
+  /**
+   * The served requests of a tenant, newest end first. A page may be short, even empty, while `nextCursor` is not null:
+   * a search among many requests then goes on in the next page. invalid_parameter: limit, after, from, to, a filter.
+   */
+  'metering.requests.list': [RequestsQuery, Page<RecordedEvent>];
+  /**
+   * Usage over time, for a chart. One snapshot, so parts add up. invalid_parameter: a time, step, by or top; a range
+   * longer than MAX_SERIES_DAYS; more than MAX_SERIES_POINTS points.
+   */
+  'metering.usage.series': [UsageSeriesQuery, UsageSeries];
   /** invalid_parameter: a limit above MAX_DIGEST_EVENTS. */
   'metering.events.digest': [EventRange, EventDigest];
   /** The events of a range, ascending by id. invalid_parameter: a limit above MAX_LISTED_EVENTS. */

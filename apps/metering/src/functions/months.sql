@@ -41,3 +41,30 @@ BEGIN
   EXECUTE format('ALTER TABLE usage_event ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', name, from_id, to_id);
   RETURN true;
 END $$;
+
+-- Builds the index of unfinished requests in the newest partition that lacks it, and returns the partition's name. Null
+-- if none lacks it, or if another session is building one. Writers of this partition wait for the build; after a start,
+-- that is the running month's once. A month made by add_month has the index from its beginning.
+CREATE OR REPLACE FUNCTION index_partition() RETURNS text LANGUAGE plpgsql SECURITY DEFINER
+  SET search_path = metering, pg_temp SET lock_timeout = '2s' AS $$
+DECLARE
+  name text;
+BEGIN
+  -- The lock of add_month, which changes the list of partitions.
+  IF NOT pg_try_advisory_xact_lock(hashtextextended('tollgate-metering-partitions', 0)) THEN
+    RETURN NULL;
+  END IF;
+  SELECT relname INTO name
+  FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
+  WHERE inhparent = 'usage_event'::regclass AND NOT EXISTS (
+    SELECT FROM pg_index JOIN pg_inherits AS attached ON attached.inhrelid = indexrelid
+    WHERE indrelid = pg_class.oid AND attached.inhparent = 'usage_event_unfinished'::regclass)
+  ORDER BY relname DESC LIMIT 1;
+  IF name IS NOT NULL THEN
+    EXECUTE format(
+      'CREATE INDEX %I ON %I (tenant_id, ended_at) INCLUDE (outcome, model, key_id) WHERE outcome <> ''complete''',
+      name || '_unfinished', name);
+    EXECUTE format('ALTER INDEX usage_event_unfinished ATTACH PARTITION %I', name || '_unfinished');
+  END IF;
+  RETURN name;
+END $$;

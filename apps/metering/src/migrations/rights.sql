@@ -9,9 +9,9 @@ GRANT USAGE ON SCHEMA metering TO tollgate_metering;
 GRANT SELECT ON ALL TABLES IN SCHEMA metering TO tollgate_metering;
 ALTER DEFAULT PRIVILEGES IN SCHEMA metering GRANT SELECT ON TABLES TO tollgate_metering;
 
--- Events are written once, through the parent table. add_month makes its months.
+-- Events are written once, through the parent table. add_month makes its months, index_partition their indexes.
 GRANT INSERT ON usage_event TO tollgate_metering;
-GRANT EXECUTE ON FUNCTION add_month(int, int) TO tollgate_metering;
+GRANT EXECUTE ON FUNCTION add_month(int, int), index_partition() TO tollgate_metering;
 
 -- Sums only grow. Their keys never change.
 GRANT INSERT, UPDATE (requests, prompt_tokens, cached_tokens, completion_tokens, estimated, cost_nanos)

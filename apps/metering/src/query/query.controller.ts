@@ -6,8 +6,10 @@ import { auditRejected } from '../record/rejected';
 import { EventRanges } from './event-ranges';
 import { MonthSpent } from './month-spent';
 import { recordedEvents } from './recorded-events';
+import { RequestsList } from './requests-list';
 import { RollUpAudit } from './roll-up-audit';
 import { UsageQueries } from './usage-query';
+import { UsageSeriesQueries } from './usage-series';
 
 @Controller()
 export class QueryController {
@@ -17,6 +19,8 @@ export class QueryController {
     private readonly spending: MonthSpent,
     private readonly ranges: EventRanges,
     private readonly rollUps: RollUpAudit,
+    private readonly requests: RequestsList,
+    private readonly series: UsageSeriesQueries,
   ) {}
 
   @MessagePattern('metering.usage.query')
@@ -32,6 +36,16 @@ export class QueryController {
   @MessagePattern('metering.usage.events')
   events(request: RequestOf<'metering.usage.events'>): Promise<ReplyOf<'metering.usage.events'>> {
     return recordedEvents(this.dataSource, request);
+  }
+
+  @MessagePattern('metering.requests.list')
+  listRequests(request: RequestOf<'metering.requests.list'>): Promise<ReplyOf<'metering.requests.list'>> {
+    return this.requests.page(request);
+  }
+
+  @MessagePattern('metering.usage.series')
+  usageSeries(request: RequestOf<'metering.usage.series'>): Promise<ReplyOf<'metering.usage.series'>> {
+    return this.series.query(request);
   }
 
   @MessagePattern('metering.events.digest')

@@ -3,8 +3,10 @@ import { MeteringDataSource } from '../database';
 import { EventRanges } from './event-ranges';
 import { MonthSpent } from './month-spent';
 import { QueryController } from './query.controller';
+import { RequestsList } from './requests-list';
 import { RollUpAudit } from './roll-up-audit';
 import { UsageQueries } from './usage-query';
+import { UsageSeriesQueries } from './usage-series';
 
 const inject = [MeteringDataSource];
 
@@ -12,9 +14,11 @@ const inject = [MeteringDataSource];
   controllers: [QueryController],
   providers: [
     UsageQueries,
+    UsageSeriesQueries,
     EventRanges,
     // Made by a factory, because tests use smaller pages.
     { provide: MonthSpent, inject, useFactory: (dataSource: MeteringDataSource) => new MonthSpent(dataSource) },
+    { provide: RequestsList, inject, useFactory: (dataSource: MeteringDataSource) => new RequestsList(dataSource) },
     { provide: RollUpAudit, inject, useFactory: (dataSource: MeteringDataSource) => new RollUpAudit(dataSource) },
   ],
 })

@@ -4,7 +4,12 @@ import type { DataSource } from 'typeorm';
 
 const MAX_IDS = 200;
 
-interface EventRow {
+/** What a RecordedEvent consists of. */
+export const EVENT_COLUMNS = `id, tenant_id, key_id, model, kind, stream, outcome, estimated, prompt_tokens,
+  cached_tokens, completion_tokens, cost_nanos, overrun_nanos, price_version, started_at, ended_at`;
+
+/** A row with the columns EVENT_COLUMNS. */
+export interface EventRow {
   id: string;
   tenant_id: string;
   key_id: string;
@@ -33,18 +38,12 @@ export async function recordedEvents(
 ): Promise<ReplyOf<'metering.usage.events'>> {
   if (!Array.isArray(ids) || ids.length > MAX_IDS || !ids.every((id) => typeof id === 'string' && !id.includes('\0')))
     throw new RequestError('invalid_parameter', `ids must be a list of at most ${MAX_IDS} request ids.`);
-  const rows = await query<EventRow>(
-    dataSource,
-    `SELECT id, tenant_id, key_id, model, kind, stream, outcome, estimated, prompt_tokens, cached_tokens,
-       completion_tokens, cost_nanos, overrun_nanos, price_version,
-       started_at, ended_at FROM usage_event WHERE id = ANY($1)`,
-    [ids],
-  );
-  const found = new Map(rows.map((row) => [row.id, event(row)]));
+  const rows = await query<EventRow>(dataSource, `SELECT ${EVENT_COLUMNS} FROM usage_event WHERE id = ANY($1)`, [ids]);
+  const found = new Map(rows.map((row) => [row.id, recordedEvent(row)]));
   return { data: [...new Set(ids)].flatMap((id) => found.get(id) ?? []) };
 }
 
-function event(row: EventRow): RecordedEvent {
+export function recordedEvent(row: EventRow): RecordedEvent {
   return {
     id: row.id,
     tenantId: row.tenant_id,

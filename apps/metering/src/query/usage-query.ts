@@ -10,11 +10,10 @@ import {
 } from '@tollgate/contracts';
 import { query } from '@tollgate/postgres';
 import { MeteringDataSource } from '../database';
+import { HOUR_MS, parseTime } from './parameters';
 
 /** More groups are refused, not cut off: a sum without some of them would be wrong. */
 export const MAX_GROUPS = 10_000;
-const HOUR_MS = 3_600_000;
-const ISO_UTC = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?Z)?$/;
 
 /** The columns of each grouping in USAGE, in sorting order. */
 const GROUP_COLUMNS: Record<UsageGroup, string> = {
@@ -149,10 +148,4 @@ function parseGroups(groupBy: readonly UsageGroup[]): UsageGroup[] {
       throw new RequestError('invalid_parameter', 'groupBy may contain only model, key, day and hour.');
   }
   return (Object.keys(GROUP_COLUMNS) as UsageGroup[]).filter((group) => groupBy.includes(group));
-}
-
-function parseTime(name: string, value: string): number {
-  const ms = typeof value === 'string' && ISO_UTC.test(value) ? Date.parse(value) : NaN;
-  if (Number.isNaN(ms)) throw new RequestError('invalid_parameter', `${name} must be an ISO 8601 date or time in UTC.`);
-  return ms;
 }

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { MeteringDataSource } from '../database';
 import { METERING_OPTIONS, type MeteringOptions } from '../options';
+import { PartitionIndexes } from './partition-indexes';
 import { Partitions } from './partitions';
 import { PriceVersions } from './price-versions';
 
@@ -13,5 +14,5 @@ const priceVersions = {
 };
 
 /** Stores events, and the prices at which they may have been served. */
-@Module({ providers: [Partitions, priceVersions], exports: [PriceVersions] })
+@Module({ providers: [Partitions, PartitionIndexes, priceVersions], exports: [PriceVersions] })
 export class RecordModule {}

@@ -1,0 +1,129 @@
+import { Injectable } from '@nestjs/common';
+import {
+  MAX_SERIES_DAYS,
+  MAX_SERIES_NAMES,
+  MAX_SERIES_POINTS,
+  RequestError,
+  type UsagePoint,
+  type UsageSeries,
+  type UsageSeriesQuery,
+  type UsageStep,
+} from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
+import { MeteringDataSource } from '../database';
+import { HOUR_MS, parseCount, parseFilter, parseTime } from './parameters';
+
+const DEFAULT_TOP = 10;
+const DAY_MS = 24 * HOUR_MS;
+/** What times are widened to. */
+const WHOLE_MS: Record<UsageStep, number> = { hour: HOUR_MS, day: DAY_MS, all: HOUR_MS };
+const COLUMNS = { model: 'model', key: 'key_id' } as const;
+
+interface PointRow {
+  at: Date;
+  name: string | null;
+  requests: string;
+  failed: string;
+  client_closed: string;
+  prompt_tokens: string;
+  cached_tokens: string;
+  completion_tokens: string;
+  cost_nanos: string;
+  rank: number | null;
+}
+
+/**
+ * Answers `metering.usage.series` from the rollups by hour. What did not end normally is not in the rollups, and is
+ * counted in the index of those events (migrations/006_unfinished.sql).
+ */
+@Injectable()
+export class UsageSeriesQueries {
+  constructor(private readonly dataSource: MeteringDataSource) {}
+
+  /** RequestError invalid_parameter. */
+  async query(asked: UsageSeriesQuery): Promise<UsageSeries> {
+    const { step, by } = asked;
+    if (!Object.hasOwn(WHOLE_MS, step)) throw new RequestError('invalid_parameter', 'step must be hour, day or all.');
+    if (by !== undefined && !Object.hasOwn(COLUMNS, by))
+      throw new RequestError('invalid_parameter', 'by must be model or key.');
+    const top = parseCount('top', asked.top ?? DEFAULT_TOP, MAX_SERIES_NAMES);
+    const [from, to] = readRange(asked);
+    const rows = await query<PointRow>(this.dataSource, statement(step, by), [
+      asked.tenantId,
+      from,
+      to,
+      parseFilter('model', asked.model),
+      parseFilter('keyId', asked.keyId),
+      top,
+    ]);
+    if (rows.length > MAX_SERIES_POINTS)
+      throw new RequestError(
+        'invalid_parameter',
+        `The series have more than ${MAX_SERIES_POINTS.toLocaleString('en')} points. Narrow the range, or lower top.`,
+      );
+    return { from, to, names: namesOf(rows), points: rows.map(point) };
+  }
+}
+
+/** The range in whole steps, ISO 8601. */
+function readRange({ from, to, step }: UsageSeriesQuery): [from: string, to: string] {
+  const wholeMs = WHOLE_MS[step];
+  const fromMs = Math.floor(parseTime('from', from) / wholeMs) * wholeMs;
+  const toMs = Math.ceil(parseTime('to', to) / wholeMs) * wholeMs;
+  if (fromMs > toMs) throw new RequestError('invalid_parameter', 'from must not be after to.');
+  if (toMs - fromMs > MAX_SERIES_DAYS[step] * DAY_MS)
+    throw new RequestError('invalid_parameter', `The range must not be longer than ${MAX_SERIES_DAYS[step]} days.`);
+  return [new Date(fromMs).toISOString(), new Date(toMs).toISOString()];
+}
+
+/** $1: tenant. [$2, $3): whole steps. $4, $5: model and key or null. $6: names with a series of their own. */
+function statement(step: UsageStep, by: UsageSeriesQuery['by']): string {
+  const name = by === undefined ? `''` : COLUMNS[by];
+  const stepOf = (time: string) => (step === 'all' ? '$2::timestamptz' : `date_trunc('${step}', ${time}, 'UTC')`);
+  const filters = '($4::text IS NULL OR model = $4) AND ($5::text IS NULL OR key_id = $5)';
+  return `
+    WITH usage AS (
+      SELECT ${stepOf('hour')} AS at, ${name} AS name, sum(requests) AS requests, sum(prompt_tokens) AS prompt_tokens,
+        sum(cached_tokens) AS cached_tokens, sum(completion_tokens) AS completion_tokens, sum(cost_nanos) AS cost_nanos
+      FROM usage_hour WHERE tenant_id = $1 AND hour >= $2 AND hour < $3 AND ${filters}
+      GROUP BY 1, 2
+    ), unfinished AS (
+      SELECT ${stepOf('ended_at')} AS at, ${name} AS name, count(*) FILTER (WHERE outcome <> 'client_closed') AS failed,
+        count(*) FILTER (WHERE outcome = 'client_closed') AS client_closed
+      FROM usage_event
+      WHERE tenant_id = $1 AND ended_at >= $2 AND ended_at < $3 AND outcome <> 'complete' AND ${filters}
+      GROUP BY 1, 2
+    ), top AS (
+      SELECT name, row_number() OVER (ORDER BY sum(cost_nanos) DESC, name) AS rank
+      FROM usage WHERE name <> '' GROUP BY name ORDER BY rank LIMIT $6
+    )
+    SELECT at, top.name AS name, min(rank)::int AS rank, sum(requests) AS requests,
+      coalesce(sum(failed), 0) AS failed, coalesce(sum(client_closed), 0) AS client_closed,
+      sum(prompt_tokens) AS prompt_tokens, sum(cached_tokens) AS cached_tokens,
+      sum(completion_tokens) AS completion_tokens, sum(cost_nanos) AS cost_nanos
+    FROM usage
+    LEFT JOIN unfinished USING (at, name)
+    LEFT JOIN top USING (name)
+    GROUP BY at, top.name ORDER BY at, top.name LIMIT ${MAX_SERIES_POINTS + 1}`;
+}
+
+/** By rank. Each has a point, because it has usage in the range. */
+function namesOf(rows: readonly PointRow[]): string[] {
+  const ranks = new Map<string, number>();
+  for (const { name, rank } of rows) if (name !== null) ranks.set(name, rank!);
+  return [...ranks].sort(([, a], [, b]) => a - b).map(([name]) => name);
+}
+
+function point(row: PointRow): UsagePoint {
+  return {
+    at: row.at.toISOString(),
+    name: row.name,
+    requests: Number(row.requests),
+    failed: Number(row.failed),
+    clientClosed: Number(row.client_closed),
+    promptTokens: Number(row.prompt_tokens),
+    cachedTokens: Number(row.cached_tokens),
+    completionTokens: Number(row.completion_tokens),
+    costNanos: row.cost_nanos,
+  };
+}

@@ -1,0 +1,80 @@
+import { Injectable, type BeforeApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { sqlState, withStatementTimeout } from '@tollgate/postgres';
+import { logger } from '@tollgate/runtime';
+import { MeteringDataSource } from '../database';
+
+const RETRY_MS = 60_000;
+/** A month of 100 million events takes about a minute. */
+const BUILD_TIMEOUT_MS = 30 * 60_000;
+/** More partitions than there can be months. */
+const MAX_PARTITIONS = 2_500;
+
+/**
+ * Adds to the months of `usage_event` an index that a later version brought, in the background: a process is ready
+ * without it, and queries that would use it take longer until then. Each month is built in a transaction of its own,
+ * newest first. Any number of processes may do it at once: one of them builds, and the others look again later.
+ */
+@Injectable()
+export class PartitionIndexes implements OnModuleInit, BeforeApplicationShutdown {
+  private readonly stopped = new AbortController();
+  private timer: NodeJS.Timeout | undefined;
+  private running: Promise<void> = Promise.resolve();
+
+  constructor(private readonly dataSource: MeteringDataSource) {}
+
+  /** Does not wait for the indexes. */
+  onModuleInit(): void {
+    this.running = this.keep();
+  }
+
+  /** An unfinished build is broken off, and begins anew after the next start. */
+  async beforeApplicationShutdown(): Promise<void> {
+    this.stopped.abort(new Error('metering is stopping'));
+    clearTimeout(this.timer);
+    await this.running;
+  }
+
+  /** Builds what is missing, and returns the names of the partitions that it was built for. */
+  async ensure(): Promise<string[]> {
+    const built: string[] = [];
+    while (built.length < MAX_PARTITIONS && !this.stopped.signal.aborted) {
+      const name = await this.buildNext();
+      if (name === null) break;
+      built.push(name);
+    }
+    return built;
+  }
+
+  private buildNext(): Promise<string | null> {
+    return this.dataSource.transaction(async (tx) => {
+      const query = await withStatementTimeout(tx, BUILD_TIMEOUT_MS, this.stopped.signal);
+      const [row] = await query<{ name: string | null }>('SELECT index_partition() AS name', []);
+      return row!.name;
+    });
+  }
+
+  /** Never rejects. Comes back until no partition lacks the index. */
+  private async keep(): Promise<void> {
+    try {
+      const built = await this.ensure();
+      if (built.length > 0) logger('metering').info({ partitions: built }, 'indexes of usage_event were added');
+      if (await this.isComplete()) return;
+    } catch (error) {
+      if (this.stopped.signal.aborted) return;
+      logger('metering').warn(
+        { err: error, sqlState: sqlState(error) },
+        'an index of usage_event could not be built; it will be retried',
+      );
+    }
+    if (this.stopped.signal.aborted) return;
+    this.timer = setTimeout(() => (this.running = this.keep()), RETRY_MS).unref();
+  }
+
+  /** PostgreSQL marks the index of the whole table as valid once every partition has its part. */
+  private async isComplete(): Promise<boolean> {
+    const rows = await this.dataSource.query<unknown[]>(
+      `SELECT FROM pg_index WHERE indexrelid = 'usage_event_unfinished'::regclass AND indisvalid`,
+    );
+    return rows.length > 0;
+  }
+}

@@ -1,0 +1,72 @@
+import type { Outcome } from './events';
+import type { PageQuery } from './resources';
+
+// What a tenant asks about its requests: each of them, and their sums over time.
+
+/**
+ * The requests of a tenant that ended in [`from`, `to`), newest end first. Absent times: no bound. ISO 8601 UTC.
+ * `after`: a `nextCursor` of the same query.
+ */
+export interface RequestsQuery extends PageQuery {
+  tenantId: string;
+  from?: string;
+  to?: string;
+  model?: string;
+  keyId?: string;
+  outcome?: Outcome;
+}
+
+/** The width of a point. `all`: one point for the whole range. */
+export type UsageStep = 'hour' | 'day' | 'all';
+
+/**
+ * Usage over time. `from` is moved back and `to` forward to whole steps (`all`: whole hours), so that each point is
+ * whole. A range of at most MAX_SERIES_DAYS of the step.
+ */
+export interface UsageSeriesQuery {
+  tenantId: string;
+  from: string;
+  to: string;
+  step: UsageStep;
+  /** Absent: one series. */
+  by?: 'model' | 'key';
+  /** How many names get a series of their own, those of the highest cost; default 10, at most 200. */
+  top?: number;
+  model?: string;
+  keyId?: string;
+}
+
+/** The longest range of a series by its step, in days. */
+export const MAX_SERIES_DAYS = { hour: 32, day: 400, all: 400 } as const;
+export const MAX_SERIES_NAMES = 200;
+/** More points are refused. */
+export const MAX_SERIES_POINTS = 10_000;
+
+/** The requests that ended in one step. Steps without requests have no point. */
+export interface UsagePoint {
+  /** The beginning of the step, or of the range; ISO 8601 UTC. */
+  at: string;
+  /** A model or key id. Null: all names beyond `top`, or all requests if the query names no `by`. */
+  name: string | null;
+  requests: number;
+  /** A part of them: the backend broke off, the credit ended, or the gateway died. */
+  failed: number;
+  /** Another part: the client left before the end. */
+  clientClosed: number;
+  promptTokens: number;
+  /** A part of promptTokens. */
+  cachedTokens: number;
+  completionTokens: number;
+  /** Decimal string. */
+  costNanos: string;
+}
+
+export interface UsageSeries {
+  /** The range as it was widened; ISO 8601 UTC. */
+  from: string;
+  to: string;
+  /** The names with a series of their own, highest cost first. */
+  names: string[];
+  /** Ascending by time, then by name, the others last. */
+  points: UsagePoint[];
+}
