@@ -15,7 +15,7 @@ const ADMIT = new NamedCall<AdmitRequest>(
     ['p_id', 'text', ({ draft }) => draft.id],
     ['p_tenant_id', 'text', ({ draft }) => draft.tenantId],
     ['p_key_id', 'text', ({ draft }) => draft.keyId],
-    ['p_draft', 'text', ({ draft }) => JSON.stringify(draft)],
+    ['p_draft', 'json', ({ draft }) => draft],
     ...LIMITS,
     ['p_prompt_tokens', 'bigint', ({ promptTokens }) => promptTokens],
     ['p_prompt_femtos', 'numeric', ({ promptFemtos }) => promptFemtos],

@@ -1,11 +1,13 @@
 import type { Call } from './connections';
-import { numbers } from './sql-arrays';
+import { jsonTexts, numbers, texts } from './sql-arrays';
 
 /**
  * A parameter that is an array with one element for each request: its name, the type of an element, and the element.
  */
 export type Parameter<Request> =
   | readonly [name: string, type: 'text', of: (request: Request) => string]
+  /** As the text of its JSON. */
+  | readonly [name: string, type: 'json', of: (request: Request) => object]
   | readonly [
       name: string,
       type: 'bigint' | 'numeric' | 'boolean',
@@ -26,15 +28,17 @@ export class NamedCall<Request> {
     scalars: readonly (readonly [name: string, type: string])[],
     private readonly parameters: readonly Parameter<Request>[],
   ) {
-    const all = [...scalars, ...parameters.map(([name, type]) => [name, `${type}[]`] as const)];
+    const arrays = parameters.map(([name, type]) => [name, type === 'json' ? 'text[]' : `${type}[]`] as const);
+    const all = [...scalars, ...arrays];
     this.text = `SELECT * FROM ${name}(${all.map(([name, type], i) => `${name} => $${i + 1}::${type}`).join(', ')})`;
   }
 
   /** `scalars` in the order of the constructor. */
   of(requests: readonly Request[], scalars: readonly unknown[]): Call {
-    const arrays = this.parameters.map(([, type, of]) =>
-      type === 'text' ? requests.map((request) => of(request)) : numbers(requests, of),
-    );
+    const arrays = this.parameters.map(([, type, of]) => {
+      if (type === 'text') return texts(requests, of);
+      return type === 'json' ? jsonTexts(requests, of) : numbers(requests, of);
+    });
     return { name: this.name, text: this.text, values: [...scalars, ...arrays] };
   }
 }

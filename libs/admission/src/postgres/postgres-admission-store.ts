@@ -35,7 +35,7 @@ import { SharedProbe } from '../shared-probe';
 import { lookCall } from './look-call';
 import { readSnapshot } from './read-snapshot';
 import { repairCall } from './repair-call';
-import { numbers } from './sql-arrays';
+import { jsonTexts, numbers, texts } from './sql-arrays';
 
 export interface PostgresAdmissionOptions {
   /** The URL of the database whose `admission` schema is migrated. */
@@ -93,8 +93,8 @@ export class PostgresAdmissionStore extends AdmissionStore {
       text: 'SELECT * FROM extend($1,$2,$3,$4,$5)',
       values: [
         this.now(),
-        requests.map((request) => request.id),
-        requests.map((request) => request.tenantId),
+        texts(requests, (request) => request.id),
+        texts(requests, (request) => request.tenantId),
         numbers(requests, (request) => cappedNanos(request.wantNanos)),
         numbers(requests, (request) => cappedNanos(request.minNanos)),
       ],
@@ -112,11 +112,9 @@ export class PostgresAdmissionStore extends AdmissionStore {
       values: [
         this.now(),
         this.leaseMs,
-        progress.map((one) => one.id),
-        progress.map((one) => one.tenantId),
-        progress.map(
-          ({ delivered }) => delivered && JSON.stringify({ ...delivered, costNanos: String(delivered.costNanos) }),
-        ),
+        texts(progress, (one) => one.id),
+        texts(progress, (one) => one.tenantId),
+        jsonTexts(progress, ({ delivered }) => delivered && { ...delivered, costNanos: String(delivered.costNanos) }),
       ],
     });
     return this.positions('progress', rows, progress.length);
@@ -138,12 +136,12 @@ export class PostgresAdmissionStore extends AdmissionStore {
       text: 'SELECT * FROM settle($1,$2,$3,$4,$5,$6,$7)',
       values: [
         this.now(),
-        events.map((event) => event.id),
-        events.map((event) => event.tenantId),
+        texts(events, (event) => event.id),
+        texts(events, (event) => event.tenantId),
         numbers(events, (event) => cappedNanos(BigInt(event.costNanos))),
         numbers(events, (event) => event.promptTokens + event.completionTokens),
         numbers(events, (event) => monthOf(event.endedAt)),
-        events.map((event) => JSON.stringify(event)),
+        jsonTexts(events, (event) => event),
       ],
     });
     return inOrder(rows, (values, index) => {
@@ -165,7 +163,7 @@ export class PostgresAdmissionStore extends AdmissionStore {
     const rows = await this.connections.call({
       name: 'void_holds',
       text: 'SELECT * FROM void_holds($1,$2,$3)',
-      values: [this.now(), holds.map((hold) => hold.id), holds.map((hold) => hold.tenantId)],
+      values: [this.now(), texts(holds, (hold) => hold.id), texts(holds, (hold) => hold.tenantId)],
     });
     return this.positions('void', rows, holds.length);
   }
@@ -189,12 +187,12 @@ export class PostgresAdmissionStore extends AdmissionStore {
       name: 'apply_news',
       text: 'SELECT apply_news($1,$2,$3,$4,$5,$6)',
       values: [
-        updates.map((one) => one.tenantId),
+        texts(updates, (one) => one.tenantId),
         numbers(updates, (one) => one.version),
         numbers(updates, (one) => cappedNanos(one.balanceNanos)),
         numbers(updates, (one) => one.suspended),
-        releases.map((release) => release.tenantId),
-        releases.map((release) => release.id),
+        texts(releases, (release) => release.tenantId),
+        texts(releases, (release) => release.id),
       ],
     });
   }
@@ -221,8 +219,8 @@ export class PostgresAdmissionStore extends AdmissionStore {
       name: 'apply_budgets',
       text: 'SELECT apply_budgets($1,$2,$3,$4)',
       values: [
-        changes.map(({ tenantId }) => tenantId),
-        changes.map(({ keyId }) => keyId ?? ''),
+        texts(changes, ({ tenantId }) => tenantId),
+        texts(changes, ({ keyId }) => keyId ?? ''),
         numbers(changes, ({ version }) => version),
         numbers(changes, budgetNanos),
       ],
