@@ -1,4 +1,5 @@
 import { testsLeftOut } from './test/setup/docker.mjs';
+import { testsWithoutHelm } from './test/setup/helm.mjs';
 import { swcOptions } from './tools/build/swc.mjs';
 
 // Jest loads no ESM, so the dynamic imports of Nest (@nestjs/microservices) become `require`.
@@ -44,7 +45,7 @@ const ALONE = [
   '<rootDir>/test/e2e/composed.docker.test.ts',
   '<rootDir>/test/stack/stack.docker.test.ts',
 ];
-const leftOut = ['/node_modules/', ...testsLeftOut()];
+const leftOut = ['/node_modules/', ...testsLeftOut(), ...testsWithoutHelm()];
 
 /**
  * Unit and conformance tests are beside the code. Tests across apps, of processes and of documents are in test/. A test
