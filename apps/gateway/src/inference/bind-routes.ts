@@ -70,7 +70,7 @@ function answer(
 ): void {
   // A caller may reuse its own id, so money is never keyed by it.
   const id = request.headers['x-request-id'] === requestId ? newId('req') : requestId;
-  const client = new Client(response, requestId, id, inFlight.draining);
+  const client = new Client(response, requestId, id, inFlight.leaving);
   if (inFlight.draining) return client.refuse(unavailable());
   inFlight.begin(client);
   const answered = kind === 'models' ? pipeline.listModels(request, client) : pipeline.infer(kind, request, client);
