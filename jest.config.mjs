@@ -1,4 +1,5 @@
 import { testsLeftOut } from './test/setup/docker.mjs';
+import { testsWithoutHelm } from './test/setup/helm.mjs';
 import { swcOptions } from './tools/build/swc.mjs';
 
 // Jest loads no ESM, so the dynamic imports of Nest (@nestjs/microservices) become `require`.
@@ -45,7 +46,7 @@ const IN_PAIRS = [
   '<rootDir>/test/stack/stack.docker.test.ts',
 ];
 const FEW_AT_ONCE = '<rootDir>/test/setup/few-at-once-runner.mjs';
-const leftOut = ['/node_modules/', ...testsLeftOut()];
+const leftOut = ['/node_modules/', ...testsLeftOut(), ...testsWithoutHelm()];
 
 /**
  * Unit and conformance tests are beside the code. Tests across apps, of processes and of documents are in test/. A test

@@ -2,7 +2,7 @@ import { mintCredential } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
 import { connect } from 'node:net';
 import { InferenceError, INFERENCE_ERRORS } from '../../apps/gateway/src/inference/errors';
-import { drain } from '../../apps/gateway/src';
+import { drain, leave } from '../../apps/gateway/src';
 import { type Caller, configYaml, useGateway } from './use-gateway';
 
 const gateway = useGateway({ simulator: { recordRequests: 10 } });
@@ -226,6 +226,16 @@ describe('the running process', () => {
       503: 'overloaded_error',
       504: 'timeout_error',
     });
+  });
+
+  it('serves on after a stop signal, and its answers end their connections so that clients go elsewhere', async () => {
+    expect((await ask(CHAT)).headers.get('connection')).toBe('keep-alive');
+    leave(gateway.app);
+    const plain = await ask(CHAT);
+    expect([plain.status, plain.headers.get('connection')]).toEqual([200, 'close']);
+    const streamed = await gateway.post('/v1/chat/completions', { ...CHAT, stream: true }, caller, {});
+    expect([streamed.status, streamed.headers.get('connection')]).toEqual([200, 'close']);
+    expect(await streamed.text()).toContain('data: [DONE]');
   });
 
   it('answers running requests during a drain and closes their connections', async () => {

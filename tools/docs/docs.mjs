@@ -7,11 +7,13 @@ import { format, resolveConfig } from 'prettier';
 import { ROOT } from '../setup/prepare.mjs';
 import { metricsTable } from './metrics-table.mjs';
 import { settingsTable } from './settings-table.mjs';
+import { valuesTable } from './values-table.mjs';
 
 /** Each table is the text between two comments of its file. */
 const TABLES = [
   { file: 'docs/operating/settings.md', name: 'settings', table: settingsTable },
   { file: 'docs/operating/metrics.md', name: 'metrics', table: metricsTable },
+  { file: 'docs/operating/kubernetes.md', name: 'values', table: valuesTable },
 ];
 
 const { check = false } = parseArgs({ options: { check: { type: 'boolean' } } }).values;

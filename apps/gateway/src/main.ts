@@ -10,7 +10,7 @@ import { setTimeout } from 'node:timers/promises';
 import { GatewayModule } from './gateway.module';
 import { listen } from './listen';
 import { createOperatorApp } from './operator/operator.app';
-import { createPublicApp, endRequests, flushUsage } from './public-app';
+import { createPublicApp, endRequests, flushUsage, leave } from './public-app';
 import { SETTINGS } from './settings';
 
 runService(
@@ -77,7 +77,10 @@ runService(
       });
       // Reports "not ready" but still serves, so that load balancers notice before any request is refused. Added last:
       // a start that fails at a port does not wait for it.
-      takeDown.add(() => setTimeout(settings.TOLLGATE_LAME_DUCK_SECONDS * 1_000));
+      takeDown.add(() => {
+        leave(app);
+        return setTimeout(settings.TOLLGATE_LAME_DUCK_SECONDS * 1_000);
+      });
       logger('gateway').info({ publicUrl, operatorUrl }, 'listening');
     },
   },

@@ -85,7 +85,7 @@ export async function createPublicApp(
   server.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
     if (isManagement(request)) {
-      if (inFlight().draining) reply.header('connection', 'close');
+      if (inFlight().leaving) reply.header('connection', 'close');
       // At most 64 KiB, which Fastify reads before any guard runs.
       continueIfOwed(request.raw, reply.raw);
       countRunning(inFlight(), reply.raw);
@@ -130,6 +130,11 @@ export async function createPublicApp(
   await app.startAllMicroservices();
   await server.ready();
   return app;
+}
+
+/** Before `drain`, while requests are still accepted: each answer ends its connection from now on. */
+export function leave(app: NestFastifyApplication): void {
+  app.get(InFlight, { strict: false }).leaving = true;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eventually } from '@tollgate/testing';
@@ -208,6 +208,29 @@ describe('tollgate.yaml', () => {
       await eventually(async () => expect(await reloads('refused')).toBe(1));
       expect(source.current.currency).toBe('EUR');
       writeFileSync(file, `currency: GBP\n${GOOD}\n`);
+      await eventually(() => expect(source.current.currency).toBe('GBP'));
+    } finally {
+      source.close();
+    }
+  });
+
+  it('is read again when a ConfigMap replaces its folder, also by one with the same size and time', async () => {
+    // As the kubelet does it: the file is a link into `..data`, which is a link to a folder that is replaced in one step.
+    const mount = mkdtempSync(join(directory, 'mount-'));
+    const put = (version: string, text: string) => {
+      mkdirSync(join(mount, version));
+      writeFileSync(join(mount, version, 'tollgate.yaml'), text);
+      utimesSync(join(mount, version, 'tollgate.yaml'), 1, 1);
+      symlinkSync(version, join(mount, '..data_tmp'));
+      renameSync(join(mount, '..data_tmp'), join(mount, '..data'));
+    };
+    put('..1', `currency: EUR\n${GOOD}`);
+    symlinkSync('..data/tollgate.yaml', join(mount, 'tollgate.yaml'));
+    const source = new FileConfigSource(join(mount, 'tollgate.yaml'), {}, 20);
+    try {
+      expect(source.current.currency).toBe('EUR');
+      put('..2', `currency: GBP\n${GOOD}`);
+      rmSync(join(mount, '..1'), { recursive: true });
       await eventually(() => expect(source.current.currency).toBe('GBP'));
     } finally {
       source.close();

@@ -78,7 +78,7 @@ function answer(
 ): void {
   // A caller may reuse its own id, so money is never keyed by it.
   const id = request.headers['x-request-id'] === requestId ? newId('req') : requestId;
-  const client = new Client(response, requestId, id, inFlight.draining);
+  const client = new Client(response, requestId, id, inFlight.leaving);
   if (inFlight.draining) return client.refuse(unavailable());
   inFlight.begin(client);
   void answered().finally(() => client.afterLastByte(() => inFlight.end(client)));

@@ -14,7 +14,12 @@ export interface Running {
 
 /** The running requests of this process, so that a shutdown can let them finish. */
 export class InFlight {
-  /** Set when the process is stopping: readiness is false, and new requests are refused. */
+  /**
+   * Set from the stop signal on: each answer ends its connection. A client that keeps one goes elsewhere with its next
+   * request, where connections are balanced instead of requests.
+   */
+  leaving = false;
+  /** Set after the lame duck time: new requests are refused. */
   draining = false;
   private readonly running = new Set<Running>();
   private idle: (() => void)[] = [];
@@ -36,6 +41,7 @@ export class InFlight {
 
   /** Waits until no request runs. False: that took longer than `timeoutMs`. */
   drain(timeoutMs: number): Promise<boolean> {
+    this.leaving = true;
     this.draining = true;
     if (this.running.size === 0) return Promise.resolve(true);
     return settlesWithin(timeoutMs, new Promise<void>((resolve) => this.idle.push(resolve)));

@@ -1,0 +1,56 @@
+{{- define "tollgate.name" -}}
+{{- .Values.fullnameOverride | default .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- end }}
+
+{{/* Labels that select the pods of a component. Arguments: root, component. */}}
+{{- define "tollgate.selector" -}}
+app.kubernetes.io/name: tollgate
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .component }}
+{{- end }}
+
+{{/* Labels of an object. Arguments: root, component. */}}
+{{- define "tollgate.labels" -}}
+{{ include "tollgate.selector" . }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
+{{- end }}
+
+{{/* Name and labels of an object of a component. Arguments: root, component. */}}
+{{- define "tollgate.metadata" -}}
+name: {{ include "tollgate.name" .root }}-{{ .component }}
+labels: {{- include "tollgate.labels" . | nindent 2 }}
+{{- end }}
+
+{{/* One of our images. Arguments: root, image. */}}
+{{- define "tollgate.image" -}}
+{{- $image := .root.Values.image -}}
+image: {{ printf "%s/%s:%s" $image.repository .image ($image.tag | default .root.Chart.AppVersion) | quote }}
+imagePullPolicy: {{ $image.pullPolicy }}
+{{- end }}
+
+{{/* The host of a server of devStores. Arguments: root, server. */}}
+{{- define "tollgate.devHost" -}}
+{{ include "tollgate.name" .root }}-{{ .server }}
+{{- end }}
+
+{{- define "tollgate.brokers" -}}
+{{- if .Values.devStores.enabled -}}
+{{ include "tollgate.devHost" (dict "root" . "server" "kafka") }}:9092
+{{- else -}}
+{{ required "kafka.brokers is required" .Values.kafka.brokers }}
+{{- end -}}
+{{- end }}
+
+{{- define "tollgate.configMap" -}}
+{{- .Values.existingConfigMap | default (printf "%s-config" (include "tollgate.name" .)) -}}
+{{- end }}
+
+{{/*
+Seconds from the signal until the kubelet kills a gateway: lame duck and drain, then at most 15 s to publish usage and
+to close connections (docs/operating/distributed.md, Stop), and 5 s for a slow machine.
+*/}}
+{{- define "tollgate.gatewayGraceSeconds" -}}
+{{- add (int .Values.gateway.lameDuckSeconds) (int .Values.gateway.drainSeconds) 20 -}}
+{{- end }}

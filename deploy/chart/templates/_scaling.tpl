@@ -1,0 +1,63 @@
+{{/* Grows at once, and shrinks by a pod a minute: each shrinking waits for the streams of a gateway. */}}
+{{- define "tollgate.scalingBehavior" -}}
+scaleUp:
+  stabilizationWindowSeconds: 0
+  policies:
+    - { type: Percent, value: 100, periodSeconds: 15 }
+    - { type: Pods, value: 2, periodSeconds: 15 }
+scaleDown:
+  stabilizationWindowSeconds: 300
+  policies:
+    - { type: Pods, value: 1, periodSeconds: 60 }
+{{- end }}
+
+{{/* KEDA reads the lag with the user of the service, whose READ includes DESCRIBE. Arguments: root, component, topic. */}}
+{{- define "tollgate.scaledObject" }}
+{{- $values := .root.Values }}
+{{- $scaling := (get $values .component).autoscaling }}
+{{- $mechanisms := dict "plain" "plaintext" "scram-sha-256" "scram_sha256" "scram-sha-512" "scram_sha512" }}
+apiVersion: keda.sh/v1alpha1
+kind: TriggerAuthentication
+metadata: {{- include "tollgate.metadata" . | nindent 2 }}
+spec:
+  {{- if $values.kafka.saslMechanism }}
+  env:
+    - { parameter: username, name: KAFKA_USERNAME, containerName: {{ .component }} }
+  {{- end }}
+  secretTargetRef:
+    {{- if $values.kafka.saslMechanism }}
+    - { parameter: password, name: {{ get $values.secrets .component | quote }}, key: kafka-password }
+    {{- end }}
+    {{- with $values.secrets.ca }}
+    - { parameter: ca, name: {{ . | quote }}, key: ca.crt }
+    {{- end }}
+---
+apiVersion: keda.sh/v1alpha1
+kind: ScaledObject
+metadata: {{- include "tollgate.metadata" . | nindent 2 }}
+spec:
+  scaleTargetRef: { name: {{ include "tollgate.name" .root }}-{{ .component }} }
+  minReplicaCount: {{ $scaling.minReplicas }}
+  maxReplicaCount: {{ $scaling.maxReplicas }}
+  # Without an answer of the brokers the number of pods stays as it is.
+  fallback: { failureThreshold: 3, replicas: {{ $scaling.minReplicas }}, behavior: currentReplicasIfHigher }
+  advanced:
+    horizontalPodAutoscalerConfig:
+      behavior: {{- include "tollgate.scalingBehavior" .root | nindent 8 }}
+  triggers:
+    - type: cpu
+      metricType: Utilization
+      metadata: { value: {{ $scaling.cpuPercent | quote }} }
+    - type: kafka
+      authenticationRef: { name: {{ include "tollgate.name" .root }}-{{ .component }} }
+      metadata:
+        bootstrapServers: {{ include "tollgate.brokers" .root | quote }}
+        topic: {{ printf "%s%s" $values.kafka.topicPrefix .topic | quote }}
+        consumerGroup: {{ printf "%s%s.%s" $values.kafka.topicPrefix .topic .component | quote }}
+        lagThreshold: {{ $scaling.lagPerPod | quote }}
+        offsetResetPolicy: earliest
+        {{- with $values.kafka.saslMechanism }}
+        sasl: {{ get $mechanisms . }}
+        {{- end }}
+        tls: {{ $values.kafka.tls | ternary "enable" "disable" }}
+{{- end }}

@@ -1,0 +1,119 @@
+{{/* The settings of a service (docs/operating/settings.md). Arguments: root, service. */}}
+{{- define "tollgate.serviceEnv" -}}
+{{- $root := .root -}}
+{{- $values := get $root.Values .service -}}
+{{- include "tollgate.kafkaEnv" . }}
+- { name: REDIS_URL_FILE, value: /etc/tollgate/secrets/redis-url }
+{{- if ne .service "gateway" }}
+- { name: DATABASE_URL_FILE, value: /etc/tollgate/secrets/database-url }
+{{- end }}
+{{- if or (eq .service "gateway") (eq .service "billing") }}
+- { name: REDIS_SETTLED_REPLICAS, value: {{ $root.Values.redis.settledReplicas | quote }} }
+{{- end }}
+- { name: TOLLGATE_CONFIG, value: /etc/tollgate/config/tollgate.yaml }
+- { name: TOLLGATE_LOG_LEVEL, value: {{ $root.Values.logLevel }} }
+- { name: TOLLGATE_MESSAGE_KEYS_FILE, value: /etc/tollgate/secrets/message-keys }
+- { name: TOLLGATE_METRICS_TOKEN_FILE, value: /etc/tollgate/secrets/metrics-token }
+- { name: NODE_OPTIONS, value: '--enable-source-maps --max-old-space-size={{ $values.heapMib }}' }
+{{- if and $root.Values.simulator.enabled (has .service (list "gateway" "metering")) }}
+- { name: TOLLGATE_SIMULATOR_URL, value: 'http://{{ include "tollgate.name" $root }}-simulator:9000/v1' }
+{{- end }}
+{{- if eq .service "gateway" }}
+- { name: TOLLGATE_CONFIG_SECRETS_FILE, value: /etc/tollgate/secrets/config-secrets }
+- { name: TOLLGATE_OPERATOR_SECRET_FILE, value: /etc/tollgate/secrets/operator-secret }
+- { name: TOLLGATE_OPERATOR_ALLOWED_HOSTS, value: {{ include "tollgate.operatorHosts" $root | quote }} }
+- { name: TOLLGATE_LAME_DUCK_SECONDS, value: {{ $values.lameDuckSeconds | quote }} }
+- { name: TOLLGATE_DRAIN_SECONDS, value: {{ $values.drainSeconds | quote }} }
+{{- end }}
+{{- range $name, $value := $values.env }}
+- { name: {{ $name }}, value: {{ $value | quote }} }
+{{- end }}
+{{- end }}
+
+{{/* Names by which the operator API may be called. */}}
+{{- define "tollgate.operatorHosts" -}}
+{{- $name := printf "%s-operator" (include "tollgate.name" .) -}}
+{{- $inNamespace := printf "%s.%s" $name .Release.Namespace -}}
+{{- concat (list $name $inNamespace (printf "%s.svc" $inNamespace)) .Values.gateway.operator.allowedHosts | join "," -}}
+{{- end }}
+
+{{/*
+Probes of a service. The start only waits for the process: a store that is away must not restart it. `/readyz` answers
+within 1 s.
+*/}}
+{{- define "tollgate.probes" -}}
+startupProbe:
+  httpGet: { path: /livez, port: health }
+  periodSeconds: 1
+  timeoutSeconds: 5
+  failureThreshold: 120
+readinessProbe:
+  httpGet: { path: /readyz, port: health }
+  periodSeconds: 2
+  timeoutSeconds: 5
+  failureThreshold: 2
+livenessProbe:
+  httpGet: { path: /livez, port: health }
+  periodSeconds: 10
+  timeoutSeconds: 10
+  failureThreshold: 3
+{{- end }}
+
+{{/* A Deployment of a service with its ServiceAccount. Arguments: root, service. */}}
+{{- define "tollgate.service" -}}
+{{- $root := .root -}}
+{{- $service := .service -}}
+{{- $values := get $root.Values $service -}}
+{{- $of := dict "root" $root "component" $service -}}
+{{- $isGateway := eq $service "gateway" -}}
+apiVersion: v1
+kind: ServiceAccount
+metadata: {{- include "tollgate.metadata" $of | nindent 2 }}
+automountServiceAccountToken: false
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{- include "tollgate.metadata" $of | nindent 2 }}
+spec:
+  {{- /* Without a number where something else scales, or each upgrade would reset it. */}}
+  {{- if not $values.autoscaling.enabled }}
+  replicas: {{ $values.replicas }}
+  {{- end }}
+  revisionHistoryLimit: 3
+  strategy:
+    type: RollingUpdate
+    rollingUpdate: { maxUnavailable: 0, maxSurge: 1 }
+  selector:
+    matchLabels: {{- include "tollgate.selector" $of | nindent 6 }}
+  template:
+    metadata: {{- include "tollgate.podMetadata" $of | nindent 6 }}
+    spec:
+      {{- $priority := ternary $root.Values.requestPathPriorityClassName "" $isGateway }}
+      {{- include "tollgate.podSpec" (merge (dict "priorityClassName" $priority) $of) | nindent 6 }}
+      {{- /* Longer than the service takes to stop, which publishes the last usage as the last step. */}}
+      terminationGracePeriodSeconds: {{ $isGateway | ternary (include "tollgate.gatewayGraceSeconds" $root) "30" }}
+      containers:
+        - name: {{ $service }}
+          {{- include "tollgate.image" (dict "root" $root "image" $service) | nindent 10 }}
+          {{- include "tollgate.containerSecurity" $root | nindent 10 }}
+          env: {{- include "tollgate.serviceEnv" . | nindent 12 }}
+          ports:
+            {{- if $isGateway }}
+            - { name: public, containerPort: 8080 }
+            - { name: operator, containerPort: 8081 }
+            {{- end }}
+            - { name: health, containerPort: 9090 }
+          {{- include "tollgate.probes" $root | nindent 10 }}
+          resources: {{- toYaml $values.resources | nindent 12 }}
+          volumeMounts:
+            {{- /* Whole folders, because a mounted file does not follow a change. */}}
+            - { name: config, mountPath: /etc/tollgate/config, readOnly: true }
+            - { name: secrets, mountPath: /etc/tollgate/secrets, readOnly: true }
+            {{- include "tollgate.caMount" (dict "root" $root "indent" 12) }}
+      volumes:
+        - name: config
+          configMap: { name: {{ include "tollgate.configMap" $root | quote }} }
+        {{- $secret := get $root.Values.secrets $service }}
+        {{- include "tollgate.secretsVolume" (dict "root" $root "secret" $secret) | nindent 8 }}
+        {{- include "tollgate.caVolume" (dict "root" $root "indent" 8) }}
+{{- end }}

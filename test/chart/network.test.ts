@@ -1,0 +1,82 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { componentIn, manifests, pods, ROOT } from './manifests';
+
+interface Peer {
+  podSelector?: { matchLabels: Record<string, string> };
+}
+interface Rule {
+  ports: { port: number | string }[];
+  from?: Peer[];
+  to?: Peer[];
+}
+interface Policy {
+  podSelector: { matchLabels: Record<string, string> };
+  ingress?: Rule[];
+  egress?: Rule[];
+}
+
+const policies = () =>
+  manifests('dev')
+    .filter(({ kind }) => kind === 'NetworkPolicy')
+    .map(({ spec }) => spec as unknown as Policy);
+const PORTS: Record<string, number> = { public: 8080, operator: 8081, health: 9090, http: 9000 };
+const numberOf = (port: number | string) => (typeof port === 'number' ? port : PORTS[port]!);
+
+/** "from > to:port" of every rule between two components. */
+function edges(direction: 'from' | 'to'): string[] {
+  return policies().flatMap(({ podSelector, ingress = [], egress = [] }) => {
+    const own = componentIn(podSelector)!;
+    return (direction === 'from' ? ingress : egress).flatMap((rule) =>
+      (rule[direction] ?? []).flatMap((peer) => {
+        const other = peer.podSelector && componentIn(peer.podSelector);
+        if (other === undefined) return [];
+        const [source, target] = direction === 'from' ? [other, own] : [own, other];
+        return rule.ports.map(({ port }) => `${source} > ${target}:${numberOf(port)}`);
+      }),
+    );
+  });
+}
+
+it('one policy denies every pod of the release everything but DNS', () => {
+  const [all, ...more] = policies().filter(({ podSelector }) => componentIn(podSelector) === undefined);
+  expect(more).toEqual([]);
+  expect(all!.podSelector.matchLabels).toEqual({
+    'app.kubernetes.io/name': 'tollgate',
+    'app.kubernetes.io/instance': 'tollgate',
+  });
+  expect(all).toMatchObject({ policyTypes: ['Ingress', 'Egress'] });
+  expect(all!.egress!.flatMap(({ ports }) => ports.map(({ port }) => port))).toEqual([53, 53]);
+});
+
+it('every pod carries the labels that the policies select by', () => {
+  for (const { manifest, component } of pods('dev')) {
+    const labels =
+      manifest.kind === 'Pod'
+        ? manifest.metadata.labels
+        : (manifest.spec['template'] as { metadata: { labels: Record<string, string> } }).metadata.labels;
+    expect(labels).toMatchObject({
+      'app.kubernetes.io/name': 'tollgate',
+      'app.kubernetes.io/instance': 'tollgate',
+      'app.kubernetes.io/component': component,
+    });
+  }
+});
+
+it('what may leave for a pod may also arrive there, except where everybody may arrive', () => {
+  // The public port is open to everybody in these values.
+  const open = (edge: string) => edge.endsWith(':8080');
+  expect(
+    edges('to')
+      .filter((edge) => !open(edge))
+      .sort(),
+  ).toEqual(edges('from').sort());
+});
+
+it('who talks to whom is the table of the operating guide', () => {
+  const [, section] = readFileSync(join(ROOT, 'docs/operating/kubernetes.md'), 'utf8').split(
+    '\n## Who talks to whom\n',
+  );
+  const rows = section!.split('\n## ')[0]!.matchAll(/^\| `([a-z-]+)`\s+\| `([a-z-]+)`\s+\| (\d+)/gm);
+  expect([...rows].map(([, from, to, port]) => `${from} > ${to}:${port}`).sort()).toEqual(edges('to').sort());
+});
