@@ -14,14 +14,21 @@ const STANDALONE = [
   join(ROOT, 'apps', 'standalone', 'dist', 'main.js'),
   ...args,
 ];
+// Jest's workers inherit the flag. It spares the collector a tenth of the processor time of the tests, which load many
+// modules and are short.
+const ROOM_FOR_LOADING = '--min-semi-space-size=16';
 const COMMANDS = {
   start: () => launch(STANDALONE).exited,
   dev,
   test: () =>
     launch(
-      args.some((arg) => /^--changed(=|$)/.test(arg))
-        ? [join(ROOT, 'tools', 'changed', 'changed.mjs'), ...args]
-        : [join(ROOT, 'node_modules', 'jest', 'bin', 'jest.js'), '--config', join(ROOT, 'jest.config.mjs'), ...args],
+      [
+        ROOM_FOR_LOADING,
+        ...(args.some((arg) => /^--changed(=|$)/.test(arg))
+          ? [join(ROOT, 'tools', 'changed', 'changed.mjs')]
+          : [join(ROOT, 'node_modules', 'jest', 'bin', 'jest.js'), '--config', join(ROOT, 'jest.config.mjs')]),
+        ...args,
+      ],
       { cwd: ROOT },
     ).exited,
   stack: () => launch([join(ROOT, 'tools', 'stack', 'stack.mjs'), 'up', ...args]).exited,

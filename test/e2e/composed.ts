@@ -91,7 +91,8 @@ export class ComposedDeployment implements Deployment {
     for (const port of ['TOLLGATE_TEST_POSTGRES_PORT', 'TOLLGATE_PORT', 'TOLLGATE_OPERATOR_PORT'])
       this.env[port] ??= String(await freePort());
     const scale = ['--scale', 'metering=2', '--scale', 'billing=2'];
-    const stdout = await this.run('node', [join(ROOT, 'tools/stack/stack.mjs'), 'up', '--json', ...scale]);
+    const build = this.printed ? ['--no-build'] : [];
+    const stdout = await this.run('node', [join(ROOT, 'tools/stack/stack.mjs'), 'up', '--json', ...build, ...scale]);
     const ready = JSON.parse(stdout) as Ready;
     this.printed = ready;
     this.demo ??= ready.demo;

@@ -1,5 +1,5 @@
 // Starts or stops the distributed form on Docker Compose. Runs on Node 24 in a compiled checkout. Usage:
-// stack.mjs up [--json] [--scale <service>=<number>]… | down [--volumes]
+// stack.mjs up [--json] [--no-build] [--scale <service>=<number>]… | down [--volumes]
 import { execFileSync } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -13,9 +13,10 @@ import { makeMessageKeys } from './message-keys.mjs';
 import { MAX_SCALE, readSettings, SCALED_SERVICES, writeSettings } from './settings.mjs';
 
 const READY_TIMEOUT_S = 240;
-const USAGE = `Usage: npm run stack [-- --json] [-- --scale gateway=4]
+const USAGE = `Usage: npm run stack [-- --json] [-- --no-build] [-- --scale gateway=4]
        npm run stack:down [-- --volumes]
   --json      when ready, print one line of JSON instead of the text
+  --no-build  use the images of an earlier start
   --scale     the number of replicas of gateway, auth, metering or billing
   --volumes   delete the data too
 Settings are environment variables: docs/operating/settings.md.`;
@@ -23,7 +24,7 @@ Settings are environment variables: docs/operating/settings.md.`;
 const say = (line) => process.stderr.write(`${line}\n`);
 const load = createRequire(import.meta.url);
 
-async function up({ json = false, scale = [] }) {
+async function up({ json = false, 'no-build': isBuilt = false, scale = [] }) {
   const wrong = scale.find((each) => !mayBeScaled(each));
   if (wrong !== undefined)
     throw new SetupError(
@@ -43,14 +44,18 @@ async function up({ json = false, scale = [] }) {
   }
   writeSettings(settings, process.env);
   makeMessageKeys(settings.dataDirectory);
-  if (process.env.TOLLGATE_IMAGES === 'local') {
+  if (process.env.TOLLGATE_IMAGES === 'local' && !isBuilt) {
     execFileSync(join(ROOT, 'deploy', 'images', 'build-local.sh'), { stdio: ['ignore', 'ignore', 'inherit'] });
   }
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => interrupted(signal));
-  say('Building the images and starting the services. The first time this takes some minutes …');
+  say(
+    isBuilt
+      ? 'Starting the services …'
+      : 'Building the images and starting the services. The first time this takes some minutes …',
+  );
   const started = await compose(settings, [
     'up',
-    '--build',
+    isBuilt ? '--no-build' : '--build',
     '--quiet-pull',
     '--wait',
     '--wait-timeout',
@@ -146,7 +151,7 @@ async function down({ volumes = false }) {
 }
 
 const COMMANDS = {
-  up: [up, { json: { type: 'boolean' }, scale: { type: 'string', multiple: true } }],
+  up: [up, { json: { type: 'boolean' }, 'no-build': { type: 'boolean' }, scale: { type: 'string', multiple: true } }],
   down: [down, { volumes: { type: 'boolean' } }],
 };
 

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Starts a broker once and keeps its loaded classes as an archive, so that later starts take a third of the time.
+# Starts a broker once. Keeps its loaded classes as an archive, so that later starts take a third of the time, and the
+# files of its formatted data directory.
 set -euo pipefail
 START_WAIT_S=120
 export KAFKA_NODE_ID=1 KAFKA_PROCESS_ROLES=broker,controller KAFKA_LOG_DIRS=/tmp/data \
@@ -16,4 +17,6 @@ done
 kill "$broker"
 wait "$broker" || true
 [ -s /opt/kafka/kafka.jsa ]
+mkdir /opt/kafka/formatted
+cp /tmp/data/meta.properties /tmp/data/bootstrap.checkpoint /opt/kafka/formatted
 rm -rf /tmp/log /tmp/data /tmp/server.properties

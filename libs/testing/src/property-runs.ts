@@ -15,6 +15,15 @@ export interface Runs {
   endOnFailure?: boolean;
 }
 
+const SURROGATES = { first: 0xd800, count: 0x800 };
+/**
+ * Any character, as the `unit` of `fc.string`. The unit `binary` of fast-check is the same, and lists a million
+ * characters at its first use in a test file, which takes a second.
+ */
+export const anyCharacter = fc
+  .integer({ min: 0, max: 0x10ffff - SURROGATES.count })
+  .map((index) => String.fromCodePoint(index < SURROGATES.first ? index : index + SURROGATES.count));
+
 /**
  * `fc.assert` in a time box, with a minimum number of runs. With a time box alone, a slow machine could pass without
  * any run. Fails like `fc.assert`, with the seed, the path and the case. Fails also if the property skips cases, so

@@ -1,4 +1,4 @@
-import { assertRuns } from '@tollgate/testing';
+import { anyCharacter, assertRuns } from '@tollgate/testing';
 import * as fc from 'fast-check';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -68,7 +68,7 @@ const anyText = fc
         '12345',
         '\r\n',
       ),
-      fc.string({ unit: 'binary', maxLength: 12 }),
+      fc.string({ unit: anyCharacter, maxLength: 12 }),
     ),
     { maxLength: 40 },
   )
