@@ -133,7 +133,7 @@ export class PostgresAdmissionStore extends AdmissionStore {
     // before the wait for the disk.
     const rows = await this.connections.callDurably({
       name: 'settle',
-      text: 'SELECT * FROM settle($1,$2,$3,$4,$5,$6,$7)',
+      text: 'SELECT * FROM end_holds(locked_us($1,$3),$2,$3,$4,$5,$6,$7)',
       values: [
         this.now(),
         texts(events, (event) => event.id),

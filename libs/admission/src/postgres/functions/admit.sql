@@ -63,8 +63,7 @@ DECLARE
   v_nanos bigint[] := array_fill(NULL::bigint, ARRAY[cardinality(p_id)]);
   v_tokens bigint[] := array_fill(NULL::bigint, ARRAY[cardinality(p_id)]);
 BEGIN
-  PERFORM lock_tenants(p_tenant_id);
-  v_now_us := now_us(p_now_ms);
+  v_now_us := locked_us(p_now_ms, p_tenant_id);
   v_full_us := v_now_us + MINUTE_US;
   v_month := month_of(v_now_us);
   v_repeats := EXISTS (SELECT FROM hold WHERE id = ANY (p_id));
