@@ -47,7 +47,7 @@ beforeAll(async () => {
   for (const name of SERVICES)
     await connected(server.url(name), async (client) => {
       await makeFormerSchema(client, name);
-      if (name === 'billing') await giveFormerRights(client, SCHEMAS.billing);
+      if (name === 'billing') await giveFormerRights(client, 'billing');
     });
   await withBilling(server.url('billing'), (dataSource) => book(dataSource, tenantId));
   await connected(server.url('metering'), async (client) => {

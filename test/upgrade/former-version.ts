@@ -16,11 +16,8 @@ export async function makeFormerSchema(client: Client, schema: Schema): Promise<
 }
 
 /** Grants the rights that the former version's migrations gave to the service's role. */
-export async function giveFormerRights(
-  client: Client,
-  { schema, directory }: { schema: string; directory: string },
-): Promise<void> {
-  const sql = readFileSync(join(directory, 'rights.sql'), 'utf8');
+export async function giveFormerRights(client: Client, schema: Schema): Promise<void> {
+  const sql = readFileSync(join(__dirname, 'former-version', `${schema}.rights.sql`), 'utf8');
   await client.query(`SET search_path TO ${schema}, public; ${sql}; RESET search_path`);
 }
 

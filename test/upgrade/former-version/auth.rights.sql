@@ -1,0 +1,17 @@
+-- All rights of the service in its schema. Every --migrate applies this file as the owner when it has changed
+-- (libs/postgres/src/rights.ts). docs/rights-postgres.md has the whole table, and what an attacker with the login can
+-- still do; a test compares it.
+REVOKE ALL ON SCHEMA auth FROM PUBLIC, tollgate_auth;
+REVOKE ALL ON ALL TABLES IN SCHEMA auth FROM PUBLIC, tollgate_auth;
+REVOKE ALL ON ALL ROUTINES IN SCHEMA auth FROM PUBLIC, tollgate_auth;
+GRANT USAGE ON SCHEMA auth TO tollgate_auth;
+-- The service may read a new table at once. Rights to write are granted here.
+GRANT SELECT ON ALL TABLES IN SCHEMA auth TO tollgate_auth;
+ALTER DEFAULT PRIVILEGES IN SCHEMA auth GRANT SELECT ON TABLES TO tollgate_auth;
+
+-- Tenants and credentials are never deleted, and a credential's tenant, hash and scopes never change.
+GRANT INSERT, UPDATE (status, status_version) ON tenant TO tollgate_auth;
+GRANT INSERT, UPDATE (version, projected_version, revoked_at, last_used_at) ON credential TO tollgate_auth;
+
+GRANT INSERT, UPDATE, DELETE ON outbox TO tollgate_auth;
+GRANT INSERT ON outbox_refused TO tollgate_auth;
