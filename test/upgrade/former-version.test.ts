@@ -1,7 +1,7 @@
 import { MIGRATIONS as ADMISSION, PostgresAdmissionStore } from '@tollgate/admission';
 import { newId } from '@tollgate/contracts';
 import { MIGRATIONS as CREDENTIALS } from '@tollgate/credentials';
-import { checkMigrations, migrate, transaction } from '@tollgate/postgres';
+import { checkMigrations, migrate } from '@tollgate/postgres';
 import { PATIENT_CALL_MS, useTestDatabase, withDatabase } from '@tollgate/testing';
 import { Client } from 'pg';
 import { MIGRATIONS as AUTH } from '../../apps/auth/src/database';
@@ -10,13 +10,16 @@ import { Poster } from '../../apps/billing/src/post/poster';
 import { MIGRATIONS as BILLING, openBillingDatabase } from '../../apps/billing/src/database';
 import { auditLedger } from '../../apps/billing/src/reconcile/audit';
 import { CENT, charge } from '../../apps/billing/src/testing/billing.fixture';
-import { lockBooks, saveBooks } from '../../apps/billing/src/ledger/books-store';
-import { book } from '../../apps/billing/src/ledger/core/entry';
-import { periodOf } from '../../apps/billing/src/ledger/core/period';
-import { insertEntries } from '../../apps/billing/src/ledger/journal';
 import { MIGRATIONS as METERING } from '../../apps/metering/src/database';
 import { Fixture, TOKEN_NANOS } from '../../libs/admission/src/suite/store.fixture';
-import { asFormerVersion, FormerAdmission, giveFormerRights, makeFormerSchema, type Schema } from './former-version';
+import {
+  asFormerVersion,
+  FormerAdmission,
+  giveFormerRights,
+  makeFormerSchema,
+  topUpAsFormer,
+  type Schema,
+} from './former-version';
 
 // The upgrade of a database of the former version, with data in it, while a process of that version uses it. The
 // schemas and the calls of that version are in former-version/ and former-version.ts.
@@ -124,17 +127,8 @@ describe('a database of the former version', () => {
 
   it('posts entries during the upgrade, and its books are sound', async () => {
     const dataSource = await openBillingDatabase(url);
-    // The former version has no audit log.
-    const topUp = () =>
-      transaction(dataSource, async (tx) => {
-        const books = (await lockBooks(tx, [tenantId])).get(tenantId)!;
-        const wanted = { type: 'topup', amountCents: 100n, source: 'manual', ref: newId('msg') } as const;
-        const { entry, books: after } = book(books, newId('ent'), { ...wanted, period: periodOf(POSTING.now()) });
-        await insertEntries(tx, [entry]);
-        await saveBooks(tx, [after], POSTING);
-      });
     const round = async () => {
-      await topUp();
+      await topUpAsFormer(dataSource, tenantId);
       await new ChargeGatherer(dataSource, POSTING).gather([charge(tenantId, 2n * CENT)]);
       await new Poster(dataSource, POSTING).postDue();
     };
