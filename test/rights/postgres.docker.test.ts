@@ -9,7 +9,7 @@ import { PriceVersions } from '../../apps/metering/src/record/price-versions';
 import { Partitions } from '../../apps/metering/src/record/partitions';
 import { ANY_PRICE } from '../../apps/metering/src/sample-events.fixture';
 import { usageEvent } from '../reconcile/books';
-import { giveFormerRights, makeFormerSchema } from '../upgrade/former-version';
+import { giveFormerRights, makeFormerSchema, topUpAsFormer } from '../upgrade/former-version';
 import { loginsTests } from './logins.part';
 import {
   ask,
@@ -49,7 +49,7 @@ beforeAll(async () => {
       await makeFormerSchema(client, name);
       if (name === 'billing') await giveFormerRights(client, 'billing');
     });
-  await withBilling(server.url('billing'), (dataSource) => book(dataSource, tenantId));
+  await withBilling(server.url('billing'), (dataSource) => book(dataSource, tenantId, topUpAsFormer));
   await connected(server.url('metering'), async (client) => {
     await client.query('CREATE TABLE metering.usage_event_2025_01 (LIKE metering.usage_event INCLUDING ALL)');
     await client.query(

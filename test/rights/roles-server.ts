@@ -71,16 +71,16 @@ export const refusal = (client: Client, sql: string) =>
     (error: unknown) => sqlState(error) ?? String(error),
   );
 
-/** Books a top-up and a debit of two cents with the code of billing. */
-export async function book(dataSource: DataSource, tenantId: string): Promise<void> {
-  await new TopUps(dataSource, messages, POSTING).add({
-    tenantId,
-    amountCents: 100,
-    source: 'manual',
-    ref: newId('msg'),
-  });
+/** Books a top-up, by default as billing does, and a debit of two cents. */
+export async function book(dataSource: DataSource, tenantId: string, topUp = topUpNow): Promise<void> {
+  await topUp(dataSource, tenantId);
   await new ChargeGatherer(dataSource, POSTING).gather([charge(tenantId, 2n * CENT)]);
   await new Poster(dataSource, POSTING).postDue();
+}
+
+async function topUpNow(dataSource: DataSource, tenantId: string): Promise<void> {
+  const wanted = { tenantId, amountCents: 100, source: 'manual', ref: newId('msg') };
+  await new TopUps(dataSource, messages, POSTING).add(wanted);
 }
 
 /** Opens billing's database as the service does. */

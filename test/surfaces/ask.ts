@@ -18,9 +18,10 @@ export interface Answer {
   headers: Headers;
   /** Any form, because tests inspect it. */
   json: ReturnType<typeof JSON.parse>;
+  text: string;
 }
 
-/** Sends a request by fetch, GET unless it has a body. Returns the parsed body, or null if it is empty. */
+/** Sends a request by fetch, GET unless it has a body. Returns the parsed body, or null if it is not JSON. */
 export async function send(
   url: string,
   { method, token, authorization, body, text, headers = {} }: Asked,
@@ -37,7 +38,9 @@ export async function send(
     ...(sent !== undefined && { body: sent }),
   });
   const answer = await response.text();
-  return { status: response.status, headers: response.headers, json: answer === '' ? null : JSON.parse(answer) };
+  const isJson = (response.headers.get('content-type') ?? 'application/json').startsWith('application/json');
+  const json = answer === '' || !isJson ? null : JSON.parse(answer);
+  return { status: response.status, headers: response.headers, json, text: answer };
 }
 
 /** Sends a request to the management API, with `token` by default. */

@@ -74,6 +74,12 @@ describe('the command line', () => {
       1,
       'tollgate: This endpoint needs an operator token with the scope tenants.\n',
     ]);
+    const log = await json('audit', '--action', 'operator.create');
+    expect(log[0]).toMatchObject({ by: { kind: 'secret' }, target: made.id, after: { name: 'anna' } });
+    expect(await text('audit', '--target', made.id)).toMatch(
+      /^TIME +BY +ACTION[^]*secret +operator\.create[^]*name: anna/,
+    );
+    expect(await text('audit', '--csv')).toMatch(/^id,at,author_kind,/);
     await json('operator', 'token', 'revoke', made.id);
     expect((await tollgate(['tenant', 'list'], env)).stderr).toContain('has been revoked');
     const unknown = await tollgate(['operator', 'token', 'create', 'x', '--scopes', 'all']);

@@ -104,6 +104,10 @@ it('real answers of every operation match the document', async () => {
               NULL, NULL, 1, 2, 0)`);
   expect((await ask('get', '/reconcile/backends', {}, { query: '?hours=3' })).json.data).toHaveLength(1);
 
+  expect((await ask('get', '/audit', {}, { query: `?tenantId=${tenantId}&from=2026-11-01` })).json.data).not.toEqual(
+    [],
+  );
+  await ask('get', '/audit/export');
   const operator = (await ask('post', '/operator-tokens', { body: { name: 'o', scopes: ['read'] } })).json.data;
   await ask('get', '/operator-tokens', { token: operator.token });
   await ask('delete', '/operator-tokens/{id}', {}, { id: operator.id });

@@ -1,7 +1,6 @@
 import { MIGRATIONS as ADMISSION, PostgresAdmissionStore } from '@tollgate/admission';
 import { newId } from '@tollgate/contracts';
 import { MIGRATIONS as CREDENTIALS } from '@tollgate/credentials';
-import type { Messages } from '@tollgate/messaging';
 import { checkMigrations, migrate } from '@tollgate/postgres';
 import { PATIENT_CALL_MS, useTestDatabase, withDatabase } from '@tollgate/testing';
 import { Client } from 'pg';
@@ -11,10 +10,16 @@ import { Poster } from '../../apps/billing/src/post/poster';
 import { MIGRATIONS as BILLING, openBillingDatabase } from '../../apps/billing/src/database';
 import { auditLedger } from '../../apps/billing/src/reconcile/audit';
 import { CENT, charge } from '../../apps/billing/src/testing/billing.fixture';
-import { TopUps } from '../../apps/billing/src/topups/top-ups';
 import { MIGRATIONS as METERING } from '../../apps/metering/src/database';
 import { Fixture, TOKEN_NANOS } from '../../libs/admission/src/suite/store.fixture';
-import { asFormerVersion, FormerAdmission, giveFormerRights, makeFormerSchema, type Schema } from './former-version';
+import {
+  asFormerVersion,
+  FormerAdmission,
+  giveFormerRights,
+  makeFormerSchema,
+  topUpAsFormer,
+  type Schema,
+} from './former-version';
 
 // The upgrade of a database of the former version, with data in it, while a process of that version uses it. The
 // schemas and the calls of that version are in former-version/ and former-version.ts.
@@ -122,10 +127,8 @@ describe('a database of the former version', () => {
 
   it('posts entries during the upgrade, and its books are sound', async () => {
     const dataSource = await openBillingDatabase(url);
-    const messages = { request: async () => ({}) } as unknown as Messages;
-    const topUps = new TopUps(dataSource, messages, POSTING);
-    const book = async () => {
-      await topUps.add({ tenantId, amountCents: 100, source: 'manual', ref: newId('msg') });
+    const round = async () => {
+      await topUpAsFormer(dataSource, tenantId);
       await new ChargeGatherer(dataSource, POSTING).gather([charge(tenantId, 2n * CENT)]);
       await new Poster(dataSource, POSTING).postDue();
     };
@@ -134,11 +137,11 @@ describe('a database of the former version', () => {
       const applied = await during(
         () => startTwo('billing'),
         async () => {
-          await book();
+          await round();
           booked++;
         },
       );
-      expect(applied).toEqual(['014_functions.sql', 'functions']);
+      expect(applied).toEqual(['014_functions.sql', '015_audit_log.sql', 'functions']);
       const audit = await auditLedger(dataSource, [tenantId]);
       expect(audit.differences).toEqual([]);
       const [{ entries, hashes } = { entries: 0, hashes: 0 }] = await ask<{ entries: number; hashes: number }>(
@@ -160,7 +163,12 @@ describe('a database of the former version', () => {
        VALUES ('${key}', 'key', '${tenantId}', 'k', repeat('0', 64), 'last', 'default', now());
      SET search_path TO metering; SELECT add_month(2030, 1); RESET search_path`,
     );
-    expect(await startTwo('auth')).toEqual(['004_functions.sql', 'functions']);
+    expect(await startTwo('auth')).toEqual([
+      '004_functions.sql',
+      '005_operator_tokens.sql',
+      '006_audit_log.sql',
+      'functions',
+    ]);
     expect(await startTwo('metering')).toEqual(['005_functions.sql', '006_unfinished.sql', 'functions']);
     expect(await startTwo('credentials')).toEqual(['002_functions.sql', 'functions']);
     await expect(ask('UPDATE auth.credential SET revoked_at = NULL')).rejects.toThrow(/stays revoked/);

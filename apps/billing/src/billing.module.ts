@@ -1,4 +1,5 @@
 import { Module, type DynamicModule, type OnApplicationShutdown } from '@nestjs/common';
+import { AuditModule } from './audit/audit.module';
 import { BudgetsModule } from './budgets/budgets.module';
 import { ChargesModule } from './gather/charges.module';
 import { CreditModule } from './credit/credit.module';
@@ -38,6 +39,7 @@ class BillingGlobals implements OnApplicationShutdown {
     ReceiptsModule,
     ReconcileModule,
     RepairModule,
+    AuditModule,
   ],
   providers: [BooksCurrency],
 })

@@ -1,9 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { Failure, UsageFailure } from './failure';
 import { printable } from './table';
 
 const REQUEST_TIMEOUT_MS = 15_000;
+/** For all of an export. */
+const DOWNLOAD_TIMEOUT_MS = 600_000;
 /** The largest number of rows in a list, over all its pages. */
 export const MAX_LIST_ROWS = 10_000;
 const PAGE_ROWS = 200;
@@ -71,7 +75,7 @@ export class OperatorClient {
     const rows: T[] = [];
     let after: string | null = null;
     do {
-      const query: string = `?limit=${PAGE_ROWS}${after === null ? '' : `&after=${encodeURIComponent(after)}`}`;
+      const query: string = `${path.includes('?') ? '&' : '?'}limit=${PAGE_ROWS}${after === null ? '' : `&after=${encodeURIComponent(after)}`}`;
       const page: { data: T[]; nextCursor: string | null } = await this.get(`${path}${query}`);
       rows.push(...page.data);
       after = page.nextCursor;
@@ -79,29 +83,49 @@ export class OperatorClient {
     return { rows, truncated: after !== null };
   }
 
-  private async call<T>(method: string, path: string, body?: object, timeoutMs = REQUEST_TIMEOUT_MS): Promise<T> {
-    const { url, secret } = this.operator;
-    let response: Response;
-    let text: string;
+  /** Writes the body of an answer to `out` as it comes, and leaves `out` open. */
+  async download(path: string, out: NodeJS.WritableStream): Promise<void> {
+    const response = await this.send('GET', path, undefined, DOWNLOAD_TIMEOUT_MS);
+    if (!response.ok) throw refusal(response.status, parseJson(await response.text()), this.operator.url, path);
     try {
-      response = await fetch(`${url}${PREFIX}${path}`, {
+      await pipeline(Readable.fromWeb(response.body as never), out, { end: false });
+    } catch (error) {
+      throw new Failure(`The answer of ${this.operator.url} broke off (${reasonOf(error)}).`, 'unreachable');
+    }
+  }
+
+  private async call<T>(method: string, path: string, body?: object, timeoutMs = REQUEST_TIMEOUT_MS): Promise<T> {
+    const { url } = this.operator;
+    const response = await this.send(method, path, body, timeoutMs);
+    const text = await response.text().catch((error: unknown) => {
+      throw this.unreachable(error);
+    });
+    if (response.status === 204) return undefined as T;
+    const answer = parseJson(text);
+    if (response.ok && answer !== null) return answer as T;
+    throw refusal(response.status, answer, url, path);
+  }
+
+  private async send(method: string, path: string, body: object | undefined, timeoutMs: number): Promise<Response> {
+    const { url, secret } = this.operator;
+    try {
+      return await fetch(`${url}${PREFIX}${path}`, {
         method,
         headers: { authorization: `Bearer ${secret}`, ...(body && { 'content-type': 'application/json' }) },
         ...(body && { body: JSON.stringify(body) }),
         redirect: 'error',
         signal: AbortSignal.timeout(timeoutMs),
       });
-      text = await response.text();
     } catch (error) {
-      throw new Failure(
-        `Tollgate does not answer at ${url} (${reasonOf(error)}). Is it running? ${HOW_TO_FIND}`,
-        'unreachable',
-      );
+      throw this.unreachable(error);
     }
-    if (response.status === 204) return undefined as T;
-    const answer = parseJson(text);
-    if (response.ok && answer !== null) return answer as T;
-    throw refusal(response.status, answer, url, path);
+  }
+
+  private unreachable(error: unknown): Failure {
+    return new Failure(
+      `Tollgate does not answer at ${this.operator.url} (${reasonOf(error)}). Is it running? ${HOW_TO_FIND}`,
+      'unreachable',
+    );
   }
 }
 

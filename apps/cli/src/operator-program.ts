@@ -1,5 +1,6 @@
-import { OPERATOR_SCOPES } from '@tollgate/contracts';
+import { AUDIT_ACTIONS, OPERATOR_SCOPES } from '@tollgate/contracts';
 import { type Command, Option } from 'commander';
+import { exportAudit, listAudit, type AuditFilter } from './audit-commands';
 import type { Context } from './commands';
 import { group, leaf } from './leaf';
 import * as commands from './operator-commands';
@@ -40,6 +41,25 @@ export function addOperatorCommands(program: Command, context: (options: object)
   leaf(token, 'list', 'list the operator tokens, newest first', 'operator token list').action((options: object) =>
     commands.listOperatorTokens(context(options)),
   );
+  leaf(
+    program,
+    'audit',
+    'list the changes that were made, newest first: when, by whom, what, and from where (--json)',
+    'audit --tenant ten_01k…',
+    'audit --author anna --from 2026-11-01',
+    'audit --csv > audit.csv',
+  )
+    .option('--tenant <tenant>', 'only changes of this tenant')
+    .option('--author <author>', 'only changes by this operator token (name or id) or management token (id)')
+    .addOption(new Option('--action <action>', 'only changes of this kind').choices(AUDIT_ACTIONS))
+    .option('--target <target>', 'only changes of this key, token, ledger entry, month or invoice')
+    .option('--request <id>', 'only the changes of this x-request-id')
+    .option('--from <time>', 'ISO 8601 date or timestamp, UTC, inclusive')
+    .option('--to <time>', 'ISO 8601 date or timestamp, UTC, exclusive')
+    .addOption(new Option('--csv', 'print all of them as CSV').conflicts('json'))
+    .action((filter: AuditFilter & { csv?: boolean }) =>
+      filter.csv ? exportAudit(context(filter), filter) : listAudit(context(filter), filter),
+    );
   leaf(token, 'revoke <token>', 'revoke a token; it takes effect at once', 'operator token revoke opr_01k…').action(
     (id: string, options: object) => commands.revokeOperatorToken(context(options), id),
   );

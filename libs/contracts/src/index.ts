@@ -1,3 +1,4 @@
+export * from './audit';
 export * from './ids';
 export * from './money';
 export * from './credentials';

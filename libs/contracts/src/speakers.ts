@@ -24,6 +24,7 @@ export const ASKERS: Readonly<Record<Subject, readonly Service[]>> = {
   'auth.operators.create': ['gateway'],
   'auth.operators.revoke': ['gateway'],
   'auth.operators.use': ['gateway'],
+  'auth.audit.list': ['gateway'],
 
   'metering.usage.query': ['gateway'],
   // Every service with an admission store asks for what the store has lost.
@@ -56,6 +57,7 @@ export const ASKERS: Readonly<Record<Subject, readonly Service[]>> = {
   'billing.tenants.repair': ['gateway'],
   'billing.journal.heads': ['gateway'],
   'billing.journal.compare': ['gateway'],
+  'billing.audit.list': ['gateway'],
   'billing.invoices.list': ['gateway'],
   'billing.invoices.close': ['gateway'],
   'billing.invoices.void': ['gateway'],

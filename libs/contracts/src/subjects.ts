@@ -1,3 +1,4 @@
+import type { AuditQuery, AuditRow, Authored } from './audit';
 import type { BackendHour, UnbilledWork } from './backends';
 import type { BalanceUpdate, TenantUpdate } from './events';
 import type {
@@ -36,7 +37,7 @@ import type { RequestsQuery, UsageSeries, UsageSeriesQuery } from './usage';
  */
 export interface Subjects {
   /** invalid_plan: the plan is unknown. Names need not be unique. */
-  'auth.tenants.create': [{ name: string; plan?: string }, TenantRow];
+  'auth.tenants.create': [Authored<{ name: string; plan?: string }>, TenantRow];
   'auth.tenants.list': [PageQuery, Page<TenantRow>];
   /** not_found */
   'auth.tenants.get': [{ tenantId: string }, TenantRow];
@@ -45,12 +46,12 @@ export interface Subjects {
    * not_found. Setting the same status again succeeds. Running requests end normally. New ones are refused within a
    * second of the answer. UnavailableError: the change may be committed but not in force, so repeat it.
    */
-  'auth.tenants.setStatus': [{ tenantId: string; status: TenantRow['status'] }, TenantRow];
+  'auth.tenants.setStatus': [Authored<{ tenantId: string; status: TenantRow['status'] }>, TenantRow];
 
   'auth.keys.list': [{ tenantId: string } & PageQuery, Page<KeyRow>];
   /** not_found (tenant), invalid_profile. In force when it is answered, or as soon as the credential store is back. */
   'auth.keys.create': [
-    { tenantId: string; name: string; hash: string; last4: string; profile?: string; expiresAt?: string },
+    Authored<{ tenantId: string; name: string; hash: string; last4: string; profile?: string; expiresAt?: string }>,
     KeyRow,
   ];
   /** not_found: no such key of this tenant. */
@@ -59,16 +60,16 @@ export interface Subjects {
    * not_found. In force everywhere within a second of the answer. UnavailableError: the change may be committed but not
    * in force, so repeat it. Revoking again succeeds.
    */
-  'auth.keys.revoke': [{ tenantId: string; id: string }, { revokedAt: string }];
+  'auth.keys.revoke': [Authored<{ tenantId: string; id: string }>, { revokedAt: string }];
 
   'auth.tokens.list': [{ tenantId: string } & PageQuery, Page<TokenRow>];
   /** not_found (tenant), invalid_scope. Otherwise like auth.keys.create. */
   'auth.tokens.create': [
-    { tenantId: string; name: string; hash: string; last4: string; scopes: string[]; expiresAt?: string },
+    Authored<{ tenantId: string; name: string; hash: string; last4: string; scopes: string[]; expiresAt?: string }>,
     TokenRow,
   ];
   /** Like auth.keys.revoke. */
-  'auth.tokens.revoke': [{ tenantId: string; id: string }, { revokedAt: string }];
+  'auth.tokens.revoke': [Authored<{ tenantId: string; id: string }>, { revokedAt: string }];
   /** Moves lastUsedAt forward, never back. */
   'auth.tokens.used': [{ uses: { id: string; at: string }[] }, { recorded: number }];
 
@@ -76,16 +77,19 @@ export interface Subjects {
   'auth.operators.list': [PageQuery, Page<OperatorTokenRow>];
   /** invalid_scope; name_taken: a token that is not revoked has this name. In force when it is answered. */
   'auth.operators.create': [
-    { name: string; hash: string; last4: string; scopes: string[]; expiresAt?: string },
+    Authored<{ name: string; hash: string; last4: string; scopes: string[]; expiresAt?: string }>,
     OperatorTokenRow,
   ];
   /** not_found. In force when it is answered. Revoking again succeeds. */
-  'auth.operators.revoke': [{ id: string }, { revokedAt: string }];
+  'auth.operators.revoke': [Authored<{ id: string }>, { revokedAt: string }];
   /**
    * Finds the token that a caller of the operator API sent, and moves its lastUsedAt forward. invalid_secret: there is
    * none with this hash; token_revoked; token_expired.
    */
   'auth.operators.use': [{ hash: string }, { id: string; name: string; scopes: string[] }];
+
+  /** The changes that auth made, newest first. `after` is any `aud_…`. invalid_parameter */
+  'auth.audit.list': [AuditQuery, Page<AuditRow>];
 
   'metering.usage.query': [UsageQuery, UsageSummary];
   /**
@@ -150,7 +154,7 @@ export interface Subjects {
    * repeat returns the first answer.
    */
   'billing.credit.add': [
-    { tenantId: string; amountCents: number; source: string; ref: string },
+    Authored<{ tenantId: string; amountCents: number; source: string; ref: string }>,
     { entry: LedgerEntry; balanceCents: number },
   ];
   /**
@@ -158,7 +162,7 @@ export interface Subjects {
    * billing.credit.add.
    */
   'billing.credit.refund': [
-    { tenantId: string; amountCents: number; source: string; ref: string; reason?: string },
+    Authored<{ tenantId: string; amountCents: number; source: string; ref: string; reason?: string }>,
     { entry: LedgerEntry; balanceCents: number },
   ];
   /**
@@ -166,14 +170,21 @@ export interface Subjects {
    * billing.credit.refund.
    */
   'billing.credit.adjust': [
-    { tenantId: string; amountCents: number; source: string; ref: string; reason: string; allowDebt?: boolean },
+    Authored<{
+      tenantId: string;
+      amountCents: number;
+      source: string;
+      ref: string;
+      reason: string;
+      allowDebt?: boolean;
+    }>,
     { entry: LedgerEntry; balanceCents: number },
   ];
   /**
    * Starts a run, which takes minutes for millions of events, and answers at once. reconcile_busy: too many runs are in
    * progress.
    */
-  'billing.reconcile.start': [Record<string, never>, { id: string }];
+  'billing.reconcile.start': [Authored<object>, { id: string }];
   /** not_found: no such run, or a very old one. */
   'billing.reconcile.get': [{ id: string }, ReconcileRun];
   /** Heads of the journals, ascending by tenant, after the tenant `after`. invalid_parameter. */
@@ -190,7 +201,12 @@ export interface Subjects {
    * repeat changes nothing.
    */
   'billing.budget.set': [
-    { tenantId: string; keyId: string | null; budgetCents: SetBudget; thresholdsPercent?: number[] | null },
+    Authored<{
+      tenantId: string;
+      keyId: string | null;
+      budgetCents: SetBudget;
+      thresholdsPercent?: number[] | null;
+    }>,
     BudgetState,
   ];
   /** Never refuses a tenant or key without budgets. */
@@ -235,7 +251,9 @@ export interface Subjects {
    * Computes the admission store's state of a tenant anew from the books and from the tenant's holds, whatever is
    * stored. `dryRun`: only returns what would change. not_found; UnavailableError when the store does not answer.
    */
-  'billing.tenants.repair': [{ tenantId: string; dryRun?: boolean }, TenantRepair];
+  'billing.tenants.repair': [Authored<{ tenantId: string; dryRun?: boolean }>, TenantRepair];
+  /** The changes that billing made. Like auth.audit.list. */
+  'billing.audit.list': [AuditQuery, Page<AuditRow>];
   /** Issued invoices, newest number first; `after` is a number. invalid_parameter */
   'billing.invoices.list': [{ tenantId?: string; period?: string } & PageQuery, Page<IssuedInvoice>];
   /**
@@ -244,7 +262,7 @@ export interface Subjects {
    * the remaining months. invalid_period
    */
   'billing.invoices.close': [
-    { period: string; tenantId?: string },
+    Authored<{ period: string; tenantId?: string }>,
     { invoices: number; empty: number; waiting: number },
   ];
   /**
@@ -252,7 +270,7 @@ export interface Subjects {
    * invalid_parameter, ref_conflict, invalid_amount.
    */
   'billing.invoices.void': [
-    { accountingNumber: number; reason: string },
+    Authored<{ accountingNumber: number; reason: string }>,
     { invoice: IssuedInvoice; entry: LedgerEntry; balanceCents: number },
   ];
 }

@@ -1,11 +1,20 @@
 import { Injectable } from '@nestjs/common';
-import { isId, newId, RequestError, type CredentialKind, type Page, type PageQuery } from '@tollgate/contracts';
-import { query } from '@tollgate/postgres';
+import {
+  isId,
+  newId,
+  RequestError,
+  type Author,
+  type Authored,
+  type CredentialKind,
+  type Page,
+  type PageQuery,
+} from '@tollgate/contracts';
+import { query, recordChange, transaction } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
 import { AuthDatabase } from '../database';
 import { newestFirst } from '../page';
 import { Projector } from '../project/projector';
-import type { Credential } from './credential.entity';
+import { Credential } from './credential.entity';
 
 const ID_PREFIX = { key: 'key', token: 'tok' } as const;
 
@@ -34,7 +43,11 @@ export class CredentialBook {
    * force when the loop has projected it. The caller gets an answer either way: the value is shown only in this answer,
    * and a repeat would issue another credential. A credential that does not work yet is no risk.
    */
-  async issue(kind: CredentialKind, { expiresAt, ...fields }: NewCredential): Promise<Credential> {
+  async issue(
+    kind: CredentialKind,
+    { expiresAt, ...fields }: NewCredential,
+    by: Author | undefined,
+  ): Promise<Credential> {
     const credential = this.database.credentials.create({
       ...fields,
       id: newId(ID_PREFIX[kind]),
@@ -45,7 +58,11 @@ export class CredentialBook {
       version: 1,
       projectedVersion: 0,
     });
-    await this.database.credentials.insert(credential);
+    await transaction(this.database.dataSource, async (tx) => {
+      await tx.insert(Credential, credential);
+      const { id, tenantId } = credential;
+      await recordChange(tx, by, { action: `${kind}.create`, tenantId, target: id, after: shown(credential) });
+    });
     try {
       await this.projector.project(credential.id);
     } catch (error) {
@@ -79,20 +96,44 @@ export class CredentialBook {
    * RequestError not_found, also for a credential of another tenant. UnavailableError when the store does not accept
    * it: the revocation is committed, the loop will project it, and a repeat succeeds once it is in force.
    */
-  async revoke(kind: CredentialKind, tenantId: string, id: string): Promise<{ revokedAt: string }> {
-    const [row] = isId(ID_PREFIX[kind], id)
-      ? await query<{ revoked_at: Date }>(
-          this.database.dataSource,
-          `UPDATE credential
-              SET version = version + CASE WHEN revoked_at IS NULL THEN 1 ELSE 0 END,
-                revoked_at = COALESCE(revoked_at, now())
-            WHERE id = $1 AND kind = $2 AND tenant_id = $3
-           RETURNING revoked_at`,
-          [id, kind, tenantId],
-        )
-      : [];
-    if (!row) throw new RequestError('not_found', `No such ${kind}.`);
+  async revoke(
+    kind: CredentialKind,
+    { tenantId, id, by }: Authored<{ tenantId: string; id: string }>,
+  ): Promise<{ revokedAt: string }> {
+    const revokedAt = await transaction(this.database.dataSource, async (tx) => {
+      const [row] = isId(ID_PREFIX[kind], id)
+        ? await query<{ revoked_at: Date; was_revoked: boolean }>(
+            tx,
+            `WITH before AS (
+               SELECT id, revoked_at FROM credential WHERE id = $1 AND kind = $2 AND tenant_id = $3 FOR NO KEY UPDATE
+             )
+             UPDATE credential c
+                SET version = version + CASE WHEN c.revoked_at IS NULL THEN 1 ELSE 0 END,
+                  revoked_at = COALESCE(c.revoked_at, now())
+               FROM before WHERE c.id = before.id
+             RETURNING c.revoked_at, before.revoked_at IS NOT NULL AS was_revoked`,
+            [id, kind, tenantId],
+          )
+        : [];
+      if (!row) throw new RequestError('not_found', `No such ${kind}.`);
+      const after = { revokedAt: row.revoked_at.toISOString() };
+      if (!row.was_revoked)
+        await recordChange(tx, by, {
+          action: `${kind}.revoke`,
+          tenantId,
+          target: id,
+          before: { revokedAt: null },
+          after,
+        });
+      return after.revokedAt;
+    });
     await this.projector.project(id);
-    return { revokedAt: row.revoked_at.toISOString() };
+    return { revokedAt };
   }
+}
+
+/** A new credential in the audit log: neither its hash nor its value. */
+function shown({ kind, name, last4, profile, scopes, expiresAt }: Credential): Record<string, unknown> {
+  const own = kind === 'key' ? { profile } : { scopes };
+  return { name, last4, ...own, expiresAt: expiresAt?.toISOString() ?? null };
 }

@@ -18,14 +18,14 @@ export class Keys {
    * Without a profile, the key gets the first one of the tenant's plan. RequestError not_found (tenant),
    * invalid_profile.
    */
-  async create({ profile, tenantId, name, hash, last4, expiresAt }: RequestOf<'auth.keys.create'>): Promise<KeyRow> {
+  async create(request: RequestOf<'auth.keys.create'>): Promise<KeyRow> {
+    const { profile, tenantId, name, hash, last4, expiresAt, by } = request;
     const { plan } = await this.tenants.get({ tenantId });
     const profiles = this.config.current.plans.find(({ id }) => id === plan)?.profiles ?? [];
     const chosen = profile === undefined ? profiles[0] : profiles.find(({ id }) => id === profile);
     if (!chosen) throw new RequestError('invalid_profile', "profile must name a key profile of the tenant's plan.");
-    return toRow(
-      await this.book.issue('key', { tenantId, name, hash, last4, profile: chosen.id, scopes: [], expiresAt }),
-    );
+    const fields = { tenantId, name, hash, last4, profile: chosen.id, scopes: [], expiresAt };
+    return toRow(await this.book.issue('key', fields, by));
   }
 
   list({ tenantId, ...query }: RequestOf<'auth.keys.list'>): Promise<Page<KeyRow>> {
@@ -38,8 +38,8 @@ export class Keys {
     return { ...toRow(key), profile: key.profile };
   }
 
-  revoke({ tenantId, id }: RequestOf<'auth.keys.revoke'>): Promise<{ revokedAt: string }> {
-    return this.book.revoke('key', tenantId, id);
+  revoke(request: RequestOf<'auth.keys.revoke'>): Promise<{ revokedAt: string }> {
+    return this.book.revoke('key', request);
   }
 }
 

@@ -16,5 +16,6 @@ GRANT INSERT, UPDATE (version, projected_version, revoked_at, last_used_at) ON c
 -- The same holds for operator tokens.
 GRANT INSERT, UPDATE (revoked_at, last_used_at) ON operator_token TO tollgate_auth;
 
+GRANT INSERT ON audit_log TO tollgate_auth;
 GRANT INSERT, UPDATE, DELETE ON outbox TO tollgate_auth;
 GRANT INSERT ON outbox_refused TO tollgate_auth;

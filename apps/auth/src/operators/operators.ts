@@ -9,7 +9,7 @@ import {
   type ReplyOf,
   type RequestOf,
 } from '@tollgate/contracts';
-import { query, sqlState } from '@tollgate/postgres';
+import { query, recordChange, sqlState, transaction } from '@tollgate/postgres';
 import { AuthDatabase } from '../database';
 import { newestFirst } from '../page';
 import { OperatorToken } from './operator-token.entity';
@@ -27,13 +27,8 @@ export class Operators {
   constructor(private readonly database: AuthDatabase) {}
 
   /** RequestError invalid_scope (none, unknown, or named twice), name_taken. */
-  async create({
-    name,
-    hash,
-    last4,
-    scopes,
-    expiresAt,
-  }: RequestOf<'auth.operators.create'>): Promise<OperatorTokenRow> {
+  async create(request: RequestOf<'auth.operators.create'>): Promise<OperatorTokenRow> {
+    const { name, hash, last4, scopes, expiresAt, by } = request;
     const known = scopes.every((scope) => (OPERATOR_SCOPES as readonly string[]).includes(scope));
     if (scopes.length === 0 || !known || new Set(scopes).size < scopes.length)
       throw new RequestError('invalid_scope', `scopes must be one or more of ${OPERATOR_SCOPES.join(', ')}.`);
@@ -44,7 +39,11 @@ export class Operators {
       lastUsedAt: null,
     });
     try {
-      await this.database.operators.insert(token);
+      await transaction(this.database.dataSource, async (tx) => {
+        await tx.insert(OperatorToken, token);
+        const after = { name, last4, scopes, expiresAt: expiresAt ?? null };
+        await recordChange(tx, by, { action: 'operator.create', target: token.id, after });
+      });
     } catch (error) {
       if (sqlState(error) !== UNIQUE_VIOLATION) throw error;
       throw new RequestError('name_taken', 'Another operator token in force has this name. Choose another name.');
@@ -57,16 +56,18 @@ export class Operators {
   }
 
   /** A repeat keeps the first `revokedAt`. RequestError not_found. */
-  async revoke({ id }: RequestOf<'auth.operators.revoke'>): Promise<{ revokedAt: string }> {
-    const [row] = isId('opr', id)
-      ? await query<{ revoked_at: Date }>(
-          this.database.dataSource,
-          'UPDATE operator_token SET revoked_at = COALESCE(revoked_at, now()) WHERE id = $1 RETURNING revoked_at',
-          [id],
-        )
-      : [];
-    if (!row) throw new RequestError('not_found', 'No such operator token.');
-    return { revokedAt: row.revoked_at.toISOString() };
+  async revoke({ id, by }: RequestOf<'auth.operators.revoke'>): Promise<{ revokedAt: string }> {
+    return transaction(this.database.dataSource, async (tx) => {
+      const where = { id: isId('opr', id) ? id : '' };
+      const token = await tx.findOne(OperatorToken, { where, lock: { mode: 'pessimistic_write' } });
+      if (!token) throw new RequestError('not_found', 'No such operator token.');
+      if (token.revokedAt) return { revokedAt: token.revokedAt.toISOString() };
+      const revokedAt = new Date();
+      await tx.update(OperatorToken, { id }, { revokedAt });
+      const after = { revokedAt: revokedAt.toISOString() };
+      await recordChange(tx, by, { action: 'operator.revoke', target: id, before: { revokedAt: null }, after });
+      return after;
+    });
   }
 
   /** RequestError invalid_secret, token_revoked, token_expired. A token that is both answers token_revoked. */

@@ -9,7 +9,7 @@ import {
   type TenantRow,
 } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
-import { transaction } from '@tollgate/postgres';
+import { recordChange, transaction } from '@tollgate/postgres';
 import { ConfigSource } from '@tollgate/runtime';
 import { AuthDatabase } from '../database';
 import { newestFirst } from '../page';
@@ -26,7 +26,7 @@ export class Tenants {
   ) {}
 
   /** Without a plan, the tenant gets the first one of tollgate.yaml. RequestError invalid_plan. */
-  async create({ name, plan }: RequestOf<'auth.tenants.create'>): Promise<TenantRow> {
+  async create({ name, plan, by }: RequestOf<'auth.tenants.create'>): Promise<TenantRow> {
     const { plans } = this.config.current;
     const chosen = plan === undefined ? plans[0] : plans.find(({ id }) => id === plan);
     if (!chosen) throw new RequestError('invalid_plan', 'plan must name a plan of tollgate.yaml.');
@@ -37,7 +37,11 @@ export class Tenants {
       status: 'active',
       statusVersion: 0,
     });
-    await this.database.tenants.insert(tenant);
+    await transaction(this.database.dataSource, async (tx) => {
+      await tx.insert(Tenant, tenant);
+      const after = { name, plan: chosen.id };
+      await recordChange(tx, by, { action: 'tenant.create', tenantId: tenant.id, after });
+    });
     return toRow(tenant);
   }
 
@@ -56,7 +60,7 @@ export class Tenants {
    * Commits the status together with its message. It is in force when this returns, because billing has passed it on to
    * the admission store. RequestError not_found. UnavailableError when it may not be in force yet: repeat the request.
    */
-  async setStatus({ tenantId, status }: RequestOf<'auth.tenants.setStatus'>): Promise<TenantRow> {
+  async setStatus({ tenantId, status, by }: RequestOf<'auth.tenants.setStatus'>): Promise<TenantRow> {
     if (status !== 'active' && status !== 'suspended')
       throw new RequestError('invalid_parameter', 'status must be active or suspended.');
     const { row, update } = await transaction(this.database.dataSource, async (tx) => {
@@ -65,6 +69,8 @@ export class Tenants {
         (await tx.findOne(Tenant, { where: { id: tenantId }, lock: { mode: 'pessimistic_write' } }));
       if (!tenant) throw new RequestError('not_found', 'No such tenant.');
       if (tenant.status !== status) {
+        const action = status === 'active' ? 'tenant.resume' : 'tenant.suspend';
+        await recordChange(tx, by, { action, tenantId, before: { status: tenant.status }, after: { status } });
         tenant.status = status;
         tenant.statusVersion += 1;
         await tx.update(Tenant, { id: tenantId }, { status, statusVersion: tenant.statusVersion });

@@ -31,21 +31,22 @@ export class Tokens {
   ) {}
 
   /** RequestError not_found (tenant), invalid_scope (none, unknown, or named twice). */
-  async create({ tenantId, name, hash, last4, scopes, expiresAt }: RequestOf<'auth.tokens.create'>): Promise<TokenRow> {
+  async create(request: RequestOf<'auth.tokens.create'>): Promise<TokenRow> {
+    const { tenantId, name, hash, last4, scopes, expiresAt, by } = request;
     await this.tenants.get({ tenantId });
     const known = scopes.every((scope) => (SCOPES as readonly string[]).includes(scope));
     if (scopes.length === 0 || !known || new Set(scopes).size < scopes.length) {
       throw new RequestError('invalid_scope', `scopes must be one or more of ${SCOPES.join(', ')}, each named once.`);
     }
-    return toRow(await this.book.issue('token', { tenantId, name, hash, last4, profile: '', scopes, expiresAt }));
+    return toRow(await this.book.issue('token', { tenantId, name, hash, last4, profile: '', scopes, expiresAt }, by));
   }
 
   list({ tenantId, ...query }: RequestOf<'auth.tokens.list'>): Promise<Page<TokenRow>> {
     return this.book.page('token', tenantId, query, toRow);
   }
 
-  revoke({ tenantId, id }: RequestOf<'auth.tokens.revoke'>): Promise<{ revokedAt: string }> {
-    return this.book.revoke('token', tenantId, id);
+  revoke(request: RequestOf<'auth.tokens.revoke'>): Promise<{ revokedAt: string }> {
+    return this.book.revoke('token', request);
   }
 
   /** Advances lastUsedAt, never back. `recorded` counts the tokens among the ids. A repeat changes nothing. */

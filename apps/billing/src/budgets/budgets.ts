@@ -10,7 +10,7 @@ import {
 } from '@tollgate/contracts';
 import { enqueue, type Requests } from '@tollgate/messaging';
 import { ServiceClient } from '@tollgate/messaging/nest';
-import { query, transaction } from '@tollgate/postgres';
+import { query, recordChange, transaction } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import { enforceAtAdmission } from '../outbox/update-admission';
 import { BillingDataSource } from '../database';
@@ -60,12 +60,14 @@ export class Budgets {
     const keyId = await this.find(request);
     const { state, updates } = await transaction(this.dataSource, async (tx) => {
       const books = (await lockBooks(tx, [tenantId])).get(tenantId)!;
-      const { row, changed } = await write(tx, request, keyId);
+      const { row, before, changed } = await write(tx, request, keyId);
       // Even if the budget stays the same: the store may have been away when it was set.
       const updates = row ? [{ ...balanceUpdate(books, []), budgets: [budgetUpdate(row)] }] : [];
       if (changed) {
         await this.recordReached(tx, tenantId, keyId);
         await enqueue(tx, 'credit-news', updates);
+        const change = { before: shown(before), after: shown(row), ...(keyId !== '' && { target: keyId }) };
+        await recordChange(tx, request.by, { action: 'budget.set', tenantId, ...change });
       }
       return { state: await budgetState(tx, { tenantId, keyId, period: this.period() }, this.thresholds()), updates };
     });
@@ -128,7 +130,7 @@ async function write(
   tx: EntityManager,
   { tenantId, budgetCents, thresholdsPercent }: SetRequest,
   keyId: string,
-): Promise<{ row: BudgetRow | undefined; changed: boolean }> {
+): Promise<{ row: BudgetRow | undefined; before: BudgetRow | undefined; changed: boolean }> {
   const [before] = await query<BudgetRow>(
     tx,
     'SELECT key_id, version, kind, cents, thresholds FROM budget WHERE tenant_id = $1 AND key_id = $2',
@@ -137,7 +139,7 @@ async function write(
   const thresholds = thresholdsPercent === undefined ? (before?.thresholds ?? null) : thresholdsPercent;
   const same =
     setBudget(before) === budgetCents && JSON.stringify(before?.thresholds ?? null) === JSON.stringify(thresholds);
-  if (same) return { row: before, changed: false };
+  if (same) return { row: before, before, changed: false };
   if (!before && keyId !== '') await assertRoom(tx, tenantId);
   const kind = typeof budgetCents === 'number' ? 'amount' : budgetCents;
   const [row] = await query<BudgetRow>(
@@ -149,8 +151,14 @@ async function write(
      RETURNING key_id, version, kind, cents, thresholds`,
     [tenantId, keyId, kind, kind === 'amount' ? budgetCents : null, thresholds],
   );
-  return { row, changed: true };
+  return { row, before, changed: true };
 }
+
+/** A budget in the audit log. */
+const shown = (row: BudgetRow | undefined) => ({
+  budgetCents: setBudget(row),
+  thresholdsPercent: row?.thresholds ?? null,
+});
 
 async function assertRoom(tx: EntityManager, tenantId: string): Promise<void> {
   const [row] = await query<{ count: string }>(

@@ -19,6 +19,8 @@ CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON invoice_void FOR EACH STA
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON journal_chain FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON journal_chain
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON audit_log FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON audit_log FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 -- A quarantined message never changes. Its repeats are counted.
 CREATE TRIGGER append_only BEFORE DELETE ON rejected_charge FOR EACH ROW EXECUTE FUNCTION refuse_change();

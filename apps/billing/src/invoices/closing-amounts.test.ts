@@ -69,7 +69,12 @@ describe('closing', () => {
     } as const;
     await transaction(billing.dataSource, async (tx) => {
       const books = (await lockBooks(tx, [tenantId])).get(tenantId)!;
-      await bookEntry(tx, books, { ...debt, period: '2030-10' }, options);
+      await bookEntry(
+        tx,
+        books,
+        { ...debt, period: '2030-10' },
+        { ...options, by: undefined, action: 'credit.adjust' },
+      );
     });
     expect(await billing.books(tenantId)).toMatchObject({ balance: -5, unposted: CENT - 1n });
     at('2030-11-01T00:00:00Z');

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { newId, RequestError, type ReplyOf, type RequestOf } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
-import { query, transaction } from '@tollgate/postgres';
+import { query, recordChange, transaction } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
 import type { EntityManager } from 'typeorm';
 import { BillingDataSource } from '../database';
@@ -65,12 +65,15 @@ export class InvoiceCloser {
    * month. For a single tenant, it fails when that tenant's books refuse.
    * @throws RequestError invalid_period
    */
-  async close({ period, tenantId }: RequestOf<'billing.invoices.close'>): Promise<Closed> {
+  async close({ period, tenantId, by }: RequestOf<'billing.invoices.close'>): Promise<Closed> {
     if (typeof period !== 'string' || !PERIOD.test(period))
       throw new RequestError('invalid_period', 'period must be a month in the form YYYY-MM.');
     if (period >= periodOf(this.options.now()))
       throw new RequestError('invalid_period', `${period} has not ended yet.`);
-    return (await this.closeThrough(period, { wait: true, ...(tenantId === undefined ? {} : { tenantId }) }))!;
+    // Before the closing, which is a transaction for each tenant: what it did is in the books.
+    const tenant = tenantId === undefined ? {} : { tenantId };
+    await recordChange(this.dataSource, by, { action: 'invoice.close', target: period, ...tenant });
+    return (await this.closeThrough(period, { wait: true, ...tenant }))!;
   }
 
   private async closeThrough(

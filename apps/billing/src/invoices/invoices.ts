@@ -62,6 +62,7 @@ export class Invoices {
   async void({
     accountingNumber,
     reason,
+    by,
   }: RequestOf<'billing.invoices.void'>): Promise<Booked & { reply: ReplyOf<'billing.invoices.void'> }> {
     if (typeof reason !== 'string') throw new RequestError('invalid_parameter', 'Voiding an invoice needs a reason.');
     assertReason(reason);
@@ -79,7 +80,9 @@ export class Invoices {
         contra: 'usage_revenue',
       };
       const first = await findFirst(tx, books, entry);
-      const { reply, dueInMs, update }: Booked = first ?? (await bookEntry(tx, books, entry, this.options));
+      const change = { by, action: 'invoice.void', target: String(accountingNumber) } as const;
+      const { reply, dueInMs, update }: Booked =
+        first ?? (await bookEntry(tx, books, entry, { ...this.options, ...change }));
       if (!first)
         await query(tx, 'INSERT INTO invoice_void (accounting_number, entry_id) VALUES ($1, $2)', [
           accountingNumber,

@@ -1,6 +1,6 @@
-import { newId, RequestError, type BalanceUpdate, type LedgerEntry } from '@tollgate/contracts';
+import { newId, RequestError, type Author, type BalanceUpdate, type LedgerEntry } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
-import { query } from '@tollgate/postgres';
+import { query, recordChange, type Change } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import { saveBooks } from './books-store';
 import { balanceUpdate, MAX_BALANCE_CENTS, type Books } from './core/books';
@@ -27,6 +27,13 @@ export interface Booked {
    * have been lost before the store got it.
    */
   update: BalanceUpdate;
+}
+
+export interface BookingOptions extends Pick<Change, 'action'> {
+  postingIntervalMs: number;
+  by: Author | undefined;
+  /** What the audit log names as changed; the entry by default. */
+  target?: string;
 }
 
 /**
@@ -76,24 +83,29 @@ export async function findFirst(tx: EntityManager, books: Books, entry: EntryReq
 }
 
 /**
- * Books one entry under the tenant's lock. Entry, postings, books and balance update belong to the caller's
- * transaction.
+ * Books one entry under the tenant's lock. Entry, postings, books, balance update and the row of the audit log belong to
+ * the caller's transaction.
  * @throws RequestError invalid_amount if the balance would not be a safe integer
  */
 export async function bookEntry(
   tx: EntityManager,
   books: Books,
   entry: EntryRequest,
-  options: { postingIntervalMs: number },
+  { postingIntervalMs, by, action, target }: BookingOptions,
 ): Promise<Booked> {
   const balanceCents = books.balanceCents + entry.amountCents;
   if (balanceCents > MAX_BALANCE_CENTS || balanceCents < -MAX_BALANCE_CENTS)
     throw new RequestError('invalid_amount', 'The balance would exceed ±(2^53 − 1) cents.');
   const booked = book(books, newId('ent'), entry);
   const [written] = await insertEntries(tx, [booked.entry]);
-  const dueInMs = await saveBooks(tx, [booked.books], options);
+  const dueInMs = await saveBooks(tx, [booked.books], { postingIntervalMs });
   const update = balanceUpdate(booked.books, []);
   await enqueue(tx, 'credit-news', [update]);
+  await recordChange(tx, by, {
+    ...{ action, tenantId: books.tenantId, target: target ?? written!.id },
+    before: { balanceCents: Number(books.balanceCents) },
+    after: { ...written, balanceCents: Number(balanceCents) },
+  });
   return { reply: { entry: written!, balanceCents: Number(balanceCents) }, dueInMs, update };
 }
 

@@ -10,7 +10,7 @@ GRANT SELECT ON ALL TABLES IN SCHEMA billing TO tollgate_billing;
 ALTER DEFAULT PRIVILEGES IN SCHEMA billing GRANT SELECT ON TABLES TO tollgate_billing;
 
 -- Append-only. Only its trigger writes journal_chain.
-GRANT INSERT ON charge, journal_entry, posting, coverage, invoice, invoice_void, budget_event, outbox_refused
+GRANT INSERT ON charge, journal_entry, posting, coverage, invoice, invoice_void, budget_event, audit_log, outbox_refused
   TO tollgate_billing;
 GRANT EXECUTE ON FUNCTION assert_entry(journal_entry) TO tollgate_billing;
 

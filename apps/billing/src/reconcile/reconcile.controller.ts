@@ -13,8 +13,8 @@ export class ReconcileController {
   ) {}
 
   @MessagePattern('billing.reconcile.start')
-  start(): Promise<{ id: string }> {
-    return this.runs.start();
+  start({ by }: RequestOf<'billing.reconcile.start'>): Promise<{ id: string }> {
+    return this.runs.start(by);
   }
 
   @MessagePattern('billing.reconcile.get')

@@ -1,6 +1,13 @@
 import { Injectable, type BeforeApplicationShutdown } from '@nestjs/common';
-import { newId, RequestError, UnavailableError, type ReconcileReport, type ReconcileRun } from '@tollgate/contracts';
-import { query } from '@tollgate/postgres';
+import {
+  newId,
+  RequestError,
+  UnavailableError,
+  type Author,
+  type ReconcileReport,
+  type ReconcileRun,
+} from '@tollgate/contracts';
+import { query, recordChange, transaction } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
 import { BillingDataSource } from '../database';
 import { Findings } from './findings';
@@ -39,12 +46,12 @@ export class ReconcileRuns implements BeforeApplicationShutdown {
     private readonly reconciler: Reconciler,
   ) {}
 
-  async start(): Promise<{ id: string }> {
+  async start(by?: Author): Promise<{ id: string }> {
     if (this.running.size >= MAX_RUNNING)
       throw new RequestError('reconcile_busy', `${MAX_RUNNING} reconcile runs are in progress. Wait until one ends.`);
     const id = newId('rec');
     // Takes its place before the first await.
-    const begun = this.begin(id);
+    const begun = this.begin(id, by);
     this.running.set(
       id,
       begun.then(
@@ -78,14 +85,17 @@ export class ReconcileRuns implements BeforeApplicationShutdown {
     await Promise.all(this.running.values());
   }
 
-  private async begin(id: string): Promise<void> {
+  private async begin(id: string, by: Author | undefined): Promise<void> {
     await query(this.dataSource, `DELETE FROM reconcile_run WHERE started_at < now() - $1 * interval '1 millisecond'`, [
       KEPT_MS,
     ]);
-    await query(this.dataSource, `INSERT INTO reconcile_run (id, state, progress) VALUES ($1, 'running', $2)`, [
-      id,
-      progress(new Findings()),
-    ]);
+    await transaction(this.dataSource, async (tx) => {
+      await query(tx, `INSERT INTO reconcile_run (id, state, progress) VALUES ($1, 'running', $2)`, [
+        id,
+        progress(new Findings()),
+      ]);
+      await recordChange(tx, by, { action: 'reconcile.start', target: id });
+    });
   }
 
   /** Never rejects: the row says how the run ended. */

@@ -14,7 +14,14 @@ import { changedRows, query, transaction } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
 import type { EntityManager } from 'typeorm';
 import { BillingDataSource } from '../database';
-import { assertNamed, bookEntry, findFirst, MAX_ENTRY_CENTS, type Booked } from '../ledger/booking';
+import {
+  assertNamed,
+  bookEntry,
+  findFirst,
+  MAX_ENTRY_CENTS,
+  type Booked,
+  type BookingOptions,
+} from '../ledger/booking';
 import { lockBooks, saveBooks } from '../ledger/books-store';
 import { balanceUpdate, refundableCents, type Books } from '../ledger/core/books';
 import type { EntryRequest } from '../ledger/core/entry';
@@ -30,6 +37,7 @@ const MAX_GIVEN_BACK_A_ROUND = 100;
 
 type Refund = RequestOf<'billing.credit.refund'>;
 type Adjust = RequestOf<'billing.credit.adjust'>;
+type AuditedBooking = Pick<BookingOptions, 'by' | 'action'>;
 
 /**
  * Money out, and corrections. Requests run on what the admission store knows, so a debit is withdrawn there before the
@@ -59,15 +67,16 @@ export class MoneyOut {
    * not_found (tenant), ref_conflict, insufficient_credit; UnavailableError when auth or the admission store does not
    * answer
    */
-  async refund({ tenantId, amountCents, source, ref, reason }: Refund): Promise<Booked> {
+  async refund({ tenantId, amountCents, source, ref, reason, by }: Refund): Promise<Booked> {
     if (!isAmount(amountCents) || amountCents < 1)
       throw new RequestError('invalid_amount', `amountCents must be a whole number from 1 to ${MAX_ENTRY_CENTS}.`);
     assertNamed({ source, ref, ...(reason === undefined ? {} : { reason }) });
-    return this.debit(tenantId, this.entryOf('refund', -amountCents, { source, ref, reason }));
+    const entry = this.entryOf('refund', -amountCents, { source, ref, reason });
+    return this.debit(tenantId, entry, { by, action: 'credit.refund' });
   }
 
   /** @throws like `refund`; invalid_amount for zero, and for a balance beyond 2^53 − 1 */
-  async adjust({ tenantId, amountCents, source, ref, reason, allowDebt = false }: Adjust): Promise<Booked> {
+  async adjust({ tenantId, amountCents, source, ref, reason, allowDebt = false, by }: Adjust): Promise<Booked> {
     if (!isAmount(amountCents) || amountCents === 0)
       throw new RequestError(
         'invalid_amount',
@@ -76,7 +85,8 @@ export class MoneyOut {
     if (typeof reason !== 'string') throw new RequestError('invalid_parameter', 'An adjustment needs a reason.');
     assertNamed({ source, ref, reason });
     const entry = this.entryOf('adjustment', amountCents, { source, ref, reason });
-    return amountCents < 0 && !allowDebt ? this.debit(tenantId, entry) : this.enter(tenantId, entry);
+    const change = { by, action: 'credit.adjust' } as const;
+    return amountCents < 0 && !allowDebt ? this.debit(tenantId, entry, change) : this.enter(tenantId, entry, change);
   }
 
   /** Gives back withdrawals for debits that were never booked. Returns their number. */
@@ -99,16 +109,16 @@ export class MoneyOut {
   }
 
   /** Books an entry that needs no withdrawal: money in, or a debt that a person allows. */
-  private async enter(tenantId: string, entry: EntryRequest): Promise<Booked> {
+  private async enter(tenantId: string, entry: EntryRequest, change: AuditedBooking): Promise<Booked> {
     await this.services.request('auth.tenants.get', { tenantId });
     return transaction(this.dataSource, async (tx) => {
       const books = (await lockBooks(tx, [tenantId])).get(tenantId)!;
       const first = await findFirst(tx, books, entry);
-      return first ?? bookEntry(tx, books, entry, this.options);
+      return first ?? bookEntry(tx, books, entry, { ...this.options, ...change });
     });
   }
 
-  private async debit(tenantId: string, entry: EntryRequest): Promise<Booked> {
+  private async debit(tenantId: string, entry: EntryRequest, change: AuditedBooking): Promise<Booked> {
     await this.services.request('auth.tenants.get', { tenantId });
     const intent = newId('msg');
     await query(this.dataSource, 'INSERT INTO withdrawal_intent (id, tenant_id) VALUES ($1, $2)', [intent, tenantId]);
@@ -129,7 +139,7 @@ export class MoneyOut {
           mayBeWithdrawn = before;
           throw this.insufficient(availableCents);
         }
-        return bookEntry(tx, books, entry, this.options);
+        return bookEntry(tx, books, entry, { ...this.options, ...change });
       });
     } catch (error) {
       await this.undo(intent, tenantId, mayBeWithdrawn);

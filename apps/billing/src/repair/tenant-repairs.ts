@@ -3,7 +3,7 @@ import { AdmissionStore, askForSpent, parseBalanceUpdate, type MonthSpent, type 
 import { NANOS_PER_CENT, type RequestOf, type TenantRepair } from '@tollgate/contracts';
 import type { Requests } from '@tollgate/messaging';
 import { ServiceClient } from '@tollgate/messaging/nest';
-import { query, transaction } from '@tollgate/postgres';
+import { query, recordChange, transaction } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
 import type { EntityManager } from 'typeorm';
 import { allBudgetUpdates } from '../budgets/budget-rows';
@@ -42,13 +42,15 @@ export class TenantRepairs {
   ) {}
 
   /** For a person. @throws RequestError not_found; UnavailableError when auth or the admission store does not answer */
-  async repair({ tenantId, dryRun = false }: RequestOf<'billing.tenants.repair'>): Promise<TenantRepair> {
+  async repair({ tenantId, dryRun = false, by }: RequestOf<'billing.tenants.repair'>): Promise<TenantRepair> {
     await this.services.request('auth.tenants.get', { tenantId });
     const spent = dryRun ? [] : await this.spent(tenantId);
     return transaction(this.dataSource, async (tx) => {
       const { books, snapshot } = await this.look(tx, tenantId);
       const changes = stateChanges(books, snapshot);
       if (dryRun) return { tenantId, changes, droppedHolds: 0, repaired: false };
+      const values = (of: 'from' | 'to') => Object.fromEntries(changes.map((change) => [change.what, change[of]]));
+      await recordChange(tx, by, { action: 'tenant.repair', tenantId, before: values('from'), after: values('to') });
       return { tenantId, changes, ...(await this.makeAnew(tx, books, spent)), repaired: true };
     });
   }

@@ -30,13 +30,13 @@ export class TopUps {
    * invalid_parameter (source, ref), not_found (tenant), ref_conflict; UnavailableError when auth does not answer
    */
   async add(request: AddCredit): Promise<Booked> {
-    const { tenantId } = request;
+    const { tenantId, by } = request;
     const entry = validated(request, this.options.now());
     await this.services.request('auth.tenants.get', { tenantId });
     return transaction(this.dataSource, async (tx) => {
       const books = (await lockBooks(tx, [tenantId])).get(tenantId)!;
       const first = await findFirst(tx, books, entry);
-      return first ?? bookEntry(tx, books, entry, this.options);
+      return first ?? bookEntry(tx, books, entry, { ...this.options, by, action: 'credit.add' });
     });
   }
 }

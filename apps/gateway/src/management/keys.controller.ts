@@ -1,5 +1,5 @@
 import { Controller, Delete, Get, HttpCode, Param, Post, Query, Req, UseFilters, UseGuards } from '@nestjs/common';
-import { isId, type KeyRow } from '@tollgate/contracts';
+import { isId, type Author, type KeyRow } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyRequest } from 'fastify';
 import { EnvelopeFilter } from '../http/envelope';
@@ -9,7 +9,7 @@ import { revokeCredential } from '../http/account/revoke';
 import { issueKey, KEY_NOTE, readKeyBody } from '../http/account/issue-key';
 import { MANAGEMENT_PREFIX } from './prefix';
 import { KeysQuery } from '../http/account/schemas';
-import { type Caller, FromCaller, NeedsScope, TokenGuard } from './token-guard';
+import { ByCaller, type Caller, FromCaller, NeedsScope, TokenGuard } from './token-guard';
 import { readJsonObject } from '../http/json-body';
 import { queryCheck } from '../http/validate';
 
@@ -34,19 +34,24 @@ export class KeysController {
 
   @Post()
   @NeedsScope('keys:write')
-  async create(@FromCaller() { tenantId }: Caller, @Req() request: FastifyRequest) {
-    const { row, key } = await issueKey(this.services, tenantId, readKeyBody(readJsonObject(request)));
+  async create(@FromCaller() { tenantId }: Caller, @ByCaller() by: Author, @Req() request: FastifyRequest) {
+    const { row, key } = await issueKey(this.services, tenantId, readKeyBody(readJsonObject(request)), by);
     return { data: { id: row.id, name: row.name, key, last4: row.last4 }, note: KEY_NOTE };
   }
 
   @Delete(':id')
   @HttpCode(204)
   @NeedsScope('keys:write')
-  async revoke(@FromCaller() { tenantId }: Caller, @Param('id') id: string, @Req() request: FastifyRequest) {
+  async revoke(
+    @FromCaller() { tenantId }: Caller,
+    @ByCaller() by: Author,
+    @Param('id') id: string,
+    @Req() request: FastifyRequest,
+  ) {
     refuseFields(request);
     // No key has an id of another form, so auth is not asked.
     if (!isId('key', id)) throw managementError('not_found', 'No such key.');
-    await revokeCredential(this.services, 'key', { tenantId, id });
+    await revokeCredential(this.services, 'key', { tenantId, id, by });
   }
 }
 

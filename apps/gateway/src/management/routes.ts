@@ -1,4 +1,4 @@
-import type { Scope } from '@tollgate/contracts';
+import type { AuditAction, Scope } from '@tollgate/contracts';
 import * as account from '../http/account/schemas';
 import type { Endpoint } from '../openapi/operation';
 import { prefixed, type RouteTable } from '../openapi/route-table';
@@ -9,6 +9,8 @@ import * as answers from './schemas';
 export interface ManagementEndpoint extends Endpoint<ManagementErrorCode> {
   /** The scope that the token needs. */
   scope: Scope;
+  /** The change that a write makes, in the audit log. */
+  change?: AuditAction;
 }
 
 const endpoint = (scope: Scope, { description, ...rest }: Omit<ManagementEndpoint, 'scope' | 'tag'>) => ({
@@ -31,6 +33,7 @@ export const MANAGEMENT_ROUTES: RouteTable<ManagementEndpoint> = prefixed(MANAGE
     }),
     post: endpoint('keys:write', {
       id: 'createKey',
+      change: 'key.create',
       summary: 'Issue an inference key',
       description:
         'Only this answer has the key: store it now. It works at once, or as soon as the credential store is back. ' +
@@ -58,6 +61,7 @@ export const MANAGEMENT_ROUTES: RouteTable<ManagementEndpoint> = prefixed(MANAGE
   '/keys/{id}': {
     delete: endpoint('keys:write', {
       id: 'revokeKey',
+      change: 'key.revoke',
       summary: 'Revoke an inference key',
       description:
         'Takes effect everywhere within a second of the answer. A repeat also answers 204. ' +

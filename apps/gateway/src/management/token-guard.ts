@@ -1,8 +1,15 @@
 import { type CanActivate, createParamDecorator, type ExecutionContext, Injectable, SetMetadata } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import { CREDENTIAL_PREFIX, hashCredential, isWellFormedCredential, type Scope } from '@tollgate/contracts';
+import {
+  CREDENTIAL_PREFIX,
+  hashCredential,
+  isWellFormedCredential,
+  type Author,
+  type Scope,
+} from '@tollgate/contracts';
 import { type CredentialRecord, CredentialStore } from '@tollgate/credentials';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { originOf } from '../http/account/origin';
 import { CallRates } from './call-rates';
 import { managementError } from './errors';
 import { TokenUses } from './token-uses';
@@ -22,10 +29,17 @@ export interface Caller {
 type CallerRequest = FastifyRequest & { managementCaller?: Caller };
 
 /** The Caller, as a parameter of a guarded endpoint. */
-export const FromCaller = createParamDecorator((_: unknown, context: ExecutionContext): Caller => {
+export const FromCaller = createParamDecorator((_: unknown, context: ExecutionContext): Caller => callerOf(context));
+
+function callerOf(context: ExecutionContext): Caller {
   const caller = context.switchToHttp().getRequest<CallerRequest>().managementCaller;
   if (!caller) throw new Error('endpoint without TokenGuard');
   return caller;
+}
+
+/** The Author of the changes of a guarded endpoint, as a parameter. */
+export const ByCaller = createParamDecorator((_: unknown, context: ExecutionContext): Author => {
+  return { kind: 'token', id: callerOf(context).tokenId, name: null, ...originOf(context) };
 });
 
 /**

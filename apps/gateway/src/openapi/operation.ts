@@ -87,6 +87,8 @@ function requestBody({ schema, examples }: NonNullable<Endpoint['body']>): JsonO
 }
 
 function successResponse(description: string, schema: TSchema | undefined): JsonObject {
-  if (schema) return jsonResponse(description, refTo(schema));
-  return { description, headers: { 'x-request-id': ref('headers', 'RequestId') } };
+  const media = schema?.['contentMediaType'] as string | undefined;
+  if (schema && !media) return jsonResponse(description, refTo(schema));
+  const content = media === undefined ? {} : { content: { [media]: { schema: refTo(schema!) } } };
+  return { description, ...content, headers: { 'x-request-id': ref('headers', 'RequestId') } };
 }

@@ -2,6 +2,7 @@ import { OPERATOR_SCOPES } from '@tollgate/contracts';
 import * as management from '../http/account/schemas';
 import * as access from '../operator/access-schemas';
 import type { OperatorEndpoint } from '../operator/account-routes';
+import * as audit from '../operator/audit-schemas';
 import * as backends from '../operator/backend-schemas';
 import * as repairs from '../operator/repair-schemas';
 import * as answers from '../operator/response-schemas';
@@ -91,7 +92,7 @@ export function operatorDocument(): JsonObject {
       headers: HEADERS,
       schemas: schemaComponents([
         ...namedSchemas({ Key, KeyCreate, KeyList, Token, TokenList, Invoice, UsageTotals, UsageGroup }),
-        ...namedSchemas(access, answers, backends, repairs, requests),
+        ...namedSchemas(access, audit, answers, backends, repairs, requests),
       ]),
     },
   };

@@ -2,6 +2,7 @@ import { body } from '../openapi/operation';
 import type { RouteTable } from '../openapi/route-table';
 import { OperatorTokenCreate, OperatorTokenIssued, OperatorTokenList, OperatorTokensQuery } from './access-schemas';
 import type { OperatorEndpoint } from './account-routes';
+import { AuditCsv, AuditExportQuery, AuditPage, AuditPageQuery } from './audit-schemas';
 
 /** The routes of those who operate Tollgate. */
 export const ACCESS_ROUTES: RouteTable<OperatorEndpoint> = {
@@ -20,6 +21,7 @@ export const ACCESS_ROUTES: RouteTable<OperatorEndpoint> = {
       id: 'createOperatorToken',
       tag: 'Access',
       scope: 'operators',
+      change: 'operator.create',
       summary: 'Create an operator token',
       description:
         'Only this answer has the token: store it now. The operator secret makes the first one. ' +
@@ -34,9 +36,36 @@ export const ACCESS_ROUTES: RouteTable<OperatorEndpoint> = {
       id: 'revokeOperatorToken',
       tag: 'Access',
       scope: 'operators',
+      change: 'operator.revoke',
       summary: 'Revoke an operator token',
       description: 'Takes effect from the moment of the answer. A repeat has the same answer.',
       errors: ['not_found'],
+    },
+  },
+  '/audit': {
+    get: {
+      id: 'listAudit',
+      tag: 'Access',
+      scope: 'read',
+      summary: 'List the changes that were made',
+      description:
+        'Newest first: author, change, and where it came from. Each row was committed together with its change. ' +
+        'Refused calls, and repeats that change nothing, have no row.',
+      query: AuditPageQuery,
+      success: [['200', 'A page of changes.', AuditPage]],
+      errors: ['invalid_parameter'],
+    },
+  },
+  '/audit/export': {
+    get: {
+      id: 'exportAudit',
+      tag: 'Access',
+      scope: 'read',
+      summary: 'Export the changes that were made as CSV',
+      description: 'All rows of the filter, newest first, as a stream.',
+      query: AuditExportQuery,
+      success: [['200', 'A line for each change; `before` and `after` are JSON.', AuditCsv]],
+      errors: ['invalid_parameter'],
     },
   },
 };

@@ -1,4 +1,4 @@
-import type { OperatorScope } from '@tollgate/contracts';
+import type { AuditAction, OperatorScope } from '@tollgate/contracts';
 import { BillingQuery, KeyCreate, KeyList, KeysQuery, TokenList, TokensQuery } from '../http/account/schemas';
 import { body, type Endpoint } from '../openapi/operation';
 import type { RouteTable } from '../openapi/route-table';
@@ -11,6 +11,8 @@ type Code = keyof typeof OPERATOR_ERRORS;
 export interface OperatorEndpoint extends Endpoint<Code> {
   /** The scope that an operator token needs. */
   scope: OperatorScope;
+  /** The change that a write makes, in the audit log. */
+  change?: AuditAction;
 }
 
 const BUDGET: Code[] = ['not_found', 'invalid_budget', 'invalid_thresholds', 'too_many_budgets'];
@@ -39,6 +41,7 @@ const budget = (id: string, whose: string): RouteTable<OperatorEndpoint>[string]
     id: `set${id}Budget`,
     tag: 'Budgets',
     scope: 'credit',
+    change: 'budget.set',
     summary: `Set the monthly budget of ${whose}`,
     description: `In force from the moment of the answer. Running streams are not extended beyond it. ${NOT_YET}`,
     body: body(requests.BudgetSet, { monthlyBudgetCents: 10_000, thresholdsPercent: [50, 90] }),
@@ -47,11 +50,17 @@ const budget = (id: string, whose: string): RouteTable<OperatorEndpoint>[string]
   },
 });
 
-const status = (id: string, summary: string, description: string): RouteTable<OperatorEndpoint>[string] => ({
+const status = (
+  id: string,
+  change: AuditAction,
+  summary: string,
+  description: string,
+): RouteTable<OperatorEndpoint>[string] => ({
   post: {
     id,
     tag: 'Tenants',
     scope: 'tenants',
+    change,
     summary,
     description,
     success: [['200', 'The tenant.', answers.TenantAnswer]],
@@ -61,6 +70,7 @@ const status = (id: string, summary: string, description: string): RouteTable<Op
 
 const entered = (
   id: string,
+  change: AuditAction,
   summary: string,
   description: string,
   form: NonNullable<Endpoint['body']>,
@@ -69,6 +79,7 @@ const entered = (
   id,
   tag: 'Credit',
   scope: 'credit',
+  change,
   summary,
   description,
   body: form,
@@ -93,6 +104,7 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
       id: 'createTenant',
       tag: 'Tenants',
       scope: 'tenants',
+      change: 'tenant.create',
       summary: 'Create a tenant',
       description: 'A new tenant has no credit. Requests that cost something are refused until its first top-up.',
       body: body(requests.TenantCreate, { name: 'Acme', plan: 'default' }),
@@ -113,12 +125,14 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
   },
   '/tenants/{tenantId}/suspend': status(
     'suspendTenant',
+    'tenant.suspend',
     'Suspend a tenant',
     'New requests get 402 `tenant_suspended` from the moment of the answer. Running requests continue to their end. ' +
       `A repeat has the same answer. ${NOT_YET}`,
   ),
   '/tenants/{tenantId}/resume': status(
     'resumeTenant',
+    'tenant.resume',
     'Resume a suspended tenant',
     `New requests are admitted from the moment of the answer. A repeat has the same answer. ${NOT_YET}`,
   ),
@@ -127,6 +141,7 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
       id: 'repairTenant',
       tag: 'Tenants',
       scope: 'tenants',
+      change: 'tenant.repair',
       summary: 'Rebuild the state of a tenant in the admission store from the books',
       description:
         'Rebuilds version, balance, suspension and budgets from the books, and the running sums from the holds. ' +
@@ -149,6 +164,7 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
     },
     post: entered(
       'addCredit',
+      'credit.add',
       'Top up',
       'If the answer is lost, repeat the call with the same `ref`.',
       body(requests.CreditAdd, { amountCents: 2_500, source: 'stripe', ref: 'pi_4711' }),
@@ -158,6 +174,7 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
   '/tenants/{tenantId}/credit/refund': {
     post: entered(
       'refundCredit',
+      'credit.refund',
       'Refund credit',
       'At most the credit that is neither spent nor held by running requests.',
       body(requests.CreditRefund, { amountCents: 1_000, ref: 're_4711', reason: 'closed account' }),
@@ -167,6 +184,7 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
   '/tenants/{tenantId}/credit/adjust': {
     post: entered(
       'adjustCredit',
+      'credit.adjust',
       'Correct the balance, up or down',
       'A decrease is limited like a refund, unless `allowDebt` is true.',
       body(requests.CreditAdjust, { amountCents: -500, ref: 'dispute-3', reason: 'chargeback', allowDebt: true }),
@@ -202,6 +220,7 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
       id: 'createKey',
       tag: 'Credentials',
       scope: 'keys',
+      change: 'key.create',
       summary: 'Issue an inference key',
       description: `Only this answer has the key: store it now. ${WORKS}`,
       body: body(KeyCreate, { name: 'backend' }),
@@ -214,6 +233,7 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
       id: 'revokeKey',
       tag: 'Credentials',
       scope: 'keys',
+      change: 'key.revoke',
       summary: 'Revoke an inference key',
       description: REVOKED('key'),
       errors: ['not_found'],
@@ -234,6 +254,7 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
       id: 'createToken',
       tag: 'Credentials',
       scope: 'keys',
+      change: 'token.create',
       summary: 'Create a management token',
       description: `Only this answer has the token: store it now. Scopes do not imply one another. ${WORKS}`,
       body: body(requests.TokenCreate, { name: 'ops', scopes: ['usage:read', 'billing:read'] }),
@@ -246,6 +267,7 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
       id: 'revokeToken',
       tag: 'Credentials',
       scope: 'keys',
+      change: 'token.revoke',
       summary: 'Revoke a management token',
       description: REVOKED('token'),
       errors: ['not_found'],

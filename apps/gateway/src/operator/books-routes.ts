@@ -63,6 +63,7 @@ export const BOOKS_ROUTES: RouteTable<OperatorEndpoint> = {
       id: 'closeMonth',
       tag: 'Books',
       scope: 'books',
+      change: 'invoice.close',
       summary: 'Close a past month, and the months before it, now',
       description: 'A charge that arrives later is billed in the current month.',
       body: body(requests.InvoiceClose, { period: '2026-10' }),
@@ -75,6 +76,7 @@ export const BOOKS_ROUTES: RouteTable<OperatorEndpoint> = {
       id: 'voidInvoice',
       tag: 'Books',
       scope: 'books',
+      change: 'invoice.void',
       summary: 'Reverse an invoice',
       description:
         'The invoice keeps its number, and its amount returns to the credit. ' +
@@ -89,6 +91,7 @@ export const BOOKS_ROUTES: RouteTable<OperatorEndpoint> = {
       id: 'startReconcile',
       tag: 'Books',
       scope: 'books',
+      change: 'reconcile.start',
       summary: 'Prove the books from the stores',
       description: 'Waits up to 10 s for the report. A longer run continues.',
       success: [

@@ -1,5 +1,5 @@
 import { Controller, Get, Param, Put, Query, Req, UseGuards } from '@nestjs/common';
-import { isId, type BudgetState, type RequestOf } from '@tollgate/contracts';
+import { isId, type Author, type BudgetState, type RequestOf } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource, type PlanConfig } from '@tollgate/runtime';
 import type { FastifyRequest } from 'fastify';
@@ -11,7 +11,7 @@ import { readJsonObject } from '../http/json-body';
 import { bodyCheck, queryCheck } from '../http/validate';
 import { OPERATOR_PREFIX } from './prefix';
 import { BudgetSet } from './schemas';
-import { SecretGuard } from './secret-guard';
+import { ByOperator, SecretGuard } from './secret-guard';
 import { TenantLookup } from './tenant-lookup';
 
 const checkQuery = queryCheck(KeysQuery);
@@ -34,10 +34,10 @@ export class BudgetController {
   }
 
   @Put('budget')
-  async set(@Param('tenantId') tenantId: string, @Req() request: FastifyRequest) {
+  async set(@Param('tenantId') tenantId: string, @ByOperator() by: Author, @Req() request: FastifyRequest) {
     const wanted = readBudget(request);
     const byDefault = await this.defaultOfTenant(tenantId);
-    return this.answer(await this.inForce({ tenantId, keyId: null, ...wanted }), byDefault);
+    return this.answer(await this.inForce({ tenantId, keyId: null, by, ...wanted }), byDefault);
   }
 
   /** The keys that have their own budget. */
@@ -57,10 +57,15 @@ export class BudgetController {
   }
 
   @Put('keys/:id/budget')
-  async setKey(@Param('tenantId') tenantId: string, @Param('id') keyId: string, @Req() request: FastifyRequest) {
+  async setKey(
+    @Param('tenantId') tenantId: string,
+    @Param('id') keyId: string,
+    @ByOperator() by: Author,
+    @Req() request: FastifyRequest,
+  ) {
     const wanted = readBudget(request);
     const byDefault = await this.defaultOfKey(tenantId, keyId);
-    return this.answer(await this.inForce({ tenantId, keyId, ...wanted }), byDefault);
+    return this.answer(await this.inForce({ tenantId, keyId, by, ...wanted }), byDefault);
   }
 
   private inForce(wanted: RequestOf<'billing.budget.set'>): Promise<BudgetState> {

@@ -1,5 +1,5 @@
 import { Controller, Get, Param, Post, Query, Req, UseGuards } from '@nestjs/common';
-import { NANOS_PER_CENT, type ReplyOf } from '@tollgate/contracts';
+import { NANOS_PER_CENT, type Author, type ReplyOf } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource } from '@tollgate/runtime';
 import type { FastifyRequest } from 'fastify';
@@ -9,7 +9,7 @@ import { readJsonObject } from '../http/json-body';
 import { bodyCheck, queryCheck } from '../http/validate';
 import { OPERATOR_PREFIX } from './prefix';
 import { CreditAdd, CreditAdjust, CreditRefund } from './schemas';
-import { SecretGuard } from './secret-guard';
+import { ByOperator, SecretGuard } from './secret-guard';
 import { TenantLookup } from './tenant-lookup';
 
 const checkQuery = queryCheck(BillingQuery);
@@ -40,22 +40,22 @@ export class CreditController {
   }
 
   @Post()
-  async add(@Param('tenantId') tenantId: string, @Req() request: FastifyRequest) {
+  async add(@Param('tenantId') tenantId: string, @ByOperator() by: Author, @Req() request: FastifyRequest) {
     const { amountCents, source = 'manual', ref } = checkAdd(readJsonObject(request));
-    return this.entered(await this.services.request('billing.credit.add', { tenantId, amountCents, source, ref }));
+    return this.entered(await this.services.request('billing.credit.add', { tenantId, amountCents, source, ref, by }));
   }
 
   @Post('refund')
-  async refund(@Param('tenantId') tenantId: string, @Req() request: FastifyRequest) {
+  async refund(@Param('tenantId') tenantId: string, @ByOperator() by: Author, @Req() request: FastifyRequest) {
     const { amountCents, source = 'manual', ref, reason } = checkRefund(readJsonObject(request));
-    const wanted = { tenantId, amountCents, source, ref, ...(reason !== undefined && { reason }) };
+    const wanted = { tenantId, amountCents, source, ref, by, ...(reason !== undefined && { reason }) };
     return this.entered(await this.services.request('billing.credit.refund', wanted));
   }
 
   @Post('adjust')
-  async adjust(@Param('tenantId') tenantId: string, @Req() request: FastifyRequest) {
+  async adjust(@Param('tenantId') tenantId: string, @ByOperator() by: Author, @Req() request: FastifyRequest) {
     const { amountCents, source = 'manual', ref, reason, allowDebt = false } = checkAdjust(readJsonObject(request));
-    const wanted = { tenantId, amountCents, source, ref, reason, allowDebt };
+    const wanted = { tenantId, amountCents, source, ref, reason, allowDebt, by };
     return this.entered(await this.services.request('billing.credit.adjust', wanted));
   }
 

@@ -1,4 +1,5 @@
 import { Controller, Get, HttpCode, Param, Post, Query, Req, UseGuards } from '@nestjs/common';
+import type { Author } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource } from '@tollgate/runtime';
 import type { FastifyRequest } from 'fastify';
@@ -8,7 +9,7 @@ import { readJsonObject } from '../http/json-body';
 import { bodyCheck, queryCheck } from '../http/validate';
 import { OPERATOR_PREFIX } from './prefix';
 import { InvoiceClose, InvoicesQuery, InvoiceVoid } from './schemas';
-import { SecretGuard } from './secret-guard';
+import { ByOperator, SecretGuard } from './secret-guard';
 import { TenantLookup } from './tenant-lookup';
 
 /** Enough for many months of many tenants. A repeat closes the months that are still open. */
@@ -39,18 +40,20 @@ export class InvoicesController {
   /** Closes a past month and the months before it now. */
   @Post('close')
   @HttpCode(200)
-  async close(@Req() request: FastifyRequest) {
+  async close(@ByOperator() by: Author, @Req() request: FastifyRequest) {
     const wanted = checkClose(readJsonObject(request));
     if (wanted.tenantId !== undefined) await this.tenants.get(wanted.tenantId);
-    return { data: await this.services.request('billing.invoices.close', wanted, { deadlineMs: CLOSE_DEADLINE_MS }) };
+    return {
+      data: await this.services.request('billing.invoices.close', { ...wanted, by }, { deadlineMs: CLOSE_DEADLINE_MS }),
+    };
   }
 
   @Post(':accountingNumber/void')
   @HttpCode(200)
-  async void(@Param('accountingNumber') number: string, @Req() request: FastifyRequest) {
+  async void(@Param('accountingNumber') number: string, @ByOperator() by: Author, @Req() request: FastifyRequest) {
     const { reason } = checkVoid(readJsonObject(request));
     if (!/^[1-9]\d{0,15}$/.test(number)) throw new ApiError('not_found', 'No such invoice.');
-    const done = await this.services.request('billing.invoices.void', { accountingNumber: Number(number), reason });
+    const done = await this.services.request('billing.invoices.void', { accountingNumber: Number(number), reason, by });
     return { data: { ...done, currency: this.config.current.currency } };
   }
 }

@@ -1,5 +1,5 @@
 import { Controller, Delete, Get, HttpCode, Param, Post, Query, Req, UseGuards } from '@nestjs/common';
-import { isId } from '@tollgate/contracts';
+import { isId, type Author } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from '../http/api-error';
@@ -10,7 +10,7 @@ import { KeysQuery } from '../http/account/schemas';
 import { readJsonObject } from '../http/json-body';
 import { queryCheck } from '../http/validate';
 import { OPERATOR_PREFIX } from './prefix';
-import { SecretGuard } from './secret-guard';
+import { ByOperator, SecretGuard } from './secret-guard';
 import { TenantLookup } from './tenant-lookup';
 
 const checkQuery = queryCheck(KeysQuery);
@@ -32,17 +32,22 @@ export class OperatorKeysController {
   }
 
   @Post()
-  async create(@Param('tenantId') tenantId: string, @Req() request: FastifyRequest) {
+  async create(@Param('tenantId') tenantId: string, @ByOperator() by: Author, @Req() request: FastifyRequest) {
     const wanted = readKeyBody(readJsonObject(request));
-    const { row, key } = await issueKey(this.services, tenantId, wanted);
+    const { row, key } = await issueKey(this.services, tenantId, wanted, by);
     return { data: { ...row, key }, note: KEY_NOTE };
   }
 
   @Delete(':id')
   @HttpCode(204)
-  async revoke(@Param('tenantId') tenantId: string, @Param('id') id: string, @Req() request: FastifyRequest) {
+  async revoke(
+    @Param('tenantId') tenantId: string,
+    @Param('id') id: string,
+    @ByOperator() by: Author,
+    @Req() request: FastifyRequest,
+  ) {
     refuseFields(request);
     if (!isId('ten', tenantId) || !isId('key', id)) throw new ApiError('not_found', 'No such key.');
-    await revokeCredential(this.services, 'key', { tenantId, id });
+    await revokeCredential(this.services, 'key', { tenantId, id, by });
   }
 }

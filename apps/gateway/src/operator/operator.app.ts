@@ -16,6 +16,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RequestListener } from 'node:http';
 import { isAllowedHost } from './allowed-hosts';
 import { AccessController } from './access.controller';
+import { AuditController } from './audit.controller';
 import { BudgetController } from './budget.controller';
 import { CreditController } from './credit.controller';
 import { OPERATOR_ERRORS } from './errors';
@@ -59,6 +60,7 @@ const REQUEST_TIMEOUT_MS = 60_000;
     ReconcileController,
     JournalController,
     AccessController,
+    AuditController,
     OpenApiController,
     ProbesController,
     OperatorUnknownRouteController,

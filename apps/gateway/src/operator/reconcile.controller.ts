@@ -1,5 +1,5 @@
 import { Controller, Get, HttpCode, Param, Post, Query, Req, Res, UseGuards } from '@nestjs/common';
-import type { ReconcileRun } from '@tollgate/contracts';
+import type { Author, ReconcileRun } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource } from '@tollgate/runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -9,7 +9,7 @@ import { ApiError } from '../http/api-error';
 import { queryCheck } from '../http/validate';
 import { BackendHoursQuery } from './backend-schemas';
 import { OPERATOR_PREFIX } from './prefix';
-import { SecretGuard } from './secret-guard';
+import { ByOperator, SecretGuard } from './secret-guard';
 
 /** A caller reads a longer run by its id. */
 const MAX_WAIT_MS = 10_000;
@@ -32,9 +32,13 @@ export class ReconcileController {
    */
   @Post()
   @HttpCode(200)
-  async start(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+  async start(
+    @ByOperator() by: Author,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
     refuseFields(request);
-    const { id } = await this.services.request('billing.reconcile.start', {});
+    const { id } = await this.services.request('billing.reconcile.start', { by });
     const until = Date.now() + MAX_WAIT_MS;
     for (let lookMs = FIRST_LOOK_MS; ; lookMs = Math.min(lookMs * 2, MAX_LOOK_MS)) {
       await delay(lookMs);

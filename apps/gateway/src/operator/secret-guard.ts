@@ -1,8 +1,9 @@
 import { type CanActivate, createParamDecorator, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
-import { hashCredential, isWellFormedCredential, RequestError } from '@tollgate/contracts';
+import { hashCredential, isWellFormedCredential, RequestError, type Author } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { originOf } from '../http/account/origin';
 import { ApiError } from '../http/api-error';
 import { RefusedSecrets } from './refused-secrets';
 import { endpointOf } from './routes';
@@ -19,10 +20,20 @@ export interface Operator {
 type OperatorRequest = FastifyRequest & { operator?: Operator };
 
 /** The Operator, as a parameter of a guarded endpoint. */
-export const FromOperator = createParamDecorator((_: unknown, context: ExecutionContext): Operator => {
+export const FromOperator = createParamDecorator((_: unknown, context: ExecutionContext): Operator =>
+  operatorOf(context),
+);
+
+function operatorOf(context: ExecutionContext): Operator {
   const { operator } = context.switchToHttp().getRequest<OperatorRequest>();
   if (!operator) throw new Error('endpoint without SecretGuard');
   return operator;
+}
+
+/** The Author of the changes of a guarded endpoint, as a parameter. */
+export const ByOperator = createParamDecorator((_: unknown, context: ExecutionContext): Author => {
+  const { id, name } = operatorOf(context);
+  return { kind: id === null ? 'secret' : 'operator', id, name, ...originOf(context) };
 });
 
 const WITH_SECRET: Operator = { id: null, name: null, scopes: 'all' };

@@ -1,5 +1,5 @@
 import { Controller, Get, HttpCode, Param, Post, Query, Req, UseGuards } from '@nestjs/common';
-import { isId, type TenantRow } from '@tollgate/contracts';
+import { isId, type Author, type TenantRow } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyRequest } from 'fastify';
 import { bodyError, refuseFields, trimmedName } from '../http/account/body';
@@ -10,7 +10,7 @@ import { bodyCheck, queryCheck } from '../http/validate';
 import { TenantRepairBody } from './repair-schemas';
 import { OPERATOR_PREFIX } from './prefix';
 import { TenantCreate, TenantsQuery } from './schemas';
-import { SecretGuard } from './secret-guard';
+import { ByOperator, SecretGuard } from './secret-guard';
 import { TenantLookup } from './tenant-lookup';
 
 const checkQuery = queryCheck(TenantsQuery);
@@ -37,9 +37,11 @@ export class TenantsController {
   }
 
   @Post()
-  async create(@Req() request: FastifyRequest) {
+  async create(@ByOperator() by: Author, @Req() request: FastifyRequest) {
     const { name, plan } = checkBody(trimmedName(readJsonObject(request)));
-    return { data: await this.services.request('auth.tenants.create', { name, ...(plan !== undefined && { plan }) }) };
+    return {
+      data: await this.services.request('auth.tenants.create', { name, ...(plan !== undefined && { plan }), by }),
+    };
   }
 
   @Get(':tenantId')
@@ -50,30 +52,30 @@ export class TenantsController {
   /** New requests are refused with 402 within a second. Running requests continue to their end. */
   @Post(':tenantId/suspend')
   @HttpCode(200)
-  suspend(@Param('tenantId') tenantId: string, @Req() request: FastifyRequest) {
+  suspend(@Param('tenantId') tenantId: string, @ByOperator() by: Author, @Req() request: FastifyRequest) {
     refuseFields(request);
-    return this.setStatus(tenantId, 'suspended');
+    return this.setStatus(tenantId, 'suspended', by);
   }
 
   @Post(':tenantId/resume')
   @HttpCode(200)
-  resume(@Param('tenantId') tenantId: string, @Req() request: FastifyRequest) {
+  resume(@Param('tenantId') tenantId: string, @ByOperator() by: Author, @Req() request: FastifyRequest) {
     refuseFields(request);
-    return this.setStatus(tenantId, 'active');
+    return this.setStatus(tenantId, 'active', by);
   }
 
   /** Rebuilds the state of the tenant in the admission store from the books. */
   @Post(':tenantId/repair')
   @HttpCode(200)
-  async repair(@Param('tenantId') tenantId: string, @Req() request: FastifyRequest) {
+  async repair(@Param('tenantId') tenantId: string, @ByOperator() by: Author, @Req() request: FastifyRequest) {
     const { dryRun = false } = checkRepair(readJsonObject(request));
     if (!isId('ten', tenantId)) throw new ApiError('not_found', 'No such tenant.');
-    return { data: await this.services.request('billing.tenants.repair', { tenantId, dryRun }) };
+    return { data: await this.services.request('billing.tenants.repair', { tenantId, dryRun, by }) };
   }
 
-  private async setStatus(tenantId: string, status: TenantRow['status']) {
+  private async setStatus(tenantId: string, status: TenantRow['status'], by: Author) {
     if (!isId('ten', tenantId)) throw new ApiError('not_found', 'No such tenant.');
-    const change = this.services.request('auth.tenants.setStatus', { tenantId, status });
+    const change = this.services.request('auth.tenants.setStatus', { tenantId, status, by });
     return { data: await inForce(change, MAY_STILL_BE[status]) };
   }
 }

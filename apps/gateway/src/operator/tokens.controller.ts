@@ -1,5 +1,5 @@
 import { Controller, Delete, Get, HttpCode, Param, Post, Query, Req, UseGuards } from '@nestjs/common';
-import { isId, mintCredential } from '@tollgate/contracts';
+import { type Author, isId, mintCredential } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from '../http/api-error';
@@ -10,7 +10,7 @@ import { readJsonObject } from '../http/json-body';
 import { bodyCheck, queryCheck } from '../http/validate';
 import { OPERATOR_PREFIX } from './prefix';
 import { TokenCreate } from './schemas';
-import { SecretGuard } from './secret-guard';
+import { ByOperator, SecretGuard } from './secret-guard';
 import { TenantLookup } from './tenant-lookup';
 
 const checkQuery = queryCheck(TokensQuery);
@@ -33,7 +33,7 @@ export class OperatorTokensController {
   }
 
   @Post()
-  async create(@Param('tenantId') tenantId: string, @Req() request: FastifyRequest) {
+  async create(@Param('tenantId') tenantId: string, @ByOperator() by: Author, @Req() request: FastifyRequest) {
     const { name, scopes, expiresAt } = checkBody(trimmedName(readJsonObject(request)));
     const expires = futureInstant(expiresAt);
     const { value, hash, last4 } = mintCredential('token');
@@ -43,6 +43,7 @@ export class OperatorTokensController {
       hash,
       last4,
       scopes,
+      by,
       ...(expires !== null && { expiresAt: expires }),
     });
     return { data: { ...row, token: value }, note: 'Store this token now: it is shown only this once.' };
@@ -50,9 +51,14 @@ export class OperatorTokensController {
 
   @Delete(':id')
   @HttpCode(204)
-  async revoke(@Param('tenantId') tenantId: string, @Param('id') id: string, @Req() request: FastifyRequest) {
+  async revoke(
+    @Param('tenantId') tenantId: string,
+    @Param('id') id: string,
+    @ByOperator() by: Author,
+    @Req() request: FastifyRequest,
+  ) {
     refuseFields(request);
     if (!isId('ten', tenantId) || !isId('tok', id)) throw new ApiError('not_found', 'No such token.');
-    await revokeCredential(this.services, 'token', { tenantId, id });
+    await revokeCredential(this.services, 'token', { tenantId, id, by });
   }
 }

@@ -1,4 +1,4 @@
-import { type KeyRow, mintCredential } from '@tollgate/contracts';
+import { type Author, type KeyRow, mintCredential } from '@tollgate/contracts';
 import type { Requests } from '@tollgate/messaging';
 import { bodyError, futureInstant, trimmedName } from './body';
 import { KeyCreate } from './schemas';
@@ -26,8 +26,9 @@ export async function issueKey(
   services: Requests,
   tenantId: string,
   wanted: ReturnType<typeof readKeyBody>,
+  by: Author,
 ): Promise<{ row: KeyRow; key: string }> {
   const { value, hash, last4 } = mintCredential('key');
-  const row = await services.request('auth.keys.create', { tenantId, ...wanted, hash, last4 });
+  const row = await services.request('auth.keys.create', { tenantId, ...wanted, hash, last4, by });
   return { row, key: value };
 }

@@ -1,3 +1,4 @@
+import type { Author } from '@tollgate/contracts';
 import type { Requests } from '@tollgate/messaging';
 import { inForce } from '../in-force';
 
@@ -5,7 +6,7 @@ import { inForce } from '../in-force';
 export async function revokeCredential(
   services: Requests,
   kind: 'key' | 'token',
-  credential: { tenantId: string; id: string },
+  credential: { tenantId: string; id: string; by: Author },
 ): Promise<void> {
   const subject = kind === 'key' ? 'auth.keys.revoke' : 'auth.tokens.revoke';
   const message = `The ${kind} may still be accepted. Repeat the revocation until it succeeds.`;

@@ -1,0 +1,76 @@
+import type { PageQuery } from './resources';
+
+/** The changes that the audit log has. Each write of the operator and the management API makes one of them. */
+export const AUDIT_ACTIONS = [
+  'tenant.create',
+  'tenant.suspend',
+  'tenant.resume',
+  'tenant.repair',
+  'key.create',
+  'key.revoke',
+  'token.create',
+  'token.revoke',
+  'operator.create',
+  'operator.revoke',
+  'credit.add',
+  'credit.refund',
+  'credit.adjust',
+  'budget.set',
+  'invoice.close',
+  'invoice.void',
+  'reconcile.start',
+] as const;
+export type AuditAction = (typeof AUDIT_ACTIONS)[number];
+
+/**
+ * The kinds of authors.
+ * - `secret`: the operator secret.
+ * - `operator`: an operator token (`opr_…`).
+ * - `token`: a management token (`tok_…`) of a tenant.
+ * - `service`: a service, without a caller behind it.
+ */
+export const AUTHOR_KINDS = ['secret', 'operator', 'token', 'service'] as const;
+
+/** The caller that asked for a change, and where it came from. Kept with the change in the audit log. */
+export interface Author {
+  kind: (typeof AUTHOR_KINDS)[number];
+  /** Null for the operator secret and for a service. */
+  id: string | null;
+  /** The name of an operator token when it was used; otherwise null. */
+  name: string | null;
+  /** The remote address of the caller. */
+  address: string | null;
+  requestId: string | null;
+}
+
+/** A request for a change. Without an author, a service asked for it by itself. */
+export type Authored<T> = T & { by?: Author };
+
+/** A row of the audit log: one change that was made. */
+export interface AuditRow {
+  /** `aud_…`; ascends with time. */
+  id: string;
+  /** ISO 8601 UTC, milliseconds. */
+  at: string;
+  by: Author;
+  action: AuditAction;
+  /** Null: the change is not one of a tenant. */
+  tenantId: string | null;
+  /** What was changed: an id, a month, or the number of an invoice. Null: the tenant. */
+  target: string | null;
+  /** The changed fields, without secrets and hashes. Null: there was nothing before. */
+  before: Record<string, unknown> | null;
+  after: Record<string, unknown> | null;
+}
+
+/** Rows that match all given fields. `from` inclusive, `to` exclusive, ISO 8601 UTC. */
+export interface AuditQuery extends PageQuery {
+  tenantId?: string;
+  action?: AuditAction;
+  target?: string;
+  /** The id or the name of an author. */
+  author?: string;
+  requestId?: string;
+  from?: string;
+  to?: string;
+}
