@@ -161,7 +161,12 @@ describe('a database of the former version', () => {
      SET search_path TO metering; SELECT add_month(2030, 1); RESET search_path`,
     );
     expect(await startTwo('auth')).toEqual(['004_functions.sql', 'functions']);
-    expect(await startTwo('metering')).toEqual(['005_functions.sql', '006_unfinished.sql', 'functions']);
+    expect(await startTwo('metering')).toEqual([
+      '005_functions.sql',
+      '006_unfinished.sql',
+      '007_refusals.sql',
+      'functions',
+    ]);
     expect(await startTwo('credentials')).toEqual(['002_functions.sql', 'functions']);
     await expect(ask('UPDATE auth.credential SET revoked_at = NULL')).rejects.toThrow(/stays revoked/);
     expect(await ask('SELECT metering.add_month(2030, 1) AS old, metering.add_month(2030, 2) AS new')).toEqual([

@@ -27,6 +27,8 @@ export const ASKERS: Readonly<Record<Subject, readonly Service[]>> = {
   'metering.usage.events': ['gateway'],
   'metering.requests.list': ['gateway'],
   'metering.usage.series': ['gateway'],
+  'metering.refusals.report': ['gateway'],
+  'metering.refusals.series': ['gateway'],
   'metering.events.digest': ['billing'],
   'metering.events.list': ['billing'],
   'metering.rollups.audit': ['billing'],
