@@ -61,3 +61,23 @@ describe('refused requests', () => {
     }
   });
 });
+
+it("a key's last use is the end of its last request, served or refused", async () => {
+  const { tenantId, keyId, post } = await owner();
+  const lastUsedAt = async () => {
+    await services.reportActivity();
+    return (await services.messages.request('auth.keys.get', { tenantId, id: keyId })).lastUsedAt;
+  };
+  expect(await lastUsedAt()).toBeNull();
+  const fromMs = Date.now();
+  await (await post(CHAT)).arrayBuffer();
+  const first = await eventually(async () => {
+    const at = await lastUsedAt();
+    expect(at).not.toBeNull();
+    return Date.parse(at!);
+  });
+  expect(first).toBeGreaterThanOrEqual(fromMs - 1);
+  expect(first).toBeLessThanOrEqual(Date.now());
+  await (await post([])).arrayBuffer();
+  await eventually(async () => expect(Date.parse((await lastUsedAt())!)).toBeGreaterThan(first));
+});

@@ -16,6 +16,7 @@ export const ASKERS: Readonly<Record<Subject, readonly Service[]>> = {
   'auth.keys.create': ['gateway'],
   'auth.keys.get': ['gateway', 'billing'],
   'auth.keys.revoke': ['gateway'],
+  'auth.keys.used': ['gateway'],
   'auth.tokens.list': ['gateway'],
   'auth.tokens.create': ['gateway'],
   'auth.tokens.revoke': ['gateway'],

@@ -59,6 +59,11 @@ export interface Subjects {
    * in force, so repeat it. Revoking again succeeds.
    */
   'auth.keys.revoke': [{ tenantId: string; id: string }, { revokedAt: string }];
+  /**
+   * Moves lastUsedAt forward, never back. `recorded`: how many of the ids are keys. A gateway sends the use of a key at
+   * most once a minute.
+   */
+  'auth.keys.used': [{ uses: { id: string; at: string }[] }, { recorded: number }];
 
   'auth.tokens.list': [{ tenantId: string } & PageQuery, Page<TokenRow>];
   /** not_found (tenant), invalid_scope. Otherwise like auth.keys.create. */

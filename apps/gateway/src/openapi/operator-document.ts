@@ -1,5 +1,6 @@
 import * as management from '../http/account/schemas';
 import * as backends from '../operator/backend-schemas';
+import * as keys from '../operator/key-schemas';
 import * as repairs from '../operator/repair-schemas';
 import * as answers from '../operator/response-schemas';
 import { OPERATOR_ERRORS } from '../operator/errors';
@@ -47,7 +48,7 @@ const OPERATOR_SURFACE: Surface<Endpoint> = {
   security: () => ({ operatorSecret: [] }),
 };
 
-const { Key, KeyCreate, KeyList, Token, TokenList, Invoice, UsageTotals, UsageGroup } = management;
+const { KeyCreate, Token, TokenList, Invoice, UsageTotals, UsageGroup } = management;
 
 /**
  * The OpenAPI 3.1 document of the operator API, generated from the schemas that validate requests and the table of
@@ -72,8 +73,8 @@ export function operatorDocument(): JsonObject {
       },
       headers: HEADERS,
       schemas: schemaComponents([
-        ...namedSchemas({ Key, KeyCreate, KeyList, Token, TokenList, Invoice, UsageTotals, UsageGroup }),
-        ...namedSchemas(answers, backends, repairs, requests),
+        ...namedSchemas({ KeyCreate, Token, TokenList, Invoice, UsageTotals, UsageGroup }),
+        ...namedSchemas(answers, backends, keys, repairs, requests),
       ]),
     },
   };
