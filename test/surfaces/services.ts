@@ -8,6 +8,7 @@ import { eventually, useTestDatabase, type TestDatabase } from '@tollgate/testin
 import { join } from 'node:path';
 import { AuthModule } from '../../apps/auth/src';
 import { BillingModule, type BillingOptions } from '../../apps/billing/src';
+import { KeyActivity } from '../../apps/gateway/src/activity/key-activity';
 import { createOperatorApp, createPublicApp, cutOff, flushUsage, GatewayModule } from '../../apps/gateway/src';
 import { MeteringModule } from '../../apps/metering/src';
 import { ANY_PRICE } from '../../apps/metering/src/sample-events.fixture';
@@ -28,6 +29,8 @@ export interface Services {
   simulator: Simulator;
   /** Waits until the gateway has published the events of all ended requests. */
   flushUsage(): Promise<unknown>;
+  /** Waits until the gateway has reported what keys did. */
+  reportActivity(): Promise<void>;
   /** Makes a tenant and a management token that the gateway accepts. */
   tenant(scopes?: readonly Scope[], expiresAt?: string): Promise<{ tenantId: string; token: string; tokenId: string }>;
   close(): Promise<void>;
@@ -97,6 +100,7 @@ async function startServices(database: TestDatabase, billing: Partial<BillingOpt
     database,
     simulator,
     flushUsage: () => flushUsage(front),
+    reportActivity: () => front.get(KeyActivity, { strict: false }).report(),
     async tenant(scopes = SCOPES, expiresAt) {
       const { id: tenantId } = await messages.request('auth.tenants.create', { name: 'Acme' });
       const { value: token, hash, last4 } = mintCredential('token');

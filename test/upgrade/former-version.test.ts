@@ -169,7 +169,12 @@ describe('a database of the former version', () => {
       '006_audit_log.sql',
       'functions',
     ]);
-    expect(await startTwo('metering')).toEqual(['005_functions.sql', '006_unfinished.sql', 'functions']);
+    expect(await startTwo('metering')).toEqual([
+      '005_functions.sql',
+      '006_unfinished.sql',
+      '007_refusals.sql',
+      'functions',
+    ]);
     expect(await startTwo('credentials')).toEqual(['002_functions.sql', 'functions']);
     await expect(ask('UPDATE auth.credential SET revoked_at = NULL')).rejects.toThrow(/stays revoked/);
     expect(await ask('SELECT metering.add_month(2030, 1) AS old, metering.add_month(2030, 2) AS new')).toEqual([

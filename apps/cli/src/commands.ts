@@ -78,18 +78,19 @@ export async function createKey(
 
 export async function listKeys({ client, output }: Context, tenant: string): Promise<void> {
   const { rows, truncated } = await client.list<KeyRow>(at(tenant, '/keys'));
-  const cells = rows.map(({ id, name, last4, status, createdAt, expiresAt }) => [
+  const cells = rows.map(({ id, name, last4, status, createdAt, lastUsedAt, expiresAt }) => [
     id,
     name,
     `…${last4}`,
     status,
     createdAt,
+    lastUsedAt ?? 'never',
     expiresAt ?? 'never',
   ]);
   output.answer(
     rows,
     table(
-      ['ID', 'NAME', 'KEY', 'STATUS', 'CREATED', 'EXPIRES'],
+      ['ID', 'NAME', 'KEY', 'STATUS', 'CREATED', 'LAST USED', 'EXPIRES'],
       cells,
       `There are no keys yet: tollgate key create ${tenant} <name>`,
     ),

@@ -6,6 +6,7 @@ import { MessagesServer } from '@tollgate/messaging/nest';
 import { logger, settlesWithin } from '@tollgate/runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RequestListener, ServerResponse } from 'node:http';
+import { KeyActivity } from './activity/key-activity';
 import { publicConnections } from './accept/descriptors';
 import type { EarlyRefusal } from './accept/raw-answer';
 import { acceptingServer, continueIfOwed } from './accept/server';
@@ -122,10 +123,14 @@ export async function createPublicApp(
     logger: false,
   });
   app.connectMicroservice({ strategy: new MessagesServer(app.get(Messages, { strict: false })) });
-  const pipeline = app.get(Pipeline, { strict: false });
-  bindInference(server, pipeline, inFlight());
+  const parts = {
+    pipeline: app.get(Pipeline, { strict: false }),
+    inFlight: inFlight(),
+    activity: app.get(KeyActivity, { strict: false }),
+  };
+  bindInference(server, parts);
   // At level debug, a hook of Fastify logs each request.
-  if (!log.isLevelEnabled('debug')) shortcut = inferenceShortcut(pipeline, inFlight());
+  if (!log.isLevelEnabled('debug')) shortcut = inferenceShortcut(parts);
   await app.init();
   await app.startAllMicroservices();
   await server.ready();

@@ -4,6 +4,7 @@ import { ConsumeModule } from './consume/consume.module';
 import { MeteringDataSource, openMeteringDatabase } from './database';
 import { METERING_OPTIONS, type MeteringOptions } from './options';
 import { QueryModule } from './query/query.module';
+import { RefusalsModule } from './refusals/refusals.module';
 import { SweepModule } from './sweep/sweep.module';
 
 /**
@@ -20,7 +21,7 @@ class MeteringGlobals implements OnApplicationShutdown {
 }
 
 /** Needs MessagesModule and AdmissionStore from global modules, and the migrated schema. */
-@Module({ imports: [ConsumeModule, QueryModule, BackendsModule, SweepModule] })
+@Module({ imports: [ConsumeModule, QueryModule, BackendsModule, RefusalsModule, SweepModule] })
 export class MeteringModule {
   static register(options: MeteringOptions): DynamicModule {
     const providers = [

@@ -28,6 +28,8 @@ export interface KeyRow {
   last4: string;
   status: 'active' | 'revoked' | 'expired';
   createdAt: string;
+  /** The end of its last request, about a minute late. Null: never used. Not shown by the management API. */
+  lastUsedAt: string | null;
   expiresAt: string | null;
 }
 

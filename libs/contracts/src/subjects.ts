@@ -29,7 +29,7 @@ import type {
   UsageQuery,
   UsageSummary,
 } from './resources';
-import type { RequestsQuery, UsageSeries, UsageSeriesQuery } from './usage';
+import type { RefusalCount, RefusalPoint, RequestsQuery, UsageSeries, UsageSeriesQuery, UsageStep } from './usage';
 
 /**
  * Request–reply between the gateway and the services: one entry for each subject, `[request, reply]`. Plain JSON (no
@@ -61,6 +61,11 @@ export interface Subjects {
    * in force, so repeat it. Revoking again succeeds.
    */
   'auth.keys.revoke': [Authored<{ tenantId: string; id: string }>, { revokedAt: string }];
+  /**
+   * Moves lastUsedAt forward, never back. `recorded`: how many of the ids are keys. A gateway sends the use of a key at
+   * most once a minute.
+   */
+  'auth.keys.used': [{ uses: { id: string; at: string }[] }, { recorded: number }];
 
   'auth.tokens.list': [{ tenantId: string } & PageQuery, Page<TokenRow>];
   /** not_found (tenant), invalid_scope. Otherwise like auth.keys.create. */
@@ -113,6 +118,19 @@ export interface Subjects {
    * longer than MAX_SERIES_DAYS; more than MAX_SERIES_POINTS points.
    */
   'metering.usage.series': [UsageSeriesQuery, UsageSeries];
+  /**
+   * What a gateway process refused, by hour: always the whole count so far, so repeats and late reports change nothing.
+   * `source` names the process. invalid_parameter: more than MAX_REFUSAL_COUNTS, or malformed counts.
+   */
+  'metering.refusals.report': [{ source: string; counts: RefusalCount[] }, { recorded: true }];
+  /**
+   * Refused requests of a tenant by code, ascending by time and code; the range as in metering.usage.series. Those of
+   * the last seconds are on their way. invalid_parameter
+   */
+  'metering.refusals.series': [
+    { tenantId: string; from: string; to: string; step: UsageStep; keyId?: string },
+    { from: string; to: string; points: RefusalPoint[] },
+  ];
   /** invalid_parameter: a limit above MAX_DIGEST_EVENTS. */
   'metering.events.digest': [EventRange, EventDigest];
   /** The events of a range, ascending by id. invalid_parameter: a limit above MAX_LISTED_EVENTS. */

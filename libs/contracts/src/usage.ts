@@ -70,3 +70,30 @@ export interface UsageSeries {
   /** Ascending by time, then by name, the others last. */
   points: UsagePoint[];
 }
+
+/**
+ * Requests of a key in an hour that got an error: refused ones, and those that failed before their answer was whole.
+ * They are in no ledger, as a rule. A gateway counts them by the code of the error.
+ */
+export interface RefusalCount {
+  tenantId: string;
+  keyId: string;
+  /** The beginning of the hour; ISO 8601 UTC. */
+  hour: string;
+  /** An error code of the inference API. */
+  code: string;
+  /** All of the hour so far, in this process. */
+  requests: number;
+}
+
+/** The maximum number of counts in one report. */
+export const MAX_REFUSAL_COUNTS = 1_000;
+/** Counts are kept for this time. */
+export const REFUSALS_KEPT_DAYS = 90;
+
+export interface RefusalPoint {
+  /** The beginning of the step, or of the range; ISO 8601 UTC. */
+  at: string;
+  code: string;
+  requests: number;
+}

@@ -42,7 +42,7 @@ export class Credential {
   @Column({ name: 'revoked_at', type: 'timestamptz', nullable: true })
   revokedAt!: Date | null;
 
-  /** Tokens only. Written by `auth.tokens.used`. */
+  /** Written by `auth.keys.used` and `auth.tokens.used`. */
   @Column({ name: 'last_used_at', type: 'timestamptz', nullable: true })
   lastUsedAt!: Date | null;
 

@@ -22,6 +22,11 @@ export class KeysController {
     return this.keys.get(request);
   }
 
+  @MessagePattern('auth.keys.used')
+  used(request: RequestOf<'auth.keys.used'>): Promise<{ recorded: number }> {
+    return this.keys.used(request);
+  }
+
   @MessagePattern('auth.keys.revoke')
   revoke(request: RequestOf<'auth.keys.revoke'>): Promise<{ revokedAt: string }> {
     return this.keys.revoke(request);

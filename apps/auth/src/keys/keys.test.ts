@@ -27,6 +27,7 @@ it('a key is in force at the edge when it is answered, with its tenant, plan, pr
     last4,
     status: 'active',
     createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+    lastUsedAt: null,
     expiresAt,
   });
   expect(await auth.edge.lookup(hash)).toEqual({
@@ -94,7 +95,15 @@ it('lists the keys of one tenant, newest first, in pages', async () => {
   expect(second).toMatchObject({ data: [{ id: ids[2] }, { id: ids[1] }], nextCursor: ids[1] });
   const third = await auth.request('auth.keys.list', { tenantId, limit: 2, after: ids[1]! });
   expect(third).toMatchObject({ data: [{ id: ids[0] }], nextCursor: null });
-  expect(Object.keys(first.data[0]!).sort()).toEqual(['createdAt', 'expiresAt', 'id', 'last4', 'name', 'status']);
+  expect(Object.keys(first.data[0]!).sort()).toEqual([
+    'createdAt',
+    'expiresAt',
+    'id',
+    'last4',
+    'lastUsedAt',
+    'name',
+    'status',
+  ]);
 });
 
 it('refuses an `after` that is not a key of this tenant', async () => {
@@ -195,4 +204,27 @@ it('no table stores the value of a credential: only its hash and its last four c
       'projected_version',
     ].concat(['revoked_at', 'scopes', 'tenant_id', 'version']),
   );
+});
+
+it('lastUsedAt advances to the latest use, never back, for keys alone, and is no change for the edge', async () => {
+  const key = await auth.request('auth.keys.create', { tenantId, name: 'k', ...minted('key') });
+  const token = await auth.request('auth.tokens.create', {
+    tenantId,
+    name: 't',
+    ...minted('token'),
+    scopes: ['keys:read'],
+  });
+  const ago = (ms: number) => new Date(Date.now() - ms).toISOString();
+  const [late, early] = [ago(1_000), ago(60_000)];
+  const used = (...uses: { id: string; at: string }[]) => auth.request('auth.keys.used', { uses });
+  expect(await used({ id: key.id, at: late }, { id: token.id, at: late }, { id: newId('key'), at: late })).toEqual({
+    recorded: 1,
+  });
+  await used({ id: key.id, at: early });
+  const lastUse = async () => (await auth.request('auth.keys.get', { tenantId, id: key.id })).lastUsedAt;
+  expect(await lastUse()).toBe(late);
+  await used({ id: key.id, at: ago(-3_600_000) });
+  expect(Date.parse((await lastUse())!)).toBeLessThanOrEqual(Date.now() + 1_000);
+  expect((await auth.request('auth.tokens.list', { tenantId })).data).toMatchObject([{ lastUsedAt: null }]);
+  expect(await database.query('SELECT version FROM auth.credential WHERE id = $1', [key.id])).toEqual([{ version: 1 }]);
 });

@@ -3,6 +3,8 @@ import { RequestError, type KeyDetails, type KeyRow, type Page, type RequestOf }
 import { ConfigSource } from '@tollgate/runtime';
 import { CredentialBook } from '../credentials/credential-book';
 import { revokedAtEdge, type Credential } from '../credentials/credential.entity';
+import { recordUses } from '../credentials/last-use';
+import { AuthDatabase } from '../database';
 import { Tenants } from '../tenants/tenants';
 
 /** `auth.keys.*`: inference keys. */
@@ -12,6 +14,7 @@ export class Keys {
     private readonly tenants: Tenants,
     private readonly book: CredentialBook,
     private readonly config: ConfigSource,
+    private readonly database: AuthDatabase,
   ) {}
 
   /**
@@ -41,10 +44,23 @@ export class Keys {
   revoke(request: RequestOf<'auth.keys.revoke'>): Promise<{ revokedAt: string }> {
     return this.book.revoke('key', request);
   }
+
+  /** Advances lastUsedAt, never back. A repeat changes nothing. */
+  async used({ uses }: RequestOf<'auth.keys.used'>): Promise<{ recorded: number }> {
+    return { recorded: await recordUses(this.database, 'key', uses) };
+  }
 }
 
 function toRow(key: Credential): KeyRow {
-  const { id, name, last4, createdAt, expiresAt } = key;
+  const { id, name, last4, createdAt, lastUsedAt, expiresAt } = key;
   const status = revokedAtEdge(key) ? 'revoked' : expiresAt && expiresAt.getTime() <= Date.now() ? 'expired' : 'active';
-  return { id, name, last4, status, createdAt: createdAt.toISOString(), expiresAt: expiresAt?.toISOString() ?? null };
+  return {
+    id,
+    name,
+    last4,
+    status,
+    createdAt: createdAt.toISOString(),
+    lastUsedAt: lastUsedAt?.toISOString() ?? null,
+    expiresAt: expiresAt?.toISOString() ?? null,
+  };
 }

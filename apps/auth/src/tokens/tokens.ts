@@ -1,25 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { RequestError, SCOPES, type Page, type RequestOf, type TokenRow } from '@tollgate/contracts';
-import { changedRows, transaction } from '@tollgate/postgres';
 import { CredentialBook } from '../credentials/credential-book';
 import { revokedAtEdge, type Credential } from '../credentials/credential.entity';
+import { recordUses } from '../credentials/last-use';
 import { AuthDatabase } from '../database';
 import { Tenants } from '../tenants/tenants';
-
-const MAX_USES_PER_UPDATE = 1_000;
-
-/**
- * Rows are locked in sorted order, so two batches wait for each other instead of deadlocking. When a gateway's clock
- * runs ahead, the current time counts.
- */
-const RECORD_USES = `
-  WITH used AS (
-    SELECT id, LEAST(max(at), now()) AS at FROM jsonb_to_recordset($1::jsonb) AS u (id text, at timestamptz) GROUP BY id
-  ), locked AS (
-    SELECT credential.id, used.at FROM credential JOIN used USING (id)
-     WHERE kind = 'token' ORDER BY credential.id FOR NO KEY UPDATE OF credential
-  )
-  UPDATE credential SET last_used_at = GREATEST(last_used_at, locked.at) FROM locked WHERE credential.id = locked.id`;
 
 /** `auth.tokens.*`: management tokens. */
 @Injectable()
@@ -51,12 +36,7 @@ export class Tokens {
 
   /** Advances lastUsedAt, never back. `recorded` counts the tokens among the ids. A repeat changes nothing. */
   async used({ uses }: RequestOf<'auth.tokens.used'>): Promise<{ recorded: number }> {
-    let recorded = 0;
-    for (let from = 0; from < uses.length; from += MAX_USES_PER_UPDATE) {
-      const batch = JSON.stringify(uses.slice(from, from + MAX_USES_PER_UPDATE));
-      recorded += await transaction(this.database.dataSource, (tx) => changedRows(tx, RECORD_USES, [batch]));
-    }
-    return { recorded };
+    return { recorded: await recordUses(this.database, 'token', uses) };
   }
 }
 

@@ -45,7 +45,16 @@ export function useBilling(
     messages.handle('auth.keys.get', async ({ tenantId, id }) => {
       if (unknownTenants.has(tenantId)) throw new RequestError('not_found', 'No such key.');
       const createdAt = new Date(0).toISOString();
-      return { id, name: 'Test', last4: 'test', status: 'active', createdAt, expiresAt: null, profile: 'default' };
+      return {
+        id,
+        name: 'Test',
+        last4: 'test',
+        status: 'active',
+        createdAt,
+        lastUsedAt: null,
+        expiresAt: null,
+        profile: 'default',
+      };
     });
     messages.handle('auth.tenants.get', async ({ tenantId }) => {
       if (unknownTenants.has(tenantId)) throw new RequestError('not_found', 'No such tenant.');

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { newId } from '@tollgate/contracts';
+import type { KeyActivity } from '../activity/key-activity';
 import { requestIdOf } from '../http/request-id';
 import { allowedMethods, prefixed, REST_OF_PATH, routesOf } from '../openapi/route-table';
 import { Client } from './client';
@@ -10,6 +11,13 @@ import type { Pipeline } from './pipeline';
 import { unavailable } from './refusals';
 import { INFERENCE_PREFIX, INFERENCE_ROUTES, type InferenceEndpoint } from './routes';
 
+/** What inference requests are given to. */
+export interface InferenceParts {
+  pipeline: Pipeline;
+  inFlight: InFlight;
+  activity: KeyActivity;
+}
+
 /** Each route is bound with the prefix and without it. */
 const BOUND_ROUTES = { ...prefixed(INFERENCE_PREFIX, INFERENCE_ROUTES), ...INFERENCE_ROUTES };
 
@@ -17,7 +25,7 @@ const BOUND_ROUTES = { ...prefixed(INFERENCE_PREFIX, INFERENCE_ROUTES), ...INFER
  * Binds the inference routes directly on Fastify. The handlers get the raw request and response, without Nest and
  * without Fastify's handling of bodies and replies.
  */
-export function bindInference(server: FastifyInstance, pipeline: Pipeline, inFlight: InFlight): void {
+export function bindInference(server: FastifyInstance, { pipeline, inFlight, activity }: InferenceParts): void {
   void server.register((scope, _options, done) => {
     // The pipeline reads the body itself, after authentication.
     scope.removeAllContentTypeParsers();
@@ -26,7 +34,8 @@ export function bindInference(server: FastifyInstance, pipeline: Pipeline, inFli
       const handler = (request: FastifyRequest, reply: FastifyReply): void => {
         reply.hijack();
         const { raw, id, params } = request;
-        answer(operation.kind, { pipeline, inFlight, request: raw, response: reply.raw, id, rest: restOf(params) });
+        const received = { request: raw, response: reply.raw, id, rest: restOf(params) };
+        answer(operation.kind, { pipeline, inFlight, activity, ...received });
       };
       scope.route({ url: path.replace(REST_OF_PATH, '*'), method: method.toUpperCase(), handler });
     }
@@ -41,17 +50,18 @@ const USUAL_TYPES = new Set(['application/json', 'application/json; charset=utf-
  * Answers an inference request in its usual form without Fastify's routing, hooks and objects, which cost 3 % of a
  * request. Returns false for any other request: Fastify gets it.
  */
-export function inferenceShortcut(
-  pipeline: Pipeline,
-  inFlight: InFlight,
-): (request: IncomingMessage, response: ServerResponse) => boolean {
+export function inferenceShortcut({
+  pipeline,
+  inFlight,
+  activity,
+}: InferenceParts): (request: IncomingMessage, response: ServerResponse) => boolean {
   const kinds = new Map<string, InferenceEndpoint['kind']>();
   for (const { path, method, operation } of routesOf(BOUND_ROUTES))
     if (method === 'post') kinds.set(path, operation.kind);
   return (request, response) => {
     const kind = request.method === 'POST' ? kinds.get(request.url!) : undefined;
     if (kind === undefined || !USUAL_TYPES.has(request.headers['content-type'] ?? '')) return false;
-    answer(kind, { pipeline, inFlight, request, response, id: requestIdOf(request), rest: '' });
+    answer(kind, { pipeline, inFlight, activity, request, response, id: requestIdOf(request), rest: '' });
     return true;
   };
 }
@@ -61,9 +71,7 @@ function restOf(params: unknown): string {
   return (params as { '*'?: string })['*'] ?? '';
 }
 
-interface Received {
-  pipeline: Pipeline;
-  inFlight: InFlight;
+interface Received extends InferenceParts {
   request: IncomingMessage;
   response: ServerResponse;
   /** For the client: its own id, or ours. */
@@ -74,14 +82,17 @@ interface Received {
 
 function answer(
   kind: InferenceEndpoint['kind'],
-  { pipeline, inFlight, request, response, id: requestId, rest }: Received,
+  { pipeline, inFlight, activity, request, response, id: requestId, rest }: Received,
 ): void {
   // A caller may reuse its own id, so money is never keyed by it.
   const id = request.headers['x-request-id'] === requestId ? newId('req') : requestId;
   const client = new Client(response, requestId, id, inFlight.leaving);
   if (inFlight.draining) return client.refuse(unavailable());
   inFlight.begin(client);
-  void answered().finally(() => client.afterLastByte(() => inFlight.end(client)));
+  void answered().finally(() => {
+    if (client.owner !== null) activity.ended(client.owner, client.refusedAs, Date.now());
+    client.afterLastByte(() => inFlight.end(client));
+  });
 
   function answered(): Promise<void> {
     if (kind === 'models') return pipeline.listModels(request, client);

@@ -4,11 +4,15 @@ import { continueIfOwed } from '../accept/server';
 import type { Limits, LimitState } from '@tollgate/admission';
 import { errorHeaders } from '../http/error-headers';
 import type { ClientSide } from '../upstream/stream-relay';
-import { type InferenceError, stopping } from './errors';
+import { type InferenceError, type InferenceErrorCode, stopping } from './errors';
 
 /** The client's side of one request: writes the raw response and notices when the client leaves. */
 export class Client implements ClientSide {
   left = false;
+  /** The key of the request and its tenant, once they are known. */
+  owner: { readonly tenantId: string; readonly keyId: string } | null = null;
+  /** The error that the client got, if it got one. */
+  refusedAs: InferenceErrorCode | null = null;
   /** Called once, when the client closes the connection before its answer is complete. */
   onLeave: () => void = () => {};
   /**
@@ -121,6 +125,7 @@ export class Client implements ClientSide {
   /** Answers with the error's status and envelope. A stream that has begun gets the envelope as an event, and ends. */
   refuse(error: InferenceError): void {
     if (this.left) return;
+    this.refusedAs = error.code;
     if (this.begun) {
       this.endStream(`data: ${Buffer.from(error.toBody()).toString('latin1')}\n\ndata: [DONE]\n\n`);
       return;

@@ -1,5 +1,6 @@
 import { Module, type OnApplicationShutdown } from '@nestjs/common';
 import { AdmissionClient } from '@tollgate/admission';
+import { ActivityModule } from '../activity/activity.module';
 import { AdmitModule } from '../admit/admit.module';
 import { AuthenticateModule } from '../authenticate/authenticate.module';
 import { Catalog } from '../catalog/catalog';
@@ -25,7 +26,7 @@ const bodyReader = {
 
 /** Composes the stages, which know nothing of each other, into the pipeline. */
 @Module({
-  imports: [AuthenticateModule, CatalogModule, PromptModule, AdmitModule, UpstreamModule, SettleModule],
+  imports: [ActivityModule, AuthenticateModule, CatalogModule, PromptModule, AdmitModule, UpstreamModule, SettleModule],
   providers: [bodyReader, Intake, Serving, Pipeline, InFlight],
 })
 export class InferenceModule implements OnApplicationShutdown {

@@ -118,6 +118,7 @@ export class Pipeline {
     const result = await this.authenticator.authenticate(request.headers.authorization, Date.now());
     if (result.kind === 'principal') {
       const { keyId, keyLimits } = result.principal;
+      client.owner = result.principal;
       client.setLimits(keyLimits, () => this.limitStates.now(keyId, keyLimits, Date.now()));
       return result.principal;
     }

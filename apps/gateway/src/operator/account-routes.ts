@@ -1,8 +1,9 @@
 import type { AuditAction, OperatorScope } from '@tollgate/contracts';
-import { BillingQuery, KeyCreate, KeyList, KeysQuery, TokenList, TokensQuery } from '../http/account/schemas';
+import { BillingQuery, KeyCreate, KeysQuery, TokenList, TokensQuery } from '../http/account/schemas';
 import { body, type Endpoint } from '../openapi/operation';
 import type { RouteTable } from '../openapi/route-table';
 import type { OPERATOR_ERRORS } from './errors';
+import { OperatorKeyCreated, OperatorKeyList } from './key-schemas';
 import { TenantRepairAnswer, TenantRepairBody } from './repair-schemas';
 import * as answers from './response-schemas';
 import * as requests from './schemas';
@@ -213,7 +214,7 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
       summary: 'List inference keys',
       description: 'Newest first.',
       query: KeysQuery,
-      success: [['200', 'A page of keys.', KeyList]],
+      success: [['200', 'A page of keys.', OperatorKeyList]],
       errors: ['not_found', 'invalid_parameter'],
     },
     post: {
@@ -224,7 +225,7 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
       summary: 'Issue an inference key',
       description: `Only this answer has the key: store it now. ${WORKS}`,
       body: body(KeyCreate, { name: 'backend' }),
-      success: [['201', 'The key; it is not shown again.', answers.OperatorKeyCreated]],
+      success: [['201', 'The key; it is not shown again.', OperatorKeyCreated]],
       errors: ['not_found', 'name_required', 'invalid_name', 'invalid_profile', 'invalid_expires_at'],
     },
   },

@@ -1,6 +1,6 @@
 import { Type, type TSchema } from '@sinclair/typebox';
 import { nextCursor, orNull, timestamp } from '../http/account/fields';
-import { Invoice, Key, LedgerEntry, Token, UsageAnswer } from '../http/account/schemas';
+import { Invoice, LedgerEntry, Token, UsageAnswer } from '../http/account/schemas';
 import { OPERATOR_ERRORS } from './errors';
 import { CENTS, JournalHead, nanos, NAMED_ID, PERIOD } from './schemas';
 
@@ -89,16 +89,6 @@ export const BudgetAnswer = answer(Budget, 'BudgetAnswer');
 export const BudgetList = page(Budget, 'BudgetList');
 
 const once = Type.String({ description: 'A reminder that the value is not shown again.' });
-export const OperatorKeyCreated = Type.Object(
-  {
-    data: Type.Object(
-      { ...Key.properties, key: Type.String({ pattern: '^sk-svc-', description: 'Shown only in this answer.' }) },
-      exact,
-    ),
-    note: once,
-  },
-  { ...exact, $id: 'OperatorKeyCreated' },
-);
 export const OperatorTokenCreated = Type.Object(
   {
     data: Type.Object(

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import {
-  MAX_SERIES_DAYS,
   MAX_SERIES_NAMES,
   MAX_SERIES_POINTS,
   RequestError,
@@ -11,12 +10,10 @@ import {
 } from '@tollgate/contracts';
 import { query } from '@tollgate/postgres';
 import { MeteringDataSource } from '../database';
-import { HOUR_MS, parseCount, parseFilter, parseTime } from './parameters';
+import { parseCount, parseFilter } from './parameters';
+import { readSteps, stepSql } from './steps';
 
 const DEFAULT_TOP = 10;
-const DAY_MS = 24 * HOUR_MS;
-/** What times are widened to. */
-const WHOLE_MS: Record<UsageStep, number> = { hour: HOUR_MS, day: DAY_MS, all: HOUR_MS };
 const COLUMNS = { model: 'model', key: 'key_id' } as const;
 
 interface PointRow {
@@ -43,11 +40,10 @@ export class UsageSeriesQueries {
   /** RequestError invalid_parameter. */
   async query(asked: UsageSeriesQuery): Promise<UsageSeries> {
     const { step, by } = asked;
-    if (!Object.hasOwn(WHOLE_MS, step)) throw new RequestError('invalid_parameter', 'step must be hour, day or all.');
     if (by !== undefined && !Object.hasOwn(COLUMNS, by))
       throw new RequestError('invalid_parameter', 'by must be model or key.');
     const top = parseCount('top', asked.top ?? DEFAULT_TOP, MAX_SERIES_NAMES);
-    const [from, to] = readRange(asked);
+    const [from, to] = readSteps(asked);
     const rows = await query<PointRow>(this.dataSource, statement(step, by), [
       asked.tenantId,
       from,
@@ -65,30 +61,18 @@ export class UsageSeriesQueries {
   }
 }
 
-/** The range in whole steps, ISO 8601. */
-function readRange({ from, to, step }: UsageSeriesQuery): [from: string, to: string] {
-  const wholeMs = WHOLE_MS[step];
-  const fromMs = Math.floor(parseTime('from', from) / wholeMs) * wholeMs;
-  const toMs = Math.ceil(parseTime('to', to) / wholeMs) * wholeMs;
-  if (fromMs > toMs) throw new RequestError('invalid_parameter', 'from must not be after to.');
-  if (toMs - fromMs > MAX_SERIES_DAYS[step] * DAY_MS)
-    throw new RequestError('invalid_parameter', `The range must not be longer than ${MAX_SERIES_DAYS[step]} days.`);
-  return [new Date(fromMs).toISOString(), new Date(toMs).toISOString()];
-}
-
 /** $1: tenant. [$2, $3): whole steps. $4, $5: model and key or null. $6: names with a series of their own. */
 function statement(step: UsageStep, by: UsageSeriesQuery['by']): string {
   const name = by === undefined ? `''` : COLUMNS[by];
-  const stepOf = (time: string) => (step === 'all' ? '$2::timestamptz' : `date_trunc('${step}', ${time}, 'UTC')`);
   const filters = '($4::text IS NULL OR model = $4) AND ($5::text IS NULL OR key_id = $5)';
   return `
     WITH usage AS (
-      SELECT ${stepOf('hour')} AS at, ${name} AS name, sum(requests) AS requests, sum(prompt_tokens) AS prompt_tokens,
+      SELECT ${stepSql(step, 'hour')} AS at, ${name} AS name, sum(requests) AS requests, sum(prompt_tokens) AS prompt_tokens,
         sum(cached_tokens) AS cached_tokens, sum(completion_tokens) AS completion_tokens, sum(cost_nanos) AS cost_nanos
       FROM usage_hour WHERE tenant_id = $1 AND hour >= $2 AND hour < $3 AND ${filters}
       GROUP BY 1, 2
     ), unfinished AS (
-      SELECT ${stepOf('ended_at')} AS at, ${name} AS name, count(*) FILTER (WHERE outcome <> 'client_closed') AS failed,
+      SELECT ${stepSql(step, 'ended_at')} AS at, ${name} AS name, count(*) FILTER (WHERE outcome <> 'client_closed') AS failed,
         count(*) FILTER (WHERE outcome = 'client_closed') AS client_closed
       FROM usage_event
       WHERE tenant_id = $1 AND ended_at >= $2 AND ended_at < $3 AND outcome <> 'complete' AND ${filters}

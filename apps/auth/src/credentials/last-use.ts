@@ -1,0 +1,32 @@
+import type { CredentialKind } from '@tollgate/contracts';
+import { changedRows, transaction } from '@tollgate/postgres';
+import type { AuthDatabase } from '../database';
+
+const MAX_USES_PER_UPDATE = 1_000;
+
+/**
+ * Rows are locked in sorted order, so two batches wait for each other instead of deadlocking. When a gateway's clock
+ * runs ahead, the current time counts.
+ */
+const RECORD_USES = `
+  WITH used AS (
+    SELECT id, LEAST(max(at), now()) AS at FROM jsonb_to_recordset($1::jsonb) AS u (id text, at timestamptz) GROUP BY id
+  ), locked AS (
+    SELECT credential.id, used.at FROM credential JOIN used USING (id)
+     WHERE kind = $2 ORDER BY credential.id FOR NO KEY UPDATE OF credential
+  )
+  UPDATE credential SET last_used_at = GREATEST(last_used_at, locked.at) FROM locked WHERE credential.id = locked.id`;
+
+/** Advances `last_used_at`, never back. Returns how many of the ids are credentials of this kind. */
+export async function recordUses(
+  { dataSource }: AuthDatabase,
+  kind: CredentialKind,
+  uses: readonly { id: string; at: string }[],
+): Promise<number> {
+  let recorded = 0;
+  for (let from = 0; from < uses.length; from += MAX_USES_PER_UPDATE) {
+    const batch = JSON.stringify(uses.slice(from, from + MAX_USES_PER_UPDATE));
+    recorded += await transaction(dataSource, (tx) => changedRows(tx, RECORD_USES, [batch, kind]));
+  }
+  return recorded;
+}

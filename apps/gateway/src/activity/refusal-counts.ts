@@ -1,0 +1,82 @@
+import { MAX_REFUSAL_COUNTS, newId, RequestError, type RefusalCount } from '@tollgate/contracts';
+import type { Requests } from '@tollgate/messaging';
+import { Counter, logger, metrics } from '@tollgate/runtime';
+
+/** Keys × codes of an hour. Those beyond are not counted. */
+const MAX_COUNTS = 10_000;
+const HOUR_MS = 3_600_000;
+
+const uncounted = new Counter({
+  name: 'tollgate_uncounted_refusals_total',
+  help: `Refused requests that no count names, because ${MAX_COUNTS} keys and codes are counted already`,
+  registers: [metrics],
+});
+
+/** A key and its tenant. */
+export interface Owner {
+  readonly tenantId: string;
+  readonly keyId: string;
+}
+
+interface Count extends RefusalCount {
+  /** How many metering knows. */
+  reported: number;
+}
+
+/**
+ * Counts the requests that this process refused, by key, code and hour, and reports the counts that have grown. A
+ * report carries the whole count, so one that is repeated, late or lost does no harm. A process that dies loses what it
+ * counted since its last report: these are numbers for a person, and no request waits for them.
+ */
+export class RefusalCounts {
+  private readonly source = newId('msg');
+  private counts = new Map<string, Count>();
+  private hourMs = 0;
+  private hour = '';
+
+  constructor(
+    private readonly services: Requests,
+    private readonly maxCounts = MAX_COUNTS,
+  ) {}
+
+  count({ tenantId, keyId }: Owner, code: string, nowMs: number): void {
+    if (nowMs < this.hourMs || nowMs >= this.hourMs + HOUR_MS) this.beginHour(nowMs);
+    const name = `${this.hour} ${keyId} ${code}`;
+    const known = this.counts.get(name);
+    if (known) known.requests += 1;
+    else if (this.counts.size < this.maxCounts)
+      this.counts.set(name, { tenantId, keyId, hour: this.hour, code, requests: 1, reported: 0 });
+    else uncounted.inc();
+  }
+
+  /** Reports what has grown, in parts. Never rejects: what was not received is sent the next time. */
+  async report(deadlineMs?: number): Promise<void> {
+    const grown = [...this.counts.values()].filter(({ requests, reported }) => requests > reported);
+    for (let from = 0; from < grown.length; from += MAX_REFUSAL_COUNTS)
+      if (!(await this.send(grown.slice(from, from + MAX_REFUSAL_COUNTS), deadlineMs))) return;
+  }
+
+  private beginHour(nowMs: number): void {
+    this.hourMs = nowMs - (nowMs % HOUR_MS);
+    this.hour = new Date(this.hourMs).toISOString();
+    // Earlier hours are complete: they are kept until they are reported.
+    for (const [name, { hour, requests, reported }] of this.counts)
+      if (hour !== this.hour && requests === reported) this.counts.delete(name);
+  }
+
+  private async send(part: readonly Count[], deadlineMs?: number): Promise<boolean> {
+    const counts = part.map(({ reported: _reported, ...count }): RefusalCount => count);
+    try {
+      const deadline = deadlineMs === undefined ? {} : { deadlineMs };
+      await this.services.request('metering.refusals.report', { source: this.source, counts }, deadline);
+    } catch (error) {
+      if (!(error instanceof RequestError)) {
+        logger('gateway').debug({ err: error }, 'counts of refused requests were not sent; they are sent again');
+        return false;
+      }
+      logger('gateway').error({ err: error }, 'counts of refused requests were refused');
+    }
+    for (const [index, count] of part.entries()) count.reported = counts[index]!.requests;
+    return true;
+  }
+}

@@ -1,0 +1,22 @@
+import { MAX_SERIES_DAYS, RequestError, type UsageSeriesQuery, type UsageStep } from '@tollgate/contracts';
+import { HOUR_MS, parseTime } from './parameters';
+
+const DAY_MS = 24 * HOUR_MS;
+/** What times are widened to. */
+const WHOLE_MS: Record<UsageStep, number> = { hour: HOUR_MS, day: DAY_MS, all: HOUR_MS };
+
+/** The range of a series in whole steps, ISO 8601. RequestError invalid_parameter. */
+export function readSteps({ from, to, step }: Pick<UsageSeriesQuery, 'from' | 'to' | 'step'>): [string, string] {
+  if (!Object.hasOwn(WHOLE_MS, step)) throw new RequestError('invalid_parameter', 'step must be hour, day or all.');
+  const wholeMs = WHOLE_MS[step];
+  const fromMs = Math.floor(parseTime('from', from) / wholeMs) * wholeMs;
+  const toMs = Math.ceil(parseTime('to', to) / wholeMs) * wholeMs;
+  if (fromMs > toMs) throw new RequestError('invalid_parameter', 'from must not be after to.');
+  if (toMs - fromMs > MAX_SERIES_DAYS[step] * DAY_MS)
+    throw new RequestError('invalid_parameter', `The range must not be longer than ${MAX_SERIES_DAYS[step]} days.`);
+  return [new Date(fromMs).toISOString(), new Date(toMs).toISOString()];
+}
+
+/** The beginning of the step of a time. The statement's $2 is the beginning of the range. */
+export const stepSql = (step: UsageStep, time: string): string =>
+  step === 'all' ? '$2::timestamptz' : `date_trunc('${step}', ${time}, 'UTC')`;
