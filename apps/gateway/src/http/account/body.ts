@@ -1,6 +1,6 @@
+import { validateName } from '@tollgate/contracts';
 import type { ErrorObject } from 'ajv';
 import { ApiError } from '../api-error';
-import { validateName } from './names';
 import { parseInstant } from '../validate';
 
 /**
