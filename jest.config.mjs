@@ -26,7 +26,7 @@ const common = {
   // These packages are ESM. swc turns them into CommonJS for Jest.
   transformIgnorePatterns: [`/node_modules/(?!(${ESM_PACKAGES.join('|')})/)`],
   moduleNameMapper: {
-    '^@tollgate/(auth|billing|cli|gateway|metering|simulator|standalone)$': '<rootDir>/apps/$1/src/index.ts',
+    '^@tollgate/(auth|billing|cli|console|gateway|metering|simulator|standalone)$': '<rootDir>/apps/$1/src/index.ts',
     '^@tollgate/([^/]+)$': '<rootDir>/libs/$1/src/index.ts',
     '^@tollgate/messaging/nest$': '<rootDir>/libs/messaging/src/nest/index.ts',
   },

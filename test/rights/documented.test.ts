@@ -18,24 +18,24 @@ const GRANTED = `
       CASE WHEN has_table_privilege(r.oid, c.oid, 'DELETE') THEN 'DELETE' END,
       CASE WHEN has_table_privilege(r.oid, c.oid, 'TRUNCATE, REFERENCES, TRIGGER') THEN 'more' END) AS rights
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_roles r ON r.rolname = 'tollgate_' || n.nspname
-  WHERE n.nspname IN ('auth', 'metering', 'billing') AND c.relkind IN ('r', 'p', 'v')
+  WHERE n.nspname IN ('auth', 'metering', 'billing', 'console') AND c.relkind IN ('r', 'p', 'v')
   UNION ALL
   SELECT n.nspname || '.' || p.proname, 'EXECUTE'
   FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace JOIN pg_roles r ON r.rolname = 'tollgate_' || n.nspname
-  WHERE n.nspname IN ('auth', 'metering', 'billing') AND has_function_privilege(r.oid, p.oid, 'EXECUTE')
+  WHERE n.nspname IN ('auth', 'metering', 'billing', 'console') AND has_function_privilege(r.oid, p.oid, 'EXECUTE')
   ORDER BY 1`;
 const NOBODYS = `
   SELECT n.nspname || '.' || c.relname AS object FROM pg_class c
     JOIN pg_namespace n ON n.oid = c.relnamespace, aclexplode(c.relacl) a
-  WHERE n.nspname IN ('auth', 'metering', 'billing')
+  WHERE n.nspname IN ('auth', 'metering', 'billing', 'console')
     AND a.grantee NOT IN (c.relowner, to_regrole('tollgate_' || n.nspname))
   UNION ALL
   SELECT nspname FROM pg_namespace n, aclexplode(n.nspacl) a
-  WHERE nspname IN ('auth', 'metering', 'billing')
+  WHERE nspname IN ('auth', 'metering', 'billing', 'console')
     AND a.grantee NOT IN (nspowner, to_regrole('tollgate_' || nspname))`;
 
 it('each service has exactly the documented rights', async () => {
-  const items = readFileSync(DOCUMENT, 'utf8').matchAll(/^- `((?:auth|metering|billing)\.\w+)`: ([^.]+)\./gm);
+  const items = readFileSync(DOCUMENT, 'utf8').matchAll(/^- `((?:auth|metering|billing|console)\.\w+)`: ([^.]+)\./gm);
   const documented = [...items].map(([, object, rights]) => `${object}: ${rights!.replace(/\s+/g, ' ')}`);
   const granted = await database.query<{ object: string; rights: string }>(GRANTED);
   expect(granted.map(({ object, rights }) => `${object}: ${rights}`).sort()).toEqual(documented.sort());

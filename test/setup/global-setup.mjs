@@ -32,6 +32,11 @@ export default async function globalSetup() {
   await client.end();
   const template = url.replace(/^(postgres(?:ql)?:\/\/[^/]*\/)[^?]*/, '$1tollgate_template');
   for (const { schema, directory, functions } of MIGRATIONS)
-    await migrate({ url: template, schema, directory: resolve(directory), functions: resolve(functions) });
+    await migrate({
+      url: template,
+      schema,
+      directory: resolve(directory),
+      ...(functions && { functions: resolve(functions) }),
+    });
   process.env.TOLLGATE_TEST_DATABASE_URL = url;
 }

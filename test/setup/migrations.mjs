@@ -5,6 +5,7 @@ export const MIGRATIONS = [
   below('auth', 'apps/auth/src'),
   below('metering', 'apps/metering/src'),
   below('billing', 'apps/billing/src'),
+  { schema: 'console', directory: 'apps/console/src/migrations' },
   below('admission', 'libs/admission/src/postgres'),
   below('credentials', 'libs/credentials/src/postgres'),
 ];

@@ -1,13 +1,19 @@
 // Compiles src/ of each project to dist/ with swc, and copies the other files (SQL, YAML, HTML). Types are checked by
-// `npm run typecheck`. Usage: build.mjs <projectRoot> [<projectRoot> …]
+// `npm run typecheck`. Builds the pages of a project with a web/ folder by Vite.
+// Usage: build.mjs [--no-web] <projectRoot> [<projectRoot> …]
 import { transformFile } from '@swc/core';
+import { existsSync } from 'node:fs';
 import { cp, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
 import { swcOptions } from './swc.mjs';
 
-/** @param {string} root a project's folder */
-export async function build(root) {
+/**
+ * @param {string} root a project's folder
+ * @param {{ web?: boolean }} [options] `web: false` leaves the pages out, where Vite is not installed
+ */
+export async function build(root, { web = true } = {}) {
   const src = join(root, 'src');
   const dist = join(root, 'dist');
   await rm(dist, { recursive: true, force: true });
@@ -27,6 +33,16 @@ export async function build(root) {
         await writeFile(`${js}.map`, map);
       }),
   );
+  if (web && existsSync(join(root, 'web'))) await buildPages(root);
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) await Promise.all(process.argv.slice(2).map(build));
+/** Loads Vite only for a project with pages. */
+async function buildPages(root) {
+  const vite = await import('vite');
+  await vite.build({ configFile: resolve(root, 'vite.config.mjs'), mode: 'production' });
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  const { values, positionals } = parseArgs({ allowPositionals: true, options: { 'no-web': { type: 'boolean' } } });
+  await Promise.all(positionals.map((root) => build(root, { web: !values['no-web'] })));
+}

@@ -2,7 +2,20 @@
 export const swcOptions = {
   swcrc: false,
   configFile: false,
-  module: { type: 'commonjs', ignoreDynamic: true, lazy: ['testcontainers', 'kafkajs', 'ioredis'] },
+  module: {
+    type: 'commonjs',
+    ignoreDynamic: true,
+    lazy: [
+      'testcontainers',
+      'kafkajs',
+      'ioredis',
+      // Only for the console, which is off by default.
+      'better-auth',
+      'better-auth/plugins',
+      '@better-auth/passkey',
+      'nodemailer',
+    ],
+  },
   jsc: {
     target: 'es2023',
     parser: { syntax: 'typescript', decorators: true },

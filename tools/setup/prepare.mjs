@@ -86,7 +86,11 @@ function staleProjects(now) {
 export function fingerprints() {
   const tools = fingerprint(join(ROOT, 'tools', 'build'));
   return Object.fromEntries(
-    projects().map((project) => [project, hash(tools + fingerprint(join(ROOT, project, 'src')))]),
+    projects().map((project) => {
+      const web = join(ROOT, project, 'web');
+      const pages = existsSync(web) ? fingerprint(web) : '';
+      return [project, hash(tools + fingerprint(join(ROOT, project, 'src')) + pages)];
+    }),
   );
 }
 

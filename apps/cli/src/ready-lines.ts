@@ -1,5 +1,12 @@
 import type { Demo } from './demo';
 
+/** The web console, where it runs. */
+export interface ConsoleAddress {
+  url: string;
+  /** Makes the first operator, once, within ten minutes. Null if there is an operator. */
+  firstOperatorLink: string | null;
+}
+
 export interface Addresses {
   /** Ends in /v1. */
   inferenceUrl: string;
@@ -7,6 +14,7 @@ export interface Addresses {
   managementUrl: string;
   operatorUrl: string;
   docsUrl: string;
+  console?: ConsoleAddress | undefined;
   operatorSecret: string;
 }
 
@@ -25,6 +33,13 @@ export function readyText(addresses: Addresses, demo: Demo | null, model: string
     `  Operator API    ${addresses.operatorUrl}`,
     `  Docs            ${addresses.docsUrl}`,
   ];
+  if (addresses.console) lines.push(`  Console         ${addresses.console.url}`);
+  if (addresses.console?.firstOperatorLink)
+    lines.push(
+      '',
+      'The console has no operator yet. This link makes the first one. It works once, for ten minutes:',
+      `  ${addresses.console.firstOperatorLink}`,
+    );
   if (demo) {
     lines.push(
       '',

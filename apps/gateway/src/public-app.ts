@@ -36,6 +36,15 @@ const MAX_PARAM_CHARS = 16_384;
 export interface PublicAppOptions {
   /** Default: derived from the limit of open files. */
   maxConnections?: number | undefined;
+  /** Another application on the same port. */
+  mounted?: Mounted | undefined;
+}
+
+/** An application that answers every request at and below a path. */
+export interface Mounted {
+  /** Without a slash at its end. */
+  prefix: string;
+  handle: RequestListener;
 }
 
 /**
@@ -52,7 +61,15 @@ export async function createPublicApp(
   const adapter = new PublicAdapter({
     bodyLimit: MAX_JSON_BODY_BYTES,
     serverFactory: (handler: RequestListener) => {
+      const { mounted } = options;
       const listener: RequestListener = (request, response) => {
+        if (mounted && isBelow(mounted.prefix, request.url!)) {
+          if (inFlight().draining) response.setHeader('connection', 'close');
+          continueIfOwed(request, response);
+          countRunning(inFlight(), response);
+          mounted.handle(request, response);
+          return;
+        }
         // A server that is closing adds `Connection: close`, which is Fastify's work.
         if (!http.listening || !shortcut?.(request, response)) handler(request, response);
       };
@@ -200,6 +217,10 @@ function countRunning(inFlight: InFlight, response: ServerResponse): void {
   const running = { cutOff: () => void response.destroy() };
   inFlight.begin(running);
   response.once('close', () => inFlight.end(running));
+}
+
+function isBelow(prefix: string, url: string): boolean {
+  return url.startsWith(prefix) && (url.length === prefix.length || '/?'.includes(url[prefix.length]!));
 }
 
 function isManagement(request: FastifyRequest): boolean {

@@ -1,4 +1,5 @@
 import { BillingSettings } from '@tollgate/billing';
+import { ConsoleSettings } from '@tollgate/console';
 import {
   OPERATOR_SECRET_MIN_BITS,
   OperatorHostsSettings,
@@ -13,13 +14,16 @@ import {
   DrainSettings,
   entropyBits,
   Flag,
+  HardToGuess,
   MetricsSettings,
   Optional,
   Path,
   ProcessSettings,
   readSettings as read,
+  Secret,
   Setting,
   SettingsError,
+  Text,
   tooEasy,
 } from '@tollgate/runtime';
 import { randomBytes } from 'node:crypto';
@@ -27,6 +31,7 @@ import { accessSync, constants, existsSync, mkdirSync, readFileSync, statSync, w
 import { dirname, join, resolve } from 'node:path';
 
 const MAX_PORT = 65_535;
+const CONSOLE_SECRET_MIN_BITS = 80;
 /** The bits of a file's mode for its group and all others. */
 const OTHERS = 0o077;
 
@@ -40,6 +45,17 @@ class OwnSettings {
   @Setting('Whether a demo tenant is created when there is no tenant yet.')
   @Flag()
   TOLLGATE_DEMO: boolean = true;
+  @Setting('Whether the web console is served at `/console` of the public port.')
+  @Flag()
+  TOLLGATE_CONSOLE: boolean = false;
+  @Setting('Signs the cookies of the console. Processes on one database need the same.', {
+    byDefault: 'made on the first start',
+  })
+  @Optional()
+  @Secret()
+  @HardToGuess(CONSOLE_SECRET_MIN_BITS)
+  @Text(/^[\x21-\x7e]{32,256}$/, '32 to 256 printable characters')
+  TOLLGATE_CONSOLE_SECRET?: string;
 }
 
 /** All settings of the standalone form. */
@@ -53,6 +69,7 @@ export const SETTINGS = [
   OptionalDatabaseSettings,
   DrainSettings,
   BillingSettings,
+  ConsoleSettings,
   OwnSettings,
 ] as const;
 
@@ -84,9 +101,21 @@ export function operatorSecret({
   TOLLGATE_OPERATOR_SECRET: given,
   TOLLGATE_DATA_DIR: directory,
 }: DataSettings): string {
+  return keptSecret(given, directory, 'operator.secret', OPERATOR_SECRET_MIN_BITS);
+}
+
+/** The console's secret, in the same way. */
+export function consoleSecret({
+  TOLLGATE_CONSOLE_SECRET: given,
+  TOLLGATE_DATA_DIR: directory,
+}: Pick<StandaloneSettings, 'TOLLGATE_DATA_DIR' | 'TOLLGATE_CONSOLE_SECRET'>): string {
+  return keptSecret(given, directory, 'console.secret', CONSOLE_SECRET_MIN_BITS);
+}
+
+function keptSecret(given: string | undefined, directory: string, name: string, minBits: number): string {
   try {
     makeDirectory(directory);
-    const file = join(directory, 'operator.secret');
+    const file = join(directory, name);
     if (given !== undefined) {
       accessSync(directory, constants.W_OK);
       return given;
@@ -94,7 +123,7 @@ export function operatorSecret({
     if (!existsSync(file)) writeFileSync(file, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600 });
     if (statSync(file).mode & OTHERS) throw new SettingsError(`Other users can read ${file}. Run: chmod 600 ${file}`);
     const kept = readFileSync(file, 'utf8').trim();
-    if (entropyBits(kept) < OPERATOR_SECRET_MIN_BITS) throw new SettingsError(tooEasy(file, OPERATOR_SECRET_MIN_BITS));
+    if (entropyBits(kept) < minBits) throw new SettingsError(tooEasy(file, minBits));
     return kept;
   } catch (error) {
     if (error instanceof SettingsError) throw error;

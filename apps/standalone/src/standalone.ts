@@ -2,6 +2,7 @@ import { AdmissionStore, MIGRATIONS as ADMISSION, PostgresAdmissionStore } from 
 import { AuthModule, MIGRATIONS as AUTH } from '@tollgate/auth';
 import { BillingModule, MIGRATIONS as BILLING } from '@tollgate/billing';
 import { readyJson, readyText } from '@tollgate/cli';
+import { CONSOLE_PREFIX, MIGRATIONS as CONSOLE } from '@tollgate/console';
 import { CredentialStore, MIGRATIONS as CREDENTIALS, PostgresCredentialStore } from '@tollgate/credentials';
 import { createOperatorApp, createPublicApp, endRequests, flushUsage, GatewayModule, listen } from '@tollgate/gateway';
 import { MIGRATIONS as MESSAGES, PostgresMessages } from '@tollgate/messaging';
@@ -19,6 +20,7 @@ import {
   type TakeDown,
 } from '@tollgate/runtime';
 import { startSimulator } from '@tollgate/simulator';
+import { openConsole } from './console';
 import { createDemoOnce } from './demo';
 import { flushBooks } from './flush-books';
 import { operatorSecret, type StandaloneSettings, writeOperatorFile } from './settings';
@@ -72,9 +74,14 @@ export async function startStandalone(
     }),
     GatewayModule.register({ simulatorUrl: simulator.url, bodyMemoryMib: settings.TOLLGATE_BODY_MEMORY_MIB }),
   ];
+  const console = await openConsole(settings, { messages, config, databaseUrl: url });
+  if (console) takeDown.add(() => console.app.close());
   const app = await createPublicApp(
     { module: class Standalone {}, imports: [MessagesModule.of(messages), seams, ...services] },
-    { maxConnections: settings.TOLLGATE_MAX_CONNECTIONS },
+    {
+      maxConnections: settings.TOLLGATE_MAX_CONNECTIONS,
+      mounted: console && { prefix: CONSOLE_PREFIX, handle: console.app.handle },
+    },
   );
   takeDown.add(
     // It stops consuming first.
@@ -112,12 +119,17 @@ export async function startStandalone(
   takeDown.add(() => (health.state = 'stopping'));
   health.state = 'serving';
 
+  const served = await console?.serveAt(publicUrl);
   const addresses = {
     inferenceUrl: `${publicUrl}/v1`,
     managementUrl: `${publicUrl}/_api/v1`,
     operatorUrl,
     docsUrl: `${publicUrl}/docs`,
     operatorSecret: secret,
+    console: served && {
+      url: served.url,
+      firstOperatorLink: await served.firstOperatorLink(demo?.tenantId ?? null),
+    },
   };
   const { models } = config.current;
   const model = (models.find(({ kind }) => kind === 'chat') ?? models[0]!).id;
@@ -139,7 +151,8 @@ async function openDatabase(settings: StandaloneSettings, takeDown: TakeDown): P
       logger('standalone').info('took over the PostgreSQL of a process that ended without stopping it');
     url = server.url;
   }
-  await migrateSchemas(url, [AUTH, METERING, BILLING, ADMISSION, CREDENTIALS, MESSAGES]);
+  const console = settings.TOLLGATE_CONSOLE ? [CONSOLE] : [];
+  await migrateSchemas(url, [AUTH, METERING, BILLING, ADMISSION, CREDENTIALS, MESSAGES, ...console]);
   return url;
 }
 

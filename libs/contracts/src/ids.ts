@@ -1,7 +1,7 @@
 import { randomFillSync } from 'node:crypto';
 
 /** The kinds of id that Tollgate mints. */
-export type IdPrefix = 'req' | 'key' | 'tok' | 'ten' | 'ent' | 'msg' | 'rec' | 'evt' | 'opr' | 'aud';
+export type IdPrefix = 'req' | 'key' | 'tok' | 'ten' | 'ent' | 'msg' | 'rec' | 'evt' | 'opr' | 'aud' | 'inv';
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const RANDOM_BYTES = 16 * 256;

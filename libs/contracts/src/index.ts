@@ -14,3 +14,4 @@ export * from './reconcile';
 export * from './backends';
 export * from './json-text';
 export * from './request-fields';
+export * from './names';

@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox';
+import { validateName } from '@tollgate/contracts';
 import type { ErrorObject } from 'ajv';
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from '../api-error';
-import { validateName } from './names';
 import { readJsonObject } from '../json-body';
 import { bodyCheck, parseInstant } from '../validate';
 

@@ -1,0 +1,61 @@
+import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
+import { isId } from '@tollgate/contracts';
+import { ConsoleError } from '../http/errors';
+import { headersOf } from '../sign-in/headers';
+import { SignIn } from '../sign-in/sign-in';
+import { type Access, ACCESS_METADATA, type CallerRequest } from './allow';
+import { Members } from './members';
+import { mayDo, type Role } from './roles';
+
+const READS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
+
+/**
+ * Decides who may call a route, in this order:
+ * 1. A write must come from a page of the console itself.
+ * 2. The person must be signed in.
+ * 3. The person must belong to the tenant of the path. Otherwise the tenant does not exist: 404, never 403.
+ * 4. The role must allow the action: 403.
+ * A route that does not say who may call it cannot be called.
+ */
+@Injectable()
+export class AccessGuard implements CanActivate {
+  constructor(
+    private readonly reflector: Reflector,
+    private readonly signIn: SignIn,
+    private readonly members: Members,
+  ) {}
+
+  async canActivate(context: ExecutionContext): Promise<boolean> {
+    const request = context.switchToHttp().getRequest<CallerRequest>();
+    const access = this.reflector.get<Access | undefined>(ACCESS_METADATA, context.getHandler());
+    if (access === undefined) throw new ConsoleError('not_found');
+    if (!READS.has(request.method)) this.requireOwnOrigin(request);
+    if (access === 'anybody') return true;
+
+    const person = await this.signIn.sessionOf(headersOf(request));
+    if (!person) throw new ConsoleError('unauthenticated');
+    const isOperator = await this.members.isOperator(person.userId);
+    const tenantId = (request.params as { tenantId?: string }).tenantId;
+    const role = tenantId === undefined ? null : await this.roleIn(tenantId, person.userId, isOperator);
+    request.consoleCaller = { ...person, isOperator, role };
+    if (access === 'signed-in') return true;
+    // What only operators can see does not exist for others.
+    if ('operator' in access && !isOperator) throw new ConsoleError('not_found');
+    if ('tenant' in access && (role === null || !mayDo(role, access.tenant))) throw new ConsoleError('forbidden');
+    return true;
+  }
+
+  /** Browsers send Origin with every write. A page of another site cannot forge it. */
+  private requireOwnOrigin({ headers }: CallerRequest): void {
+    if (headers.origin !== this.signIn.origin) throw new ConsoleError('wrong_origin');
+  }
+
+  private async roleIn(tenantId: string, userId: string, isOperator: boolean): Promise<Role> {
+    if (!isId('ten', tenantId)) throw new ConsoleError('not_found');
+    if (isOperator) return 'operator';
+    const role = await this.members.roleOf(userId, tenantId);
+    if (role === null) throw new ConsoleError('not_found');
+    return role;
+  }
+}

@@ -1,0 +1,34 @@
+import { createParamDecorator, type ExecutionContext, SetMetadata } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
+import type { SignedIn } from '../sign-in/sign-in';
+import type { OperatorAction, Role, TenantAction } from './roles';
+
+/** Who may call a route: anybody, anybody who is signed in, or who may do something. */
+export type Access = 'anybody' | 'signed-in' | { tenant: TenantAction } | { operator: OperatorAction };
+
+export const ACCESS_METADATA = 'console:access';
+
+/** Without a session. */
+export const Anybody = () => SetMetadata(ACCESS_METADATA, 'anybody' satisfies Access);
+export const AnySignedIn = () => SetMetadata(ACCESS_METADATA, 'signed-in' satisfies Access);
+/** For those whose role in the tenant of the path (`:tenantId`) allows it. */
+export const AllowInTenant = (action: TenantAction) =>
+  SetMetadata(ACCESS_METADATA, { tenant: action } satisfies Access);
+export const AllowOperator = (action: OperatorAction) =>
+  SetMetadata(ACCESS_METADATA, { operator: action } satisfies Access);
+
+/** The person behind a request, and the role in the tenant of the path. */
+export interface Caller extends SignedIn {
+  isOperator: boolean;
+  /** The role in the tenant of the path; null on a route without a tenant. */
+  role: Role | null;
+}
+
+export type CallerRequest = FastifyRequest & { consoleCaller?: Caller };
+
+/** The Caller, as a parameter of a route for people who are signed in. */
+export const FromCaller = createParamDecorator((_: unknown, context: ExecutionContext): Caller => {
+  const { consoleCaller } = context.switchToHttp().getRequest<CallerRequest>();
+  if (!consoleCaller) throw new Error('a route for anybody has no caller');
+  return consoleCaller;
+});

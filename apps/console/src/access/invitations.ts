@@ -1,0 +1,164 @@
+import { Injectable } from '@nestjs/common';
+import { newId } from '@tollgate/contracts';
+import { changedRows, query, sqlState, transaction } from '@tollgate/postgres';
+import { hash, randomBytes, randomUUID } from 'node:crypto';
+import type { EntityManager } from 'typeorm';
+import { ConsoleDatabase } from '../database';
+import { ConsoleError } from '../http/errors';
+import { SignIn } from '../sign-in/sign-in';
+import type { TenantRole } from './roles';
+
+export const OPERATOR_LINK_MS = 10 * 60_000;
+export const INVITATION_MS = 7 * 24 * 60 * 60_000;
+const SECRET_BYTES = 32;
+const UNIQUE_VIOLATION = '23505';
+
+/** What an invitation gives to the person who accepts it. */
+export interface Invited {
+  email: string | null;
+  operator: boolean;
+  tenantId: string | null;
+  role: TenantRole | null;
+}
+
+export interface InvitationRow extends Invited {
+  id: string;
+  createdAt: string;
+  expiresAt: string;
+}
+
+/** Links that make accounts and memberships. Each works once. Only the hash of its secret is stored. */
+@Injectable()
+export class Invitations {
+  constructor(
+    private readonly database: ConsoleDatabase,
+    private readonly signIn: SignIn,
+  ) {}
+
+  /**
+   * The link of a new invitation. Its secret is in the fragment, which browsers never send, so no log has it. Only this
+   * answer has the link.
+   */
+  async create(
+    invited: Invited,
+    { invitedBy, lifetimeMs }: { invitedBy: string | null; lifetimeMs: number },
+  ): Promise<{ id: string; link: string; expiresAt: string }> {
+    const secret = randomBytes(SECRET_BYTES).toString('base64url');
+    const id = newId('inv');
+    const expiresAt = new Date(Date.now() + lifetimeMs);
+    await query(
+      this.database.dataSource,
+      `INSERT INTO invitation (id, token_hash, email, operator, tenant_id, role, invited_by, expires_at)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+      [id, hashOf(secret), invited.email, invited.operator, invited.tenantId, invited.role, invitedBy, expiresAt],
+    );
+    return { id, link: `${this.signIn.origin}/console/invitation#${secret}`, expiresAt: expiresAt.toISOString() };
+  }
+
+  /** Those of a tenant that can still be accepted, newest first. */
+  async list(tenantId: string): Promise<InvitationRow[]> {
+    const rows = await query<Invited & { id: string; createdAt: Date; expiresAt: Date }>(
+      this.database.dataSource,
+      `SELECT id, email, operator, tenant_id AS "tenantId", role, created_at AS "createdAt", expires_at AS "expiresAt"
+       FROM invitation WHERE tenant_id = $1 AND used_at IS NULL AND expires_at > now() ORDER BY created_at DESC, id`,
+      [tenantId],
+    );
+    return rows.map((row) => ({
+      ...row,
+      createdAt: row.createdAt.toISOString(),
+      expiresAt: row.expiresAt.toISOString(),
+    }));
+  }
+
+  /** Errors: not_found. */
+  async withdraw(tenantId: string, id: string): Promise<void> {
+    const gone = await changedRows(
+      this.database.dataSource,
+      'DELETE FROM invitation WHERE tenant_id = $1 AND id = $2 AND used_at IS NULL',
+      [tenantId, id],
+    );
+    if (gone === 0) throw new ConsoleError('not_found');
+  }
+
+  /** What a link gives. Error: invitation_invalid. */
+  async look(secret: string): Promise<Invited> {
+    const [row] = await query<Invited>(
+      this.database.dataSource,
+      `SELECT email, operator, tenant_id AS "tenantId", role FROM invitation
+       WHERE token_hash = $1 AND used_at IS NULL AND expires_at > now()`,
+      [hashOf(secret)],
+    );
+    if (!row) throw new ConsoleError('invitation_invalid');
+    return row;
+  }
+
+  /** Gives a signed-in person what the link gives. Errors: invitation_invalid, forbidden (of another address). */
+  async acceptAs(person: { userId: string; email: string }, secret: string): Promise<Invited> {
+    return transaction(this.database.dataSource, async (tx) => {
+      const invited = await use(tx, secret);
+      if (invited.email !== null && invited.email !== person.email)
+        throw new ConsoleError('forbidden', `This invitation is for ${invited.email}. Sign in with that address.`);
+      return grant(tx, person.userId, invited);
+    });
+  }
+
+  /**
+   * Makes an account, and gives it what the link gives. Nothing is left behind when one of them fails. Errors:
+   * invitation_invalid, account_exists.
+   */
+  async acceptAsNew(person: { name: string; email: string; password: string }, secret: string): Promise<Invited> {
+    const { password } = await this.signIn.auth.$context;
+    const passwordHash = await password.hash(person.password);
+    try {
+      return await transaction(this.database.dataSource, async (tx) => {
+        const invited = await use(tx, secret);
+        const userId = randomUUID();
+        const email = (invited.email ?? person.email).toLowerCase();
+        // Not verified: the link may also have come by another way than mail.
+        await query(tx, `INSERT INTO "user" ("id", "name", "email", "emailVerified") VALUES ($1, $2, $3, false)`, [
+          userId,
+          person.name,
+          email,
+        ]);
+        await query(
+          tx,
+          `INSERT INTO "account" ("id", "accountId", "providerId", "userId", "password", "updatedAt")
+           VALUES ($1, $2, 'credential', $2, $3, now())`,
+          [randomUUID(), userId, passwordHash],
+        );
+        return { ...(await grant(tx, userId, invited)), email };
+      });
+    } catch (error) {
+      if (sqlState(error) === UNIQUE_VIOLATION) throw new ConsoleError('account_exists');
+      throw error;
+    }
+  }
+}
+
+function hashOf(secret: string): string {
+  return hash('sha256', secret, 'hex');
+}
+
+/** Marks the invitation as used. Of two who accept it at the same time, one gets it. */
+async function use(tx: EntityManager, secret: string): Promise<Invited> {
+  const [row] = await query<Invited>(
+    tx,
+    `UPDATE invitation SET used_at = now() WHERE token_hash = $1 AND used_at IS NULL AND expires_at > now()
+     RETURNING email, operator, tenant_id AS "tenantId", role`,
+    [hashOf(secret)],
+  );
+  if (!row) throw new ConsoleError('invitation_invalid');
+  return row;
+}
+
+/** A person who is in the tenant already keeps the role. */
+async function grant(tx: EntityManager, userId: string, invited: Invited): Promise<Invited> {
+  if (invited.operator) await query(tx, 'INSERT INTO operator (user_id) VALUES ($1) ON CONFLICT DO NOTHING', [userId]);
+  if (invited.tenantId !== null)
+    await query(tx, 'INSERT INTO membership (user_id, tenant_id, role) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING', [
+      userId,
+      invited.tenantId,
+      invited.role,
+    ]);
+  return invited;
+}

@@ -1,0 +1,123 @@
+import type {
+  BillingSummary,
+  KeyRow,
+  LedgerEntry,
+  Page,
+  TenantRow,
+  TokenRow,
+  UsageNumbers,
+  UsageSummary,
+} from '@tollgate/contracts';
+import type { MemberRow } from '../access/members';
+import type { InvitationRow } from '../access/invitations';
+import type { Role, TenantAction, TenantRole } from '../access/roles';
+
+// What the backend answers. The pages import these types, and nothing else of the backend.
+
+export interface TenantOfPerson {
+  id: string;
+  name: string;
+  status: TenantRow['status'];
+  role: Role;
+  /** What the person may do in the tenant. */
+  actions: TenantAction[];
+}
+
+export interface Me {
+  name: string;
+  email: string;
+  hasTotp: boolean;
+  isOperator: boolean;
+  tenants: TenantOfPerson[];
+  /** Where programs call the APIs. */
+  inferenceUrl: string;
+  managementUrl: string;
+  /** ISO 4217. */
+  currency: string;
+}
+
+export interface SessionRow {
+  id: string;
+  isCurrent: boolean;
+  address: string | null;
+  browser: string | null;
+  createdAt: string;
+  expiresAt: string;
+}
+
+/** What an invitation gives, for the page that accepts it. */
+export interface InvitationOffer {
+  email: string | null;
+  operator: boolean;
+  tenantName: string | null;
+  role: TenantRole | null;
+}
+
+export interface Overview {
+  balanceCents: number;
+  /** Served and not yet a whole cent in the ledger; nanos as decimal string. */
+  carriedNanos: string;
+  /** What requests can spend now; null while the admission store does not answer. Nanos as decimal string. */
+  spendableNanos: string | null;
+  /** The last 30 days, and the 30 days before. */
+  period: { from: string; to: string; totals: UsageNumbers; before: UsageNumbers };
+  /** By day and model. */
+  days: UsageSummary['groups'];
+  activeKeys: number;
+}
+
+export interface IssuedKey extends KeyRow {
+  /** Only this answer has it. */
+  key: string;
+}
+
+export interface IssuedToken extends TokenRow {
+  /** Only this answer has it. */
+  token: string;
+}
+
+export interface ModelRow {
+  id: string;
+  kind: 'chat' | 'embedding';
+  ownedBy: string;
+  contextTokens: number;
+  maxOutputTokens: number;
+  /** Decimal amounts per million tokens; `request`: each. */
+  price: { input: string; cachedInput: string | null; output: string; request: string };
+}
+
+export interface Plan {
+  id: string;
+  profiles: string[];
+}
+
+export interface MemberList {
+  data: MemberRow[];
+  invitations: InvitationRow[];
+}
+
+export interface InvitationCreated {
+  /** Null: it was sent by mail. */
+  link: string | null;
+  expiresAt: string;
+}
+
+/** A row of money that was booked. */
+export interface Booked {
+  entry: LedgerEntry;
+  balanceCents: number;
+}
+
+export interface CreditPreview {
+  /** What the entry would be. */
+  type: 'topup' | 'refund' | 'adjustment';
+  amountCents: number;
+  balanceBeforeCents: number;
+  balanceAfterCents: number;
+}
+
+export type KeyList = Page<KeyRow>;
+export type TokenList = Page<TokenRow>;
+export type TenantList = Page<TenantRow>;
+export type { BillingSummary, KeyRow, LedgerEntry, MemberRow, TenantRow, TokenRow, UsageNumbers, UsageSummary };
+export type { InvitationRow, Role, TenantAction, TenantRole };

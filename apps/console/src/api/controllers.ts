@@ -1,0 +1,23 @@
+import type { Type } from '@nestjs/common';
+import { InvitationsController } from './invitations.controller';
+import { KeysController } from './keys.controller';
+import { MeController } from './me.controller';
+import { MembersController } from './members.controller';
+import { MoneyController } from './money.controller';
+import { OperatorController } from './operator.controller';
+import { TokensController } from './tokens.controller';
+import { UnknownRouteController } from './unknown-route.controller';
+import { UsageController } from './usage.controller';
+
+/** Every controller of the backend. The one for unknown routes comes last. */
+export const API_CONTROLLERS: readonly Type[] = [
+  MeController,
+  InvitationsController,
+  KeysController,
+  TokensController,
+  UsageController,
+  MoneyController,
+  MembersController,
+  OperatorController,
+  UnknownRouteController,
+];

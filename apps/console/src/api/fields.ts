@@ -1,0 +1,42 @@
+import { Type } from '@sinclair/typebox';
+import { SCOPES, validateName, type IdPrefix } from '@tollgate/contracts';
+import { TENANT_ROLES } from '../access/roles';
+import { ConsoleError } from '../http/errors';
+
+const MAX_NAME_CHARS = 100;
+const MAX_PAGE_ROWS = 200;
+const DEFAULT_PAGE_ROWS = 50;
+
+export const exact = { additionalProperties: false };
+export const NameField = Type.String({ minLength: 1, maxLength: MAX_NAME_CHARS });
+/** Case does not distinguish people. */
+export const EmailField = Type.String({ format: 'email', maxLength: 254 });
+export const RoleField = Type.Unsafe<(typeof TENANT_ROLES)[number]>({ type: 'string', enum: [...TENANT_ROLES] });
+export const ScopesField = Type.Array(Type.Unsafe<string>({ type: 'string', enum: [...SCOPES] }), {
+  minItems: 1,
+  uniqueItems: true,
+});
+export const ExpiresAtField = Type.Union([Type.String({ format: 'date-time' }), Type.Null()]);
+export const MonthField = Type.String({ pattern: '^\\d{4}-(0[1-9]|1[0-2])$' });
+
+export const pageOf = (prefix: IdPrefix) =>
+  Type.Object({
+    limit: Type.Integer({ minimum: 1, maximum: MAX_PAGE_ROWS, default: DEFAULT_PAGE_ROWS }),
+    after: Type.Optional(Type.String({ pattern: `^${prefix}_[0-7][0-9a-hjkmnp-tv-z]{25}$` })),
+  });
+
+/** The name without surrounding space. Error: invalid_name, with the reason. */
+export function checkedName(given: string): string {
+  const name = given.trim();
+  const problem = name === '' ? 'name must have at least one visible character.' : validateName(name);
+  if (problem !== null) throw new ConsoleError('invalid_name', problem);
+  return name;
+}
+
+/** An instant in the future as ISO 8601 UTC; null: never. Error: invalid_expires_at. */
+export function futureInstant(given: string | null | undefined): string | null {
+  if (given === undefined || given === null) return null;
+  const ms = Date.parse(given);
+  if (Number.isNaN(ms) || ms <= Date.now()) throw new ConsoleError('invalid_expires_at');
+  return new Date(ms).toISOString();
+}

@@ -1,0 +1,65 @@
+import { Controller, HttpCode, Post, Req } from '@nestjs/common';
+import { Type } from '@sinclair/typebox';
+import { ServiceClient } from '@tollgate/messaging/nest';
+import type { FastifyRequest } from 'fastify';
+import { Anybody, AnySignedIn, FromCaller, type Caller } from '../access/allow';
+import { Invitations, type Invited } from '../access/invitations';
+import { bodyOf } from '../http/body';
+import { MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS } from '../sign-in/better-auth';
+import type { InvitationOffer } from './answers';
+import { checkedName, EmailField, exact, NameField } from './fields';
+import { Tries } from './tries';
+
+const SecretField = Type.String({ minLength: 43, maxLength: 43, pattern: '^[A-Za-z0-9_-]+$' });
+const readSecret = bodyOf(Type.Object({ secret: SecretField }, exact));
+const readAccount = bodyOf(
+  Type.Object(
+    {
+      secret: SecretField,
+      name: NameField,
+      email: EmailField,
+      password: Type.String({ minLength: MIN_PASSWORD_CHARS, maxLength: MAX_PASSWORD_CHARS }),
+    },
+    exact,
+  ),
+);
+
+/** What the holder of a link may do. The secret is in the body: a path would be logged. */
+@Controller('console/api/invitation')
+export class InvitationsController {
+  private readonly tries = new Tries();
+
+  constructor(
+    private readonly invitations: Invitations,
+    private readonly services: ServiceClient,
+  ) {}
+
+  @Post('look')
+  @HttpCode(200)
+  @Anybody()
+  async look(@Req() request: FastifyRequest): Promise<InvitationOffer> {
+    this.tries.take(request.ip);
+    return this.offerOf(await this.invitations.look(readSecret(request).secret));
+  }
+
+  /** Makes an account. The page then signs in with it. */
+  @Post('accept-as-new')
+  @Anybody()
+  async acceptAsNew(@Req() request: FastifyRequest): Promise<InvitationOffer> {
+    this.tries.take(request.ip);
+    const { secret, name, email, password } = readAccount(request);
+    return this.offerOf(await this.invitations.acceptAsNew({ name: checkedName(name), email, password }, secret));
+  }
+
+  @Post('accept')
+  @HttpCode(200)
+  @AnySignedIn()
+  async accept(@FromCaller() caller: Caller, @Req() request: FastifyRequest): Promise<InvitationOffer> {
+    return this.offerOf(await this.invitations.acceptAs(caller, readSecret(request).secret));
+  }
+
+  private async offerOf({ email, operator, tenantId, role }: Invited): Promise<InvitationOffer> {
+    const tenant = tenantId === null ? null : await this.services.request('auth.tenants.get', { tenantId });
+    return { email, operator, tenantName: tenant?.name ?? null, role };
+  }
+}

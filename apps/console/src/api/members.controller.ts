@@ -1,0 +1,104 @@
+import { Controller, Delete, Get, HttpCode, Param, Patch, Post, Req } from '@nestjs/common';
+import { Type } from '@sinclair/typebox';
+import { ServiceClient } from '@tollgate/messaging/nest';
+import { logger } from '@tollgate/runtime';
+import type { FastifyRequest } from 'fastify';
+import { AllowInTenant, FromCaller, type Caller } from '../access/allow';
+import { INVITATION_MS, Invitations } from '../access/invitations';
+import { Members } from '../access/members';
+import { mayGrant, type TenantRole } from '../access/roles';
+import { bodyOf } from '../http/body';
+import { ConsoleError } from '../http/errors';
+import { Mailer } from '../http/mailer';
+import type { InvitationCreated, MemberList } from './answers';
+import { EmailField, exact, RoleField } from './fields';
+
+const readRole = bodyOf(Type.Object({ role: RoleField }, exact));
+const readInvitation = bodyOf(Type.Object({ email: EmailField, role: RoleField }, exact));
+
+/** The people of a tenant. */
+@Controller('console/api/tenants/:tenantId')
+export class MembersController {
+  constructor(
+    private readonly members: Members,
+    private readonly invitations: Invitations,
+    private readonly mailer: Mailer,
+    private readonly services: ServiceClient,
+  ) {}
+
+  @Get('members')
+  @AllowInTenant('members.read')
+  async list(@Param('tenantId') tenantId: string): Promise<MemberList> {
+    const [data, invitations] = await Promise.all([this.members.list(tenantId), this.invitations.list(tenantId)]);
+    return { data, invitations };
+  }
+
+  /** Without SMTP, or when the server does not take the mail, the answer has the link. */
+  @Post('invitations')
+  @AllowInTenant('members.write')
+  async invite(
+    @Param('tenantId') tenantId: string,
+    @FromCaller() caller: Caller,
+    @Req() request: FastifyRequest,
+  ): Promise<InvitationCreated> {
+    const { email, role } = readInvitation(request);
+    requireGrant(caller, role);
+    const { name: tenantName } = await this.services.request('auth.tenants.get', { tenantId });
+    const invited = { email: email.toLowerCase(), operator: false, tenantId, role };
+    const created = await this.invitations.create(invited, { invitedBy: caller.userId, lifetimeMs: INVITATION_MS });
+    const { link, expiresAt } = created;
+    if (!this.mailer.isConfigured) return { link, expiresAt };
+    try {
+      await this.mailer.sendInvitation(invited.email, { link, tenantName });
+      return { link: null, expiresAt };
+    } catch (error) {
+      logger('console').warn({ reason: String(error) }, 'an invitation could not be mailed, so its link was shown');
+      return { link, expiresAt };
+    }
+  }
+
+  @Delete('invitations/:id')
+  @AllowInTenant('members.write')
+  @HttpCode(204)
+  async withdraw(@Param('tenantId') tenantId: string, @Param('id') id: string): Promise<void> {
+    await this.invitations.withdraw(tenantId, id);
+  }
+
+  @Patch('members/:userId')
+  @AllowInTenant('members.write')
+  @HttpCode(204)
+  async setRole(
+    @Param('tenantId') tenantId: string,
+    @Param('userId') userId: string,
+    @FromCaller() caller: Caller,
+    @Req() request: FastifyRequest,
+  ): Promise<void> {
+    const { role } = readRole(request);
+    requireGrant(caller, role);
+    await this.requireOver(caller, tenantId, userId);
+    await this.members.setRole(tenantId, userId, role);
+  }
+
+  @Delete('members/:userId')
+  @AllowInTenant('members.write')
+  @HttpCode(204)
+  async remove(
+    @Param('tenantId') tenantId: string,
+    @Param('userId') userId: string,
+    @FromCaller() caller: Caller,
+  ): Promise<void> {
+    await this.requireOver(caller, tenantId, userId);
+    await this.members.remove(tenantId, userId);
+  }
+
+  /** An admin changes nobody whose role it could not give. */
+  private async requireOver(caller: Caller, tenantId: string, userId: string): Promise<void> {
+    const present = await this.members.roleOf(userId, tenantId);
+    if (present === null) throw new ConsoleError('not_found');
+    requireGrant(caller, present);
+  }
+}
+
+function requireGrant({ role }: Caller, granted: TenantRole): void {
+  if (role === null || !mayGrant(role, granted)) throw new ConsoleError('forbidden', 'Only an owner may do this.');
+}

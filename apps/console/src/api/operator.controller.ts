@@ -1,0 +1,118 @@
+import { Controller, Get, HttpCode, Param, Patch, Post, Query, Req } from '@nestjs/common';
+import { type Static, Type } from '@sinclair/typebox';
+import type { ReconcileRun, TenantRow } from '@tollgate/contracts';
+import { ServiceClient } from '@tollgate/messaging/nest';
+import { ConfigSource } from '@tollgate/runtime';
+import type { FastifyRequest } from 'fastify';
+import { AllowOperator } from '../access/allow';
+import { bodyOf, queryOf } from '../http/body';
+import type { Booked, CreditPreview, TenantList } from './answers';
+import { checkedName, exact, NameField, pageOf } from './fields';
+
+/** Where an entry of the console comes from. */
+const SOURCE = 'manual';
+
+const readPage = queryOf(pageOf('ten'));
+const readTenant = bodyOf(
+  Type.Object({ name: NameField, plan: Type.Optional(Type.String({ maxLength: 100 })) }, exact),
+);
+const readStatus = bodyOf(
+  Type.Object({ status: Type.Union([Type.Literal('active'), Type.Literal('suspended')]) }, exact),
+);
+/** `ref` makes a repeat of the same booking harmless: the page makes it once for each form. */
+const Booking = Type.Object(
+  {
+    kind: Type.Union([Type.Literal('topup'), Type.Literal('refund'), Type.Literal('adjustment')]),
+    amountCents: Type.Integer({ minimum: -1_000_000_000_000, maximum: 1_000_000_000_000 }),
+    reason: Type.String({ minLength: 1, maxLength: 200 }),
+    ref: Type.String({ pattern: '^[A-Za-z0-9._:-]{1,100}$' }),
+  },
+  exact,
+);
+const readBooking = bodyOf(Booking);
+
+/** What operators do: tenants, money, and the proof of the books. */
+@Controller('console/api/operator')
+export class OperatorController {
+  constructor(
+    private readonly services: ServiceClient,
+    private readonly config: ConfigSource,
+  ) {}
+
+  @Get('tenants')
+  @AllowOperator('tenants.read')
+  tenants(@Query() query: unknown): Promise<TenantList> {
+    return this.services.request('auth.tenants.list', readPage(query));
+  }
+
+  @Get('plans')
+  @AllowOperator('tenants.read')
+  plans(): { data: string[] } {
+    return { data: this.config.current.plans.map(({ id }) => id) };
+  }
+
+  @Post('tenants')
+  @AllowOperator('tenants.write')
+  create(@Req() request: FastifyRequest): Promise<TenantRow> {
+    const { name, plan } = readTenant(request);
+    return this.services.request('auth.tenants.create', {
+      name: checkedName(name),
+      ...(plan !== undefined && { plan }),
+    });
+  }
+
+  @Get('tenants/:id')
+  @AllowOperator('tenants.read')
+  tenant(@Param('id') id: string): Promise<TenantRow> {
+    return this.services.request('auth.tenants.get', { tenantId: id });
+  }
+
+  @Patch('tenants/:id')
+  @AllowOperator('tenants.write')
+  setStatus(@Param('id') id: string, @Req() request: FastifyRequest): Promise<TenantRow> {
+    return this.services.request('auth.tenants.setStatus', { tenantId: id, status: readStatus(request).status });
+  }
+
+  /** What a booking would do to the balance as it is now. */
+  @Post('tenants/:id/credit/preview')
+  @AllowOperator('credit.write')
+  @HttpCode(200)
+  async preview(@Param('id') id: string, @Req() request: FastifyRequest): Promise<CreditPreview> {
+    const booking = readBooking(request);
+    const { balanceCents } = await this.services.request('billing.summary', { tenantId: id, limit: 1 });
+    const amountCents = signedAmount(booking);
+    return {
+      type: booking.kind,
+      amountCents,
+      balanceBeforeCents: balanceCents,
+      balanceAfterCents: balanceCents + amountCents,
+    };
+  }
+
+  @Post('tenants/:id/credit')
+  @AllowOperator('credit.write')
+  book(@Param('id') id: string, @Req() request: FastifyRequest): Promise<Booked> {
+    const { kind, amountCents, reason, ref } = readBooking(request);
+    const entry = { tenantId: id, amountCents, source: SOURCE, ref };
+    if (kind === 'topup') return this.services.request('billing.credit.add', entry);
+    if (kind === 'refund') return this.services.request('billing.credit.refund', { ...entry, reason });
+    return this.services.request('billing.credit.adjust', { ...entry, reason });
+  }
+
+  @Post('reconcile')
+  @AllowOperator('books.check')
+  reconcile(): Promise<{ id: string }> {
+    return this.services.request('billing.reconcile.start', {});
+  }
+
+  @Get('reconcile/:id')
+  @AllowOperator('books.check')
+  run(@Param('id') id: string): Promise<ReconcileRun> {
+    return this.services.request('billing.reconcile.get', { id });
+  }
+}
+
+/** A refund takes money away; its amount is positive in the request. */
+function signedAmount({ kind, amountCents }: Static<typeof Booking>): number {
+  return kind === 'refund' ? -amountCents : amountCents;
+}

@@ -1,0 +1,145 @@
+import { Module } from '@nestjs/common';
+import { APP_FILTER, APP_GUARD, NestFactory } from '@nestjs/core';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { newId } from '@tollgate/contracts';
+import { type Messages } from '@tollgate/messaging';
+import { ServiceClient } from '@tollgate/messaging/nest';
+import { ConfigSource } from '@tollgate/runtime';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { RequestListener } from 'node:http';
+import { createServer } from 'node:http';
+import { AccessGuard } from '../access/access.guard';
+import { Invitations, OPERATOR_LINK_MS } from '../access/invitations';
+import { Members } from '../access/members';
+import { ApiAddresses } from '../api/api-addresses';
+import { API_CONTROLLERS } from '../api/controllers';
+import { ConsoleDatabase } from '../database';
+import { ConsoleOptions } from '../options';
+import { AuthController } from '../sign-in/auth.controller';
+import { SignIn } from '../sign-in/sign-in';
+import { MAX_BODY_BYTES } from './body';
+import { EnvelopeFilter, sendError } from './envelope';
+import { ConsoleError } from './errors';
+import { Mailer } from './mailer';
+import { Pages } from './pages';
+import { securityHeaders } from './security-headers';
+
+export const CONSOLE_PREFIX = '/console';
+const REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** The running console. */
+export interface ConsoleApp {
+  /** Answers every request below CONSOLE_PREFIX. */
+  handle: RequestListener;
+  /** Called once, when the server listens. `publicOrigin`: where browsers reach it. `apiOrigin`: that of both APIs. */
+  serveAt(publicOrigin: string, apiOrigin: string): Promise<void>;
+  /**
+   * A link that makes the first operator, who also owns the tenant, if there is one. It works once, for ten minutes.
+   * Null if there is an operator.
+   */
+  firstOperatorLink(tenantId: string | null): Promise<string | null>;
+  close(): Promise<void>;
+}
+
+@Module({ controllers: [AuthController, ...API_CONTROLLERS] })
+class ConsoleModule {}
+
+/**
+ * The console: its pages and their backend, below CONSOLE_PREFIX. It does not listen: the caller passes requests on to
+ * `handle`. Needs the migrated schema.
+ */
+export async function createConsoleApp(
+  { messages, config }: { messages: Messages; config: ConfigSource },
+  options: ConsoleOptions,
+): Promise<ConsoleApp> {
+  const database = await ConsoleDatabase.open(options.databaseUrl);
+  const adapter = consoleAdapter();
+  const fastify = adapter.getInstance();
+  const app = await NestFactory.create<NestFastifyApplication>(
+    {
+      module: ConsoleModule,
+      providers: [
+        { provide: ServiceClient, useValue: new ServiceClient(messages) },
+        { provide: ConfigSource, useValue: config },
+        { provide: ConsoleOptions, useValue: options },
+        { provide: ConsoleDatabase, useValue: database },
+        { provide: APP_GUARD, useClass: AccessGuard },
+        { provide: APP_FILTER, useClass: EnvelopeFilter },
+        SignIn,
+        Members,
+        Invitations,
+        Mailer,
+        ApiAddresses,
+      ],
+      exports: [
+        ApiAddresses,
+        SignIn,
+        Members,
+        Invitations,
+        Mailer,
+        ServiceClient,
+        ConfigSource,
+        ConsoleOptions,
+        ConsoleDatabase,
+      ],
+      global: true,
+    },
+    adapter,
+    { logger: false, abortOnError: false, bodyParser: false },
+  );
+  const signIn = app.get(SignIn);
+  const pages = new Pages();
+  fastify.addHook('onRequest', (request, reply, done) => {
+    reply.headers({ 'x-request-id': request.id, 'cache-control': 'no-store', ...securityHeaders(null) });
+    done();
+  });
+  fastify.get(CONSOLE_PREFIX, (request, reply) => pages.send(request, reply));
+  fastify.get(`${CONSOLE_PREFIX}/*`, (request, reply) => pages.send(request, reply));
+  await app.init();
+  await fastify.ready();
+  return {
+    handle: (request, response) => fastify.routing(request, response),
+    async serveAt(publicOrigin, apiOrigin) {
+      app.get(ApiAddresses).origin = apiOrigin;
+      await signIn.serveAt(publicOrigin);
+    },
+    async firstOperatorLink(tenantId) {
+      if (await app.get(Members).hasOperator()) return null;
+      const invited = { email: null, operator: true, tenantId, role: tenantId === null ? null : ('owner' as const) };
+      const { link } = await app.get(Invitations).create(invited, { invitedBy: null, lifetimeMs: OPERATOR_LINK_MS });
+      return link;
+    },
+    close: () => app.close(),
+  };
+}
+
+/** Its server is never started: requests come through `handle`. */
+function consoleAdapter(): FastifyAdapter {
+  const adapter = new PlainAdapter({
+    bodyLimit: MAX_BODY_BYTES,
+    serverFactory: (handler: RequestListener) => createServer(handler),
+    requestIdHeader: false,
+    genReqId: ({ headers }: { headers: Record<string, unknown> }) => {
+      const given = headers['x-request-id'];
+      return typeof given === 'string' && REQUEST_ID.test(given) ? given : newId('req');
+    },
+    frameworkErrors: (error: Error, _request: FastifyRequest, reply: FastifyReply) => sendError(error, reply),
+  });
+  const fastify = adapter.getInstance();
+  fastify.removeAllContentTypeParsers();
+  fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  fastify.setErrorHandler((error, _request, reply) => sendError(error, reply));
+  fastify.setNotFoundHandler((_request, reply) => sendError(new ConsoleError('not_found'), reply));
+  return adapter;
+}
+
+/** Keeps Nest from installing its own handlers for unknown routes and early errors. */
+class PlainAdapter extends FastifyAdapter {
+  override setNotFoundHandler(): ReturnType<FastifyAdapter['setNotFoundHandler']> {
+    return this.getInstance();
+  }
+
+  override setErrorHandler(): ReturnType<FastifyAdapter['setErrorHandler']> {
+    return this.getInstance();
+  }
+}

@@ -1,0 +1,45 @@
+/** The errors of the console's backend. A code that a service answers with has the service's own message. */
+export const CONSOLE_ERRORS = {
+  invalid_json: { status: 400, message: 'The body must be a JSON object.' },
+  invalid_request: { status: 400, message: 'A value is missing or not valid.' },
+  invalid_parameter: { status: 400, message: 'A parameter is not valid.' },
+  invalid_name: { status: 400, message: 'name is not valid.' },
+  invalid_profile: { status: 400, message: 'profile must name a key profile of the plan.' },
+  invalid_plan: { status: 400, message: 'plan must name a plan.' },
+  invalid_scope: { status: 400, message: 'scopes must be known scopes.' },
+  invalid_amount: { status: 400, message: 'The amount is not valid.' },
+  invalid_expires_at: { status: 400, message: 'expiresAt must be in the future.' },
+  invalid_credentials: { status: 401, message: 'The e-mail address or the password is wrong.' },
+  sign_in_failed: { status: 400, message: 'This did not work. Try again.' },
+  unauthenticated: { status: 401, message: 'Sign in first.' },
+  forbidden: { status: 403, message: 'Your role does not allow this.' },
+  wrong_origin: { status: 403, message: 'This request did not come from the console.' },
+  not_found: { status: 404, message: 'This does not exist, or you may not see it.' },
+  invitation_invalid: { status: 404, message: 'This link was used already, or it has expired. Ask for a new one.' },
+  method_not_allowed: { status: 405, message: 'This route has no such method.' },
+  account_exists: { status: 409, message: 'This address has an account. Sign in, then open the link again.' },
+  last_owner: { status: 409, message: 'A tenant needs an owner. Make another member the owner first.' },
+  insufficient_credit: { status: 409, message: 'There is not enough credit for this.' },
+  ref_conflict: { status: 409, message: 'This reference was used with other values.' },
+  payload_too_large: { status: 413, message: 'The body is too large.' },
+  unsupported_media_type: { status: 415, message: 'The body must be JSON.' },
+  misdirected_request: { status: 421, message: 'The console has another address.' },
+  rate_limited: { status: 429, message: 'Too many attempts. Wait a minute.' },
+  reconcile_busy: { status: 409, message: 'Too many runs are in progress.' },
+  internal_error: { status: 500, message: 'Something went wrong on our side.' },
+  unavailable: { status: 503, message: 'A service does not answer now. Try again shortly.' },
+} as const satisfies Record<string, { status: number; message: string }>;
+
+export type ConsoleErrorCode = keyof typeof CONSOLE_ERRORS;
+
+/** An error of the table, with its own message if that helps. */
+export class ConsoleError extends Error {
+  constructor(
+    readonly code: ConsoleErrorCode,
+    message?: string,
+    readonly headers: Readonly<Record<string, string>> = {},
+  ) {
+    super(message ?? CONSOLE_ERRORS[code].message);
+    this.name = 'ConsoleError';
+  }
+}

@@ -1,0 +1,72 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { randomBytes } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { sendError } from './envelope';
+import { ConsoleError } from './errors';
+import { securityHeaders } from './security-headers';
+
+const BUILT = join(__dirname, '../web');
+const NONCE_BYTES = 16;
+/** In `web/index.html`, for the style sheets that the component kit makes at run time. */
+const NONCE_PLACE = '__NONCE__';
+const TYPES: Readonly<Record<string, string>> = {
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.json': 'application/json',
+  '.woff2': 'font/woff2',
+};
+
+interface Asset {
+  type: string;
+  plain: Buffer;
+  gzip: Buffer;
+  brotli: Buffer;
+}
+
+/** The built single-page app, in memory: a few hundred kilobytes, compressed once. */
+export class Pages {
+  private readonly index: string;
+  private readonly assets: ReadonlyMap<string, Asset>;
+
+  constructor(folder = BUILT) {
+    if (!existsSync(join(folder, 'index.html')))
+      throw new Error(`the pages of the console are not built: run npm run build (${folder})`);
+    this.index = readFileSync(join(folder, 'index.html'), 'utf8');
+    this.assets = new Map(
+      readdirSync(join(folder, 'assets')).map((name) => [
+        `/console/assets/${name}`,
+        assetOf(readFileSync(join(folder, 'assets', name)), TYPES[extname(name)] ?? 'application/octet-stream'),
+      ]),
+    );
+  }
+
+  /** A file of the app, or its page: the app itself shows what the path names. */
+  send(request: FastifyRequest, reply: FastifyReply): void {
+    const path = request.url.split('?', 1)[0]!;
+    const asset = this.assets.get(path);
+    if (asset) return sendAsset(asset, request, reply);
+    if (path.startsWith('/console/assets/') || path.startsWith('/console/api/'))
+      return sendError(new ConsoleError('not_found'), reply);
+    const nonce = randomBytes(NONCE_BYTES).toString('base64');
+    void reply
+      .headers(securityHeaders(nonce))
+      .type('text/html; charset=utf-8')
+      .send(this.index.replaceAll(NONCE_PLACE, nonce));
+  }
+}
+
+function assetOf(plain: Buffer, type: string): Asset {
+  return { type, plain, gzip: gzipSync(plain), brotli: brotliCompressSync(plain) };
+}
+
+/** The name of an asset has a hash of its content, so browsers may keep it. */
+function sendAsset({ type, plain, gzip, brotli }: Asset, request: FastifyRequest, reply: FastifyReply): void {
+  const accepted = String(request.headers['accept-encoding'] ?? '');
+  reply.headers({ 'cache-control': 'public, max-age=31536000, immutable', vary: 'accept-encoding' }).type(type);
+  if (/\bbr\b/.test(accepted)) void reply.header('content-encoding', 'br').send(brotli);
+  else if (/\bgzip\b/.test(accepted)) void reply.header('content-encoding', 'gzip').send(gzip);
+  else void reply.send(plain);
+}

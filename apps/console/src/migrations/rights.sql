@@ -1,0 +1,18 @@
+-- All rights of the service in its schema. Every --migrate applies this file as the owner when it has changed
+-- (libs/postgres/src/rights.ts). docs/rights-postgres.md has the whole table; a test compares it.
+REVOKE ALL ON SCHEMA console FROM PUBLIC, tollgate_console;
+REVOKE ALL ON ALL TABLES IN SCHEMA console FROM PUBLIC, tollgate_console;
+REVOKE ALL ON ALL ROUTINES IN SCHEMA console FROM PUBLIC, tollgate_console;
+GRANT USAGE ON SCHEMA console TO tollgate_console;
+GRANT SELECT ON ALL TABLES IN SCHEMA console TO tollgate_console;
+ALTER DEFAULT PRIVILEGES IN SCHEMA console GRANT SELECT ON TABLES TO tollgate_console;
+
+-- What better-auth writes.
+GRANT INSERT, UPDATE ON "user" TO tollgate_console;
+GRANT INSERT, UPDATE, DELETE ON "session", "account", "verification", "twoFactor", "passkey", "rateLimit"
+  TO tollgate_console;
+
+-- An operator is only ever added. Another operator's login cannot be taken away by the service.
+GRANT INSERT ON operator TO tollgate_console;
+GRANT INSERT, UPDATE (role), DELETE ON membership TO tollgate_console;
+GRANT INSERT, UPDATE (used_at), DELETE ON invitation TO tollgate_console;

@@ -1,0 +1,43 @@
+import { Optional, Secret, Setting, Text } from '@tollgate/runtime';
+
+const ORIGIN = /^https?:\/\/[^/?#@\s]+$/;
+const URL_FORM = /^https?:\/\/[^?#@\s]+$/;
+
+/** How people sign in to the console, and how it sends mail. The composition decides whether the console runs. */
+export class ConsoleSettings {
+  @Setting("The console's public origin, such as `https://console.example.com`. Passkeys and cookies depend on it.", {
+    byDefault: '`http://localhost:<TOLLGATE_PORT>`',
+  })
+  @Optional()
+  @Text(ORIGIN, 'an http or https origin without a path')
+  TOLLGATE_CONSOLE_URL?: string;
+  @Setting('OpenID Connect issuer for signing in to the console.')
+  @Optional()
+  @Text(URL_FORM, 'an http or https URL')
+  TOLLGATE_OIDC_ISSUER?: string;
+  @Setting('Client id of the console at the OpenID Connect issuer.')
+  @Optional()
+  @Text(/^[\x21-\x7e]{1,256}$/, '1 to 256 printable characters')
+  TOLLGATE_OIDC_CLIENT_ID?: string;
+  @Setting('Client secret of the console at the OpenID Connect issuer.')
+  @Optional()
+  @Secret()
+  @Text(/^[\x21-\x7e]{1,512}$/, '1 to 512 printable characters')
+  TOLLGATE_OIDC_CLIENT_SECRET?: string;
+  @Setting('Domains of verified e-mail addresses that may sign in by OpenID Connect, separated by commas.', {
+    byDefault: 'only people with an account',
+  })
+  @Optional()
+  @Text(/^[a-z0-9.-]+(,[a-z0-9.-]+)*$/, 'lower-case domains, separated by commas')
+  TOLLGATE_OIDC_DOMAINS?: string;
+  @Setting('SMTP server for invitations, such as `smtps://user:password@mail.example.com`.', {
+    byDefault: 'links are only shown',
+  })
+  @Optional()
+  @Secret()
+  @Text(/^smtps?:\/\/\S{1,1024}$/, 'an smtp or smtps URL')
+  TOLLGATE_SMTP_URL?: string;
+  @Setting('Sender of the mail.')
+  @Text(/^[^\s@]+@[^\s@]+$/, 'an e-mail address')
+  TOLLGATE_SMTP_FROM: string = 'tollgate@localhost';
+}

@@ -1,0 +1,87 @@
+import { All, Controller, Get, Req, Res } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Anybody } from '../access/allow';
+import { ConsoleError, type ConsoleErrorCode } from '../http/errors';
+import { AUTH_PATH, CLIENT_ADDRESS_HEADER } from './better-auth';
+import { headersOf } from './headers';
+import { SignIn } from './sign-in';
+
+/** The calls of the library that browsers may make. All others do not exist: some would show a session's secret. */
+export const AUTH_CALLS: ReadonlySet<string> = new Set([
+  'POST /sign-in/email',
+  'POST /sign-in/social',
+  'GET /callback/oidc',
+  'POST /sign-out',
+  'POST /change-password',
+  'POST /two-factor/enable',
+  'POST /two-factor/disable',
+  'POST /two-factor/verify-totp',
+  'POST /two-factor/verify-backup-code',
+  'POST /two-factor/generate-backup-codes',
+  'GET /passkey/generate-register-options',
+  'POST /passkey/verify-registration',
+  'GET /passkey/generate-authenticate-options',
+  'POST /passkey/verify-authentication',
+  'GET /passkey/list-user-passkeys',
+  'POST /passkey/delete-passkey',
+]);
+
+/** Fields of the library's answers that hold the secret of a session. The cookie has it, scripts need not. */
+const SECRET_FIELDS = ['token', 'session'];
+
+/** Passes the calls of AUTH_CALLS to the sign-in library, and its errors on in our envelope. */
+@Controller('console/api')
+export class AuthController {
+  constructor(private readonly signIn: SignIn) {}
+
+  @Get('sign-in-options')
+  @Anybody()
+  async options(): Promise<{ oidc: boolean }> {
+    return { oidc: await this.signIn.hasOidc() };
+  }
+
+  @All('auth/*')
+  @Anybody()
+  async call(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const url = new URL(request.url, this.signIn.origin);
+    const call = `${request.method} ${url.pathname.slice(AUTH_PATH.length)}`;
+    if (!AUTH_CALLS.has(call)) throw new ConsoleError('not_found');
+    const headers = headersOf(request);
+    headers.set(CLIENT_ADDRESS_HEADER, request.ip);
+    const body = request.method === 'GET' ? null : new Uint8Array((request.body as Buffer | undefined) ?? []);
+    const answer = await this.signIn.auth.handler(new Request(url, { method: request.method, headers, body }));
+    for (const cookie of answer.headers.getSetCookie()) reply.header('set-cookie', cookie);
+    const location = answer.headers.get('location');
+    if (location !== null) {
+      void reply.code(302).header('location', location).send();
+      return;
+    }
+    const parsed = jsonOf(await answer.text());
+    if (!answer.ok) throw failureOf(answer, parsed);
+    void reply.code(200).send(withoutSecrets(parsed));
+  }
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+function withoutSecrets(answer: unknown): unknown {
+  if (typeof answer !== 'object' || answer === null || Array.isArray(answer)) return answer;
+  return Object.fromEntries(Object.entries(answer).filter(([name]) => !SECRET_FIELDS.includes(name)));
+}
+
+/** The library's messages are for people, and name no inner thing. */
+function failureOf({ status, headers }: Response, answer: unknown): ConsoleError {
+  const { message } = (answer ?? {}) as { message?: unknown };
+  const text = typeof message === 'string' ? `${message.replace(/\.$/, '')}.` : undefined;
+  if (status === 429)
+    return new ConsoleError('rate_limited', undefined, { 'retry-after': headers.get('x-retry-after') ?? '60' });
+  if (status >= 500) return new ConsoleError('internal_error');
+  const code: ConsoleErrorCode = status === 401 ? 'invalid_credentials' : 'sign_in_failed';
+  return new ConsoleError(code, text);
+}

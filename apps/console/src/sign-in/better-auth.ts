@@ -1,0 +1,115 @@
+import { passkey } from '@better-auth/passkey';
+import { logger } from '@tollgate/runtime';
+import { betterAuth } from 'better-auth';
+import { genericOAuth, twoFactor } from 'better-auth/plugins';
+import type { Pool } from 'pg';
+import type { OidcOptions } from '../options';
+
+export const AUTH_PATH = '/console/api/auth';
+/** The header in which we tell the library the client's address. A header of this name from outside is overwritten. */
+export const CLIENT_ADDRESS_HEADER = 'x-tollgate-client';
+export const OIDC_PROVIDER = 'oidc';
+
+const DAY_S = 24 * 60 * 60;
+const SESSION_S = 7 * DAY_S;
+/** A request within this time of the last extension does not write to the database. */
+const SESSION_EXTENSION_S = DAY_S;
+/** Tries of one address in RATE_WINDOW_S. */
+const MAX_TRIES = 10;
+const RATE_WINDOW_S = 60;
+const MAX_OTHER_CALLS = 120;
+export const MIN_PASSWORD_CHARS = 12;
+export const MAX_PASSWORD_CHARS = 128;
+
+export interface SignInLibraryOptions {
+  pool: Pool;
+  secret: string;
+  /** The public origin. */
+  origin: string;
+  oidc: OidcOptions | null;
+}
+
+/**
+ * better-auth on our schema. It keeps users, passwords (scrypt), sessions, TOTP and passkeys. Nobody can sign up: an
+ * account comes from an invitation, or from an allowed domain of OpenID Connect.
+ */
+export function signInLibrary({ pool, secret, origin, oidc }: SignInLibraryOptions) {
+  const isSecure = origin.startsWith('https:');
+  const tries = { window: RATE_WINDOW_S, max: MAX_TRIES };
+  return betterAuth({
+    appName: 'Tollgate',
+    baseURL: origin,
+    basePath: AUTH_PATH,
+    secret,
+    database: pool,
+    trustedOrigins: [origin],
+    telemetry: { enabled: false },
+    logger: { level: 'error', log: (_level, message) => logger('console').error(message) },
+    onAPIError: { errorURL: '/console/sign-in' },
+    emailAndPassword: {
+      enabled: true,
+      disableSignUp: true,
+      minPasswordLength: MIN_PASSWORD_CHARS,
+      maxPasswordLength: MAX_PASSWORD_CHARS,
+      revokeSessionsOnPasswordReset: true,
+    },
+    session: { expiresIn: SESSION_S, updateAge: SESSION_EXTENSION_S },
+    account: {
+      encryptOAuthTokens: true,
+      accountLinking: { enabled: true, trustedProviders: oidc ? [OIDC_PROVIDER] : [] },
+    },
+    rateLimit: {
+      enabled: true,
+      storage: 'database',
+      window: RATE_WINDOW_S,
+      max: MAX_OTHER_CALLS,
+      customRules: {
+        '/sign-in/*': tries,
+        '/two-factor/*': tries,
+        '/passkey/verify-authentication': tries,
+        '/change-password': tries,
+      },
+    },
+    advanced: {
+      // Not `useSecureCookies`, whose prefix is `__Secure-`: `__Host-` also forbids a Domain and another Path.
+      useSecureCookies: false,
+      cookiePrefix: isSecure ? '__Host-tollgate' : 'tollgate',
+      defaultCookieAttributes: { secure: isSecure, sameSite: 'lax', httpOnly: true, path: '/' },
+      ipAddress: { ipAddressHeaders: [CLIENT_ADDRESS_HEADER] },
+    },
+    plugins: [
+      twoFactor({ issuer: 'Tollgate' }),
+      passkey({ rpID: new URL(origin).hostname, rpName: 'Tollgate', origin }),
+      genericOAuth({ config: oidc ? [providerOf(oidc)] : [] }),
+    ],
+  });
+}
+
+export type SignInLibrary = ReturnType<typeof signInLibrary>;
+
+function providerOf({ issuer, clientId, clientSecret, domains }: OidcOptions) {
+  return {
+    providerId: OIDC_PROVIDER,
+    name: 'Single sign-on',
+    clientId,
+    clientSecret,
+    discoveryUrl: `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`,
+    requireIdTokenVerification: true,
+    scopes: ['openid', 'email', 'profile'],
+    pkce: true,
+    disableProviderLogout: true,
+    /** Without allowed domains, the provider makes no accounts: it signs in those of the same verified address. */
+    disableSignUp: domains.length === 0,
+    mapProfileToUser(profile: Record<string, unknown>) {
+      const email = textOf(profile['email']).toLowerCase();
+      const isVerified = profile['email_verified'] === true;
+      const isAllowed = domains.length === 0 || domains.includes(email.split('@').at(-1) ?? '');
+      // The library refuses a profile without an address. An unverified one could belong to somebody else.
+      return isVerified && isAllowed
+        ? { email, emailVerified: true, name: textOf(profile['name']) || email }
+        : { email: '', emailVerified: false };
+    },
+  };
+}
+
+const textOf = (claim: unknown): string => (typeof claim === 'string' ? claim : '');

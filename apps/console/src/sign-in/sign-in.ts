@@ -1,0 +1,82 @@
+import { Injectable } from '@nestjs/common';
+import { logger } from '@tollgate/runtime';
+import { ConsoleDatabase } from '../database';
+import { ConsoleError } from '../http/errors';
+import { ConsoleOptions } from '../options';
+import { OIDC_PROVIDER, signInLibrary, type SignInLibrary } from './better-auth';
+
+/** How often an issuer that did not answer is asked again, at most. */
+const OIDC_RETRY_MS = 30_000;
+
+/** A signed-in person. */
+export interface SignedIn {
+  userId: string;
+  sessionId: string;
+  name: string;
+  email: string;
+  hasTotp: boolean;
+}
+
+/** The sign-in library, made when the console's public origin is known. */
+@Injectable()
+export class SignIn {
+  private library: SignInLibrary | undefined;
+  private ownOrigin = '';
+  private oidcTriedAtMs = 0;
+
+  constructor(
+    private readonly database: ConsoleDatabase,
+    private readonly options: ConsoleOptions,
+  ) {}
+
+  /** Called once, when the server listens. */
+  async serveAt(origin: string): Promise<void> {
+    this.ownOrigin = origin;
+    await this.makeLibrary();
+  }
+
+  /** The console's public origin. */
+  get origin(): string {
+    return this.ownOrigin;
+  }
+
+  /** Throws `unavailable` until the server listens. */
+  get auth(): SignInLibrary {
+    if (!this.library) throw new ConsoleError('unavailable');
+    return this.library;
+  }
+
+  /** Who sent these headers; null without a session in force. */
+  async sessionOf(headers: Headers): Promise<SignedIn | null> {
+    const found = await this.auth.api.getSession({ headers });
+    if (!found) return null;
+    const { user, session } = found;
+    const hasTotp = user.twoFactorEnabled === true;
+    return { userId: user.id, sessionId: session.id, name: user.name, email: user.email, hasTotp };
+  }
+
+  /** Whether people can sign in by OpenID Connect now. An issuer that did not answer is asked again after a while. */
+  async hasOidc(): Promise<boolean> {
+    if (!this.options.oidc) return false;
+    if (await this.offersOidc()) return true;
+    if (Date.now() - this.oidcTriedAtMs < OIDC_RETRY_MS) return false;
+    await this.makeLibrary();
+    return this.offersOidc();
+  }
+
+  private async makeLibrary(): Promise<void> {
+    this.oidcTriedAtMs = Date.now();
+    const { secret, oidc } = this.options;
+    this.library = signInLibrary({ pool: this.database.pool, secret, origin: this.ownOrigin, oidc });
+    if (oidc && !(await this.offersOidc()))
+      logger('console').warn(
+        { issuer: oidc.issuer },
+        'TOLLGATE_OIDC_ISSUER does not answer as an OpenID Connect issuer: people can sign in by password only',
+      );
+  }
+
+  private async offersOidc(): Promise<boolean> {
+    const { socialProviders } = await this.auth.$context;
+    return socialProviders.some(({ id }) => id === OIDC_PROVIDER);
+  }
+}

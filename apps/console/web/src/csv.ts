@@ -1,0 +1,23 @@
+/** A cell that begins with one of these is a formula for a spreadsheet. */
+const FORMULA = /^[=+\-@\t\r]/;
+
+/** A cell of CSV. Names come from people, so none may become a formula. */
+export function csvCell(value: string | number | null | undefined): string {
+  const text = String(value ?? '');
+  const safe = typeof value === 'string' && FORMULA.test(text) ? `'${text}` : text;
+  return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+/** Rows with the same fields as CSV, the names of the fields first. */
+export function csvOf(rows: readonly object[]): string {
+  const fields = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  const lines = rows.map((row) => fields.map((field) => csvCell((row as Record<string, string | number | null>)[field])).join(','));
+  return [fields.map(csvCell).join(','), ...lines, ''].join('\r\n');
+}
+
+/** Lets the browser save the rows as a file. */
+export function downloadCsv(name: string, rows: readonly object[]): void {
+  const url = URL.createObjectURL(new Blob([csvOf(rows)], { type: 'text/csv' }));
+  Object.assign(document.createElement('a'), { href: url, download: name }).click();
+  URL.revokeObjectURL(url);
+}

@@ -1,0 +1,20 @@
+import { Code, Stack, Text, Title } from '@mantine/core';
+import { Navigate } from '@tanstack/react-router';
+import { usePerson } from './me';
+
+/** Leads to the first tenant of the person. */
+export function Home() {
+  const { tenants, isOperator } = usePerson();
+  const [first] = tenants;
+  if (first) return <Navigate to="/t/$tenantId/overview" params={{ tenantId: first.id }} replace />;
+  if (isOperator) return <Navigate to="/operator/tenants" replace />;
+  return (
+    <Stack>
+      <Title order={1}>No tenant yet</Title>
+      <Text>Your account belongs to no tenant. Ask an owner of yours for an invitation.</Text>
+      <Text>
+        An operator makes tenants in the console, or with <Code>npx tollgate tenant create</Code>.
+      </Text>
+    </Stack>
+  );
+}

@@ -1,0 +1,45 @@
+import '@mantine/core/styles.css';
+import './styles.css';
+import { createTheme, MantineProvider } from '@mantine/core';
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { RouterProvider } from '@tanstack/react-router';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { ApiFailure } from './api';
+import { router } from './router';
+
+const STALE_MS = 5_000;
+const MAX_RETRIES = 2;
+
+const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.content ?? '';
+// Where the library behind modal dialogs looks for the nonce of its style sheet.
+Object.assign(globalThis, { __webpack_nonce__: nonce });
+
+// The contrast of the kit's default shades is too low for text.
+const theme = createTheme({
+  primaryColor: 'indigo',
+  primaryShade: { light: 7, dark: 4 },
+  autoContrast: true,
+  luminanceThreshold: 0.35,
+});
+
+const queries = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: STALE_MS,
+      // Only what may pass by itself is asked again.
+      retry: (failures, error) =>
+        failures < MAX_RETRIES && error instanceof ApiFailure && (error.status === 0 || error.status >= 500),
+    },
+  },
+});
+
+createRoot(document.getElementById('root')!).render(
+  <StrictMode>
+    <MantineProvider theme={theme} defaultColorScheme="auto" getStyleNonce={() => nonce}>
+      <QueryClientProvider client={queries}>
+        <RouterProvider router={router} />
+      </QueryClientProvider>
+    </MantineProvider>
+  </StrictMode>,
+);

@@ -1,0 +1,100 @@
+import {
+  Box,
+  Card,
+  Code,
+  CopyButton,
+  Button,
+  Group,
+  ScrollArea,
+  Skeleton,
+  Stack,
+  Table,
+  Text,
+  Title,
+} from '@mantine/core';
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { Failure } from './failure';
+
+/** A page with its title, a line on what it shows, and its main button. */
+export function Page(props: { title: string; about?: ReactNode; action?: ReactNode; children: ReactNode }) {
+  const { title, about, action, children } = props;
+  return (
+    <Stack>
+      <Group justify="space-between" align="flex-start">
+        <Box>
+          <Title order={1} size="h2">
+            {title}
+          </Title>
+          {about ? <Text mt={4}>{about}</Text> : null}
+        </Box>
+        {action}
+      </Group>
+      {children}
+    </Stack>
+  );
+}
+
+const ROW_HEIGHT = 180;
+
+/** The answer of a query: its place while it loads, its error with a button to try again. */
+export function Answer<T>({ of, children }: { of: UseQueryResult<T>; children: (data: T) => ReactNode }) {
+  if (of.data !== undefined) return <>{children(of.data)}</>;
+  if (of.error) return <Failure error={of.error} retry={() => void of.refetch()} />;
+  return <Skeleton h={ROW_HEIGHT} aria-label="Loading" />;
+}
+
+/** A table that scrolls sideways on a narrow screen. */
+export function DataTable(props: { label: string; head: readonly string[]; rows: readonly ReactNode[][] }) {
+  const { label, head, rows } = props;
+  return (
+    <ScrollArea type="auto" viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': label }}>
+      <Table highlightOnHover verticalSpacing="xs" miw={560}>
+        <Table.Thead>
+          <Table.Tr>
+            {head.map((title, index) => (
+              <Table.Th key={index}>{title}</Table.Th>
+            ))}
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {rows.map((cells, row) => (
+            <Table.Tr key={row}>
+              {cells.map((cell, index) => (
+                <Table.Td key={index}>{cell}</Table.Td>
+              ))}
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </ScrollArea>
+  );
+}
+
+/** Nothing to show yet, and a command that changes that. */
+export function Empty({ text, command }: { text: string; command?: string }) {
+  return (
+    <Card withBorder padding="lg">
+      <Text>{text}</Text>
+      {command === undefined ? null : <Command text={command} />}
+    </Card>
+  );
+}
+
+/** A text to copy. It may be a secret, so it is never kept. */
+export function Command({ text, label = 'Command' }: { text: string; label?: string }) {
+  return (
+    <Stack gap={4} mt="sm">
+      <Code block className="secret" aria-label={label}>
+        {text}
+      </Code>
+      <CopyButton value={text}>
+        {({ copied, copy }) => (
+          <Button size="xs" variant="default" onClick={copy} w="fit-content">
+            {copied ? 'Copied' : 'Copy'}
+          </Button>
+        )}
+      </CopyButton>
+    </Stack>
+  );
+}

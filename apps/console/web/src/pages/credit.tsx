@@ -1,0 +1,80 @@
+import { Button, Group, Title } from '@mantine/core';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import type { BillingSummary } from '../../../src/api/answers';
+import { api, queryOf } from '../api';
+import { Failure } from '../failure';
+import { Money, Time } from '../format';
+import { usePerson, useTenant } from '../me';
+import { DataTable, Empty, Page } from '../page';
+
+/** The ledger of the tenant with the running balance, and its invoices. */
+export function CreditPage() {
+  const { id, path } = useTenant();
+  const { currency } = usePerson();
+  const credit = useInfiniteQuery({
+    queryKey: ['credit', id],
+    queryFn: ({ pageParam }) => api.get<BillingSummary>(path('credit') + queryOf({ after: pageParam })),
+    initialPageParam: '',
+    getNextPageParam: ({ nextCursor }) => nextCursor,
+  });
+  const [first] = credit.data?.pages ?? [];
+  if (!first) return <Page title="Credit">{credit.error ? <Failure error={credit.error} /> : null}</Page>;
+  const entries = credit.data?.pages.flatMap((page) => page.entries) ?? [];
+  // From the newest entry back: the balance after it is today's.
+  let after = first.balanceCents;
+  const rows = entries.map((entry) => {
+    const row = { ...entry, balanceCents: after };
+    after -= entry.amountCents;
+    return row;
+  });
+  return (
+    <Page
+      title="Credit"
+      about={
+        <>
+          The balance is <Money cents={first.balanceCents} currency={currency} />.
+        </>
+      }
+    >
+      <Title order={2} size="h4">
+        Entries
+      </Title>
+      {rows.length === 0 ? (
+        <Empty text="There is no entry yet. An operator adds credit:" command={`npx tollgate credit add ${id} 10.00`} />
+      ) : (
+        <DataTable
+          label="Entries"
+          head={['Time (UTC)', 'Type', 'Amount', 'Balance after', 'Source', 'Reference']}
+          rows={rows.map((entry) => [
+            <Time at={entry.createdAt} />,
+            entry.type,
+            <Money cents={entry.amountCents} currency={currency} />,
+            <Money cents={entry.balanceCents} currency={currency} />,
+            entry.source,
+            entry.ref,
+          ])}
+        />
+      )}
+      {credit.hasNextPage ? (
+        <Group>
+          <Button variant="default" onClick={() => void credit.fetchNextPage()} loading={credit.isFetchingNextPage}>
+            Older entries
+          </Button>
+        </Group>
+      ) : null}
+      <Title order={2} size="h4">
+        Invoices
+      </Title>
+      <DataTable
+        label="Invoices"
+        head={['Month (UTC)', 'Number', 'Amount', 'Status']}
+        rows={first.invoices.map((invoice) => [
+          invoice.period,
+          invoice.accountingNumber ?? '–',
+          <Money cents={invoice.amountCents} currency={currency} />,
+          invoice.status,
+        ])}
+      />
+    </Page>
+  );
+}

@@ -1,0 +1,153 @@
+import { Alert, Button, Group, Modal, Select, Stack, Text, TextInput, Title } from '@mantine/core';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState, type FormEvent } from 'react';
+import type { InvitationCreated, MemberList, TenantRole } from '../../../src/api/answers';
+import { api } from '../api';
+import { Failure } from '../failure';
+import { Time } from '../format';
+import { useTenant } from '../me';
+import { Answer, Command, DataTable, Page } from '../page';
+
+const ROLES: { value: TenantRole; label: string }[] = [
+  { value: 'owner', label: 'owner – everything, and who is owner' },
+  { value: 'admin', label: 'admin – everything but owners' },
+  { value: 'billing', label: 'billing – credit, budgets and usage' },
+  { value: 'member', label: 'member – keys and usage' },
+  { value: 'viewer', label: 'viewer – reads usage, requests and keys' },
+];
+
+/** Settings → Members: who belongs to the tenant, in which role. */
+export function MembersPage() {
+  const { id, may, path } = useTenant();
+  const queries = useQueryClient();
+  const [isOpen, setOpen] = useState(false);
+  const members = useQuery({ queryKey: ['members', id], queryFn: () => api.get<MemberList>(path('members')) });
+  const refresh = () => queries.invalidateQueries({ queryKey: ['members', id] });
+  const change = useMutation({ mutationFn: (work: () => Promise<void>) => work(), onSuccess: refresh });
+  return (
+    <Page
+      title="Members"
+      action={may('members.write') ? <Button onClick={() => setOpen(true)}>Invite a person</Button> : null}
+    >
+      {isOpen ? <Invite onClose={() => setOpen(false)} onInvited={refresh} /> : null}
+      <Failure error={change.error} />
+      <Answer of={members}>
+        {({ data, invitations }) => (
+          <>
+            <DataTable
+              label="Members"
+              head={['Name', 'E-mail', 'Role', 'Since (UTC)', '']}
+              rows={data.map((member) => [
+                member.name,
+                member.email,
+                <Select
+                  aria-label={`Role of ${member.name}`}
+                  size="xs"
+                  w={130}
+                  allowDeselect={false}
+                  data={ROLES.map(({ value }) => value)}
+                  value={member.role}
+                  onChange={(role) => change.mutate(() => api.patch<void>(path('members', member.userId), { role }))}
+                />,
+                <Time at={member.createdAt} />,
+                <Button
+                  size="xs"
+                  variant="default"
+                  aria-label={`Remove ${member.name}`}
+                  onClick={() => change.mutate(() => api.delete(path('members', member.userId)))}
+                >
+                  Remove
+                </Button>,
+              ])}
+            />
+            <Title order={2} size="h4">
+              Open invitations
+            </Title>
+            {invitations.length === 0 ? (
+              <Text>There are none.</Text>
+            ) : (
+              <DataTable
+                label="Open invitations"
+                head={['E-mail', 'Role', 'Expires (UTC)', '']}
+                rows={invitations.map((invitation) => [
+                  invitation.email,
+                  invitation.role,
+                  <Time at={invitation.expiresAt} />,
+                  <Button
+                    size="xs"
+                    variant="default"
+                    aria-label={`Withdraw the invitation of ${invitation.email}`}
+                    onClick={() => change.mutate(() => api.delete(path('invitations', invitation.id)))}
+                  >
+                    Withdraw
+                  </Button>,
+                ])}
+              />
+            )}
+          </>
+        )}
+      </Answer>
+    </Page>
+  );
+}
+
+function Invite({ onClose, onInvited }: { onClose: () => void; onInvited: () => Promise<void> }) {
+  const { path } = useTenant();
+  const [email, setEmail] = useState('');
+  const [role, setRole] = useState<string>('member');
+  const invite = useMutation({
+    mutationFn: () => api.post<InvitationCreated>(path('invitations'), { email, role }),
+    onSuccess: onInvited,
+  });
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    invite.mutate();
+  };
+  return (
+    <Modal opened onClose={onClose} title="Invite a person">
+      {invite.data ? (
+        <Stack>
+          {invite.data.link === null ? (
+            <Text>The invitation was sent to {email}.</Text>
+          ) : (
+            <>
+              <Alert variant="outline" color="orange" title="Send this link to the person">
+                It works once, for seven days, and is shown only now.
+              </Alert>
+              <Command text={invite.data.link} label="Link" />
+            </>
+          )}
+          <Group justify="flex-end">
+            <Button onClick={onClose}>Done</Button>
+          </Group>
+        </Stack>
+      ) : (
+        <form onSubmit={submit}>
+          <Stack>
+            <TextInput
+              label="E-mail"
+              type="email"
+              required
+              data-autofocus
+              value={email}
+              onChange={({ currentTarget }) => setEmail(currentTarget.value)}
+            />
+            <Select
+              label="Role"
+              allowDeselect={false}
+              data={ROLES}
+              value={role}
+              onChange={(value) => setRole(value ?? 'member')}
+            />
+            <Group justify="flex-end">
+              <Button type="submit" loading={invite.isPending}>
+                Invite
+              </Button>
+            </Group>
+            <Failure error={invite.error} />
+          </Stack>
+        </form>
+      )}
+    </Modal>
+  );
+}

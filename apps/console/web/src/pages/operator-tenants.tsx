@@ -1,0 +1,234 @@
+import { Anchor, Badge, Button, Group, Modal, NumberInput, Select, Stack, Table, Text, TextInput } from '@mantine/core';
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useState, type FormEvent } from 'react';
+import type { Booked, CreditPreview, TenantList, TenantRow } from '../../../src/api/answers';
+import { api, pathOf, queryOf } from '../api';
+import { Failure } from '../failure';
+import { Money, Time } from '../format';
+import { usePerson } from '../me';
+import { DataTable, Empty, Page } from '../page';
+
+const CENTS = 100;
+
+/** Operator → Tenants. */
+export function OperatorTenantsPage() {
+  const queries = useQueryClient();
+  const [open, setOpen] = useState<'create' | TenantRow | null>(null);
+  const [search, setSearch] = useState('');
+  const tenants = useInfiniteQuery({
+    queryKey: ['operator', 'tenants'],
+    queryFn: ({ pageParam }) => api.get<TenantList>(`/operator/tenants${queryOf({ after: pageParam })}`),
+    initialPageParam: '',
+    getNextPageParam: ({ nextCursor }) => nextCursor,
+  });
+  const refresh = () => queries.invalidateQueries({ queryKey: ['operator', 'tenants'] });
+  const setStatus = useMutation({
+    mutationFn: ({ id, status }: { id: string; status: string }) =>
+      api.patch(pathOf('operator', 'tenants', id), { status }),
+    onSuccess: refresh,
+  });
+  const all = tenants.data?.pages.flatMap(({ data }) => data) ?? [];
+  const wanted = search.trim().toLowerCase();
+  const rows = all.filter(({ id, name }) => `${id} ${name}`.toLowerCase().includes(wanted));
+  return (
+    <Page title="Tenants" action={<Button onClick={() => setOpen('create')}>Create a tenant</Button>}>
+      {open === 'create' ? <CreateTenant onClose={() => setOpen(null)} onCreated={refresh} /> : null}
+      {open !== null && open !== 'create' ? <BookCredit tenant={open} onClose={() => setOpen(null)} /> : null}
+      <TextInput
+        label="Search the tenants below by name or id"
+        value={search}
+        onChange={({ currentTarget }) => setSearch(currentTarget.value)}
+      />
+      <Failure error={tenants.error ?? setStatus.error} />
+      {tenants.data && rows.length === 0 ? (
+        <Empty text="There is no such tenant." command="npx tollgate tenant create acme" />
+      ) : (
+        <DataTable
+          label="Tenants"
+          head={['Name', 'Id', 'Plan', 'Status', 'Created (UTC)', '']}
+          rows={rows.map((tenant) => [
+            <Anchor
+              component={Link}
+              to="/t/$tenantId/overview"
+              params={{ tenantId: tenant.id } as never}
+              underline="always"
+            >
+              {tenant.name}
+            </Anchor>,
+            tenant.id,
+            tenant.plan,
+            <Badge variant="outline" color={tenant.status === 'active' ? 'green' : 'gray'}>
+              {tenant.status}
+            </Badge>,
+            <Time at={tenant.createdAt} />,
+            <Group gap="xs" wrap="nowrap">
+              <Button size="xs" variant="default" onClick={() => setOpen(tenant)}>
+                Credit
+              </Button>
+              <Button
+                size="xs"
+                variant="default"
+                onClick={() =>
+                  setStatus.mutate({ id: tenant.id, status: tenant.status === 'active' ? 'suspended' : 'active' })
+                }
+              >
+                {tenant.status === 'active' ? 'Suspend' : 'Resume'}
+              </Button>
+            </Group>,
+          ])}
+        />
+      )}
+      {tenants.hasNextPage ? (
+        <Group>
+          <Button variant="default" onClick={() => void tenants.fetchNextPage()} loading={tenants.isFetchingNextPage}>
+            Older tenants
+          </Button>
+        </Group>
+      ) : null}
+    </Page>
+  );
+}
+
+function CreateTenant({ onClose, onCreated }: { onClose: () => void; onCreated: () => Promise<void> }) {
+  const [name, setName] = useState('');
+  const [plan, setPlan] = useState<string | null>(null);
+  const plans = useQuery({
+    queryKey: ['operator', 'plans'],
+    queryFn: () => api.get<{ data: string[] }>('/operator/plans'),
+  });
+  const create = useMutation({
+    mutationFn: () => api.post<TenantRow>('/operator/tenants', { name, ...(plan && { plan }) }),
+    onSuccess: async () => {
+      await onCreated();
+      onClose();
+    },
+  });
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    create.mutate();
+  };
+  return (
+    <Modal opened onClose={onClose} title="Create a tenant">
+      <form onSubmit={submit}>
+        <Stack>
+          <TextInput
+            label="Name"
+            required
+            maxLength={100}
+            data-autofocus
+            value={name}
+            onChange={({ currentTarget }) => setName(currentTarget.value)}
+          />
+          <Select
+            label="Plan"
+            data={plans.data?.data ?? []}
+            value={plan ?? plans.data?.data[0] ?? null}
+            onChange={setPlan}
+            allowDeselect={false}
+          />
+          <Group justify="flex-end">
+            <Button type="submit" loading={create.isPending}>
+              Create
+            </Button>
+          </Group>
+          <Failure error={create.error} />
+        </Stack>
+      </form>
+    </Modal>
+  );
+}
+
+/** Every booking is shown as the entry that it makes before it is booked. */
+function BookCredit({ tenant, onClose }: { tenant: TenantRow; onClose: () => void }) {
+  const { currency } = usePerson();
+  const path = `${pathOf('operator', 'tenants', tenant.id)}/credit`;
+  const [kind, setKind] = useState('topup');
+  const [amount, setAmount] = useState<string | number>('');
+  const [reason, setReason] = useState('');
+  // One reference for this form: a repeat after a lost answer is entered once.
+  const [ref] = useState(() => `console-${crypto.randomUUID()}`);
+  const booking = { kind, amountCents: Math.round(Number(amount) * CENTS), reason, ref };
+  const preview = useMutation({ mutationFn: () => api.post<CreditPreview>(`${path}/preview`, booking) });
+  const book = useMutation({ mutationFn: () => api.post<Booked>(path, booking) });
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (preview.data) book.mutate();
+    else preview.mutate();
+  };
+  const edit =
+    <T,>(set: (value: T) => void) =>
+    (value: T) => {
+      set(value);
+      preview.reset();
+    };
+  return (
+    <Modal opened onClose={onClose} title={`Credit of ${tenant.name}`}>
+      {book.data ? (
+        <Stack>
+          <Text>
+            Booked. The balance is <Money cents={book.data.balanceCents} currency={currency} />.
+          </Text>
+          <Button onClick={onClose}>Done</Button>
+        </Stack>
+      ) : (
+        <form onSubmit={submit}>
+          <Stack>
+            <Select
+              label="Kind"
+              allowDeselect={false}
+              data={[
+                { value: 'topup', label: 'top-up' },
+                { value: 'refund', label: 'refund' },
+                { value: 'adjustment', label: 'adjustment (signed)' },
+              ]}
+              value={kind}
+              onChange={(value) => edit(setKind)(value ?? 'topup')}
+            />
+            <NumberInput
+              label={`Amount (${currency})`}
+              required
+              decimalScale={2}
+              fixedDecimalScale
+              allowNegative={kind === 'adjustment'}
+              value={amount}
+              onChange={edit(setAmount)}
+            />
+            <TextInput
+              label="Reason"
+              required
+              maxLength={200}
+              value={reason}
+              onChange={({ currentTarget }) => edit(setReason)(currentTarget.value)}
+            />
+            {preview.data ? (
+              <Table>
+                <Table.Tbody>
+                  <Table.Tr>
+                    <Table.Td>Entry</Table.Td>
+                    <Table.Td>
+                      {preview.data.type} of <Money cents={preview.data.amountCents} currency={currency} />
+                    </Table.Td>
+                  </Table.Tr>
+                  <Table.Tr>
+                    <Table.Td>Balance</Table.Td>
+                    <Table.Td>
+                      <Money cents={preview.data.balanceBeforeCents} /> →{' '}
+                      <Money cents={preview.data.balanceAfterCents} currency={currency} />
+                    </Table.Td>
+                  </Table.Tr>
+                </Table.Tbody>
+              </Table>
+            ) : null}
+            <Group justify="flex-end">
+              <Button type="submit" loading={preview.isPending || book.isPending}>
+                {preview.data ? 'Book it' : 'Preview'}
+              </Button>
+            </Group>
+            <Failure error={preview.error ?? book.error} />
+          </Stack>
+        </form>
+      )}
+    </Modal>
+  );
+}

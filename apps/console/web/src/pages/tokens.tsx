@@ -1,0 +1,155 @@
+import { Alert, Badge, Button, Checkbox, Group, Modal, Select, Stack, Text, TextInput } from '@mantine/core';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState, type FormEvent } from 'react';
+import type { IssuedToken, TokenList, TokenRow } from '../../../src/api/answers';
+import { api } from '../api';
+import { expiryOf, LIFETIMES } from '../expiry';
+import { Failure } from '../failure';
+import { Time } from '../format';
+import { usePerson, useTenant } from '../me';
+import { Answer, Command, DataTable, Empty, Page } from '../page';
+import { Revoke } from '../revoke';
+
+const SCOPES = [
+  { value: 'keys:read', label: 'keys:read – list inference keys' },
+  { value: 'keys:write', label: 'keys:write – issue and revoke inference keys' },
+  { value: 'usage:read', label: 'usage:read – read usage' },
+  { value: 'billing:read', label: 'billing:read – read the credit ledger and receipts' },
+  { value: 'tokens:read', label: 'tokens:read – list management tokens' },
+] as const;
+/** While the page is open, the last use of a token is shown soon after it happened. */
+const REFRESH_MS = 2_000;
+
+const stateOf = ({ revokedAt, expiresAt }: TokenRow): 'active' | 'revoked' | 'expired' =>
+  revokedAt ? 'revoked' : expiresAt && Date.parse(expiresAt) <= Date.now() ? 'expired' : 'active';
+
+/** Settings → Management tokens: the only place where tokens are made and revoked. */
+export function TokensPage() {
+  const { id, may, path } = useTenant();
+  const queries = useQueryClient();
+  const [isOpen, setOpen] = useState(false);
+  const tokens = useQuery({
+    queryKey: ['tokens', id],
+    queryFn: () => api.get<TokenList>(path('tokens')),
+    refetchInterval: REFRESH_MS,
+  });
+  const refresh = () => queries.invalidateQueries({ queryKey: ['tokens', id] });
+  return (
+    <Page
+      title="Management tokens"
+      about="Programs use them to manage this tenant. To rotate one, make a second, wait until the first is no longer used, and revoke it."
+      action={may('tokens.write') ? <Button onClick={() => setOpen(true)}>Create a token</Button> : null}
+    >
+      {isOpen ? <CreateToken onClose={() => setOpen(false)} onCreated={refresh} /> : null}
+      <Answer of={tokens}>
+        {({ data }) =>
+          data.length === 0 ? (
+            <Empty text="There is no token yet. With one, a program reads the usage like this:" command={useUsage()} />
+          ) : (
+            <DataTable
+              label="Management tokens"
+              head={['Name', 'Ends in', 'Scopes', 'Created (UTC)', 'Last used (UTC)', 'Expires (UTC)', 'Status', '']}
+              rows={data.map((token) => [
+                token.name,
+                `…${token.last4}`,
+                token.scopes.join(', '),
+                <Time at={token.createdAt} />,
+                <Time at={token.lastUsedAt} none="never" />,
+                <Time at={token.expiresAt} none="never" />,
+                <State token={token} />,
+                may('tokens.write') && token.revokedAt === null ? (
+                  <Revoke
+                    what="token"
+                    name={token.name}
+                    revoke={() => api.delete(path('tokens', token.id))}
+                    onDone={refresh}
+                  />
+                ) : null,
+              ])}
+            />
+          )
+        }
+      </Answer>
+    </Page>
+  );
+}
+
+function State({ token }: { token: TokenRow }) {
+  const state = stateOf(token);
+  return (
+    <Badge variant="outline" color={state === 'active' ? 'green' : 'gray'} autoContrast>
+      {state}
+    </Badge>
+  );
+}
+
+function useUsage(): string {
+  const { managementUrl } = usePerson();
+  return `curl ${managementUrl}/usage -H "Authorization: Bearer $TOLLGATE_TOKEN"`;
+}
+
+function CreateToken({ onClose, onCreated }: { onClose: () => void; onCreated: () => Promise<void> }) {
+  const { path } = useTenant();
+  const { managementUrl } = usePerson();
+  const [name, setName] = useState('');
+  const [scopes, setScopes] = useState<string[]>([]);
+  const [lifetime, setLifetime] = useState<string>('never');
+  const create = useMutation({
+    mutationFn: () => api.post<IssuedToken>(path('tokens'), { name, scopes, expiresAt: expiryOf(lifetime) }),
+    onSuccess: onCreated,
+  });
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    create.mutate();
+  };
+  return (
+    <Modal opened onClose={onClose} title={create.data ? 'The new token' : 'Create a token'} size="lg">
+      {create.data ? (
+        <Stack>
+          <Alert variant="outline" color="orange" title="Store this token now">
+            It is shown only this once.
+          </Alert>
+          <Command text={create.data.token} label="Token" />
+          <Text size="sm">Try it:</Text>
+          <Command text={`curl ${managementUrl}/tokens -H "Authorization: Bearer ${create.data.token}"`} />
+          <Group justify="flex-end">
+            <Button onClick={onClose}>Done</Button>
+          </Group>
+        </Stack>
+      ) : (
+        <form onSubmit={submit}>
+          <Stack>
+            <TextInput
+              label="Name"
+              required
+              maxLength={100}
+              data-autofocus
+              value={name}
+              onChange={({ currentTarget }) => setName(currentTarget.value)}
+            />
+            <Checkbox.Group label="Scopes" description="No scope includes another." value={scopes} onChange={setScopes}>
+              <Stack gap="xs" mt="xs">
+                {SCOPES.map(({ value, label }) => (
+                  <Checkbox key={value} value={value} label={label} />
+                ))}
+              </Stack>
+            </Checkbox.Group>
+            <Select
+              label="Expires"
+              allowDeselect={false}
+              data={LIFETIMES}
+              value={lifetime}
+              onChange={(value) => setLifetime(value ?? 'never')}
+            />
+            <Group justify="flex-end">
+              <Button type="submit" disabled={scopes.length === 0} loading={create.isPending}>
+                Create
+              </Button>
+            </Group>
+            <Failure error={create.error} />
+          </Stack>
+        </form>
+      )}
+    </Modal>
+  );
+}

@@ -1,0 +1,123 @@
+import { Button, Card, Group, SegmentedControl } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import type { KeyList, UsageSummary } from '../../../src/api/answers';
+import { api, queryOf } from '../api';
+import { downloadCsv } from '../csv';
+import { count, Money } from '../format';
+import { usePerson, useTenant } from '../me';
+import { Answer, DataTable, Empty, Page } from '../page';
+import { UsageChart } from '../usage-chart';
+
+const DAY_MS = 24 * 60 * 60_000;
+const RANGES = [
+  { value: '1', label: '24 hours' },
+  { value: '7', label: '7 days' },
+  { value: '30', label: '30 days' },
+  { value: '90', label: '90 days' },
+];
+const GROUPS = [
+  { value: 'model', label: 'Model' },
+  { value: 'key', label: 'Key' },
+  { value: 'none', label: 'Total' },
+];
+
+/** Usage of a range by model or key. The choice is in the URL. */
+export function UsagePage() {
+  const { id, path } = useTenant();
+  const { currency, inferenceUrl } = usePerson();
+  const { days = '30', by = 'model' } = useSearch({ strict: false });
+  const navigate = useNavigate();
+  const time = days === '1' ? ('hour' as const) : ('day' as const);
+  const series = by === 'model' || by === 'key' ? by : null;
+  const usage = useQuery({
+    queryKey: ['usage', id, days, by],
+    queryFn: () => api.get<UsageSummary>(path('usage') + rangeOf(Number(days), [time, ...(series ? [series] : [])])),
+  });
+  const keys = useQuery({ queryKey: ['keys', id], queryFn: () => api.get<KeyList>(path('keys')) });
+  const nameOf = (keyId: string) => keys.data?.data.find((key) => key.id === keyId)?.name ?? keyId;
+  const choose = (next: { days: string; by: string }) =>
+    void navigate({ to: '/t/$tenantId/usage', params: { tenantId: id }, search: next });
+  return (
+    <Page title="Usage">
+      <Group>
+        <SegmentedControl
+          aria-label="Range"
+          data={RANGES}
+          value={days}
+          onChange={(value) => choose({ days: value, by })}
+        />
+        <SegmentedControl
+          aria-label="Group by"
+          data={GROUPS}
+          value={by}
+          onChange={(value) => choose({ days, by: value })}
+        />
+      </Group>
+      <Answer of={usage}>
+        {({ groups, totals }) => {
+          if (totals.requests === 0)
+            return (
+              <Empty
+                text="There was no request in this range. This one lists the models:"
+                command={`curl ${inferenceUrl}/models -H "Authorization: Bearer $TOLLGATE_KEY"`}
+              />
+            );
+          const rows = series === 'key' ? groups.map((row) => ({ ...row, key: nameOf(row.key ?? '') })) : groups;
+          const head = [
+            `${time === 'day' ? 'Day' : 'Hour'} (UTC)`,
+            series ?? '',
+            'Requests',
+            'Input',
+            'Output',
+            'Cost',
+          ];
+          return (
+            <>
+              <Card withBorder>
+                <UsageChart rows={rows} time={time} series={series} />
+              </Card>
+              <Group justify="flex-end">
+                <Button variant="default" size="xs" onClick={() => downloadCsv('usage.csv', rows)}>
+                  Download CSV
+                </Button>
+              </Group>
+              <DataTable
+                label="Usage"
+                head={head}
+                rows={[
+                  ...rows.map((row) => [
+                    row[time],
+                    series === null ? '' : row[series],
+                    count(row.requests),
+                    count(row.promptTokens),
+                    count(row.completionTokens),
+                    <Money cents={row.costCents} currency={currency} />,
+                  ]),
+                  [
+                    <b>Total</b>,
+                    '',
+                    count(totals.requests),
+                    count(totals.promptTokens),
+                    count(totals.completionTokens),
+                    <Money cents={totals.costCents} currency={currency} />,
+                  ],
+                ]}
+              />
+            </>
+          );
+        }}
+      </Answer>
+    </Page>
+  );
+}
+
+function rangeOf(days: number, groupBy: readonly string[]): string {
+  const now = Date.now();
+  const from = days === 1 ? now - DAY_MS : Math.floor(now / DAY_MS) * DAY_MS - (days - 1) * DAY_MS;
+  return queryOf({
+    from: new Date(from).toISOString(),
+    to: new Date(now).toISOString(),
+    groupBy: groupBy.join(','),
+  });
+}

@@ -1,0 +1,98 @@
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Outlet } from '@tanstack/react-router';
+import { Home } from './home';
+import { NotFound } from './not-found';
+import { Shell } from './shell';
+
+const root = createRootRoute({ component: Outlet, notFoundComponent: NotFound });
+const signIn = createRoute({
+  getParentRoute: () => root,
+  path: '/sign-in',
+  component: lazyRouteComponent(() => import('./pages/sign-in'), 'SignIn'),
+});
+const invitation = createRoute({
+  getParentRoute: () => root,
+  path: '/invitation',
+  component: lazyRouteComponent(() => import('./pages/invitation'), 'Invitation'),
+});
+/** Everything that needs a session. */
+const shell = createRoute({ getParentRoute: () => root, id: 'shell', component: Shell });
+const home = createRoute({ getParentRoute: () => shell, path: '/', component: Home });
+const account = createRoute({
+  getParentRoute: () => shell,
+  path: '/account',
+  component: lazyRouteComponent(() => import('./pages/account'), 'Account'),
+});
+const tenant = createRoute({ getParentRoute: () => shell, path: '/t/$tenantId' });
+const overview = createRoute({
+  getParentRoute: () => tenant,
+  path: '/overview',
+  component: lazyRouteComponent(() => import('./pages/overview'), 'OverviewPage'),
+});
+const usage = createRoute({
+  getParentRoute: () => tenant,
+  path: '/usage',
+  validateSearch: (search: Record<string, unknown>): { days?: string; by?: string } => ({
+    ...(typeof search['days'] === 'string' || typeof search['days'] === 'number'
+      ? { days: String(search['days']) }
+      : {}),
+    ...(typeof search['by'] === 'string' ? { by: search['by'] } : {}),
+  }),
+  component: lazyRouteComponent(() => import('./pages/usage'), 'UsagePage'),
+});
+const keys = createRoute({
+  getParentRoute: () => tenant,
+  path: '/keys',
+  component: lazyRouteComponent(() => import('./pages/keys'), 'KeysPage'),
+});
+const credit = createRoute({
+  getParentRoute: () => tenant,
+  path: '/credit',
+  component: lazyRouteComponent(() => import('./pages/credit'), 'CreditPage'),
+});
+const models = createRoute({
+  getParentRoute: () => tenant,
+  path: '/models',
+  component: lazyRouteComponent(() => import('./pages/models'), 'ModelsPage'),
+});
+const tokens = createRoute({
+  getParentRoute: () => tenant,
+  path: '/settings/tokens',
+  component: lazyRouteComponent(() => import('./pages/tokens'), 'TokensPage'),
+});
+const members = createRoute({
+  getParentRoute: () => tenant,
+  path: '/settings/members',
+  component: lazyRouteComponent(() => import('./pages/members'), 'MembersPage'),
+});
+const operatorTenants = createRoute({
+  getParentRoute: () => shell,
+  path: '/operator/tenants',
+  component: lazyRouteComponent(() => import('./pages/operator-tenants'), 'OperatorTenantsPage'),
+});
+const operatorBooks = createRoute({
+  getParentRoute: () => shell,
+  path: '/operator/books',
+  component: lazyRouteComponent(() => import('./pages/operator-books'), 'OperatorBooksPage'),
+});
+
+export const router = createRouter({
+  basepath: '/console',
+  routeTree: root.addChildren([
+    signIn,
+    invitation,
+    shell.addChildren([
+      home,
+      account,
+      tenant.addChildren([overview, usage, keys, credit, models, tokens, members]),
+      operatorTenants,
+      operatorBooks,
+    ]),
+  ]),
+  defaultPreload: 'intent',
+});
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router;
+  }
+}

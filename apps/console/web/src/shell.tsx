@@ -1,0 +1,196 @@
+import {
+  AppShell,
+  Burger,
+  Button,
+  Center,
+  Container,
+  Divider,
+  Group,
+  Loader,
+  Menu,
+  NavLink,
+  Select,
+  Text,
+  useComputedColorScheme,
+  useMantineColorScheme,
+} from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { useQueryClient } from '@tanstack/react-query';
+import { Link, Navigate, Outlet, useLocation, useNavigate, useParams } from '@tanstack/react-router';
+import { api, isSignedOut } from './api';
+import { Failure } from './failure';
+import { useMe, usePerson } from './me';
+import type { Me, TenantAction } from '../../src/api/answers';
+
+const TENANT_PAGES = [
+  { to: '/t/$tenantId/overview', label: 'Overview', action: 'usage.read' },
+  { to: '/t/$tenantId/usage', label: 'Usage', action: 'usage.read' },
+  { to: '/t/$tenantId/keys', label: 'Keys', action: 'keys.read' },
+  { to: '/t/$tenantId/credit', label: 'Credit', action: 'credit.read' },
+  { to: '/t/$tenantId/models', label: 'Models', action: 'models.read' },
+] as const satisfies readonly { to: string; label: string; action: TenantAction }[];
+const SETTINGS_PAGES = [
+  { to: '/t/$tenantId/settings/tokens', label: 'Management tokens', action: 'tokens.read' },
+  { to: '/t/$tenantId/settings/members', label: 'Members', action: 'members.read' },
+] as const satisfies readonly { to: string; label: string; action: TenantAction }[];
+const OPERATOR_PAGES = [
+  { to: '/operator/tenants', label: 'Tenants' },
+  { to: '/operator/books', label: 'Books' },
+] as const;
+
+/** Frame of all pages for people who are signed in: navigation, the choice of the tenant, the account. */
+export function Shell() {
+  const me = useMe();
+  if (isSignedOut(me.error)) return <Navigate to="/sign-in" replace />;
+  if (me.error)
+    return (
+      <Container py="xl" component="main">
+        <Failure error={me.error} retry={() => void me.refetch()} />
+      </Container>
+    );
+  if (!me.data)
+    return (
+      <Center h="100vh" component="main">
+        <Loader aria-label="Loading" />
+      </Center>
+    );
+  return <Frame />;
+}
+
+function Frame() {
+  const me = usePerson();
+  const [isOpen, { toggle, close }] = useDisclosure(false);
+  return (
+    <AppShell
+      header={{ height: 56 }}
+      navbar={{ width: 230, breakpoint: 'sm', collapsed: { mobile: !isOpen } }}
+      padding="md"
+    >
+      <AppShell.Header>
+        <a href="#page" className="skip">
+          Skip to the page
+        </a>
+        <Group h="100%" px="md" justify="space-between" wrap="nowrap">
+          <Group gap="sm" wrap="nowrap">
+            <Burger opened={isOpen} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Navigation" />
+            <Text fw={700} visibleFrom="xs">
+              Tollgate
+            </Text>
+            <TenantChoice me={me} />
+          </Group>
+          <AccountMenu me={me} />
+        </Group>
+      </AppShell.Header>
+      <AppShell.Navbar p="xs" aria-label="Pages">
+        <Pages me={me} onChoice={close} />
+      </AppShell.Navbar>
+      <AppShell.Main id="page">
+        <Container size="lg" px={0}>
+          <Outlet />
+        </Container>
+      </AppShell.Main>
+    </AppShell>
+  );
+}
+
+function TenantChoice({ me }: { me: Me }) {
+  const { tenantId } = useParams({ strict: false });
+  const navigate = useNavigate();
+  if (me.tenants.length === 0) return null;
+  // An operator may look at a tenant without being its member.
+  const foreign = tenantId !== undefined && !me.tenants.some(({ id }) => id === tenantId);
+  const data = me.tenants.map(({ id, name }) => ({ value: id, label: name }));
+  if (foreign) data.push({ value: tenantId, label: `${tenantId.slice(0, 12)}…` });
+  return (
+    <Select
+      aria-label="Tenant"
+      size="xs"
+      w={170}
+      allowDeselect={false}
+      data={data}
+      value={tenantId ?? null}
+      placeholder="Tenant"
+      onChange={(id) => id && void navigate({ to: '/t/$tenantId/overview', params: { tenantId: id } })}
+    />
+  );
+}
+
+function Pages({ me, onChoice }: { me: Me; onChoice: () => void }) {
+  const params = useParams({ strict: false });
+  const { pathname } = useLocation();
+  const tenantId = params.tenantId ?? me.tenants[0]?.id;
+  const tenant = me.tenants.find(({ id }) => id === tenantId);
+  const may = (action: TenantAction) => me.isOperator || tenant?.actions.includes(action) === true;
+  const isActive = (to: string) => pathname.endsWith(to.replace('/t/$tenantId', ''));
+  return (
+    <>
+      {tenantId !== undefined &&
+        TENANT_PAGES.filter(({ action }) => may(action)).map(({ to, label }) => (
+          <NavLink
+            key={to}
+            component={Link}
+            to={to}
+            params={{ tenantId } as never}
+            label={label}
+            active={isActive(to)}
+            onClick={onChoice}
+          />
+        ))}
+      {tenantId !== undefined && SETTINGS_PAGES.some(({ action }) => may(action)) && (
+        <>
+          <Divider my="xs" label="Settings" labelPosition="left" />
+          {SETTINGS_PAGES.filter(({ action }) => may(action)).map(({ to, label }) => (
+            <NavLink
+              key={to}
+              component={Link}
+              to={to}
+              params={{ tenantId } as never}
+              label={label}
+              active={isActive(to)}
+              onClick={onChoice}
+            />
+          ))}
+        </>
+      )}
+      {me.isOperator && (
+        <>
+          <Divider my="xs" label="Operator" labelPosition="left" />
+          {OPERATOR_PAGES.map(({ to, label }) => (
+            <NavLink key={to} component={Link} to={to} label={label} active={isActive(to)} onClick={onChoice} />
+          ))}
+        </>
+      )}
+    </>
+  );
+}
+
+function AccountMenu({ me }: { me: Me }) {
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const { setColorScheme } = useMantineColorScheme();
+  const scheme = useComputedColorScheme('light');
+  const signOut = async () => {
+    await api.post('/auth/sign-out');
+    queries.clear();
+    await navigate({ to: '/sign-in' });
+  };
+  return (
+    <Menu position="bottom-end" width={220}>
+      <Menu.Target>
+        <Button variant="default" size="xs" maw={160}>
+          {me.name}
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Label>{me.email}</Menu.Label>
+        <Menu.Item component={Link} to="/account">
+          Account and sessions
+        </Menu.Item>
+        <Menu.Item onClick={() => setColorScheme(scheme === 'dark' ? 'light' : 'dark')}>
+          {scheme === 'dark' ? 'Light colours' : 'Dark colours'}
+        </Menu.Item>
+        <Menu.Item onClick={() => void signOut()}>Sign out</Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

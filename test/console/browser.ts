@@ -1,0 +1,54 @@
+/** What a browser does of HTTP: it keeps cookies, and sends its origin with every write. */
+export class BrowserSession {
+  readonly cookies = new Map<string, string>();
+
+  /** @param base where the console is reached: the origin of its pages */
+  constructor(readonly base: string) {}
+
+  get(path: string, headers: Record<string, string> = {}): Promise<Reply> {
+    return this.send('GET', path, undefined, headers);
+  }
+
+  post(path: string, body: unknown = {}, headers: Record<string, string> = {}): Promise<Reply> {
+    return this.send('POST', path, body, headers);
+  }
+
+  async send(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Reply> {
+    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const answer = await fetch(this.base + path, {
+      method,
+      redirect: 'manual',
+      headers: {
+        ...(cookie !== '' && { cookie }),
+        ...(method !== 'GET' && { origin: this.base }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+    for (const set of answer.headers.getSetCookie()) this.keep(set);
+    const text = await answer.text();
+    return { status: answer.status, headers: answer.headers, text, json: jsonOf(text) };
+  }
+
+  private keep(set: string): void {
+    const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(set) ?? [];
+    if (/max-age=0/i.test(set)) this.cookies.delete(name);
+    else this.cookies.set(name, value);
+  }
+}
+
+export interface Reply {
+  status: number;
+  headers: Headers;
+  text: string;
+  json: any; // eslint-disable-line @typescript-eslint/no-explicit-any
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,323 @@
+import { useTestDatabase } from '@tollgate/testing';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join as joinPath } from 'node:path';
+import { useDataDirectory } from '../e2e/standalone-process';
+import { BrowserSession } from './browser';
+import { startConsole, type RunningConsole } from './running-console';
+import { API, invite, join, makeTenant, PASSWORD, type Role, ROLES, secretOf, signIn } from './people';
+
+const database = useTestDatabase();
+const directory = useDataDirectory();
+let console_: RunningConsole;
+let operator: BrowserSession;
+let tenantId: string;
+let foreignId: string;
+const people = new Map<Role, BrowserSession>();
+/** Every person of the tests calls from one address, so the number of tries is not what is tested. */
+const forgetTries = () => database.query('DELETE FROM console."rateLimit"');
+
+beforeAll(async () => {
+  console_ = await startConsole({ DATABASE_URL: database.url, TOLLGATE_DATA_DIR: directory.path });
+  operator = await join(console_.base, console_.operatorLink!, 'operator@example.com', 'Grace');
+  tenantId = await makeTenant(operator, 'Acme');
+  foreignId = await makeTenant(operator, 'Other');
+  for (const role of ROLES) {
+    await forgetTries();
+    const email = `${role}@example.com`;
+    people.set(role, await join(console_.base, await invite(operator, tenantId, email, role), email, role));
+  }
+  await forgetTries();
+});
+afterAll(() => console_.stop());
+
+const of = (role: Role) => people.get(role)!;
+
+describe('access', () => {
+  /** Who may call each route; O owner, A admin, B billing, M member, V viewer. Paths without a role are below. */
+  const ROUTES: readonly [method: string, path: string, allowed: string, body?: unknown][] = [
+    ['GET', 'overview', 'OABMV'],
+    ['GET', 'usage?from=2026-11-01T00:00:00Z&to=2026-11-02T00:00:00Z', 'OABMV'],
+    ['GET', 'models', 'OABMV'],
+    ['GET', 'plan', 'OABMV'],
+    ['GET', 'keys', 'OABMV'],
+    ['POST', 'keys', 'OAM', { name: 'matrix' }],
+    ['DELETE', 'keys/key_01kd8v7e5bqgrt3m2n9x0c4hya', 'OAM'],
+    ['GET', 'tokens', 'OA'],
+    ['POST', 'tokens', 'OA', { name: 'matrix', scopes: ['keys:read'] }],
+    ['DELETE', 'tokens/tok_01kd8v7e5bqgrt3m2n9x0c4hya', 'OA'],
+    ['GET', 'credit', 'OAB'],
+    ['GET', 'credit/ent_01kd8v7e5bqgrt3m2n9x0c4hya/requests', 'OAB'],
+    ['GET', 'requests/req_01kd8v7e5bqgrt3m2n9x0c4hya', 'OABMV'],
+    ['GET', 'members', 'OA'],
+    ['POST', 'invitations', 'OA', { email: 'somebody@example.com', role: 'viewer' }],
+    ['DELETE', 'invitations/inv_01kd8v7e5bqgrt3m2n9x0c4hya', 'OA'],
+    ['PATCH', 'members/nobody', 'OA', { role: 'viewer' }],
+    ['DELETE', 'members/nobody', 'OA'],
+  ];
+  const OPERATOR_ROUTES: readonly [method: string, path: string, body?: unknown][] = [
+    ['GET', 'tenants'],
+    ['GET', 'plans'],
+    ['POST', 'tenants', { name: 'mine' }],
+    ['GET', 'tenants/ten_01kd8v7e5bqgrt3m2n9x0c4hya'],
+    ['PATCH', 'tenants/ten_01kd8v7e5bqgrt3m2n9x0c4hya', { status: 'suspended' }],
+    ['POST', 'tenants/ten_01kd8v7e5bqgrt3m2n9x0c4hya/credit', {}],
+    ['POST', 'tenants/ten_01kd8v7e5bqgrt3m2n9x0c4hya/credit/preview', {}],
+    ['POST', 'reconcile'],
+    ['GET', 'reconcile/rec_01kd8v7e5bqgrt3m2n9x0c4hya'],
+  ];
+
+  it.each(ROUTES)(
+    '%s %s answers those whose role allows it, and 403 to the others',
+    async (method, path, who, body) => {
+      for (const role of ROLES) {
+        const { status } = await of(role).send(method, `${API}/tenants/${tenantId}/${path}`, body);
+        const isAllowed = who.includes(role[0]!.toUpperCase());
+        expect([role, status === 403]).toEqual([role, !isAllowed]);
+        // The ids of the table do not exist.
+        if (isAllowed) expect([role, [200, 201, 204, 404]]).toEqual([role, expect.arrayContaining([status])]);
+      }
+    },
+  );
+
+  it.each(ROUTES)('%s %s of a foreign tenant does not exist', async (method, path, _who, body) => {
+    for (const role of ROLES) {
+      const answer = await of(role).send(method, `${API}/tenants/${foreignId}/${path}`, body);
+      expect([role, answer.status, answer.json.error.code]).toEqual([role, 404, 'not_found']);
+    }
+  });
+
+  it.each(OPERATOR_ROUTES)(
+    '%s operator/%s does not exist for those who are no operators',
+    async (method, path, body) => {
+      for (const role of ROLES) {
+        const answer = await of(role).send(method, `${API}/operator/${path}`, body);
+        expect([role, answer.status]).toEqual([role, 404]);
+      }
+    },
+  );
+
+  it('every route refuses a person without a session', async () => {
+    const nobody = new BrowserSession(console_.base);
+    const all = [
+      ...ROUTES.map(([method, path, , body]) => [method, `tenants/${tenantId}/${path}`, body] as const),
+      ...OPERATOR_ROUTES.map(([method, path, body]) => [method, `operator/${path}`, body] as const),
+      ['GET', 'me', undefined] as const,
+      ['GET', 'sessions', undefined] as const,
+      ['DELETE', 'sessions/x', undefined] as const,
+      ['POST', 'invitation/accept', {}] as const,
+    ];
+    for (const [method, path, body] of all)
+      expect([path, (await nobody.send(method, `${API}/${path}`, body)).status]).toEqual([path, 401]);
+  });
+
+  it('a write from a page of another site is refused, whoever is signed in', async () => {
+    for (const origin of ['https://evil.example', 'null', console_.base.replace('http:', 'https:')]) {
+      const answer = await operator.post(`${API}/operator/tenants`, { name: 'forged' }, { origin });
+      expect([answer.status, answer.json.error.code]).toEqual([403, 'wrong_origin']);
+    }
+    const signOut = await operator.post(`${API}/auth/sign-out`, {}, { origin: 'https://evil.example' });
+    expect(signOut.status).toBe(403);
+    expect((await operator.get(`${API}/me`)).status).toBe(200);
+  });
+
+  it('an admin neither makes nor changes owners, and the last owner stays', async () => {
+    const [row] = await database.query<{ id: string }>(
+      `SELECT id FROM console."user" WHERE email = 'owner@example.com'`,
+    );
+    const members = `${API}/tenants/${tenantId}/members`;
+    const owner = `${members}/${row!.id}`;
+    const invited = { email: 'new@example.com', role: 'owner' };
+    expect((await of('admin').post(`${API}/tenants/${tenantId}/invitations`, invited)).status).toBe(403);
+    expect((await of('admin').send('DELETE', owner)).status).toBe(403);
+    expect((await of('admin').send('PATCH', owner, { role: 'viewer' })).status).toBe(403);
+    expect((await of('owner').send('DELETE', owner)).json.error.code).toBe('last_owner');
+    expect((await operator.send('PATCH', owner, { role: 'viewer' })).json.error.code).toBe('last_owner');
+  });
+});
+
+describe('sign-in', () => {
+  it('the link of the first operator works once, and no later start prints another', async () => {
+    const again = await operator.post(`${API}/invitation/look`, { secret: secretOf(console_.operatorLink!) });
+    expect([again.status, again.json.error.code]).toEqual([404, 'invitation_invalid']);
+    const [{ count }] = (await database.query<{ count: string }>('SELECT count(*) FROM console.operator')) as [
+      { count: string },
+    ];
+    expect(count).toBe('1');
+  });
+
+  it('the database has no password, no secret of a link, and no token in plain text', async () => {
+    const made = await of('owner').post(`${API}/tenants/${tenantId}/tokens`, { name: 'p', scopes: ['keys:read'] });
+    const secrets = [PASSWORD, secretOf(console_.operatorLink!), made.json.token as string];
+    for (const schema of ['console', 'auth']) {
+      const tables = await database.query<{ name: string }>(
+        'SELECT table_name AS name FROM information_schema.tables WHERE table_schema = $1',
+        [schema],
+      );
+      for (const { name } of tables) {
+        const rows = await database.query(`SELECT t::text FROM ${schema}."${name}" t`);
+        for (const secret of secrets) expect(JSON.stringify(rows)).not.toContain(secret);
+      }
+    }
+    for (const secret of secrets) expect(console_.process.stderr).not.toContain(secret);
+  });
+
+  it('no answer shows the secret of a session, and the cookie is out of reach of scripts and of other sites', async () => {
+    await forgetTries();
+    const browser = new BrowserSession(console_.base);
+    const credentials = { email: 'viewer@example.com', password: PASSWORD };
+    const answer = await browser.post(`${API}/auth/sign-in/email`, credentials);
+    const [cookie = ''] = answer.headers.getSetCookie();
+    expect(cookie).toMatch(/^tollgate\.session_token=.*; Path=\/; HttpOnly; SameSite=Lax$/);
+    const secret = decodeURIComponent(cookie.split(';')[0]!.split('=')[1]!).split('.')[0]!;
+    expect(answer.text).not.toContain(secret);
+    for (const path of ['me', 'sessions', 'auth/get-session', 'auth/list-sessions'])
+      expect((await browser.get(`${API}/${path}`)).text).not.toContain(secret);
+  });
+
+  it('a sign-in makes a new session and keeps none that was sent along', async () => {
+    await forgetTries();
+    const browser = new BrowserSession(console_.base);
+    await signIn(browser, 'viewer@example.com');
+    const before = browser.cookies.get('tollgate.session_token');
+    await signIn(browser, 'viewer@example.com');
+    expect(browser.cookies.get('tollgate.session_token')).not.toBe(before);
+    const planted = new BrowserSession(console_.base);
+    planted.cookies.set('tollgate.session_token', 'planted.signature');
+    expect((await planted.get(`${API}/me`)).status).toBe(401);
+  });
+
+  it('a session that is ended on the list is refused at once, and nobody ends the sessions of others', async () => {
+    await forgetTries();
+    const other = new BrowserSession(console_.base);
+    await signIn(other, 'billing@example.com');
+    const { data } = (await other.get(`${API}/sessions`)).json as { data: { id: string; isCurrent: boolean }[] };
+    const { id } = data.find(({ isCurrent }) => isCurrent)!;
+    expect((await of('owner').send('DELETE', `${API}/sessions/${id}`)).status).toBe(404);
+    expect((await other.get(`${API}/me`)).status).toBe(200);
+    expect((await of('billing').send('DELETE', `${API}/sessions/${id}`)).status).toBe(204);
+    expect((await other.get(`${API}/me`)).status).toBe(401);
+  });
+
+  it('after ten tries in a minute from an address, passwords are not checked any more', async () => {
+    await forgetTries();
+    const browser = new BrowserSession(console_.base);
+    const statuses: number[] = [];
+    for (let time = 0; time < 12; time++) {
+      const wrong = { email: 'owner@example.com', password: `wrong password ${time}` };
+      // A header of the client does not make it another address.
+      const headers = { 'x-forwarded-for': `10.0.0.${time}`, 'x-tollgate-client': `10.0.1.${time}` };
+      statuses.push((await browser.post(`${API}/auth/sign-in/email`, wrong, headers)).status);
+    }
+    expect(statuses.slice(0, 10)).toEqual(Array.from({ length: 10 }, () => 401));
+    expect(statuses.slice(10)).toEqual([429, 429]);
+    await forgetTries();
+  });
+
+  it('nobody can sign up, and the calls of the library that are not listed do not exist', async () => {
+    const browser = new BrowserSession(console_.base);
+    const account = { name: 'x', email: 'x@example.com', password: PASSWORD };
+    expect((await browser.post(`${API}/auth/sign-up/email`, account)).status).toBe(404);
+    for (const path of ['get-session', 'list-sessions', 'ok', 'error', 'reference', '../me/../auth/get-session'])
+      expect((await of('owner').get(`${API}/auth/${path}`)).status).toBe(404);
+  });
+
+  it('a sign-in does not lead to another site', async () => {
+    await forgetTries();
+    const browser = new BrowserSession(console_.base);
+    const credentials = { email: 'viewer@example.com', password: PASSWORD, callbackURL: 'https://evil.example/' };
+    const answer = await browser.post(`${API}/auth/sign-in/email`, credentials);
+    expect(answer.status).toBe(403);
+    expect(answer.headers.get('location')).toBeNull();
+  });
+
+  it('an invitation is for its address: another person who is signed in cannot take it', async () => {
+    const link = await invite(operator, foreignId, 'wanted@example.com', 'admin');
+    const taken = await of('viewer').post(`${API}/invitation/accept`, { secret: secretOf(link) });
+    expect(taken.status).toBe(403);
+    expect((await of('viewer').get(`${API}/tenants/${foreignId}/keys`)).status).toBe(404);
+    // It was not used up.
+    const look = await new BrowserSession(console_.base).post(`${API}/invitation/look`, { secret: secretOf(link) });
+    expect(look.json).toMatchObject({ email: 'wanted@example.com', role: 'admin', tenantName: 'Other' });
+  });
+});
+
+describe('answers', () => {
+  it('every answer forbids frames, foreign scripts and the guessing of types', async () => {
+    for (const path of ['/console', '/console/sign-in', '/console/assets/none.js', `${API}/me`, `${API}/none`]) {
+      const { headers } = await new BrowserSession(console_.base).get(path);
+      const policy = headers.get('content-security-policy') ?? '';
+      expect(policy).toContain("frame-ancestors 'none'");
+      expect(policy).toContain("default-src 'none'; script-src 'self';");
+      expect(policy).not.toContain('unsafe');
+      expect(headers.get('x-frame-options')).toBe('DENY');
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+      expect(headers.get('cache-control')).toBe('no-store');
+    }
+  });
+
+  it('each page has a nonce of its own', async () => {
+    const nonces = new Set<string>();
+    for (let time = 0; time < 3; time++) {
+      const { headers, text } = await new BrowserSession(console_.base).get('/console/');
+      const [, nonce = ''] = /'nonce-([^']+)'/.exec(headers.get('content-security-policy')!) ?? [];
+      expect(text).toContain(nonce);
+      nonces.add(nonce);
+    }
+    expect(nonces.size).toBe(3);
+  });
+
+  it.each([
+    ['a body that is not JSON', 'not JSON', 'invalid_json', 400],
+    ['a wrong type', { name: 7 }, 'invalid_request', 400],
+    ['an unknown field', { name: 'x', tenantId: 'ten_x' }, 'invalid_request', 400],
+    ['a name with a control character', { name: 'a\u0007b' }, 'invalid_name', 400],
+    ['a name that turns the direction of text', { name: 'a\u202eb' }, 'invalid_name', 400],
+    ['a blank name', { name: '   ' }, 'invalid_name', 400],
+    ['an instant in the past', { name: 'x', expiresAt: '2020-01-01T00:00:00Z' }, 'invalid_expires_at', 400],
+    ['a profile that does not exist', { name: 'x', profile: 'none' }, 'invalid_profile', 400],
+  ])('%s is refused with its code and the request id', async (_what, body, code, status) => {
+    const answer = await of('owner').post(`${API}/tenants/${tenantId}/keys`, body);
+    expect(answer.status).toBe(status);
+    expect(answer.json.error).toEqual({
+      code,
+      message: expect.any(String),
+      requestId: answer.headers.get('x-request-id'),
+    });
+  });
+
+  it('HTML in a name is text', async () => {
+    const name = '<img src=x onerror=alert(1)>';
+    expect((await of('owner').post(`${API}/tenants/${tenantId}/keys`, { name })).status).toBe(201);
+    const { data } = (await of('owner').get(`${API}/tenants/${tenantId}/keys`)).json as { data: { name: string }[] };
+    expect(data.map((key) => key.name)).toContain(name);
+  });
+
+  it('a top-up is previewed, booked, and booked once when it is repeated', async () => {
+    const credit = `${API}/operator/tenants/${tenantId}/credit`;
+    const booking = { kind: 'topup', amountCents: 500, reason: 'first', ref: 'test-1' };
+    const preview = await operator.post(`${credit}/preview`, booking);
+    expect(preview.json).toEqual({
+      type: 'topup',
+      amountCents: 500,
+      balanceBeforeCents: 0,
+      balanceAfterCents: 500,
+    });
+    for (let time = 0; time < 2; time++) expect((await operator.post(credit, booking)).json.balanceCents).toBe(500);
+    expect((await of('billing').get(`${API}/tenants/${tenantId}/credit`)).json.balanceCents).toBe(500);
+  });
+});
+
+it('turned off, nothing of the console is reachable and its schema is not needed', async () => {
+  const path = mkdtempSync(joinPath(tmpdir(), 'tollgate-console-off-'));
+  const off = await startConsole({ DATABASE_URL: database.url, TOLLGATE_DATA_DIR: path, TOLLGATE_CONSOLE: 'false' });
+  try {
+    for (const page of ['/console', '/console/', `${API}/me`, `${API}/sign-in-options`]) {
+      const answer = await new BrowserSession(off.base).get(page);
+      expect([page, answer.status, answer.json.error.code]).toEqual([page, 404, 'route_not_found']);
+    }
+    expect(off.operatorLink).toBeNull();
+  } finally {
+    await off.stop();
+  }
+});
