@@ -27,16 +27,17 @@ export type AuditAction = (typeof AUDIT_ACTIONS)[number];
  * - `secret`: the operator secret.
  * - `operator`: an operator token (`opr_…`).
  * - `token`: a management token (`tok_…`) of a tenant.
+ * - `person`: a person who is signed in to the console.
  * - `service`: a service, without a caller behind it.
  */
-export const AUTHOR_KINDS = ['secret', 'operator', 'token', 'service'] as const;
+export const AUTHOR_KINDS = ['secret', 'operator', 'token', 'person', 'service'] as const;
 
 /** The caller that asked for a change, and where it came from. Kept with the change in the audit log. */
 export interface Author {
   kind: (typeof AUTHOR_KINDS)[number];
   /** Null for the operator secret and for a service. */
   id: string | null;
-  /** The name of an operator token when it was used; otherwise null. */
+  /** The name of an operator token when it was used, or the e-mail address of a person; otherwise null. */
   name: string | null;
   /** The remote address of the caller. */
   address: string | null;

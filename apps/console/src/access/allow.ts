@@ -1,4 +1,5 @@
 import { createParamDecorator, type ExecutionContext, SetMetadata } from '@nestjs/common';
+import type { Author } from '@tollgate/contracts';
 import type { FastifyRequest } from 'fastify';
 import type { SignedIn } from '../sign-in/sign-in';
 import type { OperatorAction, Role, TenantAction } from './roles';
@@ -31,4 +32,11 @@ export const FromCaller = createParamDecorator((_: unknown, context: ExecutionCo
   const { consoleCaller } = context.switchToHttp().getRequest<CallerRequest>();
   if (!consoleCaller) throw new Error('a route for anybody has no caller');
   return consoleCaller;
+});
+
+/** The Author of the changes of a route for people who are signed in, as a parameter. */
+export const ByCaller = createParamDecorator((_: unknown, context: ExecutionContext): Author => {
+  const { consoleCaller, ip, id } = context.switchToHttp().getRequest<CallerRequest>();
+  if (!consoleCaller) throw new Error('a route for anybody has no caller');
+  return { kind: 'person', id: consoleCaller.userId, name: consoleCaller.email, address: ip, requestId: id };
 });

@@ -1,9 +1,9 @@
 import { Controller, Delete, Get, HttpCode, Param, Post, Query, Req } from '@nestjs/common';
 import { Type } from '@sinclair/typebox';
-import { mintCredential } from '@tollgate/contracts';
+import { type Author, mintCredential } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyRequest } from 'fastify';
-import { AllowInTenant } from '../access/allow';
+import { AllowInTenant, ByCaller } from '../access/allow';
 import { bodyOf, queryOf } from '../http/body';
 import type { IssuedKey, KeyList } from './answers';
 import { checkedName, exact, ExpiresAtField, futureInstant, NameField, pageOf } from './fields';
@@ -34,11 +34,16 @@ export class KeysController {
   /** The key exists in this process and in this one answer. Only its hash is sent on. */
   @Post()
   @AllowInTenant('keys.write')
-  async create(@Param('tenantId') tenantId: string, @Req() request: FastifyRequest): Promise<IssuedKey> {
+  async create(
+    @Param('tenantId') tenantId: string,
+    @Req() request: FastifyRequest,
+    @ByCaller() by: Author,
+  ): Promise<IssuedKey> {
     const { name, profile, expiresAt } = readKey(request);
     const expires = futureInstant(expiresAt);
     const { value, hash, last4 } = mintCredential('key');
     const row = await this.services.request('auth.keys.create', {
+      by,
       tenantId,
       name: checkedName(name),
       hash,
@@ -52,7 +57,7 @@ export class KeysController {
   @Delete(':id')
   @AllowInTenant('keys.write')
   @HttpCode(204)
-  async revoke(@Param('tenantId') tenantId: string, @Param('id') id: string): Promise<void> {
-    await this.services.request('auth.keys.revoke', { tenantId, id });
+  async revoke(@Param('tenantId') tenantId: string, @Param('id') id: string, @ByCaller() by: Author): Promise<void> {
+    await this.services.request('auth.keys.revoke', { tenantId, id, by });
   }
 }

@@ -1,10 +1,10 @@
 import { Controller, Get, HttpCode, Param, Patch, Post, Query, Req } from '@nestjs/common';
 import { type Static, Type } from '@sinclair/typebox';
-import type { ReconcileRun, TenantRow } from '@tollgate/contracts';
+import type { Author, ReconcileRun, TenantRow } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource } from '@tollgate/runtime';
 import type { FastifyRequest } from 'fastify';
-import { AllowOperator } from '../access/allow';
+import { AllowOperator, ByCaller } from '../access/allow';
 import { bodyOf, queryOf } from '../http/body';
 import type { Booked, CreditPreview, TenantList } from './answers';
 import { checkedName, exact, NameField, pageOf } from './fields';
@@ -53,9 +53,10 @@ export class OperatorController {
 
   @Post('tenants')
   @AllowOperator('tenants.write')
-  create(@Req() request: FastifyRequest): Promise<TenantRow> {
+  create(@Req() request: FastifyRequest, @ByCaller() by: Author): Promise<TenantRow> {
     const { name, plan } = readTenant(request);
     return this.services.request('auth.tenants.create', {
+      by,
       name: checkedName(name),
       ...(plan !== undefined && { plan }),
     });
@@ -69,8 +70,8 @@ export class OperatorController {
 
   @Patch('tenants/:id')
   @AllowOperator('tenants.write')
-  setStatus(@Param('id') id: string, @Req() request: FastifyRequest): Promise<TenantRow> {
-    return this.services.request('auth.tenants.setStatus', { tenantId: id, status: readStatus(request).status });
+  setStatus(@Param('id') id: string, @Req() request: FastifyRequest, @ByCaller() by: Author): Promise<TenantRow> {
+    return this.services.request('auth.tenants.setStatus', { tenantId: id, status: readStatus(request).status, by });
   }
 
   /** What a booking would do to the balance as it is now. */
@@ -91,9 +92,9 @@ export class OperatorController {
 
   @Post('tenants/:id/credit')
   @AllowOperator('credit.write')
-  book(@Param('id') id: string, @Req() request: FastifyRequest): Promise<Booked> {
+  book(@Param('id') id: string, @Req() request: FastifyRequest, @ByCaller() by: Author): Promise<Booked> {
     const { kind, amountCents, reason, ref } = readBooking(request);
-    const entry = { tenantId: id, amountCents, source: SOURCE, ref };
+    const entry = { tenantId: id, amountCents, source: SOURCE, ref, by };
     if (kind === 'topup') return this.services.request('billing.credit.add', entry);
     if (kind === 'refund') return this.services.request('billing.credit.refund', { ...entry, reason });
     return this.services.request('billing.credit.adjust', { ...entry, reason });
@@ -101,8 +102,8 @@ export class OperatorController {
 
   @Post('reconcile')
   @AllowOperator('books.check')
-  reconcile(): Promise<{ id: string }> {
-    return this.services.request('billing.reconcile.start', {});
+  reconcile(@ByCaller() by: Author): Promise<{ id: string }> {
+    return this.services.request('billing.reconcile.start', { by });
   }
 
   @Get('reconcile/:id')

@@ -1,9 +1,9 @@
 import { Controller, Delete, Get, HttpCode, Param, Post, Query, Req } from '@nestjs/common';
 import { Type } from '@sinclair/typebox';
-import { mintCredential } from '@tollgate/contracts';
+import { type Author, mintCredential } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyRequest } from 'fastify';
-import { AllowInTenant } from '../access/allow';
+import { AllowInTenant, ByCaller } from '../access/allow';
 import { bodyOf, queryOf } from '../http/body';
 import type { IssuedToken, TokenList } from './answers';
 import { checkedName, exact, ExpiresAtField, futureInstant, NameField, pageOf, ScopesField } from './fields';
@@ -27,11 +27,16 @@ export class TokensController {
   /** The token exists in this process and in this one answer. Only its hash is sent on. */
   @Post()
   @AllowInTenant('tokens.write')
-  async create(@Param('tenantId') tenantId: string, @Req() request: FastifyRequest): Promise<IssuedToken> {
+  async create(
+    @Param('tenantId') tenantId: string,
+    @Req() request: FastifyRequest,
+    @ByCaller() by: Author,
+  ): Promise<IssuedToken> {
     const { name, scopes, expiresAt } = readToken(request);
     const expires = futureInstant(expiresAt);
     const { value, hash, last4 } = mintCredential('token');
     const row = await this.services.request('auth.tokens.create', {
+      by,
       tenantId,
       name: checkedName(name),
       scopes,
@@ -45,7 +50,7 @@ export class TokensController {
   @Delete(':id')
   @AllowInTenant('tokens.write')
   @HttpCode(204)
-  async revoke(@Param('tenantId') tenantId: string, @Param('id') id: string): Promise<void> {
-    await this.services.request('auth.tokens.revoke', { tenantId, id });
+  async revoke(@Param('tenantId') tenantId: string, @Param('id') id: string, @ByCaller() by: Author): Promise<void> {
+    await this.services.request('auth.tokens.revoke', { tenantId, id, by });
   }
 }

@@ -87,7 +87,7 @@ export class UsageController {
       kind,
       ownedBy,
       contextTokens,
-      maxOutputTokens,
+      maxOutputTokens: maxOutputTokens ?? contextTokens,
       price: {
         input: price.input,
         cachedInput: price.cachedInput ?? null,

@@ -38,10 +38,10 @@ export const AuditChange = Type.Object(
           enum: [...AUTHOR_KINDS],
           description:
             '`secret`: the operator secret. `operator`: an operator token. `token`: a management token. ' +
-            '`service`: a service by itself.',
+            '`person`: a person in the console. `service`: a service by itself.',
         }),
-        id: orNull(Type.String(), 'The id of the token. null: there is none.'),
-        name: orNull(Type.String(), 'The name of the operator token.'),
+        id: orNull(Type.String(), 'The id of the token or the person. null: there is none.'),
+        name: orNull(Type.String(), 'The name of the operator token, or the e-mail address of the person.'),
         address: orNull(Type.String(), 'The remote address of the caller.'),
         requestId: orNull(Type.String(), 'The `x-request-id` of the answer.'),
       },
