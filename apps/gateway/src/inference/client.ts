@@ -9,6 +9,7 @@ import { type InferenceError, stopping } from './errors';
 /** The client's side of one request: writes the raw response and notices when the client leaves. */
 export class Client implements ClientSide {
   left = false;
+  place: number | undefined;
   /** Called once, when the client closes the connection before its answer is complete. */
   onLeave: () => void = () => {};
   /**
