@@ -7,7 +7,7 @@ import { linger } from './linger';
  * again.
  */
 export class Exchanges {
-  private readonly running = new WeakMap<Socket, Set<ServerResponse>>();
+  private readonly running = new WeakMap<Socket, ServerResponse[]>();
   private readonly ending = new WeakSet<Socket>();
 
   /**
@@ -24,10 +24,10 @@ export class Exchanges {
 
   begin({ socket }: IncomingMessage, response: ServerResponse): void {
     let responses = this.running.get(socket);
-    if (!responses) this.running.set(socket, (responses = new Set()));
-    responses.add(response);
+    if (!responses) this.running.set(socket, (responses = []));
+    responses.push(response);
     response.once('close', () => {
-      responses.delete(response);
+      responses.splice(responses.indexOf(response), 1);
       // node:http would read an unwanted body of any length to its end.
       if (!response.req.complete && !socket.destroyed) linger(socket);
       else if (this.ending.has(socket) && !this.of(socket).some(isAnswered)) linger(socket);
@@ -48,8 +48,8 @@ export class Exchanges {
     return false;
   }
 
-  private of(socket: Socket): ServerResponse[] {
-    return [...(this.running.get(socket) ?? [])];
+  private of(socket: Socket): readonly ServerResponse[] {
+    return this.running.get(socket) ?? [];
   }
 }
 

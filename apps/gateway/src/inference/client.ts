@@ -13,6 +13,7 @@ export class Client implements ClientSide {
   owner: { readonly tenantId: string; readonly keyId: string } | null = null;
   /** The error that the client got, if it got one. */
   refusedAs: InferenceErrorCode | null = null;
+  place: number | undefined;
   /** Called once, when the client closes the connection before its answer is complete. */
   onLeave: () => void = () => {};
   /**

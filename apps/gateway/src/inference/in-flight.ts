@@ -1,4 +1,4 @@
-import { Gauge, metrics, settlesWithin } from '@tollgate/runtime';
+import { Gauge, metrics, PlaceList, settlesWithin } from '@tollgate/runtime';
 
 const inFlight = new Gauge({
   name: 'tollgate_requests_in_flight',
@@ -10,6 +10,8 @@ const inFlight = new Gauge({
 export interface Running {
   /** Ends the request soon, settled at the output delivered and answered with an error. */
   cutOff(): void;
+  /** Its place in the list of InFlight, which sets it. */
+  place?: number | undefined;
 }
 
 /** The running requests of this process, so that a shutdown can let them finish. */
@@ -21,7 +23,7 @@ export class InFlight {
   leaving = false;
   /** Set after the lame duck time: new requests are refused. */
   draining = false;
-  private readonly running = new Set<Running>();
+  private readonly running = new PlaceList<Running>();
   private idle: (() => void)[] = [];
 
   get count(): number {
@@ -29,13 +31,13 @@ export class InFlight {
   }
 
   begin(request: Running): void {
-    this.running.add(request);
+    request.place = this.running.add(request);
     inFlight.inc();
   }
 
   /** The request is settled, and its last byte is written or its client has left. */
   end(request: Running): void {
-    if (this.running.delete(request)) inFlight.dec();
+    if (request.place !== undefined && this.running.remove(request, request.place)) inFlight.dec();
     if (this.running.size === 0) for (const resolve of this.idle.splice(0)) resolve();
   }
 
@@ -50,7 +52,7 @@ export class InFlight {
   /** Ends the running requests, and waits for them as `drain` does. */
   cutOff(timeoutMs: number): Promise<boolean> {
     const drained = this.drain(timeoutMs);
-    for (const request of [...this.running]) request.cutOff();
+    for (const request of this.running) request.cutOff();
     return drained;
   }
 }

@@ -46,6 +46,15 @@ export interface StreamEnd {
 /** Outcomes that end with `finish`. */
 const PROPER: ReadonlySet<StreamEnd['outcome']> = new Set(['complete', 'capped', 'credit_ended']);
 
+/** A stream under the watch of StreamWatch. */
+export interface Watched {
+  readonly stream: StreamRelay;
+  /** When it was added, or sent its last comment, by `Date.now()`. */
+  sinceMs: number;
+  readonly giveUp: () => void;
+  place: number;
+}
+
 /**
  * Passes a stream on, chunk by chunk, at the client's pace. It withholds the end: after the settlement, `finish`
  * returns the last `finish_reason` and `[DONE]`. `run` resolves exactly once. After that the relay writes nothing, and
@@ -62,6 +71,8 @@ export class StreamRelay implements AnswerSink {
   begun = false;
   /** When the client stopped reading, by `Date.now()`. Null: it reads. */
   stalledSinceMs: number | null = null;
+  /** Set by StreamWatch. */
+  watched: Watched | null = null;
   private exchange!: Exchange;
   private held: Extract<Frame, { kind: 'finish' }> | null = null;
   private waiting: Frame | null = null;

@@ -1,4 +1,5 @@
-import type { StreamRelay } from './stream-relay';
+import { PlaceList } from '@tollgate/runtime';
+import type { StreamRelay, Watched } from './stream-relay';
 
 const TICK_MS = 1_000;
 /** Before the first token, the client gets a comment at this interval. */
@@ -8,21 +9,24 @@ const MAX_STALL_MS = 120_000;
 
 /** Watches all streams of the process with one timer. A timer per stream would cost 8 µs a request. */
 export class StreamWatch {
-  private readonly streams = new Map<StreamRelay, { sinceMs: number; giveUp: () => void }>();
+  private readonly streams = new PlaceList<Watched>();
   private timer: NodeJS.Timeout | null = null;
 
   /** @param giveUp closes the client's connection */
   add(stream: StreamRelay, nowMs: number, giveUp: () => void): void {
-    this.streams.set(stream, { sinceMs: nowMs, giveUp });
+    const watched: Watched = { stream, sinceMs: nowMs, giveUp, place: -1 };
+    watched.place = this.streams.add(watched);
+    stream.watched = watched;
     this.timer ??= setInterval(() => this.tick(Date.now()), TICK_MS).unref();
   }
 
-  remove(stream: StreamRelay): void {
-    this.streams.delete(stream);
+  remove({ watched }: StreamRelay): void {
+    if (watched) this.streams.remove(watched, watched.place);
   }
 
   tick(nowMs: number): void {
-    for (const [stream, watched] of this.streams) {
+    for (const watched of this.streams) {
+      const { stream } = watched;
       if (stream.stalledSinceMs !== null && nowMs - stream.stalledSinceMs > MAX_STALL_MS) watched.giveUp();
       else if (stream.chunks === 0 && nowMs - watched.sinceMs >= KEEP_ALIVE_AFTER_MS) {
         watched.sinceMs = nowMs;
