@@ -2,6 +2,7 @@ export * from './database';
 export { changedRows, query, queryPrepared, withStatementTimeout, type Query, type Statements } from './statements';
 export { copyInOn, type CopyIn } from './copy-in';
 export * from './database-settings';
+export { queryWithin } from './query-within';
 export * from './migrate';
 export { openServiceDataSource, serviceRole } from './rights';
 export * from './check-server';
