@@ -3,6 +3,7 @@ export { changedRows, query, queryPrepared, withStatementTimeout, type Query, ty
 export { copyInOn, type CopyIn } from './copy-in';
 export { auditPage, recordChange, type Change } from './audit-log';
 export * from './database-settings';
+export { queryWithin } from './query-within';
 export * from './migrate';
 export { openServiceDataSource, serviceRole } from './rights';
 export * from './check-server';

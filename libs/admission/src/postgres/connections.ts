@@ -1,6 +1,6 @@
-import { connectionConfig, outliveConnections } from '@tollgate/postgres';
+import { connectionConfig, outliveConnections, queryWithin } from '@tollgate/postgres';
 import { UnavailableError } from '@tollgate/contracts';
-import { DatabaseError, Pool, type ClientBase } from 'pg';
+import { DatabaseError, Pool, type PoolClient } from 'pg';
 
 const CONNECT_TIMEOUT_MS = 1_000;
 /** One batched call, including waits for locks. */
@@ -68,11 +68,11 @@ export class Connections {
 
   /** Rejects with UnavailableError when PostgreSQL does not answer in time. */
   call(call: Call): Promise<Row[]> {
-    return run(this.calls, call, this.callTimeoutMs + ANSWER_GRACE_MS);
+    return onConnection(this.calls, call, (client) => run(client, call, this.callTimeoutMs + ANSWER_GRACE_MS));
   }
 
   callInBackground(call: Call): Promise<Row[]> {
-    return run(this.background, call, BACKGROUND_TIMEOUT_MS + ANSWER_GRACE_MS);
+    return onConnection(this.background, call, (client) => run(client, call, BACKGROUND_TIMEOUT_MS + ANSWER_GRACE_MS));
   }
 
   /**
@@ -131,14 +131,21 @@ const FLUSH: Call = {
   values: [],
 };
 
-async function runDurably(from: Pool, call: Call, answerTimeoutMs: number): Promise<Row[]> {
+function runDurably(from: Pool, call: Call, answerTimeoutMs: number): Promise<Row[]> {
+  return onConnection(from, call, async (client) => {
+    const rows = await run(client, call, answerTimeoutMs);
+    if (rows.length > 0) await run(client, FLUSH, answerTimeoutMs);
+    return rows;
+  });
+}
+
+async function onConnection(from: Pool, call: Call, work: (client: PoolClient) => Promise<Row[]>): Promise<Row[]> {
   const client = await from.connect().catch((error: unknown) => {
     throw unavailable(call, error);
   });
   let done = false;
   try {
-    const rows = await run(client, call, answerTimeoutMs);
-    if (rows.length > 0) await run(client, FLUSH, answerTimeoutMs);
+    const rows = await work(client);
     done = true;
     return rows;
   } finally {
@@ -147,11 +154,11 @@ async function runDurably(from: Pool, call: Call, answerTimeoutMs: number): Prom
   }
 }
 
-async function run(from: Pool | ClientBase, call: Call, answerTimeoutMs: number): Promise<Row[]> {
+async function run(client: PoolClient, call: Call, answerTimeoutMs: number): Promise<Row[]> {
   for (let attempt = 1; ; attempt++) {
     try {
-      const query = { ...call, rowMode: 'array' as const, types: AS_TEXT, query_timeout: answerTimeoutMs };
-      const { rows } = await from.query<(string | null)[]>(query);
+      const query = { ...call, rowMode: 'array' as const, types: AS_TEXT };
+      const { rows } = await queryWithin<(string | null)[]>(client, query, answerTimeoutMs);
       return rows;
     } catch (error) {
       const state = error instanceof DatabaseError ? (error.code ?? '') : undefined;

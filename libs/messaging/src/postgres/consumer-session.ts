@@ -1,5 +1,5 @@
-import { connectionConfig } from '@tollgate/postgres';
-import { Client, type ClientConfig, type QueryConfig, type QueryResult, type QueryResultRow } from 'pg';
+import { connectionConfig, queryWithin } from '@tollgate/postgres';
+import { Client, type QueryConfig, type QueryResult, type QueryResultRow } from 'pg';
 import { MAX_BATCH_MESSAGES } from '../messages';
 import { channelOf } from './queues';
 
@@ -81,7 +81,7 @@ export class ConsumerSession {
   ) {}
 
   static async open(options: SessionOptions): Promise<ConsumerSession> {
-    const client = new Client({ ...(connectionConfig(options) as ClientConfig), query_timeout: QUERY_TIMEOUT_MS });
+    const client = new Client(connectionConfig(options));
     const session = new ConsumerSession(client, options);
     client.on('error', () => session.drop());
     client.on('end', () => session.drop());
@@ -91,8 +91,8 @@ export class ConsumerSession {
     });
     try {
       await client.connect();
-      await client.query(`LISTEN "${channelOf(options.schema)}"`);
-      await client.query(SESSION_SETTINGS);
+      await session.query(`LISTEN "${channelOf(options.schema)}"`);
+      await session.query(SESSION_SETTINGS);
       session.hasFormer = await session.findFormer();
       session.established = true;
     } catch (error) {
@@ -211,7 +211,8 @@ export class ConsumerSession {
   }
 
   private query<R extends QueryResultRow>(query: string | QueryConfig, values?: unknown[]): Promise<QueryResult<R>> {
-    const result = this.last.then(() => this.client.query<R>(query, values));
+    const config = typeof query === 'string' ? { text: query, ...(values && { values }) } : query;
+    const result = this.last.then(() => queryWithin<R>(this.client, config, QUERY_TIMEOUT_MS));
     this.last = result.catch(() => {});
     return result;
   }
