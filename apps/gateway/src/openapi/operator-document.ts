@@ -4,6 +4,7 @@ import * as access from '../operator/access-schemas';
 import type { OperatorEndpoint } from '../operator/account-routes';
 import * as audit from '../operator/audit-schemas';
 import * as backends from '../operator/backend-schemas';
+import * as keys from '../operator/key-schemas';
 import * as repairs from '../operator/repair-schemas';
 import * as answers from '../operator/response-schemas';
 import { OPERATOR_ERRORS } from '../operator/errors';
@@ -55,7 +56,7 @@ const OPERATOR_SURFACE: Surface<OperatorEndpoint> = {
   security: ({ scope }) => [{ operatorSecret: [] }, { operatorToken: [scope] }],
 };
 
-const { Key, KeyCreate, KeyList, Token, TokenList, Invoice, UsageTotals, UsageGroup } = management;
+const { KeyCreate, Token, TokenList, Invoice, UsageTotals, UsageGroup } = management;
 
 /**
  * The OpenAPI 3.1 document of the operator API, generated from the schemas that validate requests and the table of
@@ -91,8 +92,8 @@ export function operatorDocument(): JsonObject {
       },
       headers: HEADERS,
       schemas: schemaComponents([
-        ...namedSchemas({ Key, KeyCreate, KeyList, Token, TokenList, Invoice, UsageTotals, UsageGroup }),
-        ...namedSchemas(access, audit, answers, backends, repairs, requests),
+        ...namedSchemas({ KeyCreate, Token, TokenList, Invoice, UsageTotals, UsageGroup }),
+        ...namedSchemas(access, audit, keys, answers, backends, repairs, requests),
       ]),
     },
   };

@@ -1,6 +1,6 @@
 import { Type, type TSchema } from '@sinclair/typebox';
 import { nextCursor, orNull, timestamp } from '../http/account/fields';
-import { Invoice, Key, LedgerEntry, Token, UsageAnswer } from '../http/account/schemas';
+import { Invoice, LedgerEntry, Token, UsageAnswer } from '../http/account/schemas';
 import { OPERATOR_ERRORS } from './errors';
 import { CENTS, JournalHead, nanos, NAMED_ID, PERIOD } from './schemas';
 
@@ -11,7 +11,7 @@ const currency = Type.String({
   pattern: '^[A-Z]{3}$',
   description: 'The currency of all amounts, from tollgate.yaml.',
 });
-const page = <T extends TSchema>(rows: T, $id: string) =>
+export const page = <T extends TSchema>(rows: T, $id: string) =>
   Type.Object({ data: Type.Array(rows), nextCursor }, { ...exact, $id });
 export const answer = <T extends TSchema>(data: T, $id: string) => Type.Object({ data }, { ...exact, $id });
 const count = (description: string) => Type.Integer({ minimum: 0, description });
@@ -88,17 +88,7 @@ export const Budget = Type.Object(
 export const BudgetAnswer = answer(Budget, 'BudgetAnswer');
 export const BudgetList = page(Budget, 'BudgetList');
 
-const once = Type.String({ description: 'A reminder that the value is not shown again.' });
-export const OperatorKeyCreated = Type.Object(
-  {
-    data: Type.Object(
-      { ...Key.properties, key: Type.String({ pattern: '^sk-svc-', description: 'Shown only in this answer.' }) },
-      exact,
-    ),
-    note: once,
-  },
-  { ...exact, $id: 'OperatorKeyCreated' },
-);
+export const once = Type.String({ description: 'A reminder that the value is not shown again.' });
 export const OperatorTokenCreated = Type.Object(
   {
     data: Type.Object(
