@@ -63,6 +63,7 @@ const WRITES: Record<string, () => Promise<Answer>> = {
   setKeyBudget: () =>
     ask(`/tenants/${tenantId}/keys/${keyId}/budget`, { method: 'PUT', body: { monthlyBudgetCents: 1_000 } }),
   createKey: () => ask(`/tenants/${tenantId}/keys`, { body: { name: 'k2' } }),
+  updateKey: () => ask(`/tenants/${tenantId}/keys/${keyId}`, { method: 'PATCH', body: { owner: 'anna' } }),
   revokeKey: () => ask(`/tenants/${tenantId}/keys/${keyId}`, { method: 'DELETE' }),
   createToken: () => ask(`/tenants/${tenantId}/tokens`, { body: { name: 't2', scopes: ['usage:read'] } }),
   revokeToken: () => ask(`/tenants/${tenantId}/tokens/${tokenId}`, { method: 'DELETE' }),

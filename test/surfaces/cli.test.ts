@@ -50,6 +50,16 @@ describe('the command line', () => {
     );
     expect(isWellFormedCredential('key', key.key)).toBe(true);
     expect(key).toMatchObject({ name: 'production', expiresAt: '2099-01-01T00:00:00.000Z' });
+    const update = ['key', 'update', tenant.id, key.id];
+    const changes = ['--name', 'batch', '--owner', 'anna', '--tags', 'a,b', '--no-expiry'];
+    expect(await json(...update, ...changes)).toMatchObject({
+      name: 'batch',
+      owner: 'anna',
+      tags: ['a', 'b'],
+      expiresAt: null,
+    });
+    expect(await json(...update, '--no-owner', '--tags', '')).toMatchObject({ name: 'batch', owner: null, tags: [] });
+    expect((await tollgate(update)).code).toBe(2);
     expect(await json('key', 'revoke', tenant.id, key.id)).toEqual({ id: key.id, status: 'revoked' });
     expect(await json('key', 'list', tenant.id)).toEqual([expect.objectContaining({ id: key.id, status: 'revoked' })]);
 

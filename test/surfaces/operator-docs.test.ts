@@ -58,6 +58,8 @@ it('real answers of every operation match the document', async () => {
   await eventually(() => ask('post', `${credit}/refund`, { body: { amountCents: 5, ref: 'r' } }, of));
 
   const key = (await ask('post', '/tenants/{tenantId}/keys', { body: { name: 'k' } }, of)).json.data;
+  const change = { body: { owner: 'team-search', tags: ['batch'], expiresAt: null } };
+  await ask('patch', '/tenants/{tenantId}/keys/{id}', change, { ...of, id: key.id });
   await ask('get', '/tenants/{tenantId}/keys', {}, of);
   const token = (await ask('post', '/tenants/{tenantId}/tokens', { body: { name: 't', scopes: ['usage:read'] } }, of))
     .json.data;

@@ -174,6 +174,38 @@ describe('keys and tokens', () => {
     }
   });
 
+  it('have an owner and tags, which change with the profile and the expiry, and are refused with the field’s code', async () => {
+    const made = await ask(`/tenants/${tenantId}/keys`, { body: { name: 'k', owner: 'anna', tags: ['a', 'b:c'] } });
+    expect(made.json.data).toMatchObject({ owner: 'anna', tags: ['a', 'b:c'], profile: 'default', expiresAt: null });
+    const path = `/tenants/${tenantId}/keys/${made.json.data.id}`;
+    const patch = (body: object) => ask(path, { method: 'PATCH', body });
+    const { status, json } = await patch({ name: ' new ', owner: null, expiresAt: '2099-01-01' });
+    expect(status).toBe(200);
+    expect(json.data).toMatchObject({
+      name: 'new',
+      owner: null,
+      tags: ['a', 'b:c'],
+      expiresAt: '2099-01-01T00:00:00.000Z',
+    });
+    expect((await ask(`/tenants/${tenantId}/keys?limit=1`)).json.data).toEqual([json.data]);
+    for (const [body, code] of [
+      [{ owner: '' }, 'invalid_owner'],
+      [{ owner: ' a' }, 'invalid_owner'],
+      [{ owner: 'a\u202eb' }, 'invalid_owner'],
+      [{ owner: 'x'.repeat(101) }, 'invalid_owner'],
+      [{ tags: null }, 'invalid_tags'],
+      [{ tags: ['a', 'a'] }, 'invalid_tags'],
+      [{ tags: ['a b'] }, 'invalid_tags'],
+      [{ tags: Array.from({ length: 17 }, (_, i) => `t${i}`) }, 'invalid_tags'],
+      [{ name: ' ' }, 'name_required'],
+      [{ profile: 'nothing' }, 'invalid_profile'],
+      [{ expiresAt: '2001-01-01' }, 'invalid_expires_at'],
+    ] as const)
+      await expectRefusal(path, { method: 'PATCH', body }, 400, code);
+    const others = `/tenants/${newId('ten')}/keys/${made.json.data.id}`;
+    await expectRefusal(others, { method: 'PATCH', body: { name: 'x' } }, 404, 'not_found');
+  });
+
   it('work at the management API with their scopes until they are revoked', async () => {
     const { json } = await ask(`/tenants/${tenantId}/tokens`, { body: { name: 't', scopes: ['billing:read'] } });
     const billing = () => send(`${services.publicUrl}/_api/v1/billing`, { token: json.data.token });

@@ -167,6 +167,7 @@ describe('a database of the former version', () => {
       '004_functions.sql',
       '005_operator_tokens.sql',
       '006_audit_log.sql',
+      '007_key_owner_tags.sql',
       'functions',
     ]);
     expect(await startTwo('metering')).toEqual([

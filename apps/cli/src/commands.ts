@@ -64,10 +64,17 @@ export async function showCredit({ client, output }: Context, tenant: string, li
   output.answer(data, text.join('\n'));
 }
 
+export interface KeyOptions {
+  profile?: string;
+  expiresAt?: string;
+  owner?: string;
+  tags?: string[];
+}
+
 export async function createKey(
   { client, output }: Context,
   tenant: string,
-  wanted: { name: string; profile?: string; expiresAt?: string },
+  wanted: { name: string } & KeyOptions,
 ): Promise<void> {
   const { data, note } = await client.post<{ data: KeyRow & { key: string }; note: string }>(
     at(tenant, '/keys'),
@@ -76,21 +83,27 @@ export async function createKey(
   output.answer(data, `${data.key}\n\nKey ${data.id} (${printable(data.name)}). ${note}`);
 }
 
+/** Changes a key. `expiresAt` null: never; `owner` null: nobody. */
+export async function updateKey(
+  { client, output }: Context,
+  tenant: string,
+  id: string,
+  wanted: Record<string, unknown>,
+): Promise<void> {
+  const { data } = await client.patch<{ data: KeyRow }>(at(tenant, `/keys/${encodeURIComponent(id)}`), wanted);
+  output.answer(data, `Key ${data.id} (${printable(data.name)}) was changed. It takes effect within a second.`);
+}
+
 export async function listKeys({ client, output }: Context, tenant: string): Promise<void> {
   const { rows, truncated } = await client.list<KeyRow>(at(tenant, '/keys'));
-  const cells = rows.map(({ id, name, last4, status, createdAt, lastUsedAt, expiresAt }) => [
-    id,
-    name,
-    `…${last4}`,
-    status,
-    createdAt,
-    lastUsedAt ?? 'never',
-    expiresAt ?? 'never',
+  const cells = rows.map(({ id, name, last4, status, profile, owner, tags, createdAt, lastUsedAt, expiresAt }) => [
+    ...[id, name, `…${last4}`, status, profile, owner ?? '-', tags.join(',') || '-'],
+    ...[createdAt, lastUsedAt ?? 'never', expiresAt ?? 'never'],
   ]);
   output.answer(
     rows,
     table(
-      ['ID', 'NAME', 'KEY', 'STATUS', 'CREATED', 'LAST USED', 'EXPIRES'],
+      ['ID', 'NAME', 'KEY', 'STATUS', 'PROFILE', 'OWNER', 'TAGS', 'CREATED', 'LAST USED', 'EXPIRES'],
       cells,
       `There are no keys yet: tollgate key create ${tenant} <name>`,
     ),

@@ -66,6 +66,10 @@ export class OperatorClient {
     return this.call<T>('PUT', path, body);
   }
 
+  patch<T>(path: string, body: object): Promise<T> {
+    return this.call<T>('PATCH', path, body);
+  }
+
   async delete(path: string): Promise<void> {
     await this.call('DELETE', path);
   }

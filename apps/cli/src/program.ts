@@ -5,6 +5,7 @@ import { addBooksCommands } from './books-program';
 import * as commands from './commands';
 import { addKafkaCommands } from './kafka-commands';
 import { UsageFailure } from './failure';
+import { addKeyCommands } from './key-program';
 import { examples, group, leaf } from './leaf';
 import { addMoneyCommands } from './money-program';
 import { addOperatorCommands } from './operator-program';
@@ -13,9 +14,9 @@ import { Output } from './output';
 import { reconcile } from './reconcile';
 import { reconcileBackends } from './reconcile-backends';
 import { addRedisCommands } from './redis-commands';
+import { DEFAULT_NAME, pick } from './options';
 import { scopesOf } from './scopes';
 
-const DEFAULT_NAME = 'cli';
 const DEFAULT_ENTRIES = 20;
 const MAX_ENTRIES = 200;
 const DEFAULT_HOURS = 24;
@@ -70,31 +71,7 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
   addMoneyCommands(tenant, credit, context);
   addBudgetCommands(program, context);
 
-  const key = group(program, 'key', 'inference keys (sk-svc-…)', 'key create ten_01k… production', 'key list ten_01k…');
-  leaf(
-    key,
-    'create <tenant> [name]',
-    'create a key; it is shown only once',
-    'key create ten_01k… production',
-    'key create ten_01k… batch --profile default --expires-at 2027-01-01',
-  )
-    .option('--profile <profile>', "key profile of the tenant's plan (default: the first one)")
-    .option('--expires-at <time>', 'ISO 8601 date or timestamp, UTC (default: never)')
-    .action((id: string, name: string | undefined, options: { profile?: string; expiresAt?: string }) =>
-      commands.createKey(context(options), id, {
-        name: name ?? DEFAULT_NAME,
-        ...pick(options, 'profile', 'expiresAt'),
-      }),
-    );
-  leaf(key, 'list <tenant>', 'list the keys of a tenant, newest first', 'key list ten_01k…').action(
-    (id: string, options: object) => commands.listKeys(context(options), id),
-  );
-  leaf(
-    key,
-    'revoke <tenant> <key>',
-    'revoke a key; it takes effect within a second',
-    'key revoke ten_01k… key_01k…',
-  ).action((id: string, keyId: string, options: object) => commands.revoke(context(options), 'key', id, keyId));
+  addKeyCommands(program, context);
 
   const token = group(
     program,
@@ -186,9 +163,4 @@ function parseHours(text: string): number {
   if (!/^\d{1,3}$/.test(text) || Number(text) < 1 || Number(text) > MAX_COMPARED_HOURS)
     throw new InvalidArgumentError(`It must be a number from 1 to ${MAX_COMPARED_HOURS}.`);
   return Number(text);
-}
-
-/** The named fields that are set. */
-function pick<T extends object, K extends keyof T>(from: T, ...names: K[]): { [P in K]?: Exclude<T[P], undefined> } {
-  return Object.fromEntries(names.flatMap((name) => (from[name] === undefined ? [] : [[name, from[name]]]))) as never;
 }

@@ -7,6 +7,7 @@ export const AUDIT_ACTIONS = [
   'tenant.resume',
   'tenant.repair',
   'key.create',
+  'key.update',
   'key.revoke',
   'token.create',
   'token.revoke',

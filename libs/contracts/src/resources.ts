@@ -31,12 +31,15 @@ export interface KeyRow {
   /** The end of its last request, about a minute late. Null: never used. Not shown by the management API. */
   lastUsedAt: string | null;
   expiresAt: string | null;
-}
-
-export interface KeyDetails extends KeyRow {
   /** A key profile of the tenant's plan. */
   profile: string;
+  /** Who uses the key, in the tenant's own words. Null: not said. */
+  owner: string | null;
+  /** The tenant's own groups, in the order given; at most MAX_KEY_TAGS. */
+  tags: string[];
 }
+
+export const MAX_KEY_TAGS = 16;
 
 /** Whole cents. `none`: no budget, whatever the configuration says. `default`: the configuration's budget. */
 export type SetBudget = number | 'none' | 'default';

@@ -15,6 +15,7 @@ export const ASKERS: Readonly<Record<Subject, readonly Service[]>> = {
   'auth.keys.list': ['gateway'],
   'auth.keys.create': ['gateway'],
   'auth.keys.get': ['gateway', 'billing'],
+  'auth.keys.update': ['gateway'],
   'auth.keys.revoke': ['gateway'],
   'auth.keys.used': ['gateway'],
   'auth.tokens.list': ['gateway'],

@@ -16,7 +16,6 @@ import type {
   BudgetState,
   ChargedRequest,
   IssuedInvoice,
-  KeyDetails,
   KeyRow,
   LedgerEntry,
   OperatorTokenRow,
@@ -51,11 +50,36 @@ export interface Subjects {
   'auth.keys.list': [{ tenantId: string } & PageQuery, Page<KeyRow>];
   /** not_found (tenant), invalid_profile. In force when it is answered, or as soon as the credential store is back. */
   'auth.keys.create': [
-    Authored<{ tenantId: string; name: string; hash: string; last4: string; profile?: string; expiresAt?: string }>,
+    Authored<{
+      tenantId: string;
+      name: string;
+      hash: string;
+      last4: string;
+      profile?: string;
+      expiresAt?: string;
+      owner?: string;
+      tags?: string[];
+    }>,
     KeyRow,
   ];
   /** not_found: no such key of this tenant. */
-  'auth.keys.get': [{ tenantId: string; id: string }, KeyDetails];
+  'auth.keys.get': [{ tenantId: string; id: string }, KeyRow];
+  /**
+   * Changes the given fields of a key; null for no owner and no expiry. not_found, invalid_profile. In force everywhere
+   * within a second of the answer. UnavailableError: the change may be committed but not in force, so repeat it.
+   */
+  'auth.keys.update': [
+    Authored<{
+      tenantId: string;
+      id: string;
+      name?: string;
+      profile?: string;
+      expiresAt?: string | null;
+      owner?: string | null;
+      tags?: string[];
+    }>,
+    KeyRow,
+  ];
   /**
    * not_found. In force everywhere within a second of the answer. UnavailableError: the change may be committed but not
    * in force, so repeat it. Revoking again succeeds.

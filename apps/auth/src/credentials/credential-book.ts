@@ -26,9 +26,16 @@ export interface NewCredential {
   last4: string;
   profile: string;
   scopes: string[];
+  owner: string | null;
+  tags: string[];
   /** ISO 8601. Without it the credential never expires. */
   expiresAt: string | undefined;
 }
+
+/** The fields of a key that may change. */
+export type KeyFields = Pick<Credential, 'name' | 'profile' | 'expiresAt' | 'owner' | 'tags'>;
+/** Those that the edge must know. */
+const PROJECTED: ReadonlySet<keyof KeyFields> = new Set(['profile', 'expiresAt'] as const);
 
 /** The common part of keys and tokens. Each change is committed, then projected to the edge, then answered. */
 @Injectable()
@@ -91,6 +98,33 @@ export class CredentialBook {
   }
 
   /**
+   * Changes fields of a key. The credential store has them when this returns, so they are in force everywhere within a
+   * second. A repeat changes nothing and projects the row again. RequestError not_found, also for a key of another
+   * tenant. UnavailableError when the store does not accept it: the change is committed, and the loop will project it.
+   */
+  async update(
+    { tenantId, id, by }: Authored<{ tenantId: string; id: string }>,
+    wanted: Partial<KeyFields>,
+  ): Promise<Credential> {
+    await transaction(this.database.dataSource, async (tx) => {
+      const where = { id: isId('key', id) ? id : '', kind: 'key' as const, tenantId };
+      const found = await tx.findOne(Credential, { where, lock: { mode: 'pessimistic_write' } });
+      if (!found) throw new RequestError('not_found', 'No such key.');
+      const fields = (Object.keys(wanted) as (keyof KeyFields)[]).filter(
+        (field) => JSON.stringify(found[field]) !== JSON.stringify(wanted[field]),
+      );
+      if (fields.length === 0) return;
+      const values = (of: Partial<KeyFields>) => Object.fromEntries(fields.map((field) => [field, of[field]]));
+      const version = found.version + (fields.some((field) => PROJECTED.has(field)) ? 1 : 0);
+      await tx.update(Credential, { id }, { ...values(wanted), version });
+      const change = { before: values(found), after: values(wanted) };
+      await recordChange(tx, by, { action: 'key.update', tenantId, target: id, ...change });
+    });
+    await this.projector.project(id);
+    return this.get('key', tenantId, id);
+  }
+
+  /**
    * The credential store has the revocation when this returns, so it is in force everywhere within a second. A repeat
    * keeps the first `revokedAt` and projects the row again, because the table does not say what the edge knows.
    * RequestError not_found, also for a credential of another tenant. UnavailableError when the store does not accept
@@ -133,7 +167,7 @@ export class CredentialBook {
 }
 
 /** A new credential in the audit log: neither its hash nor its value. */
-function shown({ kind, name, last4, profile, scopes, expiresAt }: Credential): Record<string, unknown> {
-  const own = kind === 'key' ? { profile } : { scopes };
+function shown({ kind, name, last4, profile, scopes, owner, tags, expiresAt }: Credential): Record<string, unknown> {
+  const own = kind === 'key' ? { profile, owner, tags } : { scopes };
   return { name, last4, ...own, expiresAt: expiresAt?.toISOString() ?? null };
 }

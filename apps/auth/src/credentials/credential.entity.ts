@@ -32,6 +32,14 @@ export class Credential {
   @Column('text', { array: true })
   scopes!: string[];
 
+  /** Who uses the key. Null for a token, and where nobody said. */
+  @Column({ type: 'text', nullable: true })
+  owner!: string | null;
+
+  /** Groups of a key. Empty for a token. */
+  @Column('text', { array: true })
+  tags!: string[];
+
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
   createdAt!: Date;
 

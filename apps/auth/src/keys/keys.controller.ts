@@ -1,5 +1,5 @@
 import { Controller } from '@nestjs/common';
-import type { KeyDetails, KeyRow, Page, RequestOf } from '@tollgate/contracts';
+import type { KeyRow, Page, RequestOf } from '@tollgate/contracts';
 import { MessagePattern } from '@tollgate/messaging/nest';
 import { Keys } from './keys';
 
@@ -18,13 +18,18 @@ export class KeysController {
   }
 
   @MessagePattern('auth.keys.get')
-  get(request: RequestOf<'auth.keys.get'>): Promise<KeyDetails> {
+  get(request: RequestOf<'auth.keys.get'>): Promise<KeyRow> {
     return this.keys.get(request);
   }
 
   @MessagePattern('auth.keys.used')
   used(request: RequestOf<'auth.keys.used'>): Promise<{ recorded: number }> {
     return this.keys.used(request);
+  }
+
+  @MessagePattern('auth.keys.update')
+  update(request: RequestOf<'auth.keys.update'>): Promise<KeyRow> {
+    return this.keys.update(request);
   }
 
   @MessagePattern('auth.keys.revoke')

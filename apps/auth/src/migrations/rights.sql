@@ -11,7 +11,9 @@ ALTER DEFAULT PRIVILEGES IN SCHEMA auth GRANT SELECT ON TABLES TO tollgate_auth;
 
 -- Tenants and credentials are never deleted, and a credential's tenant, hash and scopes never change.
 GRANT INSERT, UPDATE (status, status_version) ON tenant TO tollgate_auth;
-GRANT INSERT, UPDATE (version, projected_version, revoked_at, last_used_at) ON credential TO tollgate_auth;
+GRANT INSERT,
+  UPDATE (version, projected_version, revoked_at, last_used_at, name, profile, expires_at, owner, tags)
+  ON credential TO tollgate_auth;
 
 -- The same holds for operator tokens.
 GRANT INSERT, UPDATE (revoked_at, last_used_at) ON operator_token TO tollgate_auth;

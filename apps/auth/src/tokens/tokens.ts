@@ -23,7 +23,13 @@ export class Tokens {
     if (scopes.length === 0 || !known || new Set(scopes).size < scopes.length) {
       throw new RequestError('invalid_scope', `scopes must be one or more of ${SCOPES.join(', ')}, each named once.`);
     }
-    return toRow(await this.book.issue('token', { tenantId, name, hash, last4, profile: '', scopes, expiresAt }, by));
+    return toRow(
+      await this.book.issue(
+        'token',
+        { tenantId, name, hash, last4, profile: '', scopes, expiresAt, owner: null, tags: [] },
+        by,
+      ),
+    );
   }
 
   list({ tenantId, ...query }: RequestOf<'auth.tokens.list'>): Promise<Page<TokenRow>> {

@@ -45,16 +45,8 @@ export function useBilling(
     messages.handle('auth.keys.get', async ({ tenantId, id }) => {
       if (unknownTenants.has(tenantId)) throw new RequestError('not_found', 'No such key.');
       const createdAt = new Date(0).toISOString();
-      return {
-        id,
-        name: 'Test',
-        last4: 'test',
-        status: 'active',
-        createdAt,
-        lastUsedAt: null,
-        expiresAt: null,
-        profile: 'default',
-      };
+      const fields = { profile: 'default', owner: null, tags: [], lastUsedAt: null, expiresAt: null };
+      return { id, name: 'Test', last4: 'test', status: 'active', createdAt, ...fields };
     });
     messages.handle('auth.tenants.get', async ({ tenantId }) => {
       if (unknownTenants.has(tenantId)) throw new RequestError('not_found', 'No such tenant.');

@@ -7,6 +7,8 @@ const {
   invalid_name,
   invalid_profile,
   invalid_expires_at,
+  invalid_owner,
+  invalid_tags,
   invalid_json,
   invalid_parameter,
 } = ACCOUNT_ERRORS;
@@ -24,6 +26,8 @@ export const MANAGEMENT_ERRORS = {
   invalid_name,
   invalid_profile,
   invalid_expires_at,
+  invalid_owner,
+  invalid_tags,
   invalid_parameter,
   missing_credential: {
     status: 401,

@@ -53,6 +53,8 @@ export const MANAGEMENT_ROUTES: RouteTable<ManagementEndpoint> = prefixed(MANAGE
         'invalid_name',
         'invalid_profile',
         'invalid_expires_at',
+        'invalid_owner',
+        'invalid_tags',
         'payload_too_large',
         'unsupported_media_type',
       ],

@@ -93,7 +93,7 @@ export function operatorDocument(): JsonObject {
       headers: HEADERS,
       schemas: schemaComponents([
         ...namedSchemas({ KeyCreate, Token, TokenList, Invoice, UsageTotals, UsageGroup }),
-        ...namedSchemas(access, audit, answers, backends, keys, repairs, requests),
+        ...namedSchemas(access, audit, keys, answers, backends, repairs, requests),
       ]),
     },
   };

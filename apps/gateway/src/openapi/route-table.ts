@@ -2,7 +2,7 @@
 export const REST_OF_PATH = '{model}';
 
 /** In the order of the `Allow` header. */
-const METHODS = ['get', 'post', 'put', 'delete'] as const;
+const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
 export type Method = (typeof METHODS)[number];
 
 /**

@@ -66,7 +66,7 @@ it('an endpoint of the management API requires the scope of its route', () => {
 it.each([
   ['/_operator/v1/tenants', 'GET, HEAD, POST'],
   ['/_operator/v1/tenants/x/budget', 'GET, HEAD, PUT'],
-  ['/_operator/v1/tenants/x/keys/y', 'DELETE'],
+  ['/_operator/v1/tenants/x/keys/y', 'PATCH, DELETE'],
   // The path of the comparison matches before that of a run.
   ['/_operator/v1/reconcile/backends', 'GET, HEAD'],
   ['/metrics', 'GET, HEAD'],

@@ -3,7 +3,7 @@ import { BillingQuery, KeyCreate, KeysQuery, TokenList, TokensQuery } from '../h
 import { body, type Endpoint } from '../openapi/operation';
 import type { RouteTable } from '../openapi/route-table';
 import type { OPERATOR_ERRORS } from './errors';
-import { OperatorKeyCreated, OperatorKeyList } from './key-schemas';
+import * as keys from './key-schemas';
 import { TenantRepairAnswer, TenantRepairBody } from './repair-schemas';
 import * as answers from './response-schemas';
 import * as requests from './schemas';
@@ -18,6 +18,8 @@ export interface OperatorEndpoint extends Endpoint<Code> {
 
 const BUDGET: Code[] = ['not_found', 'invalid_budget', 'invalid_thresholds', 'too_many_budgets'];
 const MONEY: Code[] = ['not_found', 'invalid_amount', 'invalid_source', 'invalid_ref', 'ref_conflict'];
+
+const KEY_FIELDS: Code[] = ['invalid_name', 'invalid_profile', 'invalid_expires_at', 'invalid_owner', 'invalid_tags'];
 
 const NOT_YET = 'After 503 `unavailable` the change may be recorded but not yet in force. Repeat it until it succeeds.';
 const WORKS =
@@ -214,7 +216,7 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
       summary: 'List inference keys',
       description: 'Newest first.',
       query: KeysQuery,
-      success: [['200', 'A page of keys.', OperatorKeyList]],
+      success: [['200', 'A page of keys.', keys.OperatorKeyList]],
       errors: ['not_found', 'invalid_parameter'],
     },
     post: {
@@ -225,11 +227,24 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
       summary: 'Issue an inference key',
       description: `Only this answer has the key: store it now. ${WORKS}`,
       body: body(KeyCreate, { name: 'backend' }),
-      success: [['201', 'The key; it is not shown again.', OperatorKeyCreated]],
-      errors: ['not_found', 'name_required', 'invalid_name', 'invalid_profile', 'invalid_expires_at'],
+      success: [['201', 'The key; it is not shown again.', keys.OperatorKeyCreated]],
+      errors: ['not_found', 'name_required', ...KEY_FIELDS],
     },
   },
   '/tenants/{tenantId}/keys/{id}': {
+    patch: {
+      id: 'updateKey',
+      tag: 'Credentials',
+      scope: 'keys',
+      change: 'key.update',
+      summary: 'Change an inference key',
+      description:
+        'Changes name, profile, expiry, owner or tags. In force everywhere within a second of the answer. ' +
+        `Running requests continue as they were admitted. A revoked key stays revoked. ${NOT_YET}`,
+      body: body(keys.KeyUpdate, { owner: 'team-search', tags: ['batch'] }),
+      success: [['200', 'The key.', keys.OperatorKeyAnswer]],
+      errors: ['not_found', 'name_required', ...KEY_FIELDS],
+    },
     delete: {
       id: 'revokeKey',
       tag: 'Credentials',

@@ -7,6 +7,8 @@ const {
   invalid_name,
   invalid_profile,
   invalid_expires_at,
+  invalid_owner,
+  invalid_tags,
   invalid_json,
   invalid_parameter,
 } = ACCOUNT_ERRORS;
@@ -23,6 +25,8 @@ export const OPERATOR_ERRORS = {
   invalid_name,
   invalid_profile,
   invalid_expires_at,
+  invalid_owner,
+  invalid_tags,
   invalid_parameter,
   invalid_plan: { status: 400, message: 'plan must name a plan of tollgate.yaml.' },
   invalid_scope: { status: 400, message: 'scopes must be a list of at least one scope, each named once.' },

@@ -11,7 +11,7 @@ const currency = Type.String({
   pattern: '^[A-Z]{3}$',
   description: 'The currency of all amounts, from tollgate.yaml.',
 });
-const page = <T extends TSchema>(rows: T, $id: string) =>
+export const page = <T extends TSchema>(rows: T, $id: string) =>
   Type.Object({ data: Type.Array(rows), nextCursor }, { ...exact, $id });
 export const answer = <T extends TSchema>(data: T, $id: string) => Type.Object({ data }, { ...exact, $id });
 const count = (description: string) => Type.Integer({ minimum: 0, description });
@@ -88,7 +88,7 @@ export const Budget = Type.Object(
 export const BudgetAnswer = answer(Budget, 'BudgetAnswer');
 export const BudgetList = page(Budget, 'BudgetList');
 
-const once = Type.String({ description: 'A reminder that the value is not shown again.' });
+export const once = Type.String({ description: 'A reminder that the value is not shown again.' });
 export const OperatorTokenCreated = Type.Object(
   {
     data: Type.Object(

@@ -22,6 +22,8 @@ const CODE_OF_FIELD: Readonly<Record<string, string>> = {
   name: 'invalid_name',
   profile: 'invalid_profile',
   expiresAt: 'invalid_expires_at',
+  owner: 'invalid_owner',
+  tags: 'invalid_tags',
   plan: 'invalid_plan',
   scopes: 'invalid_scope',
   amountCents: 'invalid_amount',

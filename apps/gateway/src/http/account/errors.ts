@@ -14,6 +14,11 @@ export const ACCOUNT_ERRORS = {
   },
   invalid_profile: { status: 400, message: "profile must name a key profile of the tenant's plan." },
   invalid_expires_at: { status: 400, message: 'expiresAt must be an ISO 8601 timestamp in the future.' },
+  invalid_owner: { status: 400, message: 'owner must be a string of 1 to 100 characters without surrounding space.' },
+  invalid_tags: {
+    status: 400,
+    message: 'tags must be a list of at most 16 distinct words of 1 to 64 characters from A-Z, a-z, 0-9 and "._:/-".',
+  },
   invalid_parameter: { status: 400, message: 'A query parameter is not valid.' },
   not_found: { status: 404, message: 'Not found.' },
   method_not_allowed: {

@@ -1,5 +1,5 @@
 import { Type, type TSchema } from '@sinclair/typebox';
-import type { IdPrefix } from '@tollgate/contracts';
+import { MAX_KEY_TAGS, type IdPrefix } from '@tollgate/contracts';
 
 /** The fields that the schemas of the account APIs are made of. */
 
@@ -44,6 +44,20 @@ export const ExpiresAt = Type.Union([Type.String({ format: 'iso8601' }), Type.Nu
   description:
     'When it expires: an ISO 8601 timestamp in the future, UTC unless it has an offset. Absent or null: never.',
   examples: ['2027-01-01T00:00:00.000Z'],
+});
+
+export const Owner = Type.String({
+  minLength: 1,
+  maxLength: MAX_NAME_CHARS,
+  pattern: '^[^\\s\\p{Cc}\\p{Cf}\\p{Cs}]([^\\p{C}\\p{Zl}\\p{Zp}]*[^\\s\\p{Cc}\\p{Cf}\\p{Cs}])?$',
+  description: 'Who uses the key, in your own words.',
+  examples: ['team-search'],
+});
+export const Tags = Type.Array(Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._:/-]{0,63}$' }), {
+  maxItems: MAX_KEY_TAGS,
+  uniqueItems: true,
+  description: 'Your own groups of keys.',
+  examples: [['batch', 'team:search']],
 });
 
 export const nextCursor = orNull(Type.String(), 'Pass it as `after` for the next page; null at the end.');

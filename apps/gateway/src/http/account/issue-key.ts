@@ -1,4 +1,4 @@
-import { type Author, type KeyRow, mintCredential } from '@tollgate/contracts';
+import { type Author, type KeyRow, mintCredential, type RequestOf } from '@tollgate/contracts';
 import type { Requests } from '@tollgate/messaging';
 import { bodyError, futureInstant, trimmedName } from './body';
 import { KeyCreate } from './schemas';
@@ -8,14 +8,23 @@ export const KEY_NOTE = 'Store this key now: it is shown only this once.';
 
 const checkBody = bodyCheck(KeyCreate, bodyError);
 
+/** What a caller chooses of a new key. */
+type KeyFields = Omit<RequestOf<'auth.keys.create'>, 'tenantId' | 'hash' | 'last4' | 'by'>;
+
 /**
  * Reads what to issue from a body: `name` trimmed, `expiresAt` in the future as ISO 8601 UTC. Errors: those of the
  * fields.
  */
-export function readKeyBody(body: Record<string, unknown>): { name: string; profile?: string; expiresAt?: string } {
-  const { name, profile, expiresAt } = checkBody(trimmedName(body));
+export function readKeyBody(body: Record<string, unknown>): KeyFields {
+  const { name, profile, expiresAt, owner, tags } = checkBody(trimmedName(body));
   const expires = futureInstant(expiresAt);
-  return { name, ...(profile !== undefined && { profile }), ...(expires !== null && { expiresAt: expires }) };
+  return {
+    name,
+    ...(profile !== undefined && { profile }),
+    ...(expires !== null && { expiresAt: expires }),
+    ...(owner !== undefined && { owner }),
+    ...(tags !== undefined && { tags }),
+  };
 }
 
 /**
@@ -25,7 +34,7 @@ export function readKeyBody(body: Record<string, unknown>): { name: string; prof
 export async function issueKey(
   services: Requests,
   tenantId: string,
-  wanted: ReturnType<typeof readKeyBody>,
+  wanted: KeyFields,
   by: Author,
 ): Promise<{ row: KeyRow; key: string }> {
   const { value, hash, last4 } = mintCredential('key');

@@ -1,6 +1,18 @@
 import { Type } from '@sinclair/typebox';
 import { SCOPES } from '@tollgate/contracts';
-import { ExpiresAt, idSchema, last4, Name, nextCursor, orNull, pageQuery, ProfileName, timestamp } from './fields';
+import {
+  ExpiresAt,
+  idSchema,
+  last4,
+  Name,
+  nextCursor,
+  orNull,
+  Owner,
+  pageQuery,
+  ProfileName,
+  Tags,
+  timestamp,
+} from './fields';
 
 /**
  * The requests and answers that the management and the operator API share. Requests are validated with these objects,
@@ -11,7 +23,13 @@ const MODEL_ID = '^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$';
 const exact = { additionalProperties: false };
 
 export const KeyCreate = Type.Object(
-  { name: Name, profile: Type.Optional(ProfileName), expiresAt: Type.Optional(ExpiresAt) },
+  {
+    name: Name,
+    profile: Type.Optional(ProfileName),
+    expiresAt: Type.Optional(ExpiresAt),
+    owner: Type.Optional(Owner),
+    tags: Type.Optional(Tags),
+  },
   { ...exact, $id: 'KeyCreate' },
 );
 
