@@ -36,6 +36,7 @@ const COMMANDS = {
   bench: () =>
     launch([join(ROOT, 'tools', 'bench', args.includes('--hostile') ? 'hostile.mjs' : 'bench.mjs'), ...args]).exited,
   nemesis: () => launch([join(ROOT, 'tools', 'nemesis', 'nemesis.mjs'), ...args]).exited,
+  kubernetes: () => launch([join(ROOT, 'tools', 'kubernetes', 'kubernetes.mjs'), ...args]).exited,
   docs: () => launch([join(ROOT, 'tools', 'docs', 'docs.mjs'), ...args]).exited,
 };
 

@@ -29,7 +29,9 @@ spec:
   selector:
     matchLabels: {{- include "tollgate.selector" $of | nindent 6 }}
   template:
-    metadata: {{- include "tollgate.podMetadata" $of | nindent 6 }}
+    metadata:
+      {{- /* Without the labels and annotations of all pods: a change of them must not replace a store with its data. */}}
+      labels: {{- include "tollgate.selector" $of | nindent 8 }}
     spec:
       {{- $user := dict "runAsUser" $values.runAsUser "runAsGroup" $values.runAsUser "fsGroup" $values.runAsUser }}
       {{- $security := merge $user .root.Values.podSecurityContext }}

@@ -1,0 +1,83 @@
+// A steady load of plain and streamed chats, which counts every answer that is not as it should be.
+import { Agent, request } from 'node:http';
+
+const REQUEST_TIMEOUT_MS = 120_000;
+const PAUSE_MS = 50;
+const MAX_KEPT_FAILURES = 20;
+const PLAIN = { max_tokens: 20 };
+/** Streams that last longer than the replacement of a pod: 240 tokens in 12 s. */
+const STREAM = { stream: true, max_tokens: 240, simulator: { answerTokens: 240, tokensPerSecond: 20 } };
+
+export class Load {
+  counts = { plain: 0, streams: 0, failed: 0 };
+  /** The first failures, in words. */
+  failures = [];
+  #stopping = false;
+  #running = [];
+
+  /** @param {{ url: string, key: string, model: string, plain: number, streams: number }} options clients of each kind */
+  constructor({ url, key, model, plain, streams }) {
+    const ask = (body) => chat(url, key, { model, messages: [{ role: 'user', content: 'Hello' }], ...body });
+    // Half of the clients keep their connections, as SDKs do.
+    const clients = [...Array(plain).fill('plain'), ...Array(streams).fill('streams')];
+    this.#running = clients.map((kind, index) => this.#client(kind, ask, index % 2 === 0));
+  }
+
+  /** Lets every request end, and resolves to the counts. */
+  async stop() {
+    this.#stopping = true;
+    await Promise.all(this.#running);
+    return { ...this.counts, failures: this.failures };
+  }
+
+  async #client(kind, ask, keepAlive) {
+    const agent = new Agent({ keepAlive, maxSockets: 1 });
+    while (!this.#stopping) {
+      try {
+        await ask({ ...(kind === 'streams' ? STREAM : PLAIN), agent });
+        this.counts[kind]++;
+      } catch (error) {
+        this.counts.failed++;
+        if (this.failures.length < MAX_KEPT_FAILURES)
+          this.failures.push(`${new Date().toISOString()} ${kind}, ${keepAlive ? 'kept' : 'new'}: ${error.message}`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    }
+    agent.destroy();
+  }
+}
+
+/** Rejects unless the answer is a 200 and whole: a stream with its last chunk, its usage and its end mark. */
+function chat(url, key, { agent, ...fields }) {
+  const streamed = fields.stream === true;
+  const body = JSON.stringify(streamed ? { ...fields, stream_options: { include_usage: true } } : fields);
+  return new Promise((resolve, reject) => {
+    const sent = request(
+      `${url}/v1/chat/completions`,
+      {
+        method: 'POST',
+        agent,
+        timeout: REQUEST_TIMEOUT_MS,
+        headers: {
+          authorization: `Bearer ${key}`,
+          'content-type': 'application/json',
+          'content-length': Buffer.byteLength(body),
+        },
+      },
+      (response) => {
+        let text = '';
+        response.setEncoding('utf8').on('data', (chunk) => (text += chunk));
+        response.on('error', reject);
+        response.on('end', () => {
+          const whole = streamed ? text.includes('"usage":{') && text.trimEnd().endsWith('data: [DONE]') : true;
+          if (response.statusCode !== 200) reject(new Error(`${response.statusCode} ${text.slice(0, 200)}`));
+          else if (!response.complete || !whole || /"error"/.test(text)) reject(new Error(`cut: ${text.slice(-200)}`));
+          else resolve();
+        });
+      },
+    );
+    sent.on('timeout', () => sent.destroy(new Error(`silent for ${REQUEST_TIMEOUT_MS} ms`)));
+    sent.on('error', reject);
+    sent.end(body);
+  });
+}
