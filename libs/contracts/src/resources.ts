@@ -147,6 +147,41 @@ export interface RecordedEvent extends ChargedRequest, TokenCounts {
   startedAt: string;
 }
 
+/** An entry with the balance after it. */
+export interface StatementEntry extends LedgerEntry {
+  balanceAfterCents: number;
+  /** YYYY-MM, UTC: the month that the entry belongs to. */
+  period: string;
+}
+
+/** Entries of a tenant, newest first. `from` inclusive, `to` exclusive: by the time of booking, ISO 8601 UTC. */
+export interface EntriesQuery extends PageQuery {
+  tenantId: string;
+  type?: LedgerEntry['type'];
+  from?: string;
+  to?: string;
+}
+
+/** What a tenant has, in amounts of the same moment as far as two stores can have one. */
+export interface CreditState {
+  /** In the ledger. */
+  balanceCents: number;
+  /** Usage that is gathered and not yet in the ledger, decimal string of nanos. */
+  unpostedNanos: string;
+  /** In the admission store; decimal strings of nanos. Null while it cannot be reached or does not know the tenant. */
+  admission: {
+    /** The cost of requests that ended, and that the books do not have yet. */
+    settledNanos: string;
+    /** Reserved by running requests. */
+    heldNanos: string;
+    runningRequests: number;
+    /** What the tenant has left to spend: the balance less all usage. Running requests may still take their part. */
+    spendableNanos: string;
+    /** What a new request could hold now. */
+    availableNanos: string;
+  } | null;
+}
+
 export interface Invoice {
   /** YYYY-MM, UTC. */
   period: string;

@@ -45,6 +45,8 @@ export const ASKERS: Readonly<Record<Subject, readonly Service[]>> = {
 
   'billing.summary': ['gateway'],
   'billing.credit.spendable': ['gateway'],
+  'billing.credit.state': ['gateway'],
+  'billing.entries.list': ['gateway'],
   // Billing also sends this to itself, because its admission store works like that of every service.
   'billing.credit.news': ['gateway', 'billing'],
   'billing.credit.add': ['gateway'],
@@ -52,6 +54,7 @@ export const ASKERS: Readonly<Record<Subject, readonly Service[]>> = {
   'billing.credit.adjust': ['gateway'],
   'billing.reconcile.start': ['gateway'],
   'billing.reconcile.get': ['gateway'],
+  'billing.reconcile.latest': ['gateway'],
   'billing.budget.set': ['gateway'],
   'billing.budget.get': ['gateway'],
   'billing.budget.keys': ['gateway'],
@@ -63,6 +66,7 @@ export const ASKERS: Readonly<Record<Subject, readonly Service[]>> = {
   'billing.journal.compare': ['gateway'],
   'billing.audit.list': ['gateway'],
   'billing.invoices.list': ['gateway'],
+  'billing.invoices.get': ['gateway'],
   'billing.invoices.close': ['gateway'],
   'billing.invoices.void': ['gateway'],
 };

@@ -15,6 +15,8 @@ import type {
   BillingSummary,
   BudgetState,
   ChargedRequest,
+  CreditState,
+  EntriesQuery,
   IssuedInvoice,
   KeyRow,
   LedgerEntry,
@@ -23,6 +25,7 @@ import type {
   PageQuery,
   RecordedEvent,
   SetBudget,
+  StatementEntry,
   TenantRow,
   TokenRow,
   UsageQuery,
@@ -186,6 +189,10 @@ export interface Subjects {
    * reached or does not know the tenant.
    */
   'billing.credit.spendable': [{ tenantId: string }, { spendableNanos: string | null }];
+  /** Balance, held and spendable amounts. A tenant without books has zero. */
+  'billing.credit.state': [{ tenantId: string }, CreditState];
+  /** The ledger of a tenant with the running balance. `after`: an entry's id. invalid_parameter */
+  'billing.entries.list': [EntriesQuery, Page<StatementEntry>];
   /**
    * The balance update of the tenant's books as they are now; null if there are none. It has no releases: settled holds
    * in the store have their own updates on the way, and count twice until then.
@@ -227,6 +234,8 @@ export interface Subjects {
    * progress.
    */
   'billing.reconcile.start': [Authored<object>, { id: string }];
+  /** The run that started last, of any state. Null: none in the last day. */
+  'billing.reconcile.latest': [Record<string, never>, { run: ReconcileRun | null }];
   /** not_found: no such run, or a very old one. */
   'billing.reconcile.get': [{ id: string }, ReconcileRun];
   /** Heads of the journals, ascending by tenant, after the tenant `after`. invalid_parameter. */
@@ -298,6 +307,8 @@ export interface Subjects {
   'billing.audit.list': [AuditQuery, Page<AuditRow>];
   /** Issued invoices, newest number first; `after` is a number. invalid_parameter */
   'billing.invoices.list': [{ tenantId?: string; period?: string } & PageQuery, Page<IssuedInvoice>];
+  /** not_found: no such invoice of this tenant. */
+  'billing.invoices.get': [{ tenantId: string; accountingNumber: number }, IssuedInvoice];
   /**
    * Closes a month that is over, and all before it, for one tenant or for all. Returns the numbers of invoices issued,
    * of months without a debit, and of months that stay open because the credit does not pay for them. A repeat closes

@@ -20,6 +20,11 @@ export class InvoicesController {
     return this.invoices.list(request);
   }
 
+  @MessagePattern('billing.invoices.get')
+  get(request: RequestOf<'billing.invoices.get'>): Promise<IssuedInvoice> {
+    return this.invoices.get(request);
+  }
+
   @MessagePattern('billing.invoices.close')
   async close(request: RequestOf<'billing.invoices.close'>): Promise<ReplyOf<'billing.invoices.close'>> {
     const closed = await this.closer.close(request);

@@ -54,6 +54,18 @@ describe('invoices', () => {
     }
   });
 
+  it('are read by number, by their own tenant alone', async () => {
+    const [{ tenantId, invoice }, other] = [await invoiced(2n), await invoiced(3n)];
+    const { accountingNumber } = invoice;
+    expect(await invoices.get({ tenantId, accountingNumber })).toEqual(invoice);
+    for (const wrong of [
+      { tenantId: other.tenantId, accountingNumber },
+      { tenantId, accountingNumber: 999_999 },
+      { tenantId, accountingNumber: NaN },
+    ])
+      await expect(invoices.get(wrong)).rejects.toMatchObject({ code: 'not_found' });
+  });
+
   it('give their amount back once when they are made void, by an entry that reverses the revenue', async () => {
     const { tenantId, charges, invoice } = await invoiced(40n);
     const replies = await Promise.all(Array.from({ length: 5 }, () => voided(invoice.accountingNumber)));

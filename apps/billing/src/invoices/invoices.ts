@@ -53,6 +53,13 @@ export class Invoices {
     return { data, nextCursor: rows.length > limit ? String(data.at(-1)!.accountingNumber) : null };
   }
 
+  /** RequestError not_found, also for an invoice of another tenant. */
+  async get({ tenantId, accountingNumber }: RequestOf<'billing.invoices.get'>): Promise<IssuedInvoice> {
+    const invoice = await find(this.dataSource.manager, accountingNumber);
+    if (invoice.tenantId !== tenantId) throw new RequestError('not_found', 'No such invoice.');
+    return invoice;
+  }
+
   /**
    * Makes an invoice void and gives its amount back to the tenant by a reversing entry. A repeat returns the first
    * entry.

@@ -22,6 +22,11 @@ export class ReconcileController {
     return this.runs.get(request);
   }
 
+  @MessagePattern('billing.reconcile.latest')
+  async latest(): Promise<ReplyOf<'billing.reconcile.latest'>> {
+    return { run: await this.runs.latest() };
+  }
+
   @MessagePattern('billing.journal.heads')
   heads(query: PageQuery): Promise<Page<JournalHead>> {
     return journalHeads(this.dataSource, query);

@@ -79,6 +79,15 @@ export class ReconcileRuns implements BeforeApplicationShutdown {
     return { ...run, state: 'running', ...row.progress };
   }
 
+  /** The run that started last, on any replica. Null: none, or it is no longer kept. */
+  async latest(): Promise<ReconcileRun | null> {
+    const [row] = await query<{ id: string }>(
+      this.dataSource,
+      'SELECT id FROM reconcile_run ORDER BY started_at DESC, id DESC LIMIT 1',
+    );
+    return row ? this.get(row) : null;
+  }
+
   /** Ends each run at its next step. */
   async beforeApplicationShutdown(): Promise<void> {
     this.stopping.abort(new UnavailableError('the process of this run is stopping: start another run'));

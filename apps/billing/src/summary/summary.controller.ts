@@ -1,6 +1,15 @@
 import { AdmissionStore } from '@tollgate/admission';
 import { Controller } from '@nestjs/common';
-import type { BillingSummary, BalanceUpdate, ReplyOf, RequestOf } from '@tollgate/contracts';
+import type {
+  BalanceUpdate,
+  BillingSummary,
+  CreditState,
+  EntriesQuery,
+  Page,
+  ReplyOf,
+  RequestOf,
+  StatementEntry,
+} from '@tollgate/contracts';
 import { MessagePattern } from '@tollgate/messaging/nest';
 import { allBudgetUpdates } from '../budgets/budget-rows';
 import { BillingDataSource } from '../database';
@@ -8,7 +17,8 @@ import { readBooks } from '../ledger/books-store';
 import { balanceUpdate } from '../ledger/core/books';
 import { InjectOptions, type ServiceOptions } from '../options';
 import { billingSummary } from './billing-summary';
-import { spendableNanos } from './spendable';
+import { listEntries } from './entries';
+import { creditState, spendableNanos } from './spendable';
 
 @Controller()
 export class SummaryController {
@@ -26,6 +36,16 @@ export class SummaryController {
   @MessagePattern('billing.credit.spendable')
   async spendable({ tenantId }: { tenantId: string }): Promise<ReplyOf<'billing.credit.spendable'>> {
     return { spendableNanos: (await spendableNanos(this.admission, tenantId))?.toString() ?? null };
+  }
+
+  @MessagePattern('billing.credit.state')
+  state({ tenantId }: { tenantId: string }): Promise<CreditState> {
+    return creditState(this.dataSource, this.admission, tenantId);
+  }
+
+  @MessagePattern('billing.entries.list')
+  entries(request: EntriesQuery): Promise<Page<StatementEntry>> {
+    return listEntries(this.dataSource, request);
   }
 
   @MessagePattern('billing.credit.news')

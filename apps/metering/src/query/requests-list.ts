@@ -8,17 +8,19 @@ import {
   type RequestsQuery,
 } from '@tollgate/contracts';
 import { query } from '@tollgate/postgres';
+import type { EntityManager } from 'typeorm';
 import { MeteringDataSource } from '../database';
+import { byIndex } from './by-index';
 import { HOUR_MS, hourOf, parseCount, parseFilter, parseTime } from './parameters';
 import { EVENT_COLUMNS, recordedEvent, type EventRow } from './recorded-events';
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 200;
 /**
- * The work of one page of a search: events of the hours that it searches (at least one hour), rows of rollups that
- * choose these hours, and the hours themselves.
+ * The work of one page of a search: the hours that it may search, and the time after which it searches no further hour.
+ * It searches at least one, so that every page gets ahead.
  */
-const MAX_SEARCH = { events: 100_000, rollUps: 50_000, hours: 1_000 };
+const MAX_SEARCH = { hours: 200, ms: 150 };
 /** The times of PostgreSQL and Date have more years; these are enough for a page without bounds. */
 const BEGINNING_MS = Date.UTC(2000, 0);
 const END_MS = Date.UTC(2200, 0);
@@ -49,19 +51,9 @@ interface Search {
   limit: number;
 }
 
-/** One row with `hour` null if no hour matches. */
-interface HourRow {
-  hour: Date | null;
-  requests: string;
-  matching: string;
-  read: string;
-  lowest: Date | null;
-}
-
-/** Where a page looks: times in ascending pairs of [start, end), newest first. */
-interface Reach {
-  periods: readonly (readonly [startMs: number, endMs: number])[];
-  /** The search has not looked below this time. Null: it looks everywhere. */
+interface Found {
+  rows: EventRow[];
+  /** The search has not looked below this time. Null: it looked everywhere. */
   untilMs: number | null;
 }
 
@@ -69,7 +61,7 @@ interface Reach {
  * Answers `metering.requests.list` from the index of tenant and end, which every page reads from its cursor on.
  *
  * No index has the model or the key: each would cost the recording of every event. The rollups know in which hours a
- * key or a model was used, so a search skips all other hours. Requests that did not end normally have an index of their
+ * key or a model was used, so a search reads these hours alone. Requests that did not end normally have an index of their
  * own (migrations/006_unfinished.sql).
  */
 @Injectable()
@@ -82,105 +74,77 @@ export class RequestsList {
   /** RequestError invalid_parameter. */
   async page(asked: RequestsQuery): Promise<Page<RecordedEvent>> {
     const search = readSearch(asked);
-    const { periods, untilMs } = await this.reach(search);
-    const rows = await this.read(search, periods);
+    const { rows, untilMs } = await byIndex(this.dataSource, (tx) => this.find(tx, search));
     const data = rows.slice(0, search.limit).map(recordedEvent);
     const last = data.at(-1);
     if (rows.length > search.limit && last) return { data, nextCursor: `${last.endedAt}~${last.id}` };
     return { data, nextCursor: untilMs === null ? null : `${new Date(untilMs).toISOString()}~` };
   }
 
-  private async reach(search: Search): Promise<Reach> {
+  private async find(tx: EntityManager, search: Search): Promise<Found> {
     const { fromMs, below, model, keyId, outcome } = search;
-    const everywhere: Reach = { periods: [[fromMs, below.ms + 1]], untilMs: null };
-    // Few rows match, or all do: the indexes lead to them.
-    if (outcome !== null && OUTCOMES[outcome]) return everywhere;
-    if (outcome === null && model === null && keyId === null) return everywhere;
-    return this.searchHours(search);
+    if (outcome !== null || model !== null || keyId !== null) return this.searchHours(tx, search);
+    return { rows: await read(tx, search, [fromMs, below.ms + 1], search.limit + 1), untilMs: null };
   }
 
-  /** The hours, newest first, that hold enough matching requests, within the work of one page. */
-  private async searchHours({ tenantId, fromMs, below, model, keyId, limit }: Search): Promise<Reach> {
-    // Without an id, the place is below all of its time, which may be the first of an hour.
-    const topHourMs = hourOf(below.id === '' ? below.ms - 1 : below.ms);
-    const { events, rollUps, hours: maxHours } = this.maxSearch;
-    const rows = await query<HourRow>(this.dataSource, HOURS_SQL, [
-      tenantId,
-      iso(hourOf(fromMs)),
-      iso(topHourMs),
-      model,
-      keyId,
-      rollUps,
-      maxHours,
-    ]);
-    const periods: [number, number][] = [];
-    let [matching, searched] = [0, 0];
-    for (const { hour, ...row } of rows) {
-      if (hour === null) break;
-      if (matching > limit || searched >= events) return { periods, untilMs: periods.at(-1)![0] };
-      periods.push([hour.getTime(), hour.getTime() + HOUR_MS]);
-      searched += Number(row.requests);
-      // Those of the first hour may be above the cursor.
-      if (hour.getTime() < topHourMs) matching += Number(row.matching);
+  /** Searches the hours in which the rollups name the model and the key, if these are asked for, newest first. */
+  private async searchHours(tx: EntityManager, search: Search): Promise<Found> {
+    const startedMs = performance.now();
+    const hours = await hoursOf(tx, search, this.maxSearch.hours);
+    const rows: EventRow[] = [];
+    for (const [index, startMs] of hours.entries()) {
+      if (index > 0 && performance.now() - startedMs >= this.maxSearch.ms) return { rows, untilMs: hours[index - 1]! };
+      rows.push(...(await read(tx, search, [startMs, startMs + HOUR_MS], search.limit + 1 - rows.length)));
+      if (rows.length > search.limit) return { rows, untilMs: startMs };
     }
-    if (periods.length === maxHours) return { periods, untilMs: periods.at(-1)![0] };
-    const { read, lowest } = rows[0]!;
-    if (lowest === null || Number(read) < rollUps) return { periods, untilMs: null };
-    return cutAt(lowest.getTime(), periods, topHourMs);
-  }
-
-  private async read(search: Search, periods: Reach['periods']): Promise<EventRow[]> {
-    const { tenantId, fromMs, below, model, keyId, outcome, limit } = search;
-    if (periods.length === 0) return [];
-    return query<EventRow>(this.dataSource, eventsSql(outcome), [
-      tenantId,
-      periods.map(([startMs]) => iso(Math.max(startMs, fromMs))),
-      periods.map(([, endMs]) => iso(endMs)),
-      iso(below.ms),
-      below.id,
-      model,
-      keyId,
-      limit + 1,
-    ]);
+    return { rows, untilMs: hours.length < this.maxSearch.hours ? null : hours.at(-1)! };
   }
 }
 
-/** Not all rollups were read, and those of the lowest hour perhaps in part. */
-function cutAt(lowestMs: number, periods: [number, number][], topHourMs: number): Reach {
-  // An hour with more rollups than a page reads is searched whole, so that every page gets ahead.
-  if (lowestMs === topHourMs) return { periods: [[lowestMs, lowestMs + HOUR_MS]], untilMs: lowestMs };
-  return { periods: periods.filter(([startMs]) => startMs > lowestMs), untilMs: lowestMs + HOUR_MS };
+/** The hours from the cursor on in which the model and the key were used, newest first. Read from the index alone. */
+async function hoursOf(
+  tx: EntityManager,
+  { tenantId, fromMs, below, model, keyId }: Search,
+  maxHours: number,
+): Promise<number[]> {
+  // Without an id, the place is below all of its time, which may be the first of an hour.
+  const topHourMs = hourOf(below.id === '' ? below.ms - 1 : below.ms);
+  const values: unknown[] = [tenantId, iso(hourOf(fromMs)), iso(topHourMs), maxHours];
+  const filters = [...named('model', model, values), ...named('key_id', keyId, values)];
+  const rows = await query<{ hour: Date }>(
+    tx,
+    `SELECT DISTINCT hour FROM usage_hour
+     WHERE ${['tenant_id = $1', 'hour >= $2', 'hour <= $3', ...filters].join(' AND ')} ORDER BY hour DESC LIMIT $4`,
+    values,
+  );
+  return rows.map(({ hour }) => hour.getTime());
 }
 
-/**
- * The hours below $3 in which $4 (model) or $5 (key) was used, newest first, with all requests of the tenant in them.
- * `read`: rows of rollups that were read, at most $6; `lowest`: the hour of the last one.
- */
-const HOURS_SQL = `
-  WITH ahead AS MATERIALIZED (
-    SELECT hour, requests, ($4::text IS NULL OR model = $4) AND ($5::text IS NULL OR key_id = $5) AS matches
-    FROM usage_hour WHERE tenant_id = $1 AND hour >= $2 AND hour <= $3 ORDER BY hour DESC LIMIT $6
-  ), summed AS (
-    SELECT hour, sum(requests) AS requests, coalesce(sum(requests) FILTER (WHERE matches), 0) AS matching
-    FROM ahead GROUP BY hour
-  ), reached AS (SELECT count(*) AS read, min(hour) AS lowest FROM ahead)
-  SELECT hour, requests, matching, read, lowest FROM reached LEFT JOIN summed ON matching > 0
-  ORDER BY hour DESC LIMIT $7`;
+/** The requests of a period, newest first, at most `limit`. */
+function read(
+  tx: EntityManager,
+  { tenantId, fromMs, below, model, keyId, outcome }: Search,
+  [startMs, endMs]: readonly [number, number],
+  limit: number,
+): Promise<EventRow[]> {
+  const values: unknown[] = [tenantId, iso(Math.max(startMs, fromMs)), iso(endMs), iso(below.ms), below.id, limit];
+  const filters = [...named('model', model, values), ...named('key_id', keyId, values)];
+  // Literals, so that the planner can use the partial index.
+  if (outcome !== null) filters.push(`outcome = '${outcome}'`);
+  if (outcome !== null && OUTCOMES[outcome]) filters.push(`outcome <> 'complete'`);
+  return query<EventRow>(
+    tx,
+    `SELECT ${EVENT_COLUMNS} FROM usage_event
+     WHERE ${['tenant_id = $1', 'ended_at >= $2', 'ended_at < $3', 'ended_at <= $4', ...filters].join(' AND ')}
+       AND (ended_at, id) < ($4, $5)
+     ORDER BY ended_at DESC, id DESC LIMIT $6`,
+    values,
+  );
+}
 
-/** The outcome is a literal, so that the planner can use the partial index. */
-function eventsSql(outcome: Outcome | null): string {
-  const ended = outcome === null ? '' : `AND outcome = '${outcome}'`;
-  const unfinished = outcome !== null && OUTCOMES[outcome] ? `AND outcome <> 'complete'` : '';
-  return `
-    SELECT found.* FROM unnest($2::timestamptz[], $3::timestamptz[]) AS period (start_at, end_at)
-    CROSS JOIN LATERAL (
-      SELECT ${EVENT_COLUMNS} FROM usage_event
-      WHERE tenant_id = $1 AND ended_at >= start_at AND ended_at < end_at
-        AND ended_at <= $4 AND (ended_at, id) < ($4, $5)
-        AND ($6::text IS NULL OR model = $6) AND ($7::text IS NULL OR key_id = $7) ${ended} ${unfinished}
-      ORDER BY ended_at DESC, id DESC LIMIT $8
-    ) AS found
-    ORDER BY ended_at DESC, id DESC LIMIT $8`;
+/** A condition of a filter, if there is one. Adds its value. */
+function named(column: string, value: string | null, values: unknown[]): string[] {
+  return value === null ? [] : [`${column} = $${values.push(value)}`];
 }
 
 function readSearch(asked: RequestsQuery): Search {

@@ -10,6 +10,7 @@ import {
 } from '@tollgate/contracts';
 import { query } from '@tollgate/postgres';
 import { MeteringDataSource } from '../database';
+import { byIndex } from './by-index';
 import { parseCount, parseFilter } from './parameters';
 import { readSteps, stepSql } from './steps';
 
@@ -44,14 +45,10 @@ export class UsageSeriesQueries {
       throw new RequestError('invalid_parameter', 'by must be model or key.');
     const top = parseCount('top', asked.top ?? DEFAULT_TOP, MAX_SERIES_NAMES);
     const [from, to] = readSteps(asked);
-    const rows = await query<PointRow>(this.dataSource, statement(step, by), [
-      asked.tenantId,
-      from,
-      to,
-      parseFilter('model', asked.model),
-      parseFilter('keyId', asked.keyId),
-      top,
-    ]);
+    const [model, keyId] = [parseFilter('model', asked.model), parseFilter('keyId', asked.keyId)];
+    const rows = await byIndex(this.dataSource, (tx) =>
+      query<PointRow>(tx, statement(step, by), [asked.tenantId, from, to, model, keyId, top]),
+    );
     if (rows.length > MAX_SERIES_POINTS)
       throw new RequestError(
         'invalid_parameter',

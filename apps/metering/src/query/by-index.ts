@@ -1,0 +1,18 @@
+import { query } from '@tollgate/postgres';
+import type { DataSource, EntityManager } from 'typeorm';
+
+/**
+ * Runs statements that read a range of an index. The planner may take the range for a large part of the table, and read
+ * all of it, with all processors. Seen with 10 million events: for a month of one tenant, which has a fifteenth of all
+ * rollups, it reads the whole table of rollups.
+ */
+export function byIndex<T>(dataSource: DataSource, work: (tx: EntityManager) => Promise<T>): Promise<T> {
+  return dataSource.transaction(async (tx) => {
+    await query(
+      tx,
+      `SELECT set_config('enable_seqscan', 'off', true), set_config('max_parallel_workers_per_gather', '0', true),
+         set_config('work_mem', '64MB', true)`,
+    );
+    return work(tx);
+  });
+}
