@@ -1,3 +1,6 @@
+/** An answer never takes this long, however slow the machine is. */
+const ANSWER_TIMEOUT_MS = 60_000;
+
 /** What a browser does of HTTP: it keeps cookies, and sends its origin with every write. */
 export class BrowserSession {
   readonly cookies = new Map<string, string>();
@@ -18,6 +21,7 @@ export class BrowserSession {
     const answer = await fetch(this.base + path, {
       method,
       redirect: 'manual',
+      signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
       headers: {
         ...(cookie !== '' && { cookie }),
         ...(method !== 'GET' && { origin: this.base }),

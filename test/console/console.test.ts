@@ -7,6 +7,8 @@ import { BrowserSession } from './browser';
 import { startConsole, type RunningConsole } from './running-console';
 import { API, invite, join, makeTenant, PASSWORD, type Role, ROLES, secretOf, signIn } from './people';
 
+// Before the database is dropped.
+afterAll(() => console_?.stop());
 const database = useTestDatabase();
 const directory = useDataDirectory();
 let console_: RunningConsole;
@@ -29,13 +31,15 @@ beforeAll(async () => {
   }
   await forgetTries();
 });
-afterAll(() => console_.stop());
 
 const of = (role: Role) => people.get(role)!;
 
 describe('access', () => {
-  /** Who may call each route; O owner, A admin, B billing, M member, V viewer. Paths without a role are below. */
-  const ROUTES: readonly [method: string, path: string, allowed: string, body?: unknown][] = [
+  // Functions with a rest parameter: to one with more parameters than a row has values, Jest passes a callback.
+  /** `allowed`: O owner, A admin, B billing, M member, V viewer. */
+  type Route = [method: string, path: string, allowed: string, body?: unknown];
+  type OperatorRoute = [method: string, path: string, body?: unknown];
+  const ROUTES: readonly Route[] = [
     ['GET', 'overview', 'OABMV'],
     ['GET', 'usage?from=2026-11-01T00:00:00Z&to=2026-11-02T00:00:00Z', 'OABMV'],
     ['GET', 'models', 'OABMV'],
@@ -55,7 +59,7 @@ describe('access', () => {
     ['PATCH', 'members/nobody', 'OA', { role: 'viewer' }],
     ['DELETE', 'members/nobody', 'OA'],
   ];
-  const OPERATOR_ROUTES: readonly [method: string, path: string, body?: unknown][] = [
+  const OPERATOR_ROUTES: readonly OperatorRoute[] = [
     ['GET', 'tenants'],
     ['GET', 'plans'],
     ['POST', 'tenants', { name: 'mine' }],
@@ -69,7 +73,7 @@ describe('access', () => {
 
   it.each(ROUTES)(
     '%s %s answers those whose role allows it, and 403 to the others',
-    async (method, path, who, body) => {
+    async (...[method, path, who, body]: Route) => {
       for (const role of ROLES) {
         const { status } = await of(role).send(method, `${API}/tenants/${tenantId}/${path}`, body);
         const isAllowed = who.includes(role[0]!.toUpperCase());
@@ -80,7 +84,7 @@ describe('access', () => {
     },
   );
 
-  it.each(ROUTES)('%s %s of a foreign tenant does not exist', async (method, path, _who, body) => {
+  it.each(ROUTES)('%s %s of a foreign tenant does not exist', async (...[method, path, , body]: Route) => {
     for (const role of ROLES) {
       const answer = await of(role).send(method, `${API}/tenants/${foreignId}/${path}`, body);
       expect([role, answer.status, answer.json.error.code]).toEqual([role, 404, 'not_found']);
@@ -89,7 +93,7 @@ describe('access', () => {
 
   it.each(OPERATOR_ROUTES)(
     '%s operator/%s does not exist for those who are no operators',
-    async (method, path, body) => {
+    async (...[method, path, body]: OperatorRoute) => {
       for (const role of ROLES) {
         const answer = await of(role).send(method, `${API}/operator/${path}`, body);
         expect([role, answer.status]).toEqual([role, 404]);
@@ -202,15 +206,16 @@ describe('sign-in', () => {
   it('after ten tries in a minute from an address, passwords are not checked any more', async () => {
     await forgetTries();
     const browser = new BrowserSession(console_.base);
-    const statuses: number[] = [];
-    for (let time = 0; time < 12; time++) {
+    const attempt = async (time: number) => {
       const wrong = { email: 'owner@example.com', password: `wrong password ${time}` };
       // A header of the client does not make it another address.
       const headers = { 'x-forwarded-for': `10.0.0.${time}`, 'x-tollgate-client': `10.0.1.${time}` };
-      statuses.push((await browser.post(`${API}/auth/sign-in/email`, wrong, headers)).status);
-    }
-    expect(statuses.slice(0, 10)).toEqual(Array.from({ length: 10 }, () => 401));
-    expect(statuses.slice(10)).toEqual([429, 429]);
+      return (await browser.post(`${API}/auth/sign-in/email`, wrong, headers)).status;
+    };
+    expect(await attempt(1)).toBe(401);
+    // The next eight, which a slow machine could not do in the same minute.
+    await database.query(`UPDATE console."rateLimit" SET count = 9`);
+    expect([await attempt(2), await attempt(3), await attempt(4)]).toEqual([401, 429, 429]);
     await forgetTries();
   });
 
@@ -227,8 +232,7 @@ describe('sign-in', () => {
     const browser = new BrowserSession(console_.base);
     const credentials = { email: 'viewer@example.com', password: PASSWORD, callbackURL: 'https://evil.example/' };
     const answer = await browser.post(`${API}/auth/sign-in/email`, credentials);
-    expect(answer.status).toBe(403);
-    expect(answer.headers.get('location')).toBeNull();
+    expect([answer.status, answer.headers.get('location')]).toEqual([200, null]);
   });
 
   it('an invitation is for its address: another person who is signed in cannot take it', async () => {

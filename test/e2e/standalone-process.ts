@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import type { Ready } from './deployment';
 
 const ROOT = resolve(__dirname, '../..');
-const READY_TIMEOUT_MS = 60_000;
+const READY_TIMEOUT_MS = 120_000;
 /**
  * Longer than a stop may take: 30 s to drain, 2 s to cut off, 2 s to publish, and 10 s to flush the books.
  */

@@ -26,6 +26,7 @@ export const AUTH_CALLS: ReadonlySet<string> = new Set([
   'POST /passkey/delete-passkey',
 ]);
 
+const HOME = '/console/';
 /** Fields of the library's answers that hold the secret of a session. The cookie has it, scripts need not. */
 const SECRET_FIELDS = ['token', 'session'];
 
@@ -51,14 +52,23 @@ export class AuthController {
     const body = request.method === 'GET' ? null : new Uint8Array((request.body as Buffer | undefined) ?? []);
     const answer = await this.signIn.auth.handler(new Request(url, { method: request.method, headers, body }));
     for (const cookie of answer.headers.getSetCookie()) reply.header('set-cookie', cookie);
-    const location = answer.headers.get('location');
-    if (location !== null) {
-      void reply.code(302).header('location', location).send();
+    if (request.method === 'GET' && answer.status === 302) {
+      void reply
+        .code(302)
+        .header('location', this.ownPage(answer.headers.get('location')))
+        .send();
       return;
     }
     const parsed = jsonOf(await answer.text());
-    if (!answer.ok) throw failureOf(answer, parsed);
+    if (answer.status >= 400) throw failureOf(answer, parsed);
     void reply.code(200).send(withoutSecrets(parsed));
+  }
+
+  /** A sign-in ends on a page of the console, whatever the caller asked for. */
+  private ownPage(location: string | null): string {
+    const { origin } = this.signIn;
+    const url = new URL(location ?? HOME, origin);
+    return url.origin === origin && url.pathname.startsWith(HOME) ? url.href : new URL(HOME, origin).href;
   }
 }
 
