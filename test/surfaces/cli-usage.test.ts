@@ -1,7 +1,7 @@
 import { newId } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { OPERATOR_SECRET, useServices } from './services';
@@ -12,6 +12,12 @@ const services = useServices();
 const directory = useDataDirectory(services);
 const tollgate = (args: string[], env: Record<string, string> = {}) =>
   runTollgate(args, { TOLLGATE_DATA_DIR: directory.path, ...env });
+
+it('prints the version of Tollgate without a server', async () => {
+  const root = JSON.parse(readFileSync(join(__dirname, '../../package.json'), 'utf8')) as { version: string };
+  const printed = await tollgate(['--version'], { TOLLGATE_DATA_DIR: join(directory.path, 'nothing') });
+  expect(printed).toEqual({ code: 0, stdout: `${root.version}\n`, stderr: '' });
+});
 
 describe('exit code 1', () => {
   it('for an unknown tenant, with the remedy, and as JSON with --json', async () => {

@@ -1,5 +1,7 @@
 import { MAX_COMPARED_HOURS, SCOPES } from '@tollgate/contracts';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { addBudgetCommands } from './budget-program';
 import { addBooksCommands } from './books-program';
 import * as commands from './commands';
@@ -38,6 +40,7 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
   });
   const program = new Command('tollgate')
     .exitOverride()
+    .version(version(), '--version', 'print the version')
     .description('Operates Tollgate: tenants, prepaid credit, keys, tokens, and the proof of the books.')
     .addHelpText(
       'after',
@@ -151,6 +154,12 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
   addKafkaCommands(program, env);
   addRedisCommands(program, env);
   return program;
+}
+
+/** The version of this package, which is that of Tollgate. */
+function version(): string {
+  const text = readFileSync(join(__dirname, '../package.json'), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
 }
 
 function parseEntries(text: string): number {

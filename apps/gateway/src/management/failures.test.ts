@@ -141,7 +141,7 @@ describe('the management API', () => {
 
   it('sends auth only the hash and the last four characters of a key', () => {
     expect(createRequests).toHaveLength(1);
-    expect(Object.keys(createRequests[0]!).sort()).toEqual(['hash', 'last4', 'name', 'tenantId']);
+    expect(Object.keys(createRequests[0]!).sort()).toEqual(['by', 'hash', 'last4', 'name', 'tenantId']);
     expect(createRequests[0]!.hash).toMatch(/^[0-9a-f]{64}$/);
   });
 
