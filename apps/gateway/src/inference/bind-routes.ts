@@ -74,7 +74,13 @@ function answer(
   if (inFlight.draining) return client.refuse(unavailable());
   inFlight.begin(client);
   const answered = kind === 'models' ? pipeline.listModels(request, client) : pipeline.infer(kind, request, client);
-  void answered.finally(() => client.afterLastByte(() => inFlight.end(client)));
+  void answered.finally(() =>
+    client.afterLastByte(() => {
+      inFlight.end(client);
+      // An answer that began before the stop signal did not say that its connection ends.
+      if (inFlight.leaving) request.socket.destroySoon();
+    }),
+  );
 }
 
 /**
