@@ -24,6 +24,9 @@ const ask = async (body: unknown, path = '/v1/chat/completions', init: RequestIn
 /** Far longer than a busy machine takes to read ten MiB. */
 const SILENCE_MS = 20_000;
 
+/** Less than the 75 s of an idle connection, and more than a busy machine takes. */
+const ENDED_WITHIN_MS = 50_000;
+
 /** Sends these bytes. Returns the answer, up to the end of an error envelope, the end of the socket, or silence. */
 function raw(text: string): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -36,6 +39,29 @@ function raw(text: string): Promise<string> {
     });
     socket.on('close', () => resolve(answer));
     socket.on('error', reject);
+  });
+}
+
+/** Streams for some seconds, and resolves when the gateway ends the connection. */
+function streamUntilEnd(): Promise<string> {
+  const body = JSON.stringify({ ...CHAT, stream: true, simulator: { firstTokenDelayMs: 3_000 } });
+  const head = [
+    'POST /v1/chat/completions HTTP/1.1',
+    'Host: x',
+    `Authorization: Bearer ${caller.key}`,
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+  ];
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1', () =>
+      socket.write(`${head.join('\r\n')}\r\n\r\n${body}`),
+    );
+    let answer = '';
+    socket.on('data', (chunk) => (answer += chunk.toString()));
+    socket.on('end', () => resolve(answer));
+    socket.on('error', reject);
+    // Sooner than an idle connection ends anyway.
+    setTimeout(() => reject(new Error(`not ended: ${answer}`)), ENDED_WITHIN_MS).unref();
   });
 }
 
@@ -230,12 +256,17 @@ describe('the running process', () => {
 
   it('serves on after a stop signal, and its answers end their connections so that clients go elsewhere', async () => {
     expect((await ask(CHAT)).headers.get('connection')).toBe('keep-alive');
+    const begun = streamUntilEnd();
+    await eventually(async () => expect((await gateway.snapshot(caller.tenantId)).pendingHolds).toBe(1));
     leave(gateway.app);
     const plain = await ask(CHAT);
     expect([plain.status, plain.headers.get('connection')]).toEqual([200, 'close']);
     const streamed = await gateway.post('/v1/chat/completions', { ...CHAT, stream: true }, caller, {});
     expect([streamed.status, streamed.headers.get('connection')]).toEqual([200, 'close']);
     expect(await streamed.text()).toContain('data: [DONE]');
+    // It began before the signal, so only the end of the connection can tell its client.
+    const text = await begun;
+    expect(text).toMatch(/^HTTP\/1\.1 200 .*connection: keep-alive.*data: \[DONE\]/is);
   });
 
   it('answers running requests during a drain and closes their connections', async () => {

@@ -72,12 +72,12 @@ export const upgradeUnderLoad = (release) =>
     return { replaced: before.length - kept.length, of: before.length };
   });
 
-/** An upgrade to an image that crashes, and one to settings that no gateway accepts. Both are taken back. */
+/** Upgrades to settings with which metering, and then the gateway, crash at their start. Both are taken back. */
 export const failedUpgrades = (release) =>
   underLoad(release, async () => {
     const failing = {
-      crash: ['--set', 'metering.env.NODE_OPTIONS=--no-such-option'],
-      config: ['--set', 'gateway.env.TOLLGATE_WORKERS=none'],
+      metering: ['--set', 'metering.env.TOLLGATE_HEALTH_PORT=none'],
+      gateway: ['--set', 'gateway.env.TOLLGATE_WORKERS=none'],
     };
     const seconds = {};
     for (const [name, set] of Object.entries(failing)) {

@@ -91,7 +91,11 @@ function answer(
   inFlight.begin(client);
   void answered().finally(() => {
     if (client.owner !== null) activity.ended(client.owner, client.refusedAs, Date.now());
-    client.afterLastByte(() => inFlight.end(client));
+    client.afterLastByte(() => {
+      inFlight.end(client);
+      // An answer that began before the stop signal did not say that its connection ends.
+      if (inFlight.leaving) request.socket.destroySoon();
+    });
   });
 
   function answered(): Promise<void> {
