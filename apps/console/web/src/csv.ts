@@ -11,7 +11,9 @@ export function csvCell(value: string | number | null | undefined): string {
 /** Rows with the same fields as CSV, the names of the fields first. */
 export function csvOf(rows: readonly object[]): string {
   const fields = [...new Set(rows.flatMap((row) => Object.keys(row)))];
-  const lines = rows.map((row) => fields.map((field) => csvCell((row as Record<string, string | number | null>)[field])).join(','));
+  const lines = rows.map((row) =>
+    fields.map((field) => csvCell((row as Record<string, string | number | null>)[field])).join(','),
+  );
   return [fields.map(csvCell).join(','), ...lines, ''].join('\r\n');
 }
 

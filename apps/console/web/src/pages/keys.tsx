@@ -35,7 +35,7 @@ export function KeysPage() {
           ) : (
             <DataTable
               label="Keys"
-              head={['Name', 'Ends in', 'Created (UTC)', 'Expires (UTC)', 'Status', '']}
+              head={['Name', 'Ends in', 'Created (UTC)', 'Expires (UTC)', 'Status', 'Actions']}
               rows={data.map((key) => [
                 key.name,
                 `…${key.last4}`,

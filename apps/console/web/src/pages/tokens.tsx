@@ -48,7 +48,16 @@ export function TokensPage() {
           ) : (
             <DataTable
               label="Management tokens"
-              head={['Name', 'Ends in', 'Scopes', 'Created (UTC)', 'Last used (UTC)', 'Expires (UTC)', 'Status', '']}
+              head={[
+                'Name',
+                'Ends in',
+                'Scopes',
+                'Created (UTC)',
+                'Last used (UTC)',
+                'Expires (UTC)',
+                'Status',
+                'Actions',
+              ]}
               rows={data.map((token) => [
                 token.name,
                 `…${token.last4}`,
