@@ -60,7 +60,7 @@ export function TokensPage() {
               ]}
               rows={data.map((token) => [
                 token.name,
-                `…${token.last4}`,
+                <span className="figures">…{token.last4}</span>,
                 token.scopes.join(', '),
                 <Time at={token.createdAt} />,
                 <Time at={token.lastUsedAt} none="never" />,
