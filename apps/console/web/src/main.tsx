@@ -1,6 +1,6 @@
 import '@mantine/core/styles.css';
 import './styles.css';
-import { createTheme, MantineProvider } from '@mantine/core';
+import { createTheme, type CSSVariablesResolver, MantineProvider } from '@mantine/core';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
@@ -18,9 +18,14 @@ Object.assign(globalThis, { __webpack_nonce__: nonce });
 // The contrast of the kit's default shades is too low for text.
 const theme = createTheme({
   primaryColor: 'indigo',
-  primaryShade: { light: 7, dark: 4 },
-  autoContrast: true,
-  luminanceThreshold: 0.35,
+  primaryShade: { light: 7, dark: 8 },
+});
+
+/** Secondary text of the kit has too little contrast, too. */
+const readable: CSSVariablesResolver = () => ({
+  variables: {},
+  light: { '--mantine-color-dimmed': '#495057', '--mantine-color-placeholder': '#495057' },
+  dark: { '--mantine-color-dimmed': '#ced4da', '--mantine-color-placeholder': '#ced4da' },
 });
 
 const queries = new QueryClient({
@@ -36,7 +41,12 @@ const queries = new QueryClient({
 
 createRoot(document.getElementById('root')!).render(
   <StrictMode>
-    <MantineProvider theme={theme} defaultColorScheme="auto" getStyleNonce={() => nonce}>
+    <MantineProvider
+      theme={theme}
+      defaultColorScheme="auto"
+      cssVariablesResolver={readable}
+      getStyleNonce={() => nonce}
+    >
       <QueryClientProvider client={queries}>
         <RouterProvider router={router} />
       </QueryClientProvider>

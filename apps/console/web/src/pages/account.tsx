@@ -47,7 +47,7 @@ function Sessions() {
         {({ data }) => (
           <DataTable
             label="Sessions"
-            head={['Browser', 'Address', 'Since (UTC)', '']}
+            head={['Browser', 'Address', 'Since (UTC)', 'Actions']}
             rows={data.map((session) => [
               session.browser ?? '–',
               session.address ?? '–',
@@ -96,7 +96,7 @@ function Passkeys() {
           ) : (
             <DataTable
               label="Passkeys"
-              head={['Name', 'Since (UTC)', '']}
+              head={['Name', 'Since (UTC)', 'Actions']}
               rows={data.map((passkey) => [
                 passkey.name ?? '–',
                 <Time at={passkey.createdAt} />,

@@ -35,10 +35,10 @@ export function KeysPage() {
           ) : (
             <DataTable
               label="Keys"
-              head={['Name', 'Ends in', 'Created (UTC)', 'Expires (UTC)', 'Status', '']}
+              head={['Name', 'Ends in', 'Created (UTC)', 'Expires (UTC)', 'Status', 'Actions']}
               rows={data.map((key) => [
                 key.name,
-                `…${key.last4}`,
+                <span className="figures">…{key.last4}</span>,
                 <Time at={key.createdAt} />,
                 <Time at={key.expiresAt} none="never" />,
                 <Badge variant="outline" color={key.status === 'active' ? 'green' : 'gray'}>

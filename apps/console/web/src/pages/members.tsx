@@ -36,7 +36,7 @@ export function MembersPage() {
           <>
             <DataTable
               label="Members"
-              head={['Name', 'E-mail', 'Role', 'Since (UTC)', '']}
+              head={['Name', 'E-mail', 'Role', 'Since (UTC)', 'Actions']}
               rows={data.map((member) => [
                 member.name,
                 member.email,
@@ -68,7 +68,7 @@ export function MembersPage() {
             ) : (
               <DataTable
                 label="Open invitations"
-                head={['E-mail', 'Role', 'Expires (UTC)', '']}
+                head={['E-mail', 'Role', 'Expires (UTC)', 'Actions']}
                 rows={invitations.map((invitation) => [
                   invitation.email,
                   invitation.role,

@@ -46,7 +46,7 @@ export function OperatorTenantsPage() {
       ) : (
         <DataTable
           label="Tenants"
-          head={['Name', 'Id', 'Plan', 'Status', 'Created (UTC)', '']}
+          head={['Name', 'Id', 'Plan', 'Status', 'Created (UTC)', 'Actions']}
           rows={rows.map((tenant) => [
             <Anchor
               component={Link}

@@ -48,10 +48,19 @@ export function TokensPage() {
           ) : (
             <DataTable
               label="Management tokens"
-              head={['Name', 'Ends in', 'Scopes', 'Created (UTC)', 'Last used (UTC)', 'Expires (UTC)', 'Status', '']}
+              head={[
+                'Name',
+                'Ends in',
+                'Scopes',
+                'Created (UTC)',
+                'Last used (UTC)',
+                'Expires (UTC)',
+                'Status',
+                'Actions',
+              ]}
               rows={data.map((token) => [
                 token.name,
-                `…${token.last4}`,
+                <span className="figures">…{token.last4}</span>,
                 token.scopes.join(', '),
                 <Time at={token.createdAt} />,
                 <Time at={token.lastUsedAt} none="never" />,

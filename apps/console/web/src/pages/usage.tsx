@@ -66,7 +66,7 @@ export function UsagePage() {
           const rows = series === 'key' ? groups.map((row) => ({ ...row, key: nameOf(row.key ?? '') })) : groups;
           const head = [
             `${time === 'day' ? 'Day' : 'Hour'} (UTC)`,
-            series ?? '',
+            series ?? 'Group',
             'Requests',
             'Input',
             'Output',

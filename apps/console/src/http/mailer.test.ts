@@ -1,0 +1,48 @@
+import { SMTPServer } from 'smtp-server';
+import type { AddressInfo } from 'node:net';
+import { Mailer } from './mailer';
+
+const options = { databaseUrl: '', secret: '', oidc: null };
+const invitation = { link: 'http://localhost/console/invitation#secret', tenantName: 'Acme\r\nBcc: all@example.com' };
+
+it('an invitation goes to its address only, whatever the name of the tenant is', async () => {
+  const received: { to: string[]; text: string }[] = [];
+  const server = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ['STARTTLS'],
+    onData(stream, session, done) {
+      const chunks: Buffer[] = [];
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+      stream.on('end', () => {
+        const to = session.envelope.rcptTo.map(({ address }) => address);
+        received.push({ to, text: Buffer.concat(chunks).toString() });
+        done();
+      });
+    },
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  try {
+    const { port } = server.server.address() as AddressInfo;
+    const mailer = new Mailer({ ...options, mail: { url: `smtp://127.0.0.1:${port}`, from: 'tollgate@example.com' } });
+    expect(mailer.isConfigured).toBe(true);
+    await mailer.sendInvitation('ada@example.com', invitation);
+    expect(received.map(({ to }) => to)).toEqual([['ada@example.com']]);
+    const [head = '', ...body] = received[0]!.text.split('\r\n\r\n');
+    expect(head).toMatch(/^From: tollgate@example\.com$/m);
+    expect(head).not.toContain('Bcc');
+    expect(body.join('').replaceAll('=\r\n', '')).toContain(invitation.link);
+  } finally {
+    await new Promise<void>((closed) => server.close(() => closed()));
+  }
+});
+
+it('without a server for mail, nothing is sent', async () => {
+  const mailer = new Mailer({ ...options, mail: null });
+  expect(mailer.isConfigured).toBe(false);
+  await expect(mailer.sendInvitation('ada@example.com', invitation)).rejects.toThrow('no SMTP server');
+});
+
+it('an invitation that no server takes is an error', async () => {
+  const mailer = new Mailer({ ...options, mail: { url: 'smtp://127.0.0.1:1', from: 'tollgate@example.com' } });
+  await expect(mailer.sendInvitation('ada@example.com', invitation)).rejects.toThrow(/ECONNREFUSED/);
+});

@@ -1,0 +1,176 @@
+import { eventually, useTestDatabase } from '@tollgate/testing';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { BrowserContext, Page } from 'playwright-core';
+import { useDataDirectory } from '../e2e/standalone-process';
+import { useChromium } from './chromium';
+import { PASSWORD } from './people';
+import { startConsole, type RunningConsole } from './running-console';
+
+/** A step of the browser never takes this long, however slow the machine is. */
+const STEP_TIMEOUT_MS = 60_000;
+const REVOKED_WITHIN_MS = 60_000;
+const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+/** Where TOLLGATE_SCREENSHOTS is set, the pictures of the pages are written. */
+const PICTURES = resolve(__dirname, '../../docs/console');
+
+// Before the database is dropped.
+afterAll(async () => {
+  await context?.close();
+  await console_?.stop();
+});
+const database = useTestDatabase();
+const directory = useDataDirectory();
+const chromium = useChromium();
+let console_: RunningConsole;
+let context: BrowserContext;
+let page: Page;
+const failures: string[] = [];
+
+beforeAll(async () => {
+  console_ = await startConsole({
+    DATABASE_URL: database.url,
+    TOLLGATE_DATA_DIR: directory.path,
+    TOLLGATE_DEMO: 'true',
+  });
+  // bypassCSP stays off: the pages must work under their own policy.
+  context = await chromium.browser.newContext({ viewport: { width: 1280, height: 800 } });
+  context.setDefaultTimeout(STEP_TIMEOUT_MS);
+  page = await context.newPage();
+  page.on('pageerror', (error) => failures.push(String(error)));
+  page.on('console', (message) => {
+    if (/Content Security Policy/i.test(message.text())) failures.push(message.text());
+  });
+});
+
+const tokens = () => `${console_.base}/console/t/${console_.demo!.tenantId}/settings/tokens`;
+
+async function call(path: string, token: string): Promise<{ status: number; body: { error?: { code: string } } }> {
+  const answer = await fetch(console_.managementUrl + path, { headers: { authorization: `Bearer ${token}` } });
+  return { status: answer.status, body: (await answer.json()) as { error?: { code: string } } };
+}
+
+async function createToken(name: string): Promise<string> {
+  await page.getByRole('button', { name: 'Create a token' }).click();
+  await page.getByLabel('Name').fill(name);
+  await page.getByLabel('tokens:read', { exact: false }).check();
+  await page.getByRole('button', { name: 'Create', exact: true }).click();
+  const token = (await page.getByLabel('Token', { exact: true }).textContent())!.trim();
+  await page.getByRole('button', { name: 'Done' }).click();
+  return token;
+}
+
+it('the first operator makes an account by the printed link, and the link leaves the address line', async () => {
+  await page.goto(console_.operatorLink!);
+  await page.getByLabel('Name').fill('Grace Hopper');
+  expect(page.url()).not.toContain('#');
+  await page.getByLabel('E-mail').fill('grace@example.com');
+  await page.getByLabel('Password', { exact: false }).first().fill(PASSWORD);
+  await page.getByRole('button', { name: 'Make the account' }).click();
+  await page.getByRole('heading', { name: 'Overview' }).waitFor();
+});
+
+it('a token is made, used, replaced and revoked as the contract says', async () => {
+  await page.goto(tokens());
+  const first = await createToken('first');
+  expect(await page.content()).not.toContain(first);
+  const row = page.getByRole('row', { name: /^first/ });
+  expect(await row.textContent()).toContain('never');
+
+  expect((await call('/tokens', first)).status).toBe(200);
+  await eventually(async () => expect(await row.getByText('never').count()).toBe(1), { timeoutMs: STEP_TIMEOUT_MS });
+
+  const second = await createToken('second');
+  expect((await call('/tokens', second)).status).toBe(200);
+  await page.getByRole('button', { name: 'Revoke first' }).click();
+  await page.getByLabel('Type first to confirm').fill('first');
+  await page.getByRole('button', { name: 'Revoke', exact: true }).click();
+  await eventually(
+    async () => {
+      const { status, body } = await call('/tokens', first);
+      expect([status, body.error?.code]).toEqual([401, 'token_revoked']);
+    },
+    { timeoutMs: REVOKED_WITHIN_MS },
+  );
+  expect((await call('/tokens', second)).status).toBe(200);
+  await row.getByText('revoked').waitFor();
+});
+
+describe('pages', () => {
+  const PAGES = [
+    ['overview', 'Overview'],
+    ['usage', 'Usage'],
+    ['keys', 'Keys'],
+    ['credit', 'Credit'],
+    ['models', 'Models'],
+    ['settings/tokens', 'Management tokens'],
+    ['settings/members', 'Members'],
+    ['/account', 'Account'],
+    ['/operator/tenants', 'Tenants'],
+    ['/operator/books', 'Books'],
+  ] as const;
+
+  beforeAll(async () => {
+    const answer = await fetch(`${console_.inferenceUrl}/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${console_.demo!.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'sim-small', messages: [{ role: 'user', content: 'Hello' }] }),
+    });
+    expect(answer.status).toBe(200);
+  });
+
+  it.each(PAGES)('%s has no violation of axe in light, dark and on a phone', async (path, title) => {
+    const url = path.startsWith('/') ? `/console${path}` : `/console/t/${console_.demo!.tenantId}/${path}`;
+    for (const [scheme, width] of [
+      ['light', 1280],
+      ['dark', 1280],
+      ['light', 375],
+    ] as const) {
+      await page.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' });
+      await page.setViewportSize({ width, height: 800 });
+      await page.goto(console_.base + url);
+      await page.getByRole('heading', { name: title, exact: true, level: 1 }).waitFor();
+      await page.waitForLoadState('networkidle');
+      expect([scheme, width, await violations()]).toEqual([scheme, width, []]);
+      const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+      expect(overflow).toBeLessThanOrEqual(0);
+      await picture(path, width === 375 ? 'phone' : scheme);
+    }
+  });
+
+  it('nothing broke the policy of the pages, and no script failed', () => {
+    expect(failures).toEqual([]);
+  });
+
+  it('a person signs out, and signs in again by password', async () => {
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await page.goto(tokens());
+    await page.getByRole('button', { name: 'Grace Hopper' }).click();
+    await page.getByRole('menuitem', { name: 'Sign out' }).click();
+    await page.getByLabel('E-mail').fill('grace@example.com');
+    expect(await violations()).toEqual([]);
+    await picture('sign-in', 'light');
+    await page.getByLabel('Password', { exact: false }).first().fill(PASSWORD);
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+  });
+});
+
+async function violations(): Promise<string[]> {
+  // In the world of the test, which the policy of the page does not bind.
+  await page.evaluate(AXE);
+  const found = await page.evaluate<AxeViolation[]>('axe.run().then(({ violations }) => violations)');
+  return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' | ')}`);
+}
+
+interface AxeViolation {
+  id: string;
+  nodes: { html: string }[];
+}
+
+async function picture(path: string, look: string): Promise<void> {
+  if (process.env['TOLLGATE_SCREENSHOTS'] === undefined) return;
+  mkdirSync(PICTURES, { recursive: true });
+  const name = path.replace(/^\//, '').replaceAll('/', '-');
+  await page.screenshot({ path: `${PICTURES}/${name}-${look}.png` });
+}

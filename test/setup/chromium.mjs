@@ -1,0 +1,23 @@
+// Finds out whether tests that need a browser (*.chromium.test.ts) can run here.
+import { existsSync, globSync } from 'node:fs';
+import { join } from 'node:path';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+export const CHROMIUM = '/usr/bin/chromium';
+
+/**
+ * Returns the patterns of the test files to leave out. Without Chromium, these are the tests that need it, and a line
+ * on stderr reports it. In CI it ends the run instead.
+ * @returns {string[]}
+ */
+export function browserTestsLeftOut() {
+  if (existsSync(CHROMIUM)) return [];
+  const count = globSync('test/**/*.chromium.test.ts', { cwd: ROOT }).length;
+  const inCi = process.env.CI === 'true';
+  process.stderr.write(
+    `${count} test files (*.chromium.test.ts) ${inCi ? 'cannot run' : 'are left out'}: ${CHROMIUM} is missing. ` +
+      'On Debian, as root: apt-get install chromium\n',
+  );
+  if (inCi) process.exit(1);
+  return ['\\.chromium\\.test\\.ts$'];
+}
