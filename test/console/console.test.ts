@@ -41,7 +41,8 @@ describe('access', () => {
   type OperatorRoute = [method: string, path: string, body?: unknown];
   const ROUTES: readonly Route[] = [
     ['GET', 'overview', 'OABMV'],
-    ['GET', 'usage?from=2026-11-01T00:00:00Z&to=2026-11-02T00:00:00Z', 'OABMV'],
+    ['GET', 'usage?from=2026-11-01T00:00:00Z&to=2026-11-02T00:00:00Z&step=day&by=model', 'OABMV'],
+    ['GET', 'requests?model=sim-small&outcome=complete', 'OABMV'],
     ['GET', 'models', 'OABMV'],
     ['GET', 'plan', 'OABMV'],
     ['GET', 'keys', 'OABMV'],

@@ -97,9 +97,13 @@ it('a token is made, used, replaced and revoked as the contract says', async () 
 });
 
 describe('pages', () => {
+  let requestId: string;
+  /** What the request cost, as the pages show it. */
+  let cost: string;
   const PAGES = [
     ['overview', 'Overview'],
     ['usage', 'Usage'],
+    ['requests', 'Requests'],
     ['keys', 'Keys'],
     ['credit', 'Credit'],
     ['models', 'Models'],
@@ -117,6 +121,36 @@ describe('pages', () => {
       body: JSON.stringify({ model: 'sim-small', messages: [{ role: 'user', content: 'Hello' }] }),
     });
     expect(answer.status).toBe(200);
+    requestId = answer.headers.get('x-request-id')!;
+    const { usage } = (await answer.json()) as { usage: { prompt_tokens: number; completion_tokens: number } };
+    // The prices of sim-small in nanos per token.
+    cost = `0.${String(usage.prompt_tokens * 150 + usage.completion_tokens * 600).padStart(9, '0')}`.replace(/0+$/, '');
+    const refused = await fetch(`${console_.inferenceUrl}/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${console_.demo!.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'none', messages: [{ role: 'user', content: 'Hello' }] }),
+    });
+    expect(refused.status).toBe(404);
+  });
+
+  it('a request and its cost are shown to the last digit, with its way into the books, and so are errors', async () => {
+    const tenant = `${console_.base}/console/t/${console_.demo!.tenantId}`;
+    await page.goto(`${tenant}/overview`);
+    await page.locator('[data-figure="Spend, 30 days"]', { hasText: cost }).waitFor();
+    await page.getByRole('row', { name: /^model_not_found 1 / }).waitFor();
+    await page.goto(`${tenant}/usage`);
+    await page.getByRole('row', { name: new RegExp(`sim-small .* ${cost}`) }).waitFor();
+    await page.goto(`${tenant}/requests?model=sim-small&outcome=complete`);
+    await page.getByRole('button', { name: `Books of ${requestId}` }).click();
+    const sheet = page.getByRole('dialog', { name: 'Request' });
+    await sheet.getByText(requestId, { exact: true }).waitFor();
+    await sheet.getByText('Charged', { exact: true }).waitFor();
+    expect(page.url()).toContain(`request=${requestId}`);
+    expect(await sheet.getByText(cost).count()).toBe(2);
+    expect(await violations()).toEqual([]);
+    await picture('request', 'light');
+    await page.goto(`${tenant}/requests?outcome=expired`);
+    await page.getByText('No request matches these filters.').waitFor();
   });
 
   it.each(PAGES)('%s has no violation of axe in light, dark and on a phone', async (path, title) => {

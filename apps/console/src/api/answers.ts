@@ -3,10 +3,13 @@ import type {
   KeyRow,
   LedgerEntry,
   Page,
+  RecordedEvent,
+  RefusalPoint,
+  ReplyOf,
   TenantRow,
   TokenRow,
-  UsageNumbers,
-  UsageSummary,
+  UsagePoint,
+  UsageSeries,
 } from '@tollgate/contracts';
 import type { MemberRow } from '../access/members';
 import type { InvitationRow } from '../access/invitations';
@@ -59,11 +62,27 @@ export interface Overview {
   carriedNanos: string;
   /** What requests can spend now; null while the admission store does not answer. Nanos as decimal string. */
   spendableNanos: string | null;
-  /** The last 30 days, and the 30 days before. */
-  period: { from: string; to: string; totals: UsageNumbers; before: UsageNumbers };
-  /** By day and model. */
-  days: UsageSummary['groups'];
-  activeKeys: number;
+  /** The last 30 days by day and model, and the 30 days before in one sum. */
+  usage: Usage;
+  before: UsageTotals;
+  /** Errors of the same 30 days by code, the most frequent first. */
+  refusals: Pick<RefusalPoint, 'code' | 'requests'>[];
+}
+
+export type UsageTotals = Omit<UsagePoint, 'at' | 'name'>;
+
+/** Usage over time, and its sum. */
+export interface Usage extends UsageSeries {
+  totals: UsageTotals;
+}
+
+export type RequestList = Page<RecordedEvent>;
+
+/** A request, and where it is in the books. */
+export interface RequestBooks {
+  event: RecordedEvent;
+  /** Null: its charge has not arrived. */
+  books: ReplyOf<'billing.request.entry'> | null;
 }
 
 export interface IssuedKey extends KeyRow {
@@ -119,5 +138,5 @@ export interface CreditPreview {
 export type KeyList = Page<KeyRow>;
 export type TokenList = Page<TokenRow>;
 export type TenantList = Page<TenantRow>;
-export type { BillingSummary, KeyRow, LedgerEntry, MemberRow, TenantRow, TokenRow, UsageNumbers, UsageSummary };
+export type { BillingSummary, KeyRow, LedgerEntry, MemberRow, TenantRow, TokenRow, RecordedEvent };
 export type { InvitationRow, Role, TenantAction, TenantRole };

@@ -5,6 +5,7 @@ import { MeController } from './me.controller';
 import { MembersController } from './members.controller';
 import { MoneyController } from './money.controller';
 import { OperatorController } from './operator.controller';
+import { RequestsController } from './requests.controller';
 import { TokensController } from './tokens.controller';
 import { UnknownRouteController } from './unknown-route.controller';
 import { UsageController } from './usage.controller';
@@ -17,6 +18,7 @@ export const API_CONTROLLERS: readonly Type[] = [
   TokensController,
   UsageController,
   MoneyController,
+  RequestsController,
   MembersController,
   OperatorController,
   UnknownRouteController,

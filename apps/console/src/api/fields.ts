@@ -19,9 +19,13 @@ export const ScopesField = Type.Array(Type.Unsafe<string>({ type: 'string', enum
 export const ExpiresAtField = Type.Union([Type.String({ format: 'date-time' }), Type.Null()]);
 export const MonthField = Type.String({ pattern: '^\\d{4}-(0[1-9]|1[0-2])$' });
 
+export const ModelField = Type.String({ minLength: 1, maxLength: 128 });
+export const KeyIdField = Type.String({ pattern: '^key_[0-7][0-9a-hjkmnp-tv-z]{25}$' });
+export const pageSize = Type.Integer({ minimum: 1, maximum: MAX_PAGE_ROWS, default: DEFAULT_PAGE_ROWS });
+
 export const pageOf = (prefix: IdPrefix) =>
   Type.Object({
-    limit: Type.Integer({ minimum: 1, maximum: MAX_PAGE_ROWS, default: DEFAULT_PAGE_ROWS }),
+    limit: pageSize,
     after: Type.Optional(Type.String({ pattern: `^${prefix}_[0-7][0-9a-hjkmnp-tv-z]{25}$` })),
   });
 

@@ -9,7 +9,7 @@ import { pageOf } from './fields';
 const readPage = queryOf(pageOf('ent'));
 const readRequests = queryOf(pageOf('req'));
 
-/** The credit of a tenant: its entries, the requests behind them, and where a request is in the books. */
+/** The credit of a tenant: its entries, and the requests behind them. */
 @Controller('console/api/tenants/:tenantId')
 export class MoneyController {
   constructor(private readonly services: ServiceClient) {}
@@ -31,25 +31,5 @@ export class MoneyController {
     const found = await this.services.request('billing.entry.requests', { entryId, ...readRequests(query) });
     if (found.entry.tenantId !== tenantId) throw new ConsoleError('not_found');
     return found;
-  }
-
-  /** A request from its price to its invoice. `books` is null until its charge has arrived. */
-  @Get('requests/:requestId')
-  @AllowInTenant('requests.read')
-  async request(
-    @Param('tenantId') tenantId: string,
-    @Param('requestId') requestId: string,
-  ): Promise<{
-    event: ReplyOf<'metering.usage.events'>['data'][number];
-    books: ReplyOf<'billing.request.entry'> | null;
-  }> {
-    const { data } = await this.services.request('metering.usage.events', { ids: [requestId] });
-    const [event] = data;
-    if (event?.tenantId !== tenantId) throw new ConsoleError('not_found');
-    const books = await this.services.request('billing.request.entry', { requestId }).catch((error: unknown) => {
-      if (error instanceof Error && 'code' in error && error.code === 'not_found') return null;
-      throw error;
-    });
-    return { event, books };
   }
 }

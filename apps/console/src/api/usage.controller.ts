@@ -1,26 +1,27 @@
 import { Controller, Get, Param, Query } from '@nestjs/common';
 import { Type } from '@sinclair/typebox';
-import type { UsageSummary } from '@tollgate/contracts';
+import type { UsageSeries } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource } from '@tollgate/runtime';
 import { AllowInTenant } from '../access/allow';
 import { queryOf } from '../http/body';
-import { ConsoleError } from '../http/errors';
-import type { ModelRow, Overview, Plan } from './answers';
+import type { ModelRow, Overview, Plan, Usage, UsageTotals } from './answers';
+import { KeyIdField, ModelField } from './fields';
 
 const DAY_MS = 24 * 60 * 60_000;
 const OVERVIEW_DAYS = 30;
-/** The most days that a usage query may cover. */
-const MAX_RANGE_DAYS = 400;
+/** More series than colours cannot be told apart in a chart: the others are one. */
+const SERIES = 8;
 
 const instant = Type.String({ format: 'date-time' });
 const readUsage = queryOf(
   Type.Object({
     from: instant,
     to: instant,
-    groupBy: Type.Optional(Type.String({ pattern: '^(model|key|day|hour)(,(model|key|day|hour))*$' })),
-    model: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
-    keyId: Type.Optional(Type.String({ pattern: '^key_[0-7][0-9a-hjkmnp-tv-z]{25}$' })),
+    step: Type.Unsafe<'hour' | 'day'>({ type: 'string', enum: ['hour', 'day'] }),
+    by: Type.Optional(Type.Unsafe<'model' | 'key'>({ type: 'string', enum: ['model', 'key'] })),
+    model: Type.Optional(ModelField),
+    keyId: Type.Optional(KeyIdField),
   }),
 );
 
@@ -38,45 +39,44 @@ export class UsageController {
     // Whole days, so that the bars of the chart are days.
     const to = Date.now();
     const from = Math.floor(to / DAY_MS) * DAY_MS - (OVERVIEW_DAYS - 1) * DAY_MS;
-    const before = from - (to - from);
     const range = (start: number, end: number) => ({
       tenantId,
       from: new Date(start).toISOString(),
       to: new Date(end).toISOString(),
     });
-    const [billing, { spendableNanos }, now, earlier, keys] = await Promise.all([
+    const before = range(from - (to - from), from);
+    const [billing, { spendableNanos }, usage, earlier, refused] = await Promise.all([
       this.services.request('billing.summary', { tenantId, limit: 1 }),
       this.services.request('billing.credit.spendable', { tenantId }),
-      this.services.request('metering.usage.query', { ...range(from, to), groupBy: ['day', 'model'] }),
-      this.services.request('metering.usage.query', { ...range(before, from), groupBy: [] }),
-      this.services.request('auth.keys.list', { tenantId, limit: 200 }),
+      this.services.request('metering.usage.series', { ...range(from, to), step: 'day', by: 'model', top: SERIES }),
+      this.services.request('metering.usage.series', { ...before, step: 'all' }),
+      this.services.request('metering.refusals.series', { ...range(from, to), step: 'all' }),
     ]);
     return {
       balanceCents: billing.balanceCents,
       carriedNanos: billing.carriedNanos,
       spendableNanos,
-      period: { from: now.from, to: now.to, totals: now.totals, before: earlier.totals },
-      days: now.groups,
-      activeKeys: keys.data.filter(({ status }) => status === 'active').length,
+      usage: { ...usage, totals: totalsOf(usage) },
+      before: totalsOf(earlier),
+      refusals: refused.points
+        .map(({ code, requests }) => ({ code, requests }))
+        .sort((one, other) => other.requests - one.requests),
     };
   }
 
+  /** At most 400 days by day, or 32 by hour. */
   @Get('usage')
   @AllowInTenant('usage.read')
-  async usage(@Param('tenantId') tenantId: string, @Query() query: unknown): Promise<UsageSummary> {
-    const { from, to, groupBy, model, keyId } = readUsage(query);
-    const [start, end] = [Date.parse(from), Date.parse(to)];
-    if (start >= end || end - start > MAX_RANGE_DAYS * DAY_MS)
-      throw new ConsoleError('invalid_parameter', `from must be before to, by at most ${MAX_RANGE_DAYS} days.`);
-    const groups = new Set((groupBy ?? '').split(',').filter((group) => group !== ''));
-    return this.services.request('metering.usage.query', {
+  async usage(@Param('tenantId') tenantId: string, @Query() query: unknown): Promise<Usage> {
+    const { from, to, ...rest } = readUsage(query);
+    const series = await this.services.request('metering.usage.series', {
+      ...rest,
       tenantId,
-      from: new Date(start).toISOString(),
-      to: new Date(end).toISOString(),
-      groupBy: [...groups] as ('model' | 'key' | 'day' | 'hour')[],
-      ...(model !== undefined && { model }),
-      ...(keyId !== undefined && { keyId }),
+      from: new Date(from).toISOString(),
+      to: new Date(to).toISOString(),
+      top: SERIES,
     });
+    return { ...series, totals: totalsOf(series) };
   }
 
   @Get('models')
@@ -106,4 +106,18 @@ export class UsageController {
     const found = this.config.current.plans.find(({ id }) => id === plan);
     return { id: plan, profiles: found?.profiles.map(({ id }) => id) ?? [] };
   }
+}
+
+function totalsOf({ points }: UsageSeries): UsageTotals {
+  const sum = (field: Exclude<keyof UsageTotals, 'costNanos'>) =>
+    points.reduce((total, point) => total + point[field], 0);
+  return {
+    requests: sum('requests'),
+    failed: sum('failed'),
+    clientClosed: sum('clientClosed'),
+    promptTokens: sum('promptTokens'),
+    cachedTokens: sum('cachedTokens'),
+    completionTokens: sum('completionTokens'),
+    costNanos: points.reduce((total, { costNanos }) => total + BigInt(costNanos), 0n).toString(),
+  };
 }

@@ -1,7 +1,10 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Outlet } from '@tanstack/react-router';
 import { Home } from './home';
+import type { RequestsSearch } from './pages/requests';
 import { NotFound } from './not-found';
 import { Shell } from './shell';
+
+const REQUEST_FILTERS = ['model', 'keyId', 'outcome', 'request'] as const satisfies readonly (keyof RequestsSearch)[];
 
 const root = createRootRoute({ component: Outlet, notFoundComponent: NotFound });
 const signIn = createRoute({
@@ -38,6 +41,15 @@ const usage = createRoute({
     ...(typeof search['by'] === 'string' ? { by: search['by'] } : {}),
   }),
   component: lazyRouteComponent(() => import('./pages/usage'), 'UsagePage'),
+});
+const requests = createRoute({
+  getParentRoute: () => tenant,
+  path: '/requests',
+  validateSearch: (search: Record<string, unknown>): RequestsSearch =>
+    Object.fromEntries(
+      REQUEST_FILTERS.flatMap((name) => (typeof search[name] === 'string' ? [[name, search[name]]] : [])),
+    ),
+  component: lazyRouteComponent(() => import('./pages/requests'), 'RequestsPage'),
 });
 const keys = createRoute({
   getParentRoute: () => tenant,
@@ -83,7 +95,7 @@ export const router = createRouter({
     shell.addChildren([
       home,
       account,
-      tenant.addChildren([overview, usage, keys, credit, models, tokens, members]),
+      tenant.addChildren([overview, usage, requests, keys, credit, models, tokens, members]),
       operatorTenants,
       operatorBooks,
     ]),

@@ -25,6 +25,7 @@ import type { Me, TenantAction } from '../../src/api/answers';
 const TENANT_PAGES = [
   { to: '/t/$tenantId/overview', label: 'Overview', action: 'usage.read' },
   { to: '/t/$tenantId/usage', label: 'Usage', action: 'usage.read' },
+  { to: '/t/$tenantId/requests', label: 'Requests', action: 'requests.read' },
   { to: '/t/$tenantId/keys', label: 'Keys', action: 'keys.read' },
   { to: '/t/$tenantId/credit', label: 'Credit', action: 'credit.read' },
   { to: '/t/$tenantId/models', label: 'Models', action: 'models.read' },

@@ -1,15 +1,15 @@
 import { Skeleton } from '@mantine/core';
 import { lazy, Suspense } from 'react';
-import type { UsageSummary } from '../../src/api/answers';
+import type { Usage } from '../../src/api/answers';
+import { amountOfNanos } from './format';
 
 /** The largest library of the pages, so it loads after the numbers. */
 const BarChart = lazy(() => import('./bar-chart'));
 
 const HEIGHT = 280;
-const CENTS = 100;
-/** More series than colours cannot be told apart: the smallest are drawn as one. */
-const MAX_SERIES = 8;
+const NANOS_PER_UNIT = 1e9;
 const OTHERS = 'others';
+const ALL = 'spend';
 const COLORS = [
   'indigo.6',
   'teal.6',
@@ -22,40 +22,39 @@ const COLORS = [
   'gray.6',
 ] as const;
 
-type Group = UsageSummary['groups'][number];
-
 interface UsageChartProps {
-  rows: readonly Group[];
-  time: 'day' | 'hour';
-  series: 'model' | 'key' | null;
+  usage: Usage;
+  step: 'day' | 'hour';
+  /** The name of a series, by its model or key. */
+  nameOf: (name: string) => string;
 }
 
 /** Stacked bars of the spend. */
-export function UsageChart({ rows, time, series }: UsageChartProps) {
-  const nameOf = (row: Group): string => (series === null ? 'spend' : (row[series] ?? '–'));
-  const sums = new Map<string, number>();
-  for (const row of rows) sums.set(nameOf(row), (sums.get(nameOf(row)) ?? 0) + row.costCents);
-  const largest = [...sums].sort(([, one], [, other]) => other - one).map(([name]) => name);
-  const shown = largest.length <= MAX_SERIES ? largest : [...largest.slice(0, MAX_SERIES), OTHERS];
+export function UsageChart({ usage, step, nameOf }: UsageChartProps) {
+  const rest = usage.names.length === 0 ? ALL : OTHERS;
   const bars = new Map<string, Record<string, string | number>>();
-  for (const row of rows) {
-    const at = row[time] ?? '';
-    const bar = bars.get(at) ?? { at };
-    const name = shown.includes(nameOf(row)) ? nameOf(row) : OTHERS;
-    bar[name] = Number(bar[name] ?? 0) + row.costCents / CENTS;
+  for (const { at, name, costNanos } of usage.points) {
+    const bar = bars.get(at) ?? { at: at.slice(0, step === 'day' ? 10 : 16) };
+    // The height of a bar; the numbers beside it are exact.
+    bar[name ?? rest] = Number(costNanos) / NANOS_PER_UNIT;
     bars.set(at, bar);
   }
-  const data = [...bars.values()].sort((one, other) => String(one['at']).localeCompare(String(other['at'])));
+  const hasRest = usage.points.some(({ name }) => name === null);
+  const series = [...usage.names, ...(hasRest ? [rest] : [])].map((name, index) => ({
+    name,
+    label: name === rest ? rest : nameOf(name),
+    color: COLORS[index % COLORS.length]!,
+  }));
   return (
     <Suspense fallback={<Skeleton h={HEIGHT} />}>
       <BarChart
         h={HEIGHT}
-        data={data}
+        data={[...bars.values()]}
         dataKey="at"
         type="stacked"
         withLegend
-        series={shown.map((name, index) => ({ name, color: COLORS[index]! }))}
-        valueFormatter={(value: number) => value.toFixed(2)}
+        series={series}
+        valueFormatter={(value: number) => amountOfNanos(BigInt(Math.round(value * NANOS_PER_UNIT)))}
       />
     </Suspense>
   );

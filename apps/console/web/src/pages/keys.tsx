@@ -35,11 +35,22 @@ export function KeysPage() {
           ) : (
             <DataTable
               label="Keys"
-              head={['Name', 'Ends in', 'Created (UTC)', 'Expires (UTC)', 'Status', 'Actions']}
+              head={[
+                'Name',
+                'Ends in',
+                'Profile',
+                'Created (UTC)',
+                'Last used (UTC)',
+                'Expires (UTC)',
+                'Status',
+                'Actions',
+              ]}
               rows={data.map((key) => [
                 key.name,
                 <span className="figures">…{key.last4}</span>,
+                key.profile,
                 <Time at={key.createdAt} />,
+                <Time at={key.lastUsedAt} none="never" />,
                 <Time at={key.expiresAt} none="never" />,
                 <Badge variant="outline" color={key.status === 'active' ? 'green' : 'gray'}>
                   {key.status}

@@ -1,11 +1,12 @@
-import { Card, Group, SimpleGrid, Text } from '@mantine/core';
+import { Card, Code, Group, SimpleGrid, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import type { Overview } from '../../../src/api/answers';
+import type { Overview, UsageTotals } from '../../../src/api/answers';
 import { api } from '../api';
 import { count, Money } from '../format';
 import { usePerson, useTenant } from '../me';
-import { Answer, Empty, Page } from '../page';
+import { Answer, DataTable, Empty, Page } from '../page';
+import { remedyOf } from '../remedies';
 import { UsageChart } from '../usage-chart';
 
 /** The numbers on screen are at most this old while the page is open. */
@@ -28,7 +29,7 @@ export function OverviewPage() {
         {(data) => (
           <>
             <Numbers data={data} currency={currency} />
-            {data.period.totals.requests === 0 ? (
+            {data.usage.totals.requests === 0 ? (
               <Empty
                 text="There was no request in the last 30 days. This one lists the models:"
                 command={`curl ${inferenceUrl}/models -H "Authorization: Bearer $TOLLGATE_KEY"`}
@@ -36,9 +37,10 @@ export function OverviewPage() {
             ) : (
               <Card withBorder>
                 <Text fw={600}>Spend by day and model ({currency})</Text>
-                <UsageChart rows={data.days} time="day" series="model" />
+                <UsageChart usage={data.usage} step="day" nameOf={(model) => model} />
               </Card>
             )}
+            <Refusals refusals={data.refusals} />
           </>
         )}
       </Answer>
@@ -47,7 +49,8 @@ export function OverviewPage() {
 }
 
 function Numbers({ data, currency }: { data: Overview; currency: string }) {
-  const { totals, before } = data.period;
+  const { before } = data;
+  const { totals } = data.usage;
   const balanceNanos = BigInt(data.balanceCents) * NANOS_PER_CENT;
   const notPosted = BigInt(data.carriedNanos);
   const spendable = data.spendableNanos === null ? null : BigInt(data.spendableNanos);
@@ -66,17 +69,37 @@ function Numbers({ data, currency }: { data: Overview; currency: string }) {
         </Figure>
       </SimpleGrid>
       <SimpleGrid cols={{ base: 1, sm: 3 }}>
-        <Figure title={`Spend, ${DAYS} days`} about={<Before now={totals.costCents} before={before.costCents} />}>
-          <Money cents={totals.costCents} currency={currency} />
+        <Figure
+          title={`Spend, ${DAYS} days`}
+          about={<Before now={Number(totals.costNanos)} before={Number(before.costNanos)} />}
+        >
+          <Money nanos={totals.costNanos} currency={currency} />
         </Figure>
         <Figure title={`Requests, ${DAYS} days`} about={<Before now={totals.requests} before={before.requests} />}>
           {count(totals.requests)}
         </Figure>
-        <Figure title={`Tokens, ${DAYS} days`} about={<Before now={totals.totalTokens} before={before.totalTokens} />}>
-          {count(totals.totalTokens)}
+        <Figure title={`Tokens, ${DAYS} days`} about={<Before now={tokensOf(totals)} before={tokensOf(before)} />}>
+          {count(tokensOf(totals))}
         </Figure>
       </SimpleGrid>
     </>
+  );
+}
+
+const tokensOf = ({ promptTokens, completionTokens }: UsageTotals): number => promptTokens + completionTokens;
+
+/** Errors that programs got, and what to do about each. */
+function Refusals({ refusals }: Pick<Overview, 'refusals'>) {
+  if (refusals.length === 0) return null;
+  return (
+    <Card withBorder>
+      <Text fw={600}>Requests that got an error, {DAYS} days</Text>
+      <DataTable
+        label="Errors"
+        head={['Error', 'Requests', 'What to do']}
+        rows={refusals.map(({ code, requests }) => [<Code>{code}</Code>, count(requests), remedyOf(code)])}
+      />
+    </Card>
   );
 }
 

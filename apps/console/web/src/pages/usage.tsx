@@ -1,7 +1,7 @@
 import { Button, Card, Group, SegmentedControl } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import type { KeyList, UsageSummary } from '../../../src/api/answers';
+import type { KeyList, Usage } from '../../../src/api/answers';
 import { api, queryOf } from '../api';
 import { downloadCsv } from '../csv';
 import { count, Money } from '../format';
@@ -28,14 +28,17 @@ export function UsagePage() {
   const { currency, inferenceUrl } = usePerson();
   const { days = '30', by = 'model' } = useSearch({ strict: false });
   const navigate = useNavigate();
-  const time = days === '1' ? ('hour' as const) : ('day' as const);
-  const series = by === 'model' || by === 'key' ? by : null;
+  const step = days === '1' ? ('hour' as const) : ('day' as const);
+  const series = by === 'model' || by === 'key' ? by : undefined;
   const usage = useQuery({
     queryKey: ['usage', id, days, by],
-    queryFn: () => api.get<UsageSummary>(path('usage') + rangeOf(Number(days), [time, ...(series ? [series] : [])])),
+    queryFn: () => api.get<Usage>(path('usage') + rangeOf(Number(days), step, series)),
   });
   const keys = useQuery({ queryKey: ['keys', id], queryFn: () => api.get<KeyList>(path('keys')) });
-  const nameOf = (keyId: string) => keys.data?.data.find((key) => key.id === keyId)?.name ?? keyId;
+  const nameOf = (name: string | null) => {
+    if (name === null) return series === undefined ? '' : 'others';
+    return (series === 'key' && keys.data?.data.find((key) => key.id === name)?.name) || name;
+  };
   const choose = (next: { days: string; by: string }) =>
     void navigate({ to: '/t/$tenantId/usage', params: { tenantId: id }, search: next });
   return (
@@ -55,7 +58,8 @@ export function UsagePage() {
         />
       </Group>
       <Answer of={usage}>
-        {({ groups, totals }) => {
+        {(data) => {
+          const { points, totals } = data;
           if (totals.requests === 0)
             return (
               <Empty
@@ -63,9 +67,8 @@ export function UsagePage() {
                 command={`curl ${inferenceUrl}/models -H "Authorization: Bearer $TOLLGATE_KEY"`}
               />
             );
-          const rows = series === 'key' ? groups.map((row) => ({ ...row, key: nameOf(row.key ?? '') })) : groups;
           const head = [
-            `${time === 'day' ? 'Day' : 'Hour'} (UTC)`,
+            `${step === 'day' ? 'Day' : 'Hour'} (UTC)`,
             series ?? 'Group',
             'Requests',
             'Input',
@@ -75,10 +78,19 @@ export function UsagePage() {
           return (
             <>
               <Card withBorder>
-                <UsageChart rows={rows} time={time} series={series} />
+                <UsageChart usage={data} step={step} nameOf={nameOf} />
               </Card>
               <Group justify="flex-end">
-                <Button variant="default" size="xs" onClick={() => downloadCsv('usage.csv', rows)}>
+                <Button
+                  variant="default"
+                  size="xs"
+                  onClick={() =>
+                    downloadCsv(
+                      'usage.csv',
+                      points.map((point) => ({ ...point, name: nameOf(point.name) })),
+                    )
+                  }
+                >
                   Download CSV
                 </Button>
               </Group>
@@ -86,13 +98,13 @@ export function UsagePage() {
                 label="Usage"
                 head={head}
                 rows={[
-                  ...rows.map((row) => [
-                    row[time],
-                    series === null ? '' : row[series],
-                    count(row.requests),
-                    count(row.promptTokens),
-                    count(row.completionTokens),
-                    <Money cents={row.costCents} currency={currency} />,
+                  ...points.map((point) => [
+                    point.at.slice(0, step === 'day' ? 10 : 16).replace('T', ' '),
+                    nameOf(point.name),
+                    count(point.requests),
+                    count(point.promptTokens),
+                    count(point.completionTokens),
+                    <Money nanos={point.costNanos} currency={currency} />,
                   ]),
                   [
                     <b>Total</b>,
@@ -100,7 +112,7 @@ export function UsagePage() {
                     count(totals.requests),
                     count(totals.promptTokens),
                     count(totals.completionTokens),
-                    <Money cents={totals.costCents} currency={currency} />,
+                    <Money nanos={totals.costNanos} currency={currency} />,
                   ],
                 ]}
               />
@@ -112,12 +124,8 @@ export function UsagePage() {
   );
 }
 
-function rangeOf(days: number, groupBy: readonly string[]): string {
+function rangeOf(days: number, step: 'day' | 'hour', by: 'model' | 'key' | undefined): string {
   const now = Date.now();
   const from = days === 1 ? now - DAY_MS : Math.floor(now / DAY_MS) * DAY_MS - (days - 1) * DAY_MS;
-  return queryOf({
-    from: new Date(from).toISOString(),
-    to: new Date(now).toISOString(),
-    groupBy: groupBy.join(','),
-  });
+  return queryOf({ from: new Date(from).toISOString(), to: new Date(now).toISOString(), step, by });
 }

@@ -1,0 +1,72 @@
+import { Controller, Get, Param, Query } from '@nestjs/common';
+import { Type } from '@sinclair/typebox';
+import type { Outcome } from '@tollgate/contracts';
+import { ServiceClient } from '@tollgate/messaging/nest';
+import { AllowInTenant } from '../access/allow';
+import { queryOf } from '../http/body';
+import { ConsoleError } from '../http/errors';
+import type { RequestBooks, RequestList } from './answers';
+import { KeyIdField, ModelField, pageSize } from './fields';
+
+/** A search among millions of requests answers in short or empty pages. One call asks for this many of them. */
+const MAX_PAGES_A_CALL = 5;
+
+const readList = queryOf(
+  Type.Object({
+    limit: pageSize,
+    /** The search of metering checks it. */
+    after: Type.Optional(Type.String({ maxLength: 100 })),
+    from: Type.Optional(Type.String({ format: 'date-time' })),
+    to: Type.Optional(Type.String({ format: 'date-time' })),
+    model: Type.Optional(ModelField),
+    keyId: Type.Optional(KeyIdField),
+    outcome: Type.Optional(Type.Unsafe<Outcome>({ type: 'string', maxLength: 32 })),
+  }),
+);
+
+/** The requests of a tenant that were served. What they asked and got is stored nowhere. */
+@Controller('console/api/tenants/:tenantId/requests')
+export class RequestsController {
+  constructor(private readonly services: ServiceClient) {}
+
+  /** Newest first. A page may be short, even empty, while `nextCursor` is not null. */
+  @Get()
+  @AllowInTenant('requests.read')
+  async list(@Param('tenantId') tenantId: string, @Query() query: unknown): Promise<RequestList> {
+    const { limit, from, to, ...rest } = readList(query);
+    const search = {
+      ...rest,
+      ...(from !== undefined && { from: new Date(from).toISOString() }),
+      ...(to !== undefined && { to: new Date(to).toISOString() }),
+    };
+    const data: RequestList['data'] = [];
+    let { after } = search;
+    for (let page = 0; page < MAX_PAGES_A_CALL; page += 1) {
+      const found = await this.services.request('metering.requests.list', {
+        ...search,
+        tenantId,
+        limit: limit - data.length,
+        ...(after !== undefined && { after }),
+      });
+      data.push(...found.data);
+      if (found.nextCursor === null) return { data, nextCursor: null };
+      after = found.nextCursor;
+      if (data.length === limit) break;
+    }
+    return { data, nextCursor: after ?? null };
+  }
+
+  /** A request from its price to its invoice. `books` is null until its charge has arrived. */
+  @Get(':requestId')
+  @AllowInTenant('requests.read')
+  async request(@Param('tenantId') tenantId: string, @Param('requestId') requestId: string): Promise<RequestBooks> {
+    const { data } = await this.services.request('metering.usage.events', { ids: [requestId] });
+    const [event] = data;
+    if (event?.tenantId !== tenantId) throw new ConsoleError('not_found');
+    const books = await this.services.request('billing.request.entry', { requestId }).catch((error: unknown) => {
+      if (error instanceof Error && 'code' in error && error.code === 'not_found') return null;
+      throw error;
+    });
+    return { event, books };
+  }
+}

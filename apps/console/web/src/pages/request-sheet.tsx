@@ -1,0 +1,117 @@
+import { Button, Code, CopyButton, Drawer, Group, Stack, Table, Text, Timeline } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import type { RequestBooks } from '../../../src/api/answers';
+import { api } from '../api';
+import { count, Money, Time } from '../format';
+import { usePerson, useTenant } from '../me';
+import { Answer } from '../page';
+import { secondsOf } from './requests';
+
+/** While the charge is on its way to the books. */
+const REFRESH_MS = 2_000;
+
+/** One request from its tokens to its invoice. */
+export function RequestSheet({ requestId, onClose }: { requestId: string; onClose: () => void }) {
+  const { id, path } = useTenant();
+  const request = useQuery({
+    queryKey: ['request', id, requestId],
+    queryFn: () => api.get<RequestBooks>(path('requests', requestId)),
+    refetchInterval: ({ state }) => (state.data?.books === null ? REFRESH_MS : false),
+  });
+  return (
+    <Drawer opened onClose={onClose} position="right" title="Request" closeButtonProps={{ 'aria-label': 'Close' }}>
+      <Answer of={request}>{(data) => <Books {...data} />}</Answer>
+    </Drawer>
+  );
+}
+
+function Books({ event, books }: RequestBooks) {
+  const { currency } = usePerson();
+  const uncached = event.promptTokens - event.cachedTokens;
+  return (
+    <Stack>
+      <Id label="Request" value={event.id} />
+      <Facts
+        rows={[
+          ['Model', event.model],
+          ['Kind', `${event.kind}${event.stream ? ', streamed' : ''}`],
+          ['Seconds', secondsOf(event)],
+          ['Input tokens', `${count(uncached)} and ${count(event.cachedTokens)} cached`],
+          ['Output tokens', count(event.completionTokens)],
+          ['Counted by', event.estimated ? 'Tollgate' : 'the model'],
+          ['Price version', event.priceVersion],
+          ['Cost', <Money nanos={event.costNanos} currency={currency} />],
+        ]}
+      />
+      <Timeline active={stepsDone(books)} bulletSize={16} lineWidth={2}>
+        <Timeline.Item title="Admitted, credit held">
+          <Time at={event.startedAt} />
+        </Timeline.Item>
+        <Timeline.Item title="Settled">
+          <Time at={event.endedAt} />
+        </Timeline.Item>
+        <Timeline.Item title={books === null ? 'The charge is on its way to the books' : 'Charged'}>
+          {books === null ? null : <Money nanos={books.charge.costNanos} currency={currency} />}
+        </Timeline.Item>
+        <Timeline.Item title="Ledger entry">{entryOf(books, currency)}</Timeline.Item>
+        <Timeline.Item title="Invoice">
+          {books?.invoice
+            ? `${books.invoice.period}, number ${books.invoice.accountingNumber}, ${books.invoice.status}`
+            : 'Its month is open.'}
+        </Timeline.Item>
+      </Timeline>
+    </Stack>
+  );
+}
+
+function entryOf(books: RequestBooks['books'], currency: string): ReactNode {
+  if (books?.entry)
+    return (
+      <>
+        <Id label="Entry" value={books.entry.id} />
+        <Text size="sm">
+          Debits <Money cents={-books.entry.amountCents} currency={currency} /> for this and other requests.
+        </Text>
+      </>
+    );
+  if (books?.carriedOn) return 'Less than a cent at the end of its month, so a later entry includes it.';
+  return 'Not posted yet: requests are gathered into whole cents.';
+}
+
+/** The index of the last step that is done. */
+function stepsDone(books: RequestBooks['books']): number {
+  if (books === null) return 1;
+  if (books.entry === null) return 2;
+  return books.invoice === null ? 3 : 4;
+}
+
+function Facts({ rows }: { rows: readonly (readonly [string, ReactNode])[] }) {
+  return (
+    <Table variant="vertical" layout="fixed">
+      <Table.Tbody>
+        {rows.map(([name, value]) => (
+          <Table.Tr key={name}>
+            <Table.Th w={130}>{name}</Table.Th>
+            <Table.Td className="figures">{value}</Table.Td>
+          </Table.Tr>
+        ))}
+      </Table.Tbody>
+    </Table>
+  );
+}
+
+function Id({ label, value }: { label: string; value: string }) {
+  return (
+    <Group gap="xs" wrap="nowrap">
+      <Code className="secret">{value}</Code>
+      <CopyButton value={value}>
+        {({ copied, copy }) => (
+          <Button size="compact-xs" variant="default" onClick={copy} aria-label={`Copy ${label}`}>
+            {copied ? 'Copied' : 'Copy'}
+          </Button>
+        )}
+      </CopyButton>
+    </Group>
+  );
+}

@@ -1,0 +1,155 @@
+import { Badge, Button, Group, Select } from '@mantine/core';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import type { KeyList, ModelRow, RecordedEvent, RequestList } from '../../../src/api/answers';
+import { api, queryOf } from '../api';
+import { Failure } from '../failure';
+import { count, Money, Time } from '../format';
+import { usePerson, useTenant } from '../me';
+import { DataTable, Empty, Page } from '../page';
+import { RequestSheet } from './request-sheet';
+
+const OUTCOMES: readonly { value: RecordedEvent['outcome']; label: string }[] = [
+  { value: 'complete', label: 'complete' },
+  { value: 'client_closed', label: 'client left' },
+  { value: 'upstream_error', label: 'model broke off' },
+  { value: 'credit_ended', label: 'credit ended' },
+  { value: 'expired', label: 'gateway died' },
+];
+
+export interface RequestsSearch {
+  model?: string | undefined;
+  keyId?: string | undefined;
+  outcome?: string | undefined;
+  /** The request whose sheet is open. */
+  request?: string | undefined;
+}
+
+/** The served requests, newest first. The filters and the open request are in the URL. */
+export function RequestsPage() {
+  const { id, path } = useTenant();
+  const { currency, inferenceUrl } = usePerson();
+  const navigate = useNavigate();
+  const search: RequestsSearch = useSearch({ strict: false });
+  const { model, keyId, outcome } = search;
+  const requests = useInfiniteQuery({
+    queryKey: ['requests', id, model, keyId, outcome],
+    queryFn: ({ pageParam }) =>
+      api.get<RequestList>(path('requests') + queryOf({ after: pageParam, model, keyId, outcome })),
+    initialPageParam: '',
+    getNextPageParam: ({ nextCursor }) => nextCursor,
+  });
+  const keys = useQuery({ queryKey: ['keys', id], queryFn: () => api.get<KeyList>(path('keys')) });
+  const models = useQuery({
+    queryKey: ['models', id],
+    queryFn: () => api.get<{ data: ModelRow[] }>(path('models')),
+  });
+  const choose = (next: RequestsSearch) =>
+    void navigate({ to: '/t/$tenantId/requests', params: { tenantId: id }, search: next });
+  const nameOf = (key: string) => keys.data?.data.find((row) => row.id === key)?.name ?? key;
+  const rows = requests.data?.pages.flatMap(({ data }) => data) ?? [];
+  const isFiltered = model !== undefined || keyId !== undefined || outcome !== undefined;
+  return (
+    <Page title="Requests" about="What was served, newest first. Prompts and answers are not stored.">
+      <Group>
+        <Filter
+          label="Model"
+          value={model}
+          data={(models.data?.data ?? []).map((row) => ({ value: row.id, label: row.id }))}
+          onChange={(value) => choose({ ...search, model: value })}
+        />
+        <Filter
+          label="Key"
+          value={keyId}
+          data={(keys.data?.data ?? []).map((row) => ({ value: row.id, label: `${row.name} …${row.last4}` }))}
+          onChange={(value) => choose({ ...search, keyId: value })}
+        />
+        <Filter
+          label="Status"
+          value={outcome}
+          data={OUTCOMES}
+          onChange={(value) => choose({ ...search, outcome: value })}
+        />
+      </Group>
+      {requests.error ? <Failure error={requests.error} retry={() => void requests.refetch()} /> : null}
+      {requests.isSuccess && rows.length === 0 && !requests.hasNextPage ? (
+        <Empty
+          text={
+            isFiltered ? 'No request matches these filters.' : 'There was no request yet. This one lists the models:'
+          }
+          {...(!isFiltered && { command: `curl ${inferenceUrl}/models -H "Authorization: Bearer $TOLLGATE_KEY"` })}
+        />
+      ) : null}
+      {rows.length > 0 ? (
+        <DataTable
+          label="Requests"
+          head={['Ended (UTC)', 'Model', 'Key', 'Input', 'Output', 'Cost', 'Status', 'Seconds', 'Books']}
+          rows={rows.map((event) => [
+            <Time at={event.endedAt} />,
+            event.model,
+            nameOf(event.keyId),
+            count(event.promptTokens),
+            count(event.completionTokens),
+            <Money nanos={event.costNanos} currency={currency} />,
+            <Badge variant="outline" color={event.outcome === 'complete' ? 'green' : 'orange'}>
+              {OUTCOMES.find(({ value }) => value === event.outcome)?.label ?? event.outcome}
+            </Badge>,
+            <span className="figures">{secondsOf(event)}</span>,
+            <Button
+              size="compact-xs"
+              variant="default"
+              aria-label={`Books of ${event.id}`}
+              onClick={() => choose({ ...search, request: event.id })}
+            >
+              Show
+            </Button>,
+          ])}
+        />
+      ) : null}
+      {requests.hasNextPage ? (
+        <Group>
+          <Button variant="default" onClick={() => void requests.fetchNextPage()} loading={requests.isFetchingNextPage}>
+            {rows.length === 0 ? 'Search older requests' : 'Older requests'}
+          </Button>
+        </Group>
+      ) : null}
+      {search.request === undefined ? null : (
+        <RequestSheet
+          key={search.request}
+          requestId={search.request}
+          onClose={() => choose({ ...search, request: undefined })}
+        />
+      )}
+    </Page>
+  );
+}
+
+interface FilterProps {
+  label: string;
+  value: string | undefined;
+  data: readonly { value: string; label: string }[];
+  onChange: (value: string | undefined) => void;
+}
+
+function Filter({ label, value, data, onChange }: FilterProps) {
+  return (
+    <Select
+      aria-label={label}
+      placeholder={label}
+      size="xs"
+      w={170}
+      clearable
+      searchable
+      data={data}
+      value={value ?? null}
+      onChange={(chosen) => onChange(chosen ?? undefined)}
+    />
+  );
+}
+
+const MS_PER_SECOND = 1_000;
+
+/** The time from the admission to the last byte, in seconds. */
+export function secondsOf({ startedAt, endedAt }: Pick<RecordedEvent, 'startedAt' | 'endedAt'>): string {
+  return ((Date.parse(endedAt) - Date.parse(startedAt)) / MS_PER_SECOND).toFixed(2);
+}
