@@ -8,6 +8,8 @@ const BarChart = lazy(() => import('./bar-chart'));
 
 const HEIGHT = 280;
 const NANOS_PER_UNIT = 1e9;
+const STEP_MS = { hour: 3_600_000, day: 86_400_000 };
+const LABEL_CHARS = { hour: 16, day: 10 };
 const OTHERS = 'others';
 const ALL = 'spend';
 const COLORS = [
@@ -22,6 +24,16 @@ const COLORS = [
   'gray.6',
 ] as const;
 
+/** A bar for every step of the range, those without requests too. */
+function emptyBars({ from, to }: Usage, step: 'day' | 'hour'): Map<string, Record<string, string | number>> {
+  const bars = new Map<string, Record<string, string | number>>();
+  for (let ms = Date.parse(from); ms < Date.parse(to); ms += STEP_MS[step]) {
+    const at = new Date(ms).toISOString();
+    bars.set(at, { at: at.slice(0, LABEL_CHARS[step]).replace('T', ' ') });
+  }
+  return bars;
+}
+
 interface UsageChartProps {
   usage: Usage;
   step: 'day' | 'hour';
@@ -32,13 +44,9 @@ interface UsageChartProps {
 /** Stacked bars of the spend. */
 export function UsageChart({ usage, step, nameOf }: UsageChartProps) {
   const rest = usage.names.length === 0 ? ALL : OTHERS;
-  const bars = new Map<string, Record<string, string | number>>();
-  for (const { at, name, costNanos } of usage.points) {
-    const bar = bars.get(at) ?? { at: at.slice(0, step === 'day' ? 10 : 16) };
-    // The height of a bar; the numbers beside it are exact.
-    bar[name ?? rest] = Number(costNanos) / NANOS_PER_UNIT;
-    bars.set(at, bar);
-  }
+  const bars = emptyBars(usage, step);
+  // The heights of the bars; the numbers beside them are exact.
+  for (const { at, name, costNanos } of usage.points) bars.get(at)![name ?? rest] = Number(costNanos) / NANOS_PER_UNIT;
   const hasRest = usage.points.some(({ name }) => name === null);
   const series = [...usage.names, ...(hasRest ? [rest] : [])].map((name, index) => ({
     name,
