@@ -164,7 +164,7 @@ describe('pages', () => {
       await page.setViewportSize({ width, height: 800 });
       await page.goto(console_.base + url);
       await page.getByRole('heading', { name: title, exact: true, level: 1 }).waitFor();
-      await page.waitForLoadState('networkidle');
+      await page.locator('[aria-label="Loading"], .mantine-Skeleton-root').first().waitFor({ state: 'detached' });
       expect([scheme, width, await violations()]).toEqual([scheme, width, []]);
       const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
       expect(overflow).toBeLessThanOrEqual(0);

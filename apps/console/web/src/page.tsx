@@ -41,8 +41,11 @@ const ROW_HEIGHT = 180;
 export function Answer<T>({ of, children }: { of: UseQueryResult<T>; children: (data: T) => ReactNode }) {
   if (of.data !== undefined) return <>{children(of.data)}</>;
   if (of.error) return <Failure error={of.error} retry={() => void of.refetch()} />;
-  return <Skeleton h={ROW_HEIGHT} aria-label="Loading" />;
+  return <Loading />;
 }
+
+/** The place of something that loads. */
+export const Loading = () => <Skeleton h={ROW_HEIGHT} aria-label="Loading" />;
 
 /** A table that scrolls sideways on a narrow screen. */
 export function DataTable(props: { label: string; head: readonly string[]; rows: readonly ReactNode[][] }) {

@@ -5,7 +5,7 @@ import { api, queryOf } from '../api';
 import { Failure } from '../failure';
 import { Money, Time } from '../format';
 import { usePerson, useTenant } from '../me';
-import { DataTable, Empty, Page } from '../page';
+import { DataTable, Empty, Loading, Page } from '../page';
 
 /** The ledger of the tenant with the running balance, and its invoices. */
 export function CreditPage() {
@@ -18,7 +18,7 @@ export function CreditPage() {
     getNextPageParam: ({ nextCursor }) => nextCursor,
   });
   const [first] = credit.data?.pages ?? [];
-  if (!first) return <Page title="Credit">{credit.error ? <Failure error={credit.error} /> : null}</Page>;
+  if (!first) return <Page title="Credit">{credit.error ? <Failure error={credit.error} /> : <Loading />}</Page>;
   const entries = credit.data?.pages.flatMap((page) => page.entries) ?? [];
   // From the newest entry back: the balance after it is today's.
   let after = first.balanceCents;

@@ -7,7 +7,7 @@ import { api, pathOf, queryOf } from '../api';
 import { Failure } from '../failure';
 import { Money, Time } from '../format';
 import { usePerson } from '../me';
-import { DataTable, Empty, Page } from '../page';
+import { DataTable, Empty, Loading, Page } from '../page';
 
 const CENTS = 100;
 
@@ -41,6 +41,7 @@ export function OperatorTenantsPage() {
         onChange={({ currentTarget }) => setSearch(currentTarget.value)}
       />
       <Failure error={tenants.error ?? setStatus.error} />
+      {tenants.isPending ? <Loading /> : null}
       {tenants.data && rows.length === 0 ? (
         <Empty text="There is no such tenant." command="npx tollgate tenant create acme" />
       ) : (

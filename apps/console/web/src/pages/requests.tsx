@@ -6,7 +6,7 @@ import { api, queryOf } from '../api';
 import { Failure } from '../failure';
 import { count, Money, Time } from '../format';
 import { usePerson, useTenant } from '../me';
-import { DataTable, Empty, Page } from '../page';
+import { DataTable, Empty, Loading, Page } from '../page';
 import { RequestSheet } from './request-sheet';
 
 const OUTCOMES: readonly { value: RecordedEvent['outcome']; label: string }[] = [
@@ -72,6 +72,7 @@ export function RequestsPage() {
         />
       </Group>
       {requests.error ? <Failure error={requests.error} retry={() => void requests.refetch()} /> : null}
+      {requests.isPending ? <Loading /> : null}
       {requests.isSuccess && rows.length === 0 && !requests.hasNextPage ? (
         <Empty
           text={
