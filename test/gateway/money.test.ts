@@ -244,7 +244,7 @@ describe('the last byte', () => {
     await eventually(async () => {
       const waiting = await gateway.database.query(
         `SELECT FROM pg_stat_activity
-          WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%settle(%'`,
+          WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%end_holds(%'`,
       );
       expect(waiting).toHaveLength(1);
     });

@@ -96,15 +96,20 @@ const call = fc.record({
   type: fc.constant('function'),
   function: fc.record({ name, arguments: fc.oneof(text, fc.json()) }),
 });
+const content = fc.oneof(text, fc.array(part, { minLength: 1, maxLength: 4 }));
 const message = fc.oneof(
   fc.record(
     {
-      role: fc.constantFrom('system', 'developer', 'user', 'tool', 'function', 'assistant'),
-      content: fc.oneof(text, fc.array(part, { minLength: 1, maxLength: 4 })),
+      role: fc.constantFrom('system', 'developer', 'user', 'function', 'assistant'),
+      content,
       name,
       tool_call_id: name,
     },
     { requiredKeys: ['role', 'content'] },
+  ),
+  fc.record(
+    { role: fc.constant('tool'), content, name, tool_call_id: name },
+    { requiredKeys: ['role', 'content', 'tool_call_id'] },
   ),
   fc.record({
     role: fc.constant('assistant'),

@@ -5,7 +5,7 @@ import { ask, connected, LOGINS, NO_RIGHT, refusal, SERVICES, type RolesServer, 
 /** The tables in which a service may delete rows. It may not in any other. */
 const DELETABLE: Record<Service, string[]> = {
   auth: ['outbox'],
-  metering: ['outbox', 'backend_unbilled'],
+  metering: ['outbox', 'backend_unbilled', 'refusal_hour'],
   billing: ['outbox', 'withdrawal_intent', 'reconcile_run'],
 };
 

@@ -22,7 +22,7 @@ describe('the bound of a prompt', () => {
       text.map((value) => ({ type: 'text', text: value })),
       fc.constant({ type: 'image_url', image_url: { url: 'data:,' } }),
     );
-    const message = fc.record(
+    const anyMessage = fc.record(
       {
         role: fc.constantFrom('user', 'system', 'tool', 'assistant'),
         content: fc.oneof(text, fc.array(part, { minLength: 1 })),
@@ -30,6 +30,9 @@ describe('the bound of a prompt', () => {
         tool_call_id: text,
       },
       { requiredKeys: ['role', 'content'] },
+    );
+    const message = anyMessage.map((fields) =>
+      fields.role === 'tool' ? { tool_call_id: 'call_1', ...fields } : fields,
     );
     await assertRuns(
       fc.property(
