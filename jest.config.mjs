@@ -37,18 +37,17 @@ const common = {
   modulePathIgnorePatterns: ['<rootDir>/(apps|libs)/[^/]+/dist/'],
 };
 
-/** Tests that use the whole machine and measure the wait for a lock. They run one after the other. */
-const ALONE = ['<rootDir>/test/contention/postgres.test.ts', '<rootDir>/test/contention/redis-kafka.docker.test.ts'];
 /**
- * Tests that start all services in containers. They run last, two at once: each of them mostly waits, and uses a third
- * of two cores.
+ * Tests that need the whole machine: they start all services in containers, or measure the effects of a fault or the
+ * wait for a lock. They run last, one after the other.
  */
-const IN_PAIRS = [
+const ALONE = [
+  '<rootDir>/test/contention/postgres.test.ts',
+  '<rootDir>/test/contention/redis-kafka.docker.test.ts',
   '<rootDir>/test/faults/faults.docker.test.ts',
   '<rootDir>/test/e2e/composed.docker.test.ts',
   '<rootDir>/test/stack/stack.docker.test.ts',
 ];
-const FEW_AT_ONCE = '<rootDir>/test/setup/few-at-once-runner.mjs';
 const leftOut = ['/node_modules/', ...testsLeftOut(), ...testsWithoutHelm(), ...browserTestsLeftOut()];
 
 /**
@@ -68,20 +67,13 @@ export default {
       ...common,
       displayName: 'together',
       testMatch: ['<rootDir>/(apps|libs)/*/src/**/*.test.ts', '<rootDir>/test/**/*.test.ts'],
-      testPathIgnorePatterns: [...leftOut, ...ALONE, ...IN_PAIRS],
+      testPathIgnorePatterns: [...leftOut, ...ALONE],
     },
     {
       ...common,
       displayName: 'alone',
-      runner: [FEW_AT_ONCE, { atOnce: 1 }],
+      runner: '<rootDir>/test/setup/serial-runner.mjs',
       testMatch: ALONE,
-      testPathIgnorePatterns: leftOut,
-    },
-    {
-      ...common,
-      displayName: 'in pairs',
-      runner: [FEW_AT_ONCE, { atOnce: 2 }],
-      testMatch: IN_PAIRS,
       testPathIgnorePatterns: leftOut,
     },
   ],

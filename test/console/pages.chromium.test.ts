@@ -141,7 +141,7 @@ describe('pages', () => {
     await page.goto(`${tenant}/usage`);
     await page.getByRole('row', { name: new RegExp(`sim-small .* ${cost}`) }).waitFor();
     await page.goto(`${tenant}/requests?model=sim-small&outcome=complete`);
-    await page.getByRole('button', { name: `Books of ${requestId}` }).click();
+    await page.getByRole('button', { name: `Show the books of ${requestId}` }).click();
     const sheet = page.getByRole('dialog', { name: 'Request' });
     await sheet.getByText(requestId, { exact: true }).waitFor();
     await sheet.getByText('Charged', { exact: true }).waitFor();

@@ -6,11 +6,10 @@ import { tmpdir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { call, type Database, type Deployment, type Ready } from './deployment';
 import { connected, everyRow, writeConfig } from './fixtures';
-import { startInTurn } from './start-in-turn';
 
 const ROOT = resolve(__dirname, '../..');
-/** Includes building the images, and the start of another deployment before. */
-const START_TIMEOUT_MS = 720_000;
+/** Includes building the images. */
+const START_TIMEOUT_MS = 420_000;
 const TEST_TIMEOUT_MS = 300_000;
 const READY_TIMEOUT_MS = 60_000;
 /**
@@ -45,7 +44,7 @@ export type Server = keyof typeof PORTS;
 export function useComposed(env: Record<string, string> = {}): ComposedDeployment {
   jest.setTimeout(TEST_TIMEOUT_MS);
   const composed = new ComposedDeployment(env);
-  beforeAll(() => startInTurn(() => composed.start()), START_TIMEOUT_MS);
+  beforeAll(() => composed.start(), START_TIMEOUT_MS);
   afterAll(() => composed.remove(), START_TIMEOUT_MS);
   return composed;
 }

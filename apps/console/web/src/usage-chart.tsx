@@ -7,6 +7,8 @@ import { amountOfNanos } from './format';
 const BarChart = lazy(() => import('./bar-chart'));
 
 const HEIGHT = 280;
+/** Room for amounts of a fraction of a cent. */
+const AXIS_WIDTH = 90;
 const NANOS_PER_UNIT = 1e9;
 const STEP_MS = { hour: 3_600_000, day: 86_400_000 };
 const LABEL_CHARS = { hour: 16, day: 10 };
@@ -61,6 +63,7 @@ export function UsageChart({ usage, step, nameOf }: UsageChartProps) {
         dataKey="at"
         type="stacked"
         withLegend
+        yAxisProps={{ width: AXIS_WIDTH }}
         series={series}
         valueFormatter={(value: number) => amountOfNanos(BigInt(Math.round(value * NANOS_PER_UNIT)))}
       />

@@ -20,9 +20,19 @@ export function RequestSheet({ requestId, onClose }: { requestId: string; onClos
     refetchInterval: ({ state }) => (state.data?.books === null ? REFRESH_MS : false),
   });
   return (
-    <Drawer opened onClose={onClose} position="right" title="Request" closeButtonProps={{ 'aria-label': 'Close' }}>
-      <Answer of={request}>{(data) => <Books {...data} />}</Answer>
-    </Drawer>
+    <Drawer.Root opened onClose={onClose} position="right">
+      <Drawer.Overlay />
+      <Drawer.Content>
+        {/* The element is a header, and a page has one banner. */}
+        <Drawer.Header role="none">
+          <Drawer.Title>Request</Drawer.Title>
+          <Drawer.CloseButton aria-label="Close" />
+        </Drawer.Header>
+        <Drawer.Body>
+          <Answer of={request}>{(data) => <Books {...data} />}</Answer>
+        </Drawer.Body>
+      </Drawer.Content>
+    </Drawer.Root>
   );
 }
 

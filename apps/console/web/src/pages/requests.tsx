@@ -99,7 +99,7 @@ export function RequestsPage() {
             <Button
               size="compact-xs"
               variant="default"
-              aria-label={`Books of ${event.id}`}
+              aria-label={`Show the books of ${event.id}`}
               onClick={() => choose({ ...search, request: event.id })}
             >
               Show
