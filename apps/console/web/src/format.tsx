@@ -3,6 +3,7 @@ import { Text, Tooltip } from '@mantine/core';
 const CENTS = 100;
 const NANOS_PER_UNIT = 1_000_000_000n;
 const MIN_DECIMALS = 2;
+const MS_PER_SECOND = 1_000;
 
 const number = new Intl.NumberFormat('en');
 const local = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' });
@@ -22,6 +23,11 @@ export function amountOfCents(cents: number): string {
   const sign = cents < 0 ? '−' : '';
   const size = Math.abs(cents);
   return `${sign}${number.format(Math.trunc(size / CENTS))}.${String(size % CENTS).padStart(2, '0')}`;
+}
+
+/** The time from the admission of a request to its last byte, in seconds. */
+export function secondsOf({ startedAt, endedAt }: { startedAt: string; endedAt: string }): string {
+  return ((Date.parse(endedAt) - Date.parse(startedAt)) / MS_PER_SECOND).toFixed(2);
 }
 
 /** An amount with its currency, in figures of equal width. */

@@ -3,10 +3,9 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { RequestBooks } from '../../../src/api/answers';
 import { api } from '../api';
-import { count, Money, Time } from '../format';
+import { count, Money, secondsOf, Time } from '../format';
 import { usePerson, useTenant } from '../me';
 import { Answer } from '../page';
-import { secondsOf } from './requests';
 
 /** While the charge is on its way to the books. */
 const REFRESH_MS = 2_000;

@@ -4,7 +4,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { KeyList, ModelRow, RecordedEvent, RequestList } from '../../../src/api/answers';
 import { api, queryOf } from '../api';
 import { Failure } from '../failure';
-import { count, Money, Time } from '../format';
+import { count, Money, secondsOf, Time } from '../format';
 import { usePerson, useTenant } from '../me';
 import { DataTable, Empty, Loading, Page } from '../page';
 import { RequestSheet } from './request-sheet';
@@ -146,11 +146,4 @@ function Filter({ label, value, data, onChange }: FilterProps) {
       onChange={(chosen) => onChange(chosen ?? undefined)}
     />
   );
-}
-
-const MS_PER_SECOND = 1_000;
-
-/** The time from the admission to the last byte, in seconds. */
-export function secondsOf({ startedAt, endedAt }: Pick<RecordedEvent, 'startedAt' | 'endedAt'>): string {
-  return ((Date.parse(endedAt) - Date.parse(startedAt)) / MS_PER_SECOND).toFixed(2);
 }
