@@ -10,8 +10,8 @@ const REMEDIES: Readonly<Record<string, string>> = {
   model_not_found: 'Use an id of the Models page. The profile of the key may not allow this model.',
   context_length_exceeded: 'Shorten the prompt, or use a model with a larger context.',
   payload_too_large: 'Send a smaller body.',
-  upstream_error: 'The model failed. Send the request again; nothing was charged for it.',
-  timeout_error: 'The model was too slow. Send the request again; nothing was charged for it.',
+  upstream_error: 'The model failed. Send the request again. Only output that was delivered is charged.',
+  timeout_error: 'The model was too slow. Send the request again. Only output that was delivered is charged.',
   overloaded_error: 'Send the request again after the time that Retry-After names.',
 };
 const CHECK_REQUEST = 'Read the message of the answer: it names the field and what is wrong with it.';
