@@ -38,15 +38,13 @@ const common = {
 };
 
 /**
- * Tests that need the whole machine: they start all services in containers, or measure the effects of a fault or the
- * wait for a lock. They run last, one after the other.
+ * Tests that measure on the whole machine: the effects of a fault under load, or the wait for a lock. They run last, one
+ * after the other.
  */
 const ALONE = [
   '<rootDir>/test/contention/postgres.test.ts',
   '<rootDir>/test/contention/redis-kafka.docker.test.ts',
   '<rootDir>/test/faults/faults.docker.test.ts',
-  '<rootDir>/test/e2e/composed.docker.test.ts',
-  '<rootDir>/test/stack/stack.docker.test.ts',
 ];
 const leftOut = ['/node_modules/', ...testsLeftOut(), ...testsWithoutHelm(), ...browserTestsLeftOut()];
 
