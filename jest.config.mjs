@@ -58,8 +58,8 @@ export default {
   // Only for tests that hang. A test that guarantees a time measures it itself.
   testTimeout: 180_000,
   testSequencer: '<rootDir>/test/setup/longest-first.mjs',
-  // More workers than cores, because half of the tests mostly wait for a server.
-  maxWorkers: 3,
+  // Twice as many workers as cores, because half of the time of the tests is a wait for a server in a container.
+  maxWorkers: 4,
   projects: [
     {
       ...common,
