@@ -46,6 +46,9 @@ const ALONE = [
   '<rootDir>/test/contention/redis-kafka.docker.test.ts',
   '<rootDir>/test/faults/faults.docker.test.ts',
 ];
+/** Unit and conformance tests without containers. CI runs them first, while the images of the others are made. */
+const UNITS = ['<rootDir>/(apps|libs)/*/src/**/*.test.ts'];
+const WITH_CONTAINERS = '\\.docker\\.test\\.ts$';
 const leftOut = ['/node_modules/', ...testsLeftOut(), ...testsWithoutHelm(), ...browserTestsLeftOut()];
 
 /**
@@ -63,8 +66,14 @@ export default {
   projects: [
     {
       ...common,
+      displayName: 'units',
+      testMatch: UNITS,
+      testPathIgnorePatterns: [...leftOut, WITH_CONTAINERS],
+    },
+    {
+      ...common,
       displayName: 'together',
-      testMatch: ['<rootDir>/(apps|libs)/*/src/**/*.test.ts', '<rootDir>/test/**/*.test.ts'],
+      testMatch: ['<rootDir>/(apps|libs)/*/src/**/*.docker.test.ts', '<rootDir>/test/**/*.test.ts'],
       testPathIgnorePatterns: [...leftOut, ...ALONE],
     },
     {
