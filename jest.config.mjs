@@ -1,6 +1,7 @@
 import { browserTestsLeftOut } from './test/setup/chromium.mjs';
 import { testsLeftOut } from './test/setup/docker.mjs';
 import { testsWithoutHelm } from './test/setup/helm.mjs';
+import { pythonTestsLeftOut } from './test/setup/python.mjs';
 import { swcOptions } from './tools/build/swc.mjs';
 
 // Jest loads no ESM, so the dynamic imports of Nest (@nestjs/microservices) become `require`.
@@ -49,7 +50,13 @@ const ALONE = [
 /** Unit and conformance tests without containers. CI runs them first, while the images of the others are made. */
 const UNITS = ['<rootDir>/(apps|libs)/*/src/**/*.test.ts'];
 const WITH_CONTAINERS = '\\.docker\\.test\\.ts$';
-const leftOut = ['/node_modules/', ...testsLeftOut(), ...testsWithoutHelm(), ...browserTestsLeftOut()];
+const leftOut = [
+  '/node_modules/',
+  ...testsLeftOut(),
+  ...testsWithoutHelm(),
+  ...browserTestsLeftOut(),
+  ...pythonTestsLeftOut(),
+];
 
 /**
  * Unit and conformance tests are beside the code. Tests across apps, of processes and of documents are in test/. A test

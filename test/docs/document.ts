@@ -16,7 +16,7 @@ const PLACEHOLDER = /<[\w-]+>|…/g;
 
 /** Every Markdown file of the repository, by its path from the root. */
 export function documents(): string[] {
-  const isOurs = (path: string) => !/(^|\/)(node_modules|dist|\.tollgate)(\/|$)/.test(path);
+  const isOurs = (path: string) => !/(^|\/)(node_modules|dist|\.tollgate|\.python)(\/|$)/.test(path);
   const folders = ['docs', 'apps', 'libs', 'deploy', 'test', 'tools'].map((folder) => `${folder}/**/*.md`);
   return globSync(['*.md', ...folders], { cwd: ROOT, exclude: (path) => !isOurs(path) })
     .filter(isOurs)

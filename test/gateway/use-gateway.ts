@@ -34,6 +34,8 @@ export interface GatewayUnderTest {
   caller(options?: { nanos?: bigint; profile?: string }): Promise<Caller>;
   /** Usage events of the tenant's settled requests. Waits until there are `count`. */
   events(tenantId: string, count: number): Promise<UsageEvent[]>;
+  /** Those that have arrived. */
+  eventsOf(tenantId: string): UsageEvent[];
   snapshot(tenantId: string): Promise<Snapshot>;
   post(path: string, body: unknown, caller: Caller, init?: RequestInit): Promise<Response>;
   setConfig(yaml: string): void;
@@ -134,6 +136,7 @@ export function useGateway({
           },
           { timeoutMs: EVENTS_TIMEOUT_MS },
         ),
+      eventsOf: (tenantId: string) => events.filter((event) => event.tenantId === tenantId),
       snapshot: async (tenantId: string) => (await admission.snapshot({ tenantId, limit: 1 }))[0]!,
       post: (path: string, body: unknown, { key }: Caller, init: RequestInit = {}) =>
         fetch(baseUrl + path, {

@@ -6,7 +6,12 @@ import { type Answer, type Asked, send } from './ask';
 interface Operation {
   responses: Record<
     string,
-    { content?: Record<string, { schema: { $ref?: string; contentSchema?: { $ref: string } } }> }
+    {
+      content?: Record<
+        string,
+        { schema: { $ref?: string; properties?: { data: { contentSchema: { $ref: string } } } } }
+      >;
+    }
   >;
 }
 

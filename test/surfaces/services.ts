@@ -24,6 +24,7 @@ export interface Services {
   operatorUrl: string;
   messages: Messages;
   credentials: CredentialStore;
+  admission: AdmissionStore;
   database: TestDatabase;
   /** The backend `simulator:`. */
   simulator: Simulator;
@@ -37,7 +38,11 @@ export interface Services {
 }
 
 class FileConfig extends ConfigSource {
-  readonly current = readConfigFile(join(__dirname, '../../tollgate.yaml'), {});
+  readonly current;
+  constructor(file: string) {
+    super();
+    this.current = readConfigFile(file, {});
+  }
   addCheck(): void {}
   onChange(): void {}
   close(): void {}
@@ -46,23 +51,31 @@ class FileConfig extends ConfigSource {
 /**
  * Starts auth, metering and billing for one test file, with seams on a real PostgreSQL, and the management and the
  * operator API on real ports.
+ * @param configFile by default the tollgate.yaml that users get
  */
-export function useServices(billing: Partial<BillingOptions> = {}): Services {
+export function useServices(
+  billing: Partial<BillingOptions> = {},
+  configFile = () => join(__dirname, '../../tollgate.yaml'),
+): Services {
   const services = {} as Services;
   afterAll(() => services.close());
   const database = useTestDatabase();
-  beforeAll(async () => Object.assign(services, await startServices(database, billing)));
+  beforeAll(async () => Object.assign(services, await startServices(database, billing, configFile())));
   return services;
 }
 
-async function startServices(database: TestDatabase, billing: Partial<BillingOptions>): Promise<Services> {
+async function startServices(
+  database: TestDatabase,
+  billing: Partial<BillingOptions>,
+  configFile: string,
+): Promise<Services> {
   const { url } = database;
   const messages = new PostgresMessages({ url, applicationName: 'services-test-messages' });
   const reads = { applicationName: 'services-test-credentials', readTimeoutMs: READ_TIMEOUT_MS };
   const credentials = new PostgresCredentialStore({ url, ...reads });
   const admission = new PostgresAdmissionStore({ url });
   await Promise.all([credentials.start(), admission.start()]);
-  const config = new FileConfig();
+  const config = new FileConfig(configFile);
   const simulator = await startSimulator({});
   const seams = globalModule([
     provide(CredentialStore, credentials),
@@ -97,6 +110,7 @@ async function startServices(database: TestDatabase, billing: Partial<BillingOpt
     operatorUrl: await operator.getUrl(),
     messages,
     credentials,
+    admission,
     database,
     simulator,
     flushUsage: () => flushUsage(front),

@@ -15,6 +15,7 @@ const PROJECT_FILE = /^((?:apps|libs)\/[^/]+)\//;
 const NAMED_PROJECTS = /(?:@tollgate|\b(?:apps|libs))\/([a-z]+)/g;
 const COMMENT = /\/\*[^]*?\*\/|\/\/.*$/gm;
 const RELATIVE_IMPORT = /'(\.\.?\/[^']+)'/g;
+const PYTHON_IMPORT = /^from (\w+) import/gm;
 /** Files that start a deployment without naming its parts, with the projects that they start. */
 const SERVICES = ['gateway', 'auth', 'metering', 'billing'];
 const STARTED = {
@@ -77,6 +78,11 @@ function partsOf(path, found = new Set()) {
     const file = [target, `${target}.ts`, `${target}/index.ts`].find(isTestFile);
     if (file !== undefined) partsOf(file, found);
   }
+  if (path.endsWith('.py'))
+    for (const [, module] of text.matchAll(PYTHON_IMPORT)) {
+      const file = posix.join(posix.dirname(path), `${module}.py`);
+      if (isTestFile(file)) partsOf(file, found);
+    }
   for (const beside of filesOf(dirname(path))) if (text.includes(`'${basename(beside)}'`)) partsOf(beside, found);
   return [...found];
 }

@@ -34,6 +34,12 @@ export class RawSocket {
     return this;
   }
 
+  /** Says that no more bytes follow. The other side can still answer. */
+  end(): this {
+    this.socket.end();
+    return this;
+  }
+
   /** The received text, as soon as it contains `part`. Rejects if the connection closes before. */
   async until(part: string): Promise<string> {
     await new Promise<void>((resolve) => {

@@ -21,6 +21,7 @@ export interface InferenceEndpoint {
   success: string;
   /** The schema of each event's data in a stream. */
   event?: TSchema;
+  /** The data of one event. */
   eventExample?: string;
   errors: readonly InferenceErrorCode[];
 }
@@ -38,10 +39,7 @@ const CHUNK = {
   created: 1793865600,
   model: 'sim-small',
 };
-const chunk = (delta: object, finish_reason: string | null, more: object = {}) => {
-  const data = { ...CHUNK, choices: [{ index: 0, delta, finish_reason }], ...more };
-  return `data: ${JSON.stringify(data)}\n\n`;
-};
+const LAST_CHOICE = { index: 0, delta: {}, finish_reason: 'stop' };
 const usage = { prompt_tokens: 8, completion_tokens: 1, total_tokens: 9 };
 
 /** The routes of the inference API. Each also has a path without the prefix. */
@@ -66,8 +64,7 @@ export const INFERENCE_ROUTES: RouteTable<InferenceEndpoint> = {
       success: 'The answer.',
       errors: OF_INFERENCE,
       event: answers.ChatCompletionChunk,
-      eventExample:
-        chunk({ role: 'assistant', content: 'Hi' }, null) + chunk({}, 'stop', { usage }) + 'data: [DONE]\n\n',
+      eventExample: JSON.stringify({ ...CHUNK, choices: [LAST_CHOICE], usage }),
     },
   },
   '/completions': {
@@ -82,7 +79,7 @@ export const INFERENCE_ROUTES: RouteTable<InferenceEndpoint> = {
       success: 'The answer.',
       errors: OF_INFERENCE,
       event: answers.TextCompletion,
-      eventExample: 'data: [DONE]\n\n',
+      eventExample: '[DONE]',
     },
   },
   '/embeddings': {

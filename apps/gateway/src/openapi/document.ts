@@ -1,7 +1,8 @@
 import { REQUEST_ID_PATTERN } from '../http/request-id';
-import { INFERENCE_PATHS, INFERENCE_SCHEMAS, INFERENCE_SECURITY } from './inference-paths';
-import { MANAGEMENT_PATHS, MANAGEMENT_SCHEMAS, MANAGEMENT_SECURITY } from './management-paths';
-import { type JsonObject, schemaComponents } from './open-api';
+import { earlyResponses } from './early-answers';
+import { INFERENCE_EARLY, INFERENCE_PATHS, INFERENCE_SCHEMAS, INFERENCE_SECURITY } from './inference-paths';
+import { MANAGEMENT_EARLY, MANAGEMENT_PATHS, MANAGEMENT_SCHEMAS, MANAGEMENT_SECURITY } from './management-paths';
+import { type JsonObject, schemaComponents, usedHeaders } from './open-api';
 import { yamlOf } from './yaml';
 
 const DESCRIPTION = `\
@@ -49,6 +50,8 @@ export const HEADERS: JsonObject = {
  * errors.
  */
 export function openApiDocument(): JsonObject {
+  const paths = { ...INFERENCE_PATHS, ...MANAGEMENT_PATHS };
+  const responses = { ...earlyResponses(INFERENCE_EARLY), ...earlyResponses(MANAGEMENT_EARLY) };
   return {
     openapi: '3.1.0',
     info: { ...INFO, title: 'Tollgate', description: DESCRIPTION },
@@ -57,10 +60,11 @@ export function openApiDocument(): JsonObject {
       { name: 'Inference API', description: 'Run models.' },
       { name: 'Management API', description: 'Administer the account.' },
     ],
-    paths: { ...INFERENCE_PATHS, ...MANAGEMENT_PATHS },
+    paths,
     components: {
       securitySchemes: { inferenceKey: INFERENCE_SECURITY, managementToken: MANAGEMENT_SECURITY },
-      headers: HEADERS,
+      headers: usedHeaders(HEADERS, paths, responses),
+      responses,
       schemas: schemaComponents([...INFERENCE_SCHEMAS, ...MANAGEMENT_SCHEMAS]),
     },
   };

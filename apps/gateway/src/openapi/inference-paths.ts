@@ -2,6 +2,7 @@ import * as requests from '../inference/body/schemas';
 import { INFERENCE_ERRORS, type InferenceErrorCode } from '../inference/errors';
 import * as answers from '../inference/response-schemas';
 import { INFERENCE_PREFIX, INFERENCE_ROUTES, type InferenceEndpoint } from '../inference/routes';
+import { type EarlyEnvelope, withEarlyAnswers } from './early-answers';
 import { type JsonObject, namedSchemas, ref, refTo } from './open-api';
 import { pathParameters } from './operation';
 import { errorResponses, jsonResponse, type DocumentedErrors } from './responses';
@@ -54,28 +55,37 @@ function success({
 }: Pick<InferenceEndpoint, 'answer' | 'success' | 'event' | 'eventExample'>): JsonObject {
   const plain = jsonResponse(description, refTo(answer), RATE_HEADERS);
   if (!event) return plain;
+  const data = { type: 'string', contentMediaType: 'application/json', contentSchema: refTo(event) };
   return {
     ...plain,
     description:
-      'The answer. With `stream: true` it is server-sent events: the data of each event is one JSON object of this ' +
-      'schema, and the last event is `data: [DONE]`. An error after the first byte is one event ' +
+      'The answer. With `stream: true` it is server-sent events, each of this schema: its data is one JSON object, ' +
+      'and the last event is `data: [DONE]`. An error after the first byte is one event ' +
       '`data: {"error": …}`, followed by `data: [DONE]`.',
     content: {
       ...(plain['content'] as JsonObject),
       'text/event-stream': {
-        schema: { type: 'string', contentMediaType: 'application/json', contentSchema: refTo(event) },
-        examples: { events: { value: eventExample } },
+        // Of one event, as generators of clients expect it. OpenAPI 3.1 does not say how events are described.
+        schema: { type: 'object', required: ['data'], properties: { data } },
+        examples: { event: { value: { data: eventExample } } },
       },
     },
   };
 }
 
-export const INFERENCE_PATHS: JsonObject = Object.fromEntries(
+export const INFERENCE_EARLY: EarlyEnvelope = {
+  prefix: 'Inference',
+  schema: ERRORS.schema,
+  body: ({ code, message }) => ({ error: { message, type: 'invalid_request_error', param: null, code } }),
+};
+
+const PATHS: JsonObject = Object.fromEntries(
   routesOf(prefixed(INFERENCE_PREFIX, INFERENCE_ROUTES)).map(({ path, method, operation: endpoint }) => [
     path,
     { [method]: operation(path, endpoint) },
   ]),
 );
+export const INFERENCE_PATHS = withEarlyAnswers(PATHS, INFERENCE_EARLY);
 
 export const INFERENCE_SECURITY = {
   type: 'http',

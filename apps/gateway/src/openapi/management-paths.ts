@@ -3,7 +3,8 @@ import * as account from '../http/account/schemas';
 import { MANAGEMENT_ERRORS, type ManagementErrorCode } from '../management/errors';
 import { MANAGEMENT_ROUTES, type ManagementEndpoint } from '../management/routes';
 import * as answers from '../management/schemas';
-import { namedSchemas } from './open-api';
+import { accountEnvelope, withEarlyAnswers } from './early-answers';
+import { namedSchemas, refTo } from './open-api';
 import { documented, type Surface } from './operation';
 import { envelopeErrors } from './responses';
 
@@ -33,7 +34,9 @@ const MANAGEMENT_SURFACE: Surface<ManagementEndpoint> = {
   security: ({ scope }) => [{ managementToken: [scope] }],
 };
 
-export const MANAGEMENT_PATHS = documented(MANAGEMENT_ROUTES, MANAGEMENT_SURFACE);
+export const MANAGEMENT_EARLY = accountEnvelope('Management', refTo(answers.ManagementErrorBody));
+
+export const MANAGEMENT_PATHS = withEarlyAnswers(documented(MANAGEMENT_ROUTES, MANAGEMENT_SURFACE), MANAGEMENT_EARLY);
 
 export const MANAGEMENT_SECURITY = {
   type: 'http',

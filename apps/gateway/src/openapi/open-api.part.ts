@@ -108,13 +108,14 @@ const openApi31 = {
       properties: {
         schemas: mapOf(object),
         headers: mapOf(header),
+        responses: mapOf(response),
         securitySchemes: mapOf({
           type: 'object',
           required: ['type', 'scheme'],
           properties: { type: { const: 'http' }, scheme: { const: 'bearer' } },
         }),
       },
-      propertyNames: { enum: ['schemas', 'headers', 'securitySchemes'] },
+      propertyNames: { enum: ['schemas', 'headers', 'responses', 'securitySchemes'] },
     },
   },
   additionalProperties: false,
@@ -177,6 +178,21 @@ export function openApiTests(name: string, document: JsonObject, yaml: string): 
         }
       });
       expect(examples).toBeGreaterThan(60);
+    });
+
+    it('has patterns that other languages understand', () => {
+      const patterns = new Set<string>();
+      everyNode(document, ({ pattern }) => typeof pattern === 'string' && patterns.add(pattern));
+      expect(patterns.size).toBeGreaterThan(5);
+      // Neither classes of Unicode nor lookaround.
+      for (const pattern of patterns) expect(pattern).not.toMatch(/\\p\{|\(\?[=!<]/i);
+    });
+
+    it('documents on each operation what is answered before it is reached', () => {
+      for (const { operation } of operationsOf(document))
+        expect(Object.keys(operation['responses'] as JsonObject)).toEqual(
+          expect.arrayContaining(['405', '408', '417', '431']),
+        );
     });
 
     it('gives each operation a unique id', () => {

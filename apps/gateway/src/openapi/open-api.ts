@@ -4,7 +4,7 @@ import type { TObject, TSchema } from '@sinclair/typebox';
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };
 
-export const ref = (kind: 'schemas' | 'headers', name: string): JsonObject => ({
+export const ref = (kind: 'schemas' | 'headers' | 'responses', name: string): JsonObject => ({
   $ref: `#/components/${kind}/${name}`,
 });
 
@@ -45,6 +45,7 @@ export function queryParameters(schema: TObject): Json[] {
 /**
  * A TypeBox schema as plain JSON Schema (2020-12, as in OpenAPI 3.1). `$id` is removed, because it would change the
  * base of the references. An inner schema with `$id` becomes a reference. A union of constants becomes an `enum`.
+ * Patterns become portable.
  */
 function toJsonSchema(value: unknown, top = false): Json {
   if (Array.isArray(value)) return value.map((item) => toJsonSchema(item));
@@ -55,7 +56,36 @@ function toJsonSchema(value: unknown, top = false): Json {
   void $id;
   const choice = Array.isArray(anyOf) ? constants(anyOf) : null;
   const own = choice ? { type: 'string', enum: choice, ...rest } : anyOf === undefined ? rest : { anyOf, ...rest };
-  return Object.fromEntries(Object.entries(own).map(([key, inner]) => [key, toJsonSchema(inner)]));
+  const entries = Object.entries(own).map(([key, inner]) =>
+    key === 'pattern' && typeof inner === 'string' ? [key, portablePattern(inner)] : [key, toJsonSchema(inner)],
+  );
+  return Object.fromEntries(entries) as JsonObject;
+}
+
+/** The characters of classes of Unicode below U+10000, as ranges. Text in UTF-8 has no lone surrogates. */
+const CLASSES: Readonly<Record<string, string>> = {
+  Cc: '\\x00-\\x1f\\x7f-\\x9f',
+  Cf: '\\xad\\u061c\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u206f\\ufeff',
+  Cs: '',
+  Zl: '\\u2028',
+  Zp: '\\u2029',
+};
+
+/** The pattern without `\\p{…}`, which many languages do not have. It may accept a few rare characters more. */
+export function portablePattern(pattern: string): string {
+  return pattern.replace(/\\p\{(\w+)\}/g, (_, name: string) => {
+    const ranges = name === 'C' ? `${CLASSES['Cc']}${CLASSES['Cf']}` : CLASSES[name];
+    if (ranges === undefined) throw new Error(`the class ${name} has no portable ranges`);
+    return ranges;
+  });
+}
+
+/** Those of `headers` that a part of the document refers to. */
+export function usedHeaders(headers: JsonObject, ...parts: JsonObject[]): JsonObject {
+  const text = JSON.stringify(parts);
+  return Object.fromEntries(
+    Object.entries(headers).filter(([name]) => text.includes(`"#/components/headers/${name}"`)),
+  );
 }
 
 function constants(anyOf: unknown[]): string[] | null {

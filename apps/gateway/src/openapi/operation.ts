@@ -81,7 +81,8 @@ function operation<E extends Endpoint>(
 function requestBody({ schema, examples }: NonNullable<Endpoint['body']>): JsonObject {
   const values = Object.entries(examples).map(([name, value]) => [name, { value }] as const);
   return {
-    required: true,
+    // An absent body is an empty object.
+    required: Array.isArray(schema['required']) && schema['required'].length > 0,
     content: { 'application/json': { schema: refTo(schema), examples: Object.fromEntries(values) } },
   };
 }

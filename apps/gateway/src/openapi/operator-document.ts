@@ -11,7 +11,8 @@ import { OPERATOR_ERRORS } from '../operator/errors';
 import { OPERATOR_ROUTES } from '../operator/routes';
 import * as requests from '../operator/schemas';
 import { HEADERS, INFO } from './document';
-import { type JsonObject, namedSchemas, schemaComponents } from './open-api';
+import { accountEnvelope, earlyResponses, withEarlyAnswers } from './early-answers';
+import { type JsonObject, namedSchemas, refTo, schemaComponents, usedHeaders } from './open-api';
 import { documented, type Surface } from './operation';
 import { envelopeErrors } from './responses';
 import { yamlOf } from './yaml';
@@ -56,6 +57,8 @@ const OPERATOR_SURFACE: Surface<OperatorEndpoint> = {
   security: ({ scope }) => [{ operatorSecret: [] }, { operatorToken: [scope] }],
 };
 
+const EARLY = accountEnvelope('Operator', refTo(answers.OperatorError));
+
 const { KeyCreate, Token, TokenList, Invoice, UsageTotals, UsageGroup } = management;
 
 /**
@@ -63,6 +66,8 @@ const { KeyCreate, Token, TokenList, Invoice, UsageTotals, UsageGroup } = manage
  * errors.
  */
 export function operatorDocument(): JsonObject {
+  const paths = withEarlyAnswers(documented(OPERATOR_ROUTES, OPERATOR_SURFACE), EARLY);
+  const responses = earlyResponses(EARLY);
   return {
     openapi: '3.1.0',
     info: { ...INFO, title: 'Tollgate operator API', description: DESCRIPTION },
@@ -75,7 +80,7 @@ export function operatorDocument(): JsonObject {
       { name: 'Access', description: 'Those who operate Tollgate.' },
       { name: 'Books', description: 'Usage, invoices and reconciliation.' },
     ],
-    paths: documented(OPERATOR_ROUTES, OPERATOR_SURFACE),
+    paths,
     components: {
       securitySchemes: {
         operatorSecret: {
@@ -90,7 +95,8 @@ export function operatorDocument(): JsonObject {
           description: `A named token with scopes, which do not imply one another: ${OPERATOR_SCOPES.join(', ')}.`,
         },
       },
-      headers: HEADERS,
+      headers: usedHeaders(HEADERS, paths, responses),
+      responses,
       schemas: schemaComponents([
         ...namedSchemas({ KeyCreate, Token, TokenList, Invoice, UsageTotals, UsageGroup }),
         ...namedSchemas(access, audit, keys, answers, backends, repairs, requests),

@@ -43,7 +43,8 @@ export const TenantsQuery = pageQuery('ten');
 const Amount = Type.Integer({ minimum: 1, maximum: MAX_ENTRY_CENTS, description: 'Cents.' });
 const Source = Type.Optional(
   Type.String({
-    pattern: '^(?!(metering|invoice)$)[a-z][a-z0-9_-]{0,63}$',
+    pattern: '^[a-z][a-z0-9_-]{0,63}$',
+    not: { enum: ['metering', 'invoice'] },
     description: 'Where the money comes from or goes to. The default is `manual`.',
   }),
 );
@@ -58,7 +59,7 @@ const Ref = Type.String({
 export const Reason = Type.String({
   minLength: 1,
   maxLength: MAX_REASON_CHARS,
-  pattern: '^(?=.*\\S)[^\\p{Cc}\\p{Cs}]*$',
+  pattern: '^[^\\p{Cc}\\p{Cs}]*[^\\s\\p{Cc}\\p{Cs}][^\\p{Cc}\\p{Cs}]*$',
   description: 'The reason, for the books.',
 });
 

@@ -92,6 +92,11 @@ export const Message = Type.Object(
     additionalProperties: false,
     title: 'Message',
     if: { properties: { role: { const: 'assistant' } } },
-    else: { required: ['content'], properties: { content: { type: ['string', 'array'] } } },
+    // The schema itself refuses other members. Linters of the document would refuse those that are not named here.
+    else: {
+      required: ['content'],
+      properties: { content: { type: ['string', 'array'] } },
+      additionalProperties: true,
+    },
   },
 );

@@ -30,10 +30,11 @@ export const TOOL = {
     ['type'],
   ),
   if: { required: ['type'], properties: { type: { const: 'function' } } },
-  then: { required: ['function'] },
+  // Names the member too, because linters of the document ask for it.
+  then: { required: ['function'], properties: { function: {} } },
   else: {
     if: { required: ['type'], properties: { type: { const: 'custom' } } },
-    then: { required: ['custom'] },
+    then: { required: ['custom'], properties: { custom: {} } },
   },
 };
 
