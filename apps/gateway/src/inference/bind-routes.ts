@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { newId } from '@tollgate/contracts';
 import type { KeyActivity } from '../activity/key-activity';
-import { requestIdOf } from '../http/request-id';
+import { ownIdOf, requestIdOf } from '../http/request-id';
 import { allowedMethods, prefixed, REST_OF_PATH, routesOf } from '../openapi/route-table';
 import { Client } from './client';
 import { InferenceError } from './errors';
@@ -84,8 +83,8 @@ function answer(
   kind: InferenceEndpoint['kind'],
   { pipeline, inFlight, activity, request, response, id: requestId, rest }: Received,
 ): void {
-  // A caller may reuse its own id, so money is never keyed by it.
-  const id = request.headers['x-request-id'] === requestId ? newId('req') : requestId;
+  // Money is never keyed by an id that a caller may reuse.
+  const id = ownIdOf(request, requestId);
   const client = new Client(response, requestId, id, inFlight.leaving);
   if (inFlight.draining) return client.refuse(unavailable());
   inFlight.begin(client);
@@ -124,5 +123,5 @@ export function refuseUnknownRoute(
 
 /** Answers with an error before any route is reached. */
 export function refuseEarly(error: InferenceError, response: ServerResponse, requestId: string): void {
-  new Client(response, requestId, requestId, false).refuse(error);
+  new Client(response, requestId, ownIdOf(response.req, requestId), false).refuse(error);
 }

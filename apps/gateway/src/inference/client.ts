@@ -3,6 +3,7 @@ import { hasUnreadBody } from '../accept/http-form';
 import { continueIfOwed } from '../accept/server';
 import type { Limits, LimitState } from '@tollgate/admission';
 import { errorHeaders } from '../http/error-headers';
+import { OWN_ID_HEADER } from '../http/request-id';
 import type { ClientSide } from '../upstream/stream-relay';
 import { type InferenceError, type InferenceErrorCode, stopping } from './errors';
 
@@ -37,7 +38,7 @@ export class Client implements ClientSide {
     readonly id: string,
     closing: boolean,
   ) {
-    this.headers = ['x-request-id', requestId];
+    this.headers = ['x-request-id', requestId, OWN_ID_HEADER, id];
     if (closing) this.closeAfter();
     // Registered first, to notice a client that leaves while its request waits anywhere (undici's `close` in onConnect
     // was too late). A write after that emits an error, which is ignored because `close` reports the same.

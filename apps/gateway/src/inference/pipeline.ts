@@ -70,7 +70,7 @@ export class Pipeline {
       failPoint('settled');
       // 11. Send the last byte only now.
       const { event } = settled;
-      served.end(toUsageField(event));
+      served.end(toUsageField(event, served.details));
       failPoint('answered');
       // 12. Emit the usage event. If it is lost, the settled hold is its record.
       this.settlements.emit(settled);

@@ -9,9 +9,12 @@ import {
 } from '@tollgate/contracts';
 import { type CredentialRecord, CredentialStore } from '@tollgate/credentials';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { receiveBody } from '../accept/receive-body';
 import { originOf } from '../http/account/origin';
+import { refuseUnknownParameters } from '../http/validate';
 import { CallRates } from './call-rates';
 import { managementError } from './errors';
+import { endpointOf } from './routes';
 import { TokenUses } from './token-uses';
 
 export const SCOPE_METADATA = 'management:scope';
@@ -44,8 +47,8 @@ export const ByCaller = createParamDecorator((_: unknown, context: ExecutionCont
 
 /**
  * Admits a management token that is known, in force and has the scope of the endpoint. The order of the checks is part
- * of the contract: credential present → kind → known → revoked → expired → request limit → scope. The body is validated
- * afterwards.
+ * of the contract: credential present → kind → known → revoked → expired → request limit → scope → query → body. The
+ * body is read only then.
  */
 @Injectable()
 export class TokenGuard implements CanActivate {
@@ -72,6 +75,8 @@ export class TokenGuard implements CanActivate {
       throw managementError('insufficient_scope', `This endpoint needs a management token with the scope ${scope}.`);
     }
     request.managementCaller = { tokenId: token.id, tenantId: token.tenantId };
+    refuseUnknownParameters(request.query, endpointOf(request).query);
+    await receiveBody(request, http.getResponse<FastifyReply>());
     return true;
   }
 

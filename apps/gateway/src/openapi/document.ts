@@ -17,7 +17,8 @@ kind of credential:
 Clients made for the OpenAI wire format work by changing only the base URL and the key.
 
 - Times are ISO 8601 UTC with milliseconds. Money is integer cents.
-- Every answer has an \`x-request-id\`. You can send your own if it matches \`[A-Za-z0-9_-]{1,64}\`.
+- Every answer has an \`x-request-id\`. You can send your own if it matches \`[A-Za-z0-9_-]{1,64}\`. Our own id, which is
+  unique, is in \`x-tollgate-request-id\`.
 - 402 means that the credit or a budget is used up, or that the account is suspended. Retrying does not help.
 - The answer of a chat or a completion may be shortened to what the credit or a budget pays for. It then ends with
   \`finish_reason: "length"\`, as at \`max_tokens\`.
@@ -36,6 +37,10 @@ export const HEADERS: JsonObject = {
   RequestId: header('Names this request in logs and usage events.', {
     type: 'string',
     pattern: REQUEST_ID_PATTERN,
+  }),
+  OwnRequestId: header('Our own id of this request, which is unique. It names the request in the books.', {
+    type: 'string',
+    pattern: '^req_[0-7][0-9a-hjkmnp-tv-z]{25}$',
   }),
   RetryAfter: header('Whole seconds to wait.', { type: 'integer', minimum: 1 }),
   Allow: header('The methods that this path supports.', { type: 'string' }),

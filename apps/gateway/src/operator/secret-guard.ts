@@ -3,8 +3,10 @@ import { hashCredential, isWellFormedCredential, RequestError, type Author } fro
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { receiveBody } from '../accept/receive-body';
 import { originOf } from '../http/account/origin';
 import { ApiError } from '../http/api-error';
+import { refuseUnknownParameters } from '../http/validate';
 import { RefusedSecrets } from './refused-secrets';
 import { endpointOf } from './routes';
 
@@ -60,10 +62,12 @@ export class SecretGuard implements CanActivate {
     http.getResponse<FastifyReply>().header('cache-control', 'no-store');
     const request = http.getRequest<OperatorRequest>();
     const operator = await this.authenticate(request);
-    const { scope } = endpointOf({ method: request.method, route: request.routeOptions.url! });
+    const { scope, query } = endpointOf(request);
     if (operator.scopes !== 'all' && !operator.scopes.includes(scope))
       throw new ApiError('insufficient_scope', `This endpoint needs an operator token with the scope ${scope}.`);
     request.operator = operator;
+    refuseUnknownParameters(request.query, query);
+    await receiveBody(request, http.getResponse<FastifyReply>());
     return true;
   }
 
