@@ -90,15 +90,16 @@ export async function createPublicApp(
     // acceptingServer handles client errors itself.
     clientErrorHandler: () => {},
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) =>
-      sendEarlyError(error, request, reply),
+      sendEarlyError(pipeline(), error, request, reply),
   });
   const server = adapter.getInstance();
   // Each surface reads the body itself, once the caller is known.
   server.removeAllContentTypeParsers();
   server.addContentTypeParser('*', (_request, _payload, done) => done(null));
-  server.setErrorHandler((error: Error, request, reply) => sendEarlyError(error, request, reply));
+  server.setErrorHandler((error: Error, request, reply) => sendEarlyError(pipeline(), error, request, reply));
   // Only requests call this, and then `app` is assigned.
   const inFlight = (): InFlight => app.get(InFlight, { strict: false });
+  const pipeline = (): Pipeline => app.get(Pipeline, { strict: false });
   server.addHook('onRequest', (request, reply, done) => {
     reply.headers({ 'x-request-id': request.id, [OWN_ID_HEADER]: ownIdOf(request.raw, request.id) });
     if (isManagement(request)) {
@@ -107,7 +108,7 @@ export async function createPublicApp(
     }
     // Unknown routes are refused before a body is read.
     if (!request.is404 || isManagement(request)) return done();
-    refuseRoute(request, reply);
+    refuseRoute(pipeline(), request, reply);
   });
   server.addHook('onSend', (request, reply, payload, done) => {
     closeIfUnread(request, reply);
@@ -133,7 +134,7 @@ export async function createPublicApp(
   server.setNotFoundHandler((request, reply) => {
     // Nest binds no route for this HTTP method.
     if (isManagement(request)) return sendError(MANAGEMENT_ERRORS, 'management', unknownRoute(request.url), reply);
-    refuseRoute(request, reply);
+    refuseRoute(pipeline(), request, reply);
   });
   const app = await NestFactory.create<NestFastifyApplication>(module, adapter, {
     bodyParser: false,
@@ -142,7 +143,7 @@ export async function createPublicApp(
   });
   app.connectMicroservice({ strategy: new MessagesServer(app.get(Messages, { strict: false })) });
   const parts = {
-    pipeline: app.get(Pipeline, { strict: false }),
+    pipeline: pipeline(),
     inFlight: inFlight(),
     activity: app.get(KeyActivity, { strict: false }),
   };
@@ -229,13 +230,18 @@ function isManagement({ url }: { url: string }): boolean {
   return isBelow(MANAGEMENT_ROOT, url);
 }
 
-function refuseRoute(request: FastifyRequest, reply: FastifyReply): void {
+function refuseRoute(pipeline: Pipeline, request: FastifyRequest, reply: FastifyReply): void {
   reply.hijack();
-  refuseUnknownRoute(request.url, reply.raw, request.id, DOCS_PATHS);
+  refuseUnknownRoute(pipeline, request.url, reply.raw, request.id, DOCS_PATHS);
 }
 
 /** Answers errors of Fastify itself: an unreadable path or media type, or a body that is too large. */
-function sendEarlyError(error: Error & { statusCode?: number }, request: FastifyRequest, reply: FastifyReply): void {
+function sendEarlyError(
+  pipeline: Pipeline,
+  error: Error & { statusCode?: number },
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
   const status = error.statusCode ?? 500;
   if (isManagement(request)) {
     // An undecodable path is refused before the hook that sets the id.
@@ -246,7 +252,7 @@ function sendEarlyError(error: Error & { statusCode?: number }, request: Fastify
   }
   reply.hijack();
   if (status === 415) return refuseEarly(new InferenceError('unsupported_media_type'), reply.raw, request.id);
-  if (status < 500) return refuseUnknownRoute(request.url, reply.raw, request.id, DOCS_PATHS);
+  if (status < 500) return refuseUnknownRoute(pipeline, request.url, reply.raw, request.id, DOCS_PATHS);
   logger('gateway').error({ requestId: request.id, err: error }, 'answered 500');
   refuseEarly(new InferenceError('api_error'), reply.raw, request.id);
 }

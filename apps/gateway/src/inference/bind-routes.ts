@@ -110,6 +110,7 @@ function answer(
  * @param pages other paths of the port, which allow only GET and HEAD
  */
 export function refuseUnknownRoute(
+  pipeline: Pipeline,
   url: string,
   response: ServerResponse,
   requestId: string,
@@ -118,10 +119,15 @@ export function refuseUnknownRoute(
   const path = url.split('?', 1)[0]!;
   const methods = allowedMethods(BOUND_ROUTES, path) ?? (pages.includes(path) ? 'GET, HEAD' : null);
   if (methods !== null) response.setHeader('allow', methods);
-  refuseEarly(new InferenceError(methods !== null ? 'method_not_allowed' : 'route_not_found'), response, requestId);
+  const error = new InferenceError(methods !== null ? 'method_not_allowed' : 'route_not_found');
+  void pipeline.refuseRoute(error, response.req, earlyClient(response, requestId));
 }
 
 /** Answers with an error before any route is reached. */
 export function refuseEarly(error: InferenceError, response: ServerResponse, requestId: string): void {
-  new Client(response, requestId, ownIdOf(response.req, requestId), false).refuse(error);
+  earlyClient(response, requestId).refuse(error);
+}
+
+function earlyClient(response: ServerResponse, requestId: string): Client {
+  return new Client(response, requestId, ownIdOf(response.req, requestId), false);
 }

@@ -44,9 +44,15 @@ export const HEADERS: JsonObject = {
   }),
   RetryAfter: header('Whole seconds to wait.', { type: 'integer', minimum: 1 }),
   Allow: header('The methods that this path supports.', { type: 'string' }),
-  'RateLimit-limit': header('The limit per minute.', { type: 'integer' }),
-  'RateLimit-remaining': header('The part of the limit that this key can still use now.', { type: 'integer' }),
-  'RateLimit-reset': header('The time until the limit is full again.', { type: 'string' }),
+  'RateLimit-limit': header('The limit per minute: of the key and of the account the one that would refuse first.', {
+    type: 'integer',
+  }),
+  'RateLimit-remaining': header('The part of that limit that can still be used now.', { type: 'integer' }),
+  'RateLimit-reset': header('The time until that limit is full again.', { type: 'string' }),
+  'RateLimit-scope': header('Whose limits these are: `key` or `account`, or `requests=…, tokens=…` if they differ.', {
+    type: 'string',
+    examples: ['key', 'account', 'requests=account, tokens=key'],
+  }),
 };
 
 /**
