@@ -9,6 +9,7 @@ import type { RequestListener, ServerResponse } from 'node:http';
 import { KeyActivity } from './activity/key-activity';
 import { publicConnections } from './accept/descriptors';
 import type { EarlyRefusal } from './accept/raw-answer';
+import { ClientAddresses } from './accept/client-address';
 import { closeIfUnread } from './accept/receive-body';
 import { acceptingServer, continueIfOwed } from './accept/server';
 import { DOCS_PATHS } from './openapi/docs.module';
@@ -36,6 +37,8 @@ const MAX_PARAM_CHARS = 16_384;
 export interface PublicAppOptions {
   /** Default: derived from the limit of open files. */
   maxConnections?: number | undefined;
+  /** Proxies whose `X-Forwarded-For` is believed. */
+  trustedProxies?: string | undefined;
   /** Another application on the same port. */
   mounted?: Mounted | undefined;
 }
@@ -58,7 +61,10 @@ export async function createPublicApp(
 ): Promise<NestFastifyApplication> {
   const maxConnections = publicConnections(options.maxConnections);
   let shortcut: ReturnType<typeof inferenceShortcut> | null = null;
+  const addresses = new ClientAddresses(options.trustedProxies);
   const adapter = new PublicAdapter({
+    // For `request.ip`, which the audit log records.
+    trustProxy: (address: string) => addresses.isProxy(address),
     serverFactory: (handler: RequestListener) => {
       const { mounted } = options;
       const listener: RequestListener = (request, response) => {

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { Injectable } from '@nestjs/common';
 import { type InferenceKind, UnavailableError, type UsageDraft } from '@tollgate/contracts';
 import { failPoint, logger } from '@tollgate/runtime';
+import { CredentialGuard, tooManyAttempts } from '../accept/credential-guard';
 import { Admitter } from '../admit/admit';
 import type { Running } from '../admit/running-requests';
 import { LimitStates, nearestLimits } from '../admit/limit-states';
@@ -36,6 +37,7 @@ export class Pipeline {
     private readonly admitter: Admitter,
     private readonly serving: Serving,
     private readonly settlements: Settlements,
+    private readonly credentialGuard: CredentialGuard,
   ) {}
 
   /** Chat, completion or embedding. Never rejects: every error becomes an answer or the end of the stream. */
@@ -126,13 +128,19 @@ export class Pipeline {
   }
 
   private async authenticate(request: IncomingMessage, client: Client): Promise<Principal> {
+    const waitMs = this.credentialGuard.waitMs(request);
+    if (waitMs > 0) throw new InferenceError('requests_limit_exceeded', tooManyAttempts(waitMs));
     const result = await this.authenticator.authenticate(request.headers.authorization, Date.now());
     if (result.kind === 'principal') {
+      this.credentialGuard.admitted(request);
       const { principal } = result;
       client.owner = principal;
       client.setLimits(() => nearestLimits(principal, this.limitStates.now(principal, Date.now())));
       return principal;
     }
+    // A request without a key guesses nothing.
+    const furtherMs = result.reason === 'missing_api_key' ? 0 : this.credentialGuard.failed(request);
+    if (furtherMs > 0) throw new InferenceError('requests_limit_exceeded', tooManyAttempts(furtherMs));
     if (result.reason === 'management_token')
       throw new InferenceError('invalid_api_key', {
         message: 'This is a management token (fma_…). Send an inference key (sk-svc-…).',

@@ -9,8 +9,11 @@ import {
 } from '@tollgate/contracts';
 import { type CredentialRecord, CredentialStore } from '@tollgate/credentials';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { IncomingMessage } from 'node:http';
+import { CredentialGuard, tooManyAttempts } from '../accept/credential-guard';
 import { receiveBody } from '../accept/receive-body';
 import { originOf } from '../http/account/origin';
+import { ApiError } from '../http/api-error';
 import { refuseUnknownParameters } from '../http/validate';
 import { CallRates } from './call-rates';
 import { managementError } from './errors';
@@ -57,6 +60,7 @@ export class TokenGuard implements CanActivate {
     private readonly credentials: CredentialStore,
     private readonly uses: TokenUses,
     private readonly rates: CallRates,
+    private readonly credentialGuard: CredentialGuard,
   ) {}
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
@@ -65,7 +69,7 @@ export class TokenGuard implements CanActivate {
     // Answers contain keys and data of the tenant, so no cache may keep them.
     http.getResponse<FastifyReply>().header('cache-control', 'no-store');
     const nowMs = Date.now();
-    const token = await this.authenticate(request.headers.authorization, nowMs);
+    const token = await this.admit(request.raw, nowMs);
     this.uses.record(token.id, nowMs);
     const waitMs = this.rates.take(token.id, nowMs);
     if (waitMs > 0)
@@ -80,6 +84,21 @@ export class TokenGuard implements CanActivate {
     return true;
   }
 
+  /** Credentials of a client that sent too many wrong ones are not checked. */
+  private async admit(request: IncomingMessage, nowMs: number): Promise<CredentialRecord> {
+    const waitMs = this.credentialGuard.waitMs(request);
+    if (waitMs > 0) throw rateLimited(waitMs);
+    try {
+      const token = await this.authenticate(request.headers.authorization, nowMs);
+      this.credentialGuard.admitted(request);
+      return token;
+    } catch (error) {
+      const isWrong = error instanceof ApiError && error.code !== 'missing_credential';
+      const furtherMs = isWrong ? this.credentialGuard.failed(request) : 0;
+      throw furtherMs > 0 ? rateLimited(furtherMs) : error;
+    }
+  }
+
   private async authenticate(header: string | undefined, nowMs: number): Promise<CredentialRecord> {
     const value = BEARER.exec(header ?? '')?.[1]?.trim();
     if (!value) throw managementError('missing_credential');
@@ -91,4 +110,9 @@ export class TokenGuard implements CanActivate {
     if (record.expiresAtMs !== null && record.expiresAtMs <= nowMs) throw managementError('token_expired');
     return record;
   }
+}
+
+function rateLimited(waitMs: number): ApiError {
+  const { message, retryAfterSeconds } = tooManyAttempts(waitMs);
+  return managementError('rate_limited', message, { 'retry-after': String(retryAfterSeconds) });
 }

@@ -6,6 +6,7 @@ import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource, Health } from '@tollgate/runtime';
 import { MAX_OPERATOR_CONNECTIONS } from '../accept/descriptors';
 import type { EarlyRefusal } from '../accept/raw-answer';
+import { ClientAddresses } from '../accept/client-address';
 import { closeIfUnread } from '../accept/receive-body';
 import { acceptingServer } from '../accept/server';
 import { ApiError } from '../http/api-error';
@@ -41,6 +42,8 @@ export interface OperatorOptions {
   hosts?: readonly string[];
   /** The bearer token that /metrics needs. Absent: none. */
   metricsToken?: string | undefined;
+  /** Proxies whose `X-Forwarded-For` is believed. */
+  trustedProxies?: string | undefined;
 }
 
 const OPEN_PROBES: ReadonlySet<string> = new Set(['/livez', '/readyz']);
@@ -75,9 +78,12 @@ export class OperatorModule {}
  */
 export async function createOperatorApp(
   { messages, config }: { messages: Messages; config: ConfigSource },
-  { secret, health, hosts = [], metricsToken }: OperatorOptions,
+  { secret, health, hosts = [], metricsToken, trustedProxies }: OperatorOptions,
 ): Promise<NestFastifyApplication> {
+  const addresses = new ClientAddresses(trustedProxies);
   const adapter = new FastifyAdapter({
+    // For `request.ip`, which limits wrong secrets and is recorded in the audit log.
+    trustProxy: (address: string) => addresses.isProxy(address),
     forceCloseConnections: 'idle',
     // Fastify's own answer while it closes is not in our envelope.
     return503OnClosing: false,

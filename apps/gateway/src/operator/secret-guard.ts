@@ -4,10 +4,10 @@ import { ServiceClient } from '@tollgate/messaging/nest';
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { receiveBody } from '../accept/receive-body';
+import { RefusedCredentials } from '../accept/refused-credentials';
 import { originOf } from '../http/account/origin';
 import { ApiError } from '../http/api-error';
 import { refuseUnknownParameters } from '../http/validate';
-import { RefusedSecrets } from './refused-secrets';
 import { endpointOf } from './routes';
 
 export const OPERATOR_SECRET = Symbol('operator secret');
@@ -48,7 +48,12 @@ const WITH_SECRET: Operator = { id: null, name: null, scopes: 'all' };
 @Injectable()
 export class SecretGuard implements CanActivate {
   private readonly expected: Buffer;
-  private readonly refused = new RefusedSecrets();
+  private readonly refused = new RefusedCredentials({
+    component: 'operator',
+    credential: 'operator secret',
+    maxOfAddress: 10,
+    maxOfAll: 200,
+  });
 
   constructor(
     @Inject(OPERATOR_SECRET) secret: string,
