@@ -8,6 +8,7 @@ import { countTokens } from '../prompt/tokenizer';
 import type { Identity } from '../upstream/chunk-translator';
 import type { DeliveredText } from '../upstream/delivered-text';
 import type { ReportedUsage } from '../upstream/usage-field';
+import type { AnswerDetails } from '../settle/usage-event';
 import type { InferenceRequest } from './body/inference-request';
 import { noteDisbelief } from './backend-faults';
 import type { InferenceError } from './errors';
@@ -43,9 +44,19 @@ export type Served =
       /** By `performance.now()`. Null for a plain answer and for a stream without output. */
       firstTokenAtMs: number | null;
       end: (usage: Record<string, unknown>) => void;
+      /** For the usage that `end` gets. */
+      details: AnswerDetails;
     })
   /** Nothing was delivered: the hold is void. `error` is the client's answer, or null if the client has left. */
   | { kind: 'nothing'; error: InferenceError | null };
+
+/** What a request is settled at. */
+export interface SettledUsage {
+  tokens: TokenCounts;
+  estimated: boolean;
+  /** Of the reported counts that were believed. */
+  details: AnswerDetails;
+}
 
 /** The tokens of the delivered output. They are counted only if needed. */
 export interface DeliveredOutput {
@@ -114,19 +125,16 @@ export class AdmittedRequest {
    * Otherwise our own count replaces it. Nothing is counted if a reliable estimate already supports the report, as
    * counting costs 55 ns a byte.
    */
-  settleAt(
-    reported: ReportedUsage,
-    output: DeliveredOutput,
-    backend: string,
-  ): { tokens: TokenCounts; estimated: boolean } {
+  settleAt(reported: ReportedUsage, output: DeliveredOutput, backend: string): SettledUsage {
     const { request, model, hold } = this;
     const named = { ...this.logged, backend };
     if (reported === null || reported === 'unreadable') {
       const tokens = this.ours(this.countPrompt().exactCount, request.kind === 'embedding' ? 0 : output.tokens());
       if (reported !== null) noteDisbelief('form', named, { reported, own: tokens });
-      return { tokens, estimated: true };
+      return { tokens, estimated: true, details: {} };
     }
-    const tokens = { ...reported };
+    const { promptDetails, completionDetails, ...tokens } = reported;
+    const details: AnswerDetails = {};
     let estimated = false;
     const promptIsBelieved = believes(
       reported.promptTokens,
@@ -143,8 +151,8 @@ export class AdmittedRequest {
       Object.assign(tokens, this.ours(this.countPrompt().exactCount, reported.completionTokens));
       estimated = true;
       noteDisbelief('prompt', named, { reported, own: { promptTokens: tokens.promptTokens } });
-    }
-    if (request.kind === 'embedding') return { tokens: { ...tokens, completionTokens: 0 }, estimated };
+    } else details.prompt = promptDetails;
+    if (request.kind === 'embedding') return { tokens: { ...tokens, completionTokens: 0 }, estimated, details };
     const range = (own: number) => ({ least: own, most: own });
     const estimate = output.estimate();
     const evidence = {
@@ -152,10 +160,13 @@ export class AdmittedRequest {
       exact: () => range(output.tokens()),
       spareAbove: OUTPUT_SPARE_TOKENS,
     };
-    if (believes(reported.completionTokens, evidence, model)) return { tokens, estimated };
+    if (believes(reported.completionTokens, evidence, model)) {
+      details.completion = completionDetails;
+      return { tokens, estimated, details };
+    }
     tokens.completionTokens = output.tokens();
     noteDisbelief('completion', named, { reported, own: { completionTokens: tokens.completionTokens } });
-    return { tokens, estimated: true };
+    return { tokens, estimated: true, details };
   }
 
   private ours(promptTokens: number, completionTokens: number): TokenCounts {

@@ -79,11 +79,12 @@ async function deliver(
   const { response, output } = fitted;
   // The backend's count includes what was cut.
   const usage = fitted.kind === 'cut' ? null : response.usage;
-  const { tokens, estimated } = admitted.settleAt(usage, output, backendUrl);
+  const { tokens, estimated, details } = admitted.settleAt(usage, output, backendUrl);
   return {
     kind: 'delivered',
     tokens,
     estimated,
+    details,
     outcome: 'complete',
     raise: () => Promise.resolve(hold.holdNanos),
     firstTokenAtMs: null,

@@ -32,6 +32,7 @@ The same port serves \`/metrics\`, \`/livez\`, \`/readyz\` and this document wit
 
 const COMMON: (keyof typeof OPERATOR_ERRORS)[] = [
   'invalid_request',
+  'invalid_parameter',
   'missing_credential',
   'invalid_secret',
   'token_revoked',

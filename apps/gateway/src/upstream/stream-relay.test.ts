@@ -235,7 +235,7 @@ describe('the relay', () => {
 });
 
 describe('the watch over streams', () => {
-  it('sends a comment every ten seconds until the first token', () => {
+  it('sends a comment whenever nothing was written for ten seconds, before and after the first token', () => {
     const stage = new Stage();
     const watch = new StreamWatch();
     watch.add(stage.relay, 0, () => {});
@@ -245,9 +245,37 @@ describe('the watch over streams', () => {
     watch.tick(15_000);
     watch.tick(20_000);
     expect([stage.out, stage.heads]).toEqual([': keep-alive\n\n: keep-alive\n\n', 1]);
+    const comments = () => stage.out.match(/^: keep-alive$/gm)?.length;
     stage.feed(chunk('a'));
-    watch.tick(60_000);
-    expect(stage.out.match(/keep-alive/g)).toHaveLength(2);
+    watch.tick(25_000);
+    watch.tick(34_000);
+    expect(comments()).toBe(2);
+    watch.tick(35_000);
+    expect(comments()).toBe(3);
+    // A comment is between two events, never inside one.
+    const [whole, half] = [chunk('b'), chunk('c')];
+    stage.feed(whole + half.slice(0, 20));
+    watch.tick(40_000);
+    watch.tick(50_000);
+    stage.feed(half.slice(20));
+    expect([comments(), stage.text]).toEqual([4, 'abc']);
+    watch.stop();
+  });
+
+  it('sends no comment to a client that does not read, nor after the end', async () => {
+    const stage = new Stage();
+    const watch = new StreamWatch();
+    watch.add(stage.relay, Date.now(), () => {});
+    stage.room = 1;
+    stage.feed(chunk('a'));
+    watch.tick(Date.now() + 1_000);
+    watch.tick(Date.now() + 30_000);
+    stage.room = Infinity;
+    stage.drain();
+    stage.feed(chunk('', 'stop') + 'data: [DONE]\n\n');
+    await turn();
+    watch.tick(Date.now() + 60_000);
+    expect(stage.out).not.toContain('keep-alive');
     watch.stop();
   });
 

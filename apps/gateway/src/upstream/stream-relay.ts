@@ -49,8 +49,10 @@ const PROPER: ReadonlySet<StreamEnd['outcome']> = new Set(['complete', 'capped',
 /** A stream under the watch of StreamWatch. */
 export interface Watched {
   readonly stream: StreamRelay;
-  /** When it was added, or sent its last comment, by `Date.now()`. */
+  /** When it was added, or last seen to have written, by `Date.now()`. */
   sinceMs: number;
+  /** How often the stream had written then. */
+  writes: number;
   readonly giveUp: () => void;
   place: number;
 }
@@ -69,6 +71,8 @@ export class StreamRelay implements AnswerSink {
   firstTokenAtMs: number | null = null;
   /** Something was written to the client, so a failure must be sent as an event. */
   begun = false;
+  /** How often something was written to the client. */
+  writes = 0;
   /** When the client stopped reading, by `Date.now()`. Null: it reads. */
   stalledSinceMs: number | null = null;
   /** Set by StreamWatch. */
@@ -125,9 +129,9 @@ export class StreamRelay implements AnswerSink {
     this.onFailure({ kind: 'stopped' });
   }
 
-  /** Sends a comment, so that no proxy takes a slow model for a dead connection. */
+  /** Sends a comment, so that no proxy takes a slow model for a dead connection. All writes end with a whole event. */
   keepAlive(): void {
-    if (!this.ended && this.chunks === 0) this.write(': keep-alive\n\n');
+    if (!this.ended && this.stalledSinceMs === null) this.write(': keep-alive\n\n');
   }
 
   /**
@@ -263,6 +267,7 @@ export class StreamRelay implements AnswerSink {
       this.begun = true;
       this.client.begin();
     }
+    this.writes += 1;
     if (!this.client.write(out)) this.stalledSinceMs = Date.now();
   }
 

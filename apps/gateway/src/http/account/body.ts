@@ -4,7 +4,8 @@ import type { ErrorObject } from 'ajv';
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from '../api-error';
 import { readJsonObject } from '../json-body';
-import { bodyCheck, parseInstant } from '../validate';
+import { parseInstant } from '../instant';
+import { bodyCheck } from '../validate';
 
 /**
  * The body with its name trimmed. The rules for names apply to the trimmed name. Error: invalid_name, with the reason.
