@@ -1,4 +1,4 @@
-import type { BackendConfig } from './tollgate-config';
+import type { BackendConfig } from './backend-config';
 
 /** The limit of metering's column. */
 const MAX_NAME_CHARS = 256;

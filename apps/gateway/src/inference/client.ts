@@ -3,7 +3,8 @@ import { hasUnreadBody } from '../accept/http-form';
 import { continueIfOwed } from '../accept/server';
 import type { Limits, LimitState } from '@tollgate/admission';
 import { errorHeaders } from '../http/error-headers';
-import type { ClientSide } from '../upstream/stream-relay';
+import { type TraceContext, traceContextOf } from '../http/trace-context';
+import type { ClientSide } from '../upstream/stream-sides';
 import { type InferenceError, type InferenceErrorCode, stopping } from './errors';
 
 /** The client's side of one request: writes the raw response and notices when the client leaves. */
@@ -50,6 +51,11 @@ export class Client implements ClientSide {
       }
       this.onClosed();
     });
+  }
+
+  /** The caller's own, if it sent one. */
+  get trace(): TraceContext | null {
+    return traceContextOf(this.response.req);
   }
 
   cutOff(): void {

@@ -1,6 +1,10 @@
 import { Module } from '@nestjs/common';
+import { ConfigSource } from '@tollgate/runtime';
+import { Catalog } from '../catalog/catalog';
+import { CatalogModule } from '../catalog/catalog.module';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options';
 import { DEFAULT_UPSTREAM_LIMITS } from './connections';
+import { HealthChecks } from './health-checks';
 import { StreamWatch } from './stream-watch';
 import { Upstream } from './upstream';
 
@@ -10,5 +14,21 @@ const upstream = {
   useFactory: ({ upstreamLimits }: GatewayOptions) => new Upstream({ ...DEFAULT_UPSTREAM_LIMITS, ...upstreamLimits }),
 };
 
-@Module({ providers: [upstream, StreamWatch], exports: [Upstream, StreamWatch] })
+const healthChecks = {
+  provide: HealthChecks,
+  inject: [Upstream, Catalog, ConfigSource],
+  useFactory: ({ fleet }: Upstream, catalog: Catalog, config: ConfigSource) => {
+    const checks = new HealthChecks(fleet);
+    const follow = () => checks.follow(catalog.all(null));
+    follow();
+    config.onChange(follow);
+    return checks;
+  },
+};
+
+@Module({
+  imports: [CatalogModule],
+  providers: [upstream, healthChecks, StreamWatch],
+  exports: [Upstream, HealthChecks, StreamWatch],
+})
 export class UpstreamModule {}
