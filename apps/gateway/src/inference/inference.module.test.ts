@@ -9,7 +9,6 @@ it('the shutdown ends calls of backends before it flushes usage, and closes the 
   };
   const stages = [
     { close: step('closing backends') },
-    { close: () => void steps.push('health checks stop') },
     { close: step('closing bodies') },
     { stop: () => void steps.push('streams stop') },
     { flush: step('flushing usage') },
@@ -17,7 +16,6 @@ it('the shutdown ends calls of backends before it flushes usage, and closes the 
   ] as unknown as ConstructorParameters<typeof InferenceModule>;
   await new InferenceModule(...stages).onApplicationShutdown();
   expect(steps).toEqual([
-    'health checks stop',
     'closing backends begins',
     'closing bodies begins',
     'closing backends ends',

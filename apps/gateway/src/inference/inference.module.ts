@@ -8,7 +8,6 @@ import { CatalogModule } from '../catalog/catalog.module';
 import { PromptModule } from '../prompt/prompt.module';
 import { SettleModule } from '../settle/settle.module';
 import { Settlements } from '../settle/settlement';
-import { HealthChecks } from '../upstream/health-checks';
 import { StreamWatch } from '../upstream/stream-watch';
 import { Upstream } from '../upstream/upstream';
 import { UpstreamModule } from '../upstream/upstream.module';
@@ -33,7 +32,6 @@ const bodyReader = {
 export class InferenceModule implements OnApplicationShutdown {
   constructor(
     private readonly upstream: Upstream,
-    private readonly health: HealthChecks,
     private readonly bodies: BodyReader,
     private readonly streams: StreamWatch,
     private readonly settlements: Settlements,
@@ -45,7 +43,6 @@ export class InferenceModule implements OnApplicationShutdown {
    * (`endRequests`), and the stores and the messages close afterwards.
    */
   async onApplicationShutdown(): Promise<void> {
-    this.health.close();
     await Promise.all([this.upstream.close(), this.bodies.close()]);
     this.streams.stop();
     await this.settlements.flush();

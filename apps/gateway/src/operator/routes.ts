@@ -1,6 +1,7 @@
 import { prefixed, type RouteTable, routesOf } from '../openapi/route-table';
 import { ACCESS_ROUTES } from './access-routes';
 import { ACCOUNT_ROUTES, type OperatorEndpoint } from './account-routes';
+import { BACKEND_ROUTES } from './backend-routes';
 import { BOOKS_ROUTES } from './books-routes';
 import { OPERATOR_PREFIX } from './prefix';
 
@@ -9,6 +10,7 @@ export const OPERATOR_ROUTES: RouteTable<OperatorEndpoint | null> = {
   ...prefixed<OperatorEndpoint | null>(OPERATOR_PREFIX, {
     ...ACCOUNT_ROUTES,
     ...BOOKS_ROUTES,
+    ...BACKEND_ROUTES,
     ...ACCESS_ROUTES,
     '/openapi.yaml': { get: null },
   }),

@@ -1,9 +1,10 @@
-import { Module } from '@nestjs/common';
+import { Module, type OnApplicationShutdown } from '@nestjs/common';
 import { ConfigSource } from '@tollgate/runtime';
 import { Catalog } from '../catalog/catalog';
 import { CatalogModule } from '../catalog/catalog.module';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options';
 import { DEFAULT_UPSTREAM_LIMITS } from './connections';
+import { Drains } from './drains';
 import { HealthChecks } from './health-checks';
 import { StreamWatch } from './stream-watch';
 import { Upstream } from './upstream';
@@ -28,7 +29,18 @@ const healthChecks = {
 
 @Module({
   imports: [CatalogModule],
-  providers: [upstream, healthChecks, StreamWatch],
-  exports: [Upstream, HealthChecks, StreamWatch],
+  providers: [upstream, healthChecks, Drains, StreamWatch],
+  exports: [Upstream, StreamWatch],
 })
-export class UpstreamModule {}
+export class UpstreamModule implements OnApplicationShutdown {
+  constructor(
+    private readonly health: HealthChecks,
+    private readonly drains: Drains,
+  ) {}
+
+  /** What runs beside the calls. The calls themselves end in the order of the inference module. */
+  onApplicationShutdown(): void {
+    this.health.close();
+    this.drains.close();
+  }
+}
