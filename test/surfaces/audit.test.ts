@@ -71,6 +71,8 @@ const WRITES: Record<string, () => Promise<Answer>> = {
   revokeOperatorToken: () => ask(`/operator-tokens/${operatorId}`, { method: 'DELETE' }),
   closeMonth: () => ask('/invoices/close', { body: { period: '2026-10', tenantId } }),
   voidInvoice: () => ask('/invoices/1/void', { body: { reason: 'wrong price' } }),
+  drainBackend: () => ask('/backends/drain', { body: { backend: 'simulator:' } }),
+  enableBackend: () => ask('/backends/enable', { body: { backend: 'simulator:' } }),
   startReconcile: () => ask('/reconcile', { method: 'POST' }),
   'management createKey': () =>
     send(`${services.publicUrl}/_api/v1/keys`, { token: managed.token, body: { name: 'by token' } }),

@@ -52,6 +52,9 @@ it('real answers of every operation match the document', async () => {
   for (const path of ['suspend', 'resume']) await ask('post', `/tenants/{tenantId}/${path}`, {}, of);
   await ask('get', '/tenants/{tenantId}', {}, of);
 
+  await ask('get', '/backends');
+  for (const path of ['drain', 'enable']) await ask('post', `/backends/${path}`, { body: { backend: 'simulator:' } });
+
   const credit = '/tenants/{tenantId}/credit';
   await ask('post', credit, { body: { amountCents: 1_000, ref: 'first' } }, of);
   await ask('post', `${credit}/adjust`, { body: { amountCents: 5, ref: 'a', reason: 'goodwill' } }, of);

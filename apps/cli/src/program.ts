@@ -2,6 +2,7 @@ import { MAX_COMPARED_HOURS, SCOPES } from '@tollgate/contracts';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { addBackendCommands } from './backend-program';
 import { addBudgetCommands } from './budget-program';
 import { addBooksCommands } from './books-program';
 import * as commands from './commands';
@@ -75,6 +76,7 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
   addBudgetCommands(program, context);
 
   addKeyCommands(program, context);
+  addBackendCommands(program, context);
 
   const token = group(
     program,

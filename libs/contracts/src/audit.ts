@@ -20,6 +20,8 @@ export const AUDIT_ACTIONS = [
   'invoice.close',
   'invoice.void',
   'reconcile.start',
+  'backend.drain',
+  'backend.enable',
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 

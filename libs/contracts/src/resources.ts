@@ -74,7 +74,7 @@ export interface TokenRow {
 }
 
 /** What an operator token may do, by area. `read` is every GET; no scope implies another. */
-export const OPERATOR_SCOPES = ['read', 'tenants', 'keys', 'credit', 'books', 'operators'] as const;
+export const OPERATOR_SCOPES = ['read', 'tenants', 'keys', 'credit', 'books', 'backends', 'operators'] as const;
 export type OperatorScope = (typeof OPERATOR_SCOPES)[number];
 
 /** An operator token: it has the fields of a management token, and belongs to no tenant. */

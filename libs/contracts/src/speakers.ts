@@ -40,6 +40,10 @@ export const ASKERS: Readonly<Record<Subject, readonly Service[]>> = {
   'metering.events.list': ['billing'],
   'metering.rollups.audit': ['billing'],
   'metering.rejected.audit': ['billing'],
+  'auth.backends.drained': ['gateway'],
+  'auth.backends.drain': ['gateway'],
+  'auth.backends.enable': ['gateway'],
+
   'metering.backends.unbilled': ['gateway'],
   'metering.backends.compare': ['gateway'],
 

@@ -1,5 +1,5 @@
 import type { AuditQuery, AuditRow, Authored } from './audit';
-import type { BackendHour, UnbilledWork } from './backends';
+import type { BackendHour, DrainedBackend, UnbilledWork } from './backends';
 import type { BalanceUpdate, TenantUpdate } from './events';
 import type {
   Difference,
@@ -119,6 +119,13 @@ export interface Subjects {
    * none with this hash; token_revoked; token_expired.
    */
   'auth.operators.use': [{ hash: string }, { id: string; name: string; scopes: string[] }];
+
+  /** The backends that get no new calls. */
+  'auth.backends.drained': [Record<string, never>, { drained: DrainedBackend[] }];
+  /** In force about a second after its answer. A repeat changes nothing. invalid_backend */
+  'auth.backends.drain': [Authored<{ backend: string }>, DrainedBackend];
+  /** The same. */
+  'auth.backends.enable': [Authored<{ backend: string }>, { backend: string }];
 
   /** The changes that auth made, newest first. `after` is any `aud_…`. invalid_parameter */
   'auth.audit.list': [AuditQuery, Page<AuditRow>];

@@ -18,6 +18,8 @@ GRANT INSERT,
 -- The same holds for operator tokens.
 GRANT INSERT, UPDATE (revoked_at, last_used_at) ON operator_token TO tollgate_auth;
 
+GRANT INSERT, DELETE ON drained_backend TO tollgate_auth;
+
 GRANT INSERT ON audit_log TO tollgate_auth;
 GRANT INSERT, UPDATE, DELETE ON outbox TO tollgate_auth;
 GRANT INSERT ON outbox_refused TO tollgate_auth;

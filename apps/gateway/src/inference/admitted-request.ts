@@ -2,6 +2,7 @@ import type { Progress } from '@tollgate/admission';
 import { costNanos, type InferenceKind, type TokenCounts, type UsageDraft } from '@tollgate/contracts';
 import type { Hold } from '../admit/admit';
 import type { CatalogModel } from '../catalog/catalog';
+import type { TraceContext } from '../http/trace-context';
 import { type CountedPrompt, PromptEstimate } from '../prompt/prompt-estimate';
 import type { TokenizerThrottle } from '../prompt/tokenizer-throttle';
 import { countTokens } from '../prompt/tokenizer';
@@ -82,13 +83,20 @@ export class AdmittedRequest {
     readonly hold: Hold,
     /** The id that the client sees. The client may choose it and reuse it, unlike `draft.id`. */
     readonly requestId: string,
+    private readonly trace: TraceContext | null = null,
   ) {
     this.prompt = PromptEstimate.ofHold(request, model, hold);
   }
 
   /** Fields of every log line of this request. */
-  get logged(): { requestId: string; id: string; model: string } {
-    return { requestId: this.requestId, id: this.draft.id, model: this.model.id };
+  get logged(): { requestId: string; id: string; model: string; traceId?: string } {
+    const { requestId, draft, model, trace } = this;
+    return { requestId, id: draft.id, model: model.id, ...(trace && { traceId: trace.traceId }) };
+  }
+
+  /** Headers that each backend gets: our id, and the caller's trace. Names and values in turn. */
+  get backendHeaders(): readonly string[] {
+    return ['x-request-id', this.draft.id, ...(this.trace?.headers ?? [])];
   }
 
   /** The answer's identity for the client. Nothing in it comes from the backend. */

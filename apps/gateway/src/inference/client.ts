@@ -4,7 +4,8 @@ import { continueIfOwed } from '../accept/server';
 import type { ShownLimits } from '../admit/limit-states';
 import { errorHeaders } from '../http/error-headers';
 import { OWN_ID_HEADER } from '../http/request-id';
-import type { ClientSide } from '../upstream/stream-relay';
+import { type TraceContext, traceContextOf } from '../http/trace-context';
+import type { ClientSide } from '../upstream/stream-sides';
 import { type InferenceError, type InferenceErrorCode, stopping } from './errors';
 
 /** The client's side of one request: writes the raw response and notices when the client leaves. */
@@ -51,6 +52,11 @@ export class Client implements ClientSide {
       }
       this.onClosed();
     });
+  }
+
+  /** The caller's own, if it sent one. */
+  get trace(): TraceContext | null {
+    return traceContextOf(this.response.req);
   }
 
   cutOff(): void {

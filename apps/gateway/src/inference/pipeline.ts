@@ -190,7 +190,7 @@ export class Pipeline {
     this.limitStates.note(principal, limits, nowMs);
     client.setLimits(() => nearestLimits(principal, limits));
     if (admission.kind === 'refused') throw ofAdmission(admission);
-    const admitted = new AdmittedRequest(request, model, draft, admission.hold, client.requestId);
+    const admitted = new AdmittedRequest(request, model, draft, admission.hold, client.requestId, client.trace);
     if (!client.left) return admitted;
     await this.settlements.void(admitted);
     throw new ClientLeftError();

@@ -41,6 +41,8 @@ export async function servePlain(
     path: KINDS[request.kind].path,
     stream: false,
     body: (backend: Backend) => upstreamBody(request, backend, hold.maxTokensPerChoice),
+    headers: admitted.backendHeaders,
+    request: admitted,
   };
   const exchange = upstream.exchange(call, relay);
   admitted.begun = exchange.begun;

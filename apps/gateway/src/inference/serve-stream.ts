@@ -56,6 +56,8 @@ export async function serveStream(
     path,
     stream: true,
     body: (backend: Backend) => upstreamBody(request, backend, hold.maxTokensPerChoice),
+    headers: admitted.backendHeaders,
+    request: admitted,
   };
   const exchange = upstream.exchange(call, relay);
   admitted.begun = exchange.begun;

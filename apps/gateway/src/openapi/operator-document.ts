@@ -80,6 +80,7 @@ export function operatorDocument(): JsonObject {
       { name: 'Credentials', description: 'Inference keys and management tokens.' },
       { name: 'Access', description: 'Those who operate Tollgate.' },
       { name: 'Books', description: 'Usage, invoices and reconciliation.' },
+      { name: 'Backends', description: "The models' backends: which of them get calls." },
     ],
     paths,
     components: {

@@ -28,6 +28,7 @@ export const OPERATOR_ERRORS = {
   invalid_owner,
   invalid_tags,
   invalid_parameter,
+  invalid_backend: { status: 400, message: 'backend must be the name of a backend: origin and base path of its URL.' },
   invalid_plan: { status: 400, message: 'plan must name a plan of tollgate.yaml.' },
   invalid_scope: { status: 400, message: 'scopes must be a list of at least one scope, each named once.' },
   invalid_amount: {

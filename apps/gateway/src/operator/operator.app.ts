@@ -17,6 +17,7 @@ import type { RequestListener } from 'node:http';
 import { isAllowedHost } from './allowed-hosts';
 import { AccessController } from './access.controller';
 import { AuditController } from './audit.controller';
+import { BackendsController } from './backends.controller';
 import { BudgetController } from './budget.controller';
 import { CreditController } from './credit.controller';
 import { OPERATOR_ERRORS } from './errors';
@@ -62,6 +63,7 @@ const MAX_PARAM_CHARS = 16_384;
     OperatorUsageController,
     InvoicesController,
     ReconcileController,
+    BackendsController,
     JournalController,
     AccessController,
     AuditController,

@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { endpointFinder, prefixed, type RouteTable } from '../openapi/route-table';
 import { ACCESS_ROUTES } from './access-routes';
 import { ACCOUNT_ROUTES, type OperatorEndpoint } from './account-routes';
+import { BACKEND_ROUTES } from './backend-routes';
 import { BOOKS_ROUTES } from './books-routes';
 import { OPERATOR_PREFIX } from './prefix';
 
@@ -10,6 +11,7 @@ export const OPERATOR_ROUTES: RouteTable<OperatorEndpoint | null> = {
   ...prefixed<OperatorEndpoint | null>(OPERATOR_PREFIX, {
     ...ACCOUNT_ROUTES,
     ...BOOKS_ROUTES,
+    ...BACKEND_ROUTES,
     ...ACCESS_ROUTES,
     '/openapi.yaml': { get: null },
   }),

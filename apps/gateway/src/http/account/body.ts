@@ -26,6 +26,7 @@ const CODE_OF_FIELD: Readonly<Record<string, string>> = {
   owner: 'invalid_owner',
   tags: 'invalid_tags',
   plan: 'invalid_plan',
+  backend: 'invalid_backend',
   scopes: 'invalid_scope',
   amountCents: 'invalid_amount',
   source: 'invalid_source',
