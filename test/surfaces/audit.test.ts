@@ -71,11 +71,14 @@ const WRITES: Record<string, () => Promise<Answer>> = {
   revokeOperatorToken: () => ask(`/operator-tokens/${operatorId}`, { method: 'DELETE' }),
   closeMonth: () => ask('/invoices/close', { body: { period: '2026-10', tenantId } }),
   voidInvoice: () => ask('/invoices/1/void', { body: { reason: 'wrong price' } }),
+  updateTenant: () => ask(`/tenants/${tenantId}`, { method: 'PATCH', body: { name: 'Acme Ltd' } }),
   startReconcile: () => ask('/reconcile', { method: 'POST' }),
   'management createKey': () =>
     send(`${services.publicUrl}/_api/v1/keys`, { token: managed.token, body: { name: 'by token' } }),
   'management revokeKey': () =>
     send(`${services.publicUrl}/_api/v1/keys/${managedKey}`, { token: managed.token, method: 'DELETE' }),
+  closeTenant: () => ask(`/tenants/${managed.tenantId}/close`, { method: 'POST' }),
+  eraseTenant: () => ask(`/tenants/${managed.tenantId}/erase`, { method: 'POST' }),
 };
 
 /** Not GET, and changes nothing. */

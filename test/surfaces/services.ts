@@ -3,7 +3,7 @@ import { mintCredential, SCOPES, type Scope } from '@tollgate/contracts';
 import { CredentialStore, PostgresCredentialStore } from '@tollgate/credentials';
 import { PostgresMessages, type Messages } from '@tollgate/messaging';
 import { MessagesModule } from '@tollgate/messaging/nest';
-import { ConfigSource, globalModule, Health, provide, readConfigFile } from '@tollgate/runtime';
+import { ConfigSource, globalModule, Health, provide, readConfigFile, type TollgateConfig } from '@tollgate/runtime';
 import { eventually, useTestDatabase, type TestDatabase } from '@tollgate/testing';
 import { join } from 'node:path';
 import { AuthModule } from '../../apps/auth/src';
@@ -25,6 +25,8 @@ export interface Services {
   messages: Messages;
   credentials: CredentialStore;
   database: TestDatabase;
+  /** What the services read from tollgate.yaml. A test may add plans. */
+  config: TollgateConfig;
   /** The backend `simulator:`. */
   simulator: Simulator;
   /** Waits until the gateway has published the events of all ended requests. */
@@ -98,6 +100,7 @@ async function startServices(database: TestDatabase, billing: Partial<BillingOpt
     messages,
     credentials,
     database,
+    config: config.current,
     simulator,
     flushUsage: () => flushUsage(front),
     reportActivity: () => front.get(KeyActivity, { strict: false }).report(),

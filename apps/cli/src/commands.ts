@@ -1,4 +1,4 @@
-import type { BillingSummary, KeyRow, TenantRow, TokenRow } from '@tollgate/contracts';
+import type { BillingSummary, KeyRow, TokenRow } from '@tollgate/contracts';
 import { formatCents, formatNanos } from './money';
 import { MAX_LIST_ROWS, type OperatorClient } from './operator-client';
 import type { Output } from './output';
@@ -11,29 +11,6 @@ export interface Context {
 }
 
 const at = (tenant: string, rest = '') => `/tenants/${encodeURIComponent(tenant)}${rest}`;
-
-export async function createTenant({ client, output }: Context, name: string, plan?: string): Promise<void> {
-  const { data } = await client.post<{ data: TenantRow }>('/tenants', { name, ...(plan !== undefined && { plan }) });
-  output.answer(
-    data,
-    `Tenant ${data.id} (${printable(data.name)}, plan ${data.plan}) was created.\nGive it credit: tollgate ` +
-      `credit add ${data.id} 10.00`,
-  );
-}
-
-export async function listTenants({ client, output }: Context): Promise<void> {
-  const { rows, truncated } = await client.list<TenantRow>('/tenants');
-  const cells = rows.map(({ id, name, plan, status, createdAt }) => [id, name, plan, status, createdAt]);
-  output.answer(
-    rows,
-    table(
-      ['ID', 'NAME', 'PLAN', 'STATUS', 'CREATED'],
-      cells,
-      'There are no tenants yet: tollgate tenant create <name>',
-    ),
-  );
-  noteTruncated(output, truncated);
-}
 
 export async function showCredit({ client, output }: Context, tenant: string, limit: number): Promise<void> {
   const { data } = await client.get<{

@@ -16,10 +16,18 @@ export interface Page<T> {
 
 export interface TenantRow {
   id: string;
+  /** Not unique. */
   name: string;
+  /** The operator's own id of the tenant, unique. Null: none. */
+  externalId: string | null;
   plan: string;
-  status: 'active' | 'suspended';
+  /** `closed` is final: nothing of the tenant runs again, and its books stay. */
+  status: 'active' | 'suspended' | 'closed';
   createdAt: string;
+  /** Null: not closed. */
+  closedAt: string | null;
+  /** When its personal data was erased. Null: it was not. */
+  erasedAt: string | null;
 }
 
 export interface KeyRow {

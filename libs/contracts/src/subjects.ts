@@ -38,20 +38,48 @@ import type { RefusalCount, RefusalPoint, RequestsQuery, UsageSeries, UsageSerie
  * bigint, no Date). A handler refuses with a RequestError, whose code is part of the subject's contract.
  */
 export interface Subjects {
-  /** invalid_plan: the plan is unknown. Names need not be unique. */
-  'auth.tenants.create': [Authored<{ name: string; plan?: string }>, TenantRow];
-  'auth.tenants.list': [PageQuery, Page<TenantRow>];
+  /** invalid_plan: the plan is unknown; external_id_taken. Names need not be unique. */
+  'auth.tenants.create': [Authored<{ name: string; plan?: string; externalId?: string }>, TenantRow];
+  /** `externalId`: only the tenant with it, as a page of one row or none. */
+  'auth.tenants.list': [{ externalId?: string } & PageQuery, Page<TenantRow>];
   /** not_found */
   'auth.tenants.get': [{ tenantId: string }, TenantRow];
 
   /**
-   * not_found. Setting the same status again succeeds. Running requests end normally. New ones are refused within a
-   * second of the answer. UnavailableError: the change may be committed but not in force, so repeat it.
+   * Changes the given fields. `profiles` names a profile of the new plan for profiles of the keys that it lacks.
+   * not_found, tenant_closed, external_id_taken, invalid_plan, invalid_profile, profiles_missing. A new plan is in force
+   * everywhere within a second of the answer. UnavailableError: the change may be committed but not in force, so repeat
+   * it.
    */
-  'auth.tenants.setStatus': [Authored<{ tenantId: string; status: TenantRow['status'] }>, TenantRow];
+  'auth.tenants.update': [
+    Authored<{
+      tenantId: string;
+      name?: string;
+      externalId?: string | null;
+      plan?: string;
+      profiles?: Record<string, string>;
+    }>,
+    TenantRow,
+  ];
+
+  /**
+   * not_found, tenant_closed. Setting the same status again succeeds. Running requests end normally. New ones are
+   * refused within a second of the answer. UnavailableError: the change may be committed but not in force, so repeat it.
+   */
+  'auth.tenants.setStatus': [Authored<{ tenantId: string; status: 'active' | 'suspended' }>, TenantRow];
+  /**
+   * Closes a tenant for good: suspends it, and revokes all its keys and tokens. not_found. In force and repeatable like
+   * auth.tenants.setStatus.
+   */
+  'auth.tenants.close': [Authored<{ tenantId: string }>, TenantRow];
+  /**
+   * Erases the personal data of a closed tenant: names, owners, tags and the external id, also in the audit log. Ids and
+   * books stay. not_found, tenant_not_closed. A repeat succeeds.
+   */
+  'auth.tenants.erase': [Authored<{ tenantId: string }>, TenantRow];
 
   'auth.keys.list': [{ tenantId: string } & PageQuery, Page<KeyRow>];
-  /** not_found (tenant), invalid_profile. In force when it is answered, or as soon as the credential store is back. */
+  /** not_found (tenant), tenant_closed, invalid_profile. In force when answered, or once the credential store is back. */
   'auth.keys.create': [
     Authored<{
       tenantId: string;
@@ -95,7 +123,7 @@ export interface Subjects {
   'auth.keys.used': [{ uses: { id: string; at: string }[] }, { recorded: number }];
 
   'auth.tokens.list': [{ tenantId: string } & PageQuery, Page<TokenRow>];
-  /** not_found (tenant), invalid_scope. Otherwise like auth.keys.create. */
+  /** not_found (tenant), tenant_closed, invalid_scope. Otherwise like auth.keys.create. */
   'auth.tokens.create': [
     Authored<{ tenantId: string; name: string; hash: string; last4: string; scopes: string[]; expiresAt?: string }>,
     TokenRow,
@@ -207,21 +235,21 @@ export interface Subjects {
     { entry: LedgerEntry; balanceCents: number },
   ];
   /**
-   * A refund, of at most what is not spent, gathered or held by running requests. insufficient_credit; otherwise like
-   * billing.credit.add.
+   * A refund, of at most what is not spent, gathered or held by running requests. `all`: that much. insufficient_credit;
+   * otherwise like billing.credit.add.
    */
   'billing.credit.refund': [
-    Authored<{ tenantId: string; amountCents: number; source: string; ref: string; reason?: string }>,
+    Authored<{ tenantId: string; amountCents: number | 'all'; source: string; ref: string; reason?: string }>,
     { entry: LedgerEntry; balanceCents: number },
   ];
   /**
-   * A correction by a person, signed. A negative one is limited like a refund, unless `allowDebt`. Errors like
-   * billing.credit.refund.
+   * A correction by a person, signed. A negative one is limited like a refund, unless `allowDebt`. `all` writes the
+   * credit off as far as a refund could take it, or a debt. Errors like billing.credit.refund.
    */
   'billing.credit.adjust': [
     Authored<{
       tenantId: string;
-      amountCents: number;
+      amountCents: number | 'all';
       source: string;
       ref: string;
       reason: string;

@@ -5,25 +5,23 @@ import { CredentialBook } from '../credentials/credential-book';
 import { revokedAtEdge, type Credential } from '../credentials/credential.entity';
 import { recordUses } from '../credentials/last-use';
 import { AuthDatabase } from '../database';
-import { Tenants } from '../tenants/tenants';
 
 /** `auth.keys.*`: inference keys. */
 @Injectable()
 export class Keys {
   constructor(
-    private readonly tenants: Tenants,
     private readonly book: CredentialBook,
     private readonly config: ConfigSource,
     private readonly database: AuthDatabase,
   ) {}
 
   /**
-   * Without a profile, the key gets the first one of the tenant's plan. RequestError not_found (tenant),
+   * Without a profile, the key gets the first one of the tenant's plan. RequestError not_found (tenant), tenant_closed,
    * invalid_profile.
    */
   async create(request: RequestOf<'auth.keys.create'>): Promise<KeyRow> {
     const { tenantId, name, hash, last4, expiresAt, owner = null, tags = [], by } = request;
-    const profile = await this.profileOf(tenantId, request.profile);
+    const profile = (plan: string) => this.profileOf(plan, request.profile);
     const fields = { tenantId, name, hash, last4, profile, scopes: [], expiresAt, owner, tags };
     return toRow(await this.book.issue('key', fields, by));
   }
@@ -31,11 +29,6 @@ export class Keys {
   /** RequestError not_found, also for a key of another tenant; invalid_profile. */
   async update(request: RequestOf<'auth.keys.update'>): Promise<KeyRow> {
     const { tenantId, id, name, profile, expiresAt, owner, tags, by } = request;
-    if (profile !== undefined) {
-      // An unknown key is not_found, whatever its profile.
-      await this.book.get('key', tenantId, id);
-      await this.profileOf(tenantId, profile);
-    }
     const wanted = {
       ...(name !== undefined && { name }),
       ...(profile !== undefined && { profile }),
@@ -43,7 +36,8 @@ export class Keys {
       ...(owner !== undefined && { owner }),
       ...(tags !== undefined && { tags }),
     };
-    return toRow(await this.book.update({ tenantId, id, ...(by && { by }) }, wanted));
+    const check = (plan: string) => void this.profileOf(plan, profile);
+    return toRow(await this.book.update({ tenantId, id, ...(by && { by }) }, wanted, check));
   }
 
   list({ tenantId, ...query }: RequestOf<'auth.keys.list'>): Promise<Page<KeyRow>> {
@@ -64,9 +58,8 @@ export class Keys {
     return { recorded: await recordUses(this.database, 'key', uses) };
   }
 
-  /** The named profile of the tenant's plan, or its first one. RequestError not_found (tenant), invalid_profile. */
-  private async profileOf(tenantId: string, wanted: string | undefined): Promise<string> {
-    const { plan } = await this.tenants.get({ tenantId });
+  /** The named profile of the plan, or its first one. RequestError invalid_profile. */
+  private profileOf(plan: string, wanted: string | undefined): string {
     const profiles = this.config.current.plans.find(({ id }) => id === plan)?.profiles ?? [];
     const chosen = wanted === undefined ? profiles[0] : profiles.find(({ id }) => id === wanted);
     if (!chosen) throw new RequestError('invalid_profile', "profile must name a key profile of the tenant's plan.");

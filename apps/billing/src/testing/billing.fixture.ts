@@ -50,7 +50,16 @@ export function useBilling(
     });
     messages.handle('auth.tenants.get', async ({ tenantId }) => {
       if (unknownTenants.has(tenantId)) throw new RequestError('not_found', 'No such tenant.');
-      return { id: tenantId, name: 'Test', plan: 'default', status: 'active', createdAt: new Date(0).toISOString() };
+      return {
+        id: tenantId,
+        name: 'Test',
+        plan: 'default',
+        status: 'active',
+        createdAt: new Date(0).toISOString(),
+        externalId: null,
+        closedAt: null,
+        erasedAt: null,
+      };
     });
     messages.handle('metering.spent', () => billing.spent());
     await messages.start();

@@ -1,7 +1,8 @@
 import { prefixed, type RouteTable, routesOf } from '../openapi/route-table';
 import { ACCESS_ROUTES } from './access-routes';
-import { ACCOUNT_ROUTES, type OperatorEndpoint } from './account-routes';
+import { ACCOUNT_ROUTES } from './account-routes';
 import { BOOKS_ROUTES } from './books-routes';
+import type { OperatorEndpoint } from './endpoint';
 import { OPERATOR_PREFIX } from './prefix';
 
 /** Every route of the port. Routes without a credential (null) are not in the document. */

@@ -25,6 +25,8 @@ const CODE_OF_FIELD: Readonly<Record<string, string>> = {
   owner: 'invalid_owner',
   tags: 'invalid_tags',
   plan: 'invalid_plan',
+  externalId: 'invalid_external_id',
+  profiles: 'invalid_profile',
   scopes: 'invalid_scope',
   amountCents: 'invalid_amount',
   source: 'invalid_source',
