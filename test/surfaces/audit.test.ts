@@ -64,6 +64,8 @@ const WRITES: Record<string, () => Promise<Answer>> = {
     ask(`/tenants/${tenantId}/keys/${keyId}/budget`, { method: 'PUT', body: { monthlyBudgetCents: 1_000 } }),
   createKey: () => ask(`/tenants/${tenantId}/keys`, { body: { name: 'k2' } }),
   updateKey: () => ask(`/tenants/${tenantId}/keys/${keyId}`, { method: 'PATCH', body: { owner: 'anna' } }),
+  rotateKey: () => ask(`/tenants/${tenantId}/keys/${keyId}/rotate`, { body: { graceSeconds: 60 } }),
+  applyKeys: () => ask(`/tenants/${tenantId}/keys/apply`, { body: { keys: [{ name: 'of a list' }] } }),
   revokeKey: () => ask(`/tenants/${tenantId}/keys/${keyId}`, { method: 'DELETE' }),
   createToken: () => ask(`/tenants/${tenantId}/tokens`, { body: { name: 't2', scopes: ['usage:read'] } }),
   revokeToken: () => ask(`/tenants/${tenantId}/tokens/${tokenId}`, { method: 'DELETE' }),

@@ -71,6 +71,22 @@ export async function updateKey(
   output.answer(data, `Key ${data.id} (${printable(data.name)}) was changed. It takes effect within a second.`);
 }
 
+/** Gives a key its next secret. */
+export async function rotateKey(
+  { client, output }: Context,
+  tenant: string,
+  id: string,
+  graceSeconds: number,
+): Promise<void> {
+  const { data, note } = await client.post<{ data: KeyRow & { key: string }; note: string }>(
+    at(tenant, `/keys/${encodeURIComponent(id)}/rotate`),
+    { graceSeconds },
+  );
+  const former =
+    graceSeconds === 0 ? 'Former secrets are refused.' : `Former secrets are accepted until ${data.formerUntil}.`;
+  output.answer(data, `${data.key}\n\nKey ${data.id} (${printable(data.name)}). ${former} ${note}`);
+}
+
 export async function listKeys({ client, output }: Context, tenant: string): Promise<void> {
   const { rows, truncated } = await client.list<KeyRow>(at(tenant, '/keys'));
   const cells = rows.map(({ id, name, last4, status, profile, owner, tags, createdAt, lastUsedAt, expiresAt }) => [

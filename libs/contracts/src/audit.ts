@@ -11,6 +11,7 @@ export const AUDIT_ACTIONS = [
   'tenant.repair',
   'key.create',
   'key.update',
+  'key.rotate',
   'key.revoke',
   'token.create',
   'token.revoke',

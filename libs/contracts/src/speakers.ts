@@ -19,6 +19,8 @@ export const ASKERS: Readonly<Record<Subject, readonly Service[]>> = {
   'auth.keys.create': ['gateway'],
   'auth.keys.get': ['gateway', 'billing'],
   'auth.keys.update': ['gateway'],
+  'auth.keys.rotate': ['gateway'],
+  'auth.keys.apply': ['gateway'],
   'auth.keys.revoke': ['gateway'],
   'auth.keys.used': ['gateway'],
   'auth.tokens.list': ['gateway'],

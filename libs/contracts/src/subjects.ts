@@ -30,6 +30,7 @@ import type {
   TokenRow,
   UsageQuery,
   UsageSummary,
+  WantedKey,
 } from './resources';
 import type { RefusalCount, RefusalPoint, RequestsQuery, UsageSeries, UsageSeriesQuery, UsageStep } from './usage';
 
@@ -110,6 +111,37 @@ export interface Subjects {
       tags?: string[];
     }>,
     KeyRow,
+  ];
+  /**
+   * Gives a key its next secret. Former ones are accepted for `graceSeconds`, from 0 to MAX_ROTATION_GRACE_SECONDS.
+   * not_found, tenant_closed, key_revoked, invalid_grace. In force when it is answered. UnavailableError: it may be
+   * committed, so rotate again with another secret.
+   */
+  'auth.keys.rotate': [
+    Authored<{ tenantId: string; id: string; hash: string; last4: string; graceSeconds: number }>,
+    KeyRow,
+  ];
+  /**
+   * Makes the keys of a tenant those of a list, all or none: creates and changes those that it names, and revokes others
+   * with `revokeOthers`. `secrets`: one for each key of the list, in its order; those of new keys are used. Absent: only
+   * says what it would do, and new keys have no id. not_found, tenant_closed, invalid_profile, invalid_parameter (more
+   * than MAX_APPLIED_KEYS, a name twice), ambiguous_name. `inForce` false: committed, and in force later; a repeat says
+   * when.
+   */
+  'auth.keys.apply': [
+    Authored<{
+      tenantId: string;
+      keys: WantedKey[];
+      revokeOthers: boolean;
+      secrets?: { hash: string; last4: string }[];
+    }>,
+    {
+      created: (Omit<KeyRow, 'id'> & { id: string | null })[];
+      updated: { row: KeyRow; fields: string[] }[];
+      revoked: { id: string; name: string }[];
+      unchanged: number;
+      inForce: boolean;
+    },
   ];
   /**
    * not_found. In force everywhere within a second of the answer. UnavailableError: the change may be committed but not

@@ -65,6 +65,8 @@ export class CredentialBook {
       expiresAt: expiresAt === undefined ? null : new Date(expiresAt),
       revokedAt: null,
       lastUsedAt: null,
+      rotatedAt: null,
+      formerUntil: null,
       version: 1,
       projectedVersion: 0,
     });
@@ -73,7 +75,12 @@ export class CredentialBook {
       credential.profile = profile(plan);
       await tx.insert(Credential, credential);
       const { id, tenantId } = credential;
-      await recordChange(tx, by, { action: `${kind}.create`, tenantId, target: id, after: shown(credential) });
+      await recordChange(tx, by, {
+        action: `${kind}.create`,
+        tenantId,
+        target: id,
+        after: shownCredential(credential),
+      });
     });
     try {
       await this.projector.project(credential.id);
@@ -176,7 +183,16 @@ export class CredentialBook {
 }
 
 /** A new credential in the audit log: neither its hash nor its value. */
-function shown({ kind, name, last4, profile, scopes, owner, tags, expiresAt }: Credential): Record<string, unknown> {
+export function shownCredential({
+  kind,
+  name,
+  last4,
+  profile,
+  scopes,
+  owner,
+  tags,
+  expiresAt,
+}: Credential): Record<string, unknown> {
   const own = kind === 'key' ? { profile, owner, tags } : { scopes };
   return { name, last4, ...own, expiresAt: expiresAt?.toISOString() ?? null };
 }

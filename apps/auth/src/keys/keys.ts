@@ -1,10 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import { RequestError, type KeyRow, type Page, type RequestOf } from '@tollgate/contracts';
+import { type KeyRow, type Page, type RequestOf } from '@tollgate/contracts';
 import { ConfigSource } from '@tollgate/runtime';
 import { CredentialBook } from '../credentials/credential-book';
-import { revokedAtEdge, type Credential } from '../credentials/credential.entity';
 import { recordUses } from '../credentials/last-use';
 import { AuthDatabase } from '../database';
+import { keyRow } from './key-row';
+import { profileOf } from './profile-of';
 
 /** `auth.keys.*`: inference keys. */
 @Injectable()
@@ -21,9 +22,9 @@ export class Keys {
    */
   async create(request: RequestOf<'auth.keys.create'>): Promise<KeyRow> {
     const { tenantId, name, hash, last4, expiresAt, owner = null, tags = [], by } = request;
-    const profile = (plan: string) => this.profileOf(plan, request.profile);
+    const profile = (plan: string) => profileOf(this.config.current, plan, request.profile);
     const fields = { tenantId, name, hash, last4, profile, scopes: [], expiresAt, owner, tags };
-    return toRow(await this.book.issue('key', fields, by));
+    return keyRow(await this.book.issue('key', fields, by));
   }
 
   /** RequestError not_found, also for a key of another tenant; invalid_profile. */
@@ -36,17 +37,17 @@ export class Keys {
       ...(owner !== undefined && { owner }),
       ...(tags !== undefined && { tags }),
     };
-    const check = (plan: string) => void this.profileOf(plan, profile);
-    return toRow(await this.book.update({ tenantId, id, ...(by && { by }) }, wanted, check));
+    const check = (plan: string) => void profileOf(this.config.current, plan, profile);
+    return keyRow(await this.book.update({ tenantId, id, ...(by && { by }) }, wanted, check));
   }
 
   list({ tenantId, ...query }: RequestOf<'auth.keys.list'>): Promise<Page<KeyRow>> {
-    return this.book.page('key', tenantId, query, toRow);
+    return this.book.page('key', tenantId, query, keyRow);
   }
 
   /** RequestError not_found, also for a key of another tenant. */
   async get({ tenantId, id }: RequestOf<'auth.keys.get'>): Promise<KeyRow> {
-    return toRow(await this.book.get('key', tenantId, id));
+    return keyRow(await this.book.get('key', tenantId, id));
   }
 
   revoke(request: RequestOf<'auth.keys.revoke'>): Promise<{ revokedAt: string }> {
@@ -57,23 +58,4 @@ export class Keys {
   async used({ uses }: RequestOf<'auth.keys.used'>): Promise<{ recorded: number }> {
     return { recorded: await recordUses(this.database, 'key', uses) };
   }
-
-  /** The named profile of the plan, or its first one. RequestError invalid_profile. */
-  private profileOf(plan: string, wanted: string | undefined): string {
-    const profiles = this.config.current.plans.find(({ id }) => id === plan)?.profiles ?? [];
-    const chosen = wanted === undefined ? profiles[0] : profiles.find(({ id }) => id === wanted);
-    if (!chosen) throw new RequestError('invalid_profile', "profile must name a key profile of the tenant's plan.");
-    return chosen.id;
-  }
-}
-
-function toRow(key: Credential): KeyRow {
-  const { id, name, last4, createdAt, lastUsedAt, expiresAt, profile, owner, tags } = key;
-  const status = revokedAtEdge(key) ? 'revoked' : expiresAt && expiresAt.getTime() <= Date.now() ? 'expired' : 'active';
-  const times = {
-    createdAt: createdAt.toISOString(),
-    lastUsedAt: lastUsedAt?.toISOString() ?? null,
-    expiresAt: expiresAt?.toISOString() ?? null,
-  };
-  return { id, name, last4, status, ...times, profile, owner, tags };
 }

@@ -45,7 +45,8 @@ export function useBilling(
     messages.handle('auth.keys.get', async ({ tenantId, id }) => {
       if (unknownTenants.has(tenantId)) throw new RequestError('not_found', 'No such key.');
       const createdAt = new Date(0).toISOString();
-      const fields = { profile: 'default', owner: null, tags: [], lastUsedAt: null, expiresAt: null };
+      const times = { lastUsedAt: null, expiresAt: null, rotatedAt: null, formerUntil: null };
+      const fields = { profile: 'default', owner: null, tags: [], ...times };
       return { id, name: 'Test', last4: 'test', status: 'active', createdAt, ...fields };
     });
     messages.handle('auth.tenants.get', async ({ tenantId }) => {

@@ -143,6 +143,37 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
       errors: ['not_found', 'tenant_closed', 'name_required', ...KEY_FIELDS],
     },
   },
+  '/tenants/{tenantId}/keys/apply': {
+    post: {
+      id: 'applyKeys',
+      tag: 'Credentials',
+      scope: 'keys',
+      change: 'key.create',
+      summary: 'Make the inference keys those of a list',
+      description:
+        'All or none: creates the keys of the list that the tenant lacks, by name, and changes those that differ. ' +
+        'Revoked keys do not count. Only this answer has the new keys: store them now. Each change has a row in the ' +
+        'audit log.',
+      body: body(keys.KeysApply, { keys: [{ name: 'backend', owner: 'team-search', tags: ['batch'] }], dryRun: true }),
+      success: [['200', 'What was changed, or for a dry run would be.', keys.KeysApplied]],
+      errors: ['not_found', 'tenant_closed', 'invalid_keys', 'ambiguous_name', 'name_required', ...KEY_FIELDS],
+    },
+  },
+  '/tenants/{tenantId}/keys/{id}/rotate': {
+    post: {
+      id: 'rotateKey',
+      tag: 'Credentials',
+      scope: 'keys',
+      change: 'key.rotate',
+      summary: 'Give an inference key its next secret',
+      description:
+        'The key keeps its id, its usage and its budget. Former secrets are accepted until the grace time ends, and ' +
+        'then nowhere. Only this answer has the next secret: store it now. After 503 `unavailable` rotate again.',
+      body: body(keys.KeyRotate, { graceSeconds: 86_400 }),
+      success: [['200', 'The key with its next secret; it is not shown again.', keys.OperatorKeyCreated]],
+      errors: ['not_found', 'tenant_closed', 'key_revoked', 'invalid_grace'],
+    },
+  },
   '/tenants/{tenantId}/keys/{id}': {
     patch: {
       id: 'updateKey',

@@ -34,6 +34,8 @@ export const OPERATOR_ERRORS = {
     message:
       'externalId must have 1 to 128 characters from A-Z, a-z, 0-9 and "._:/@-", and begin with one of the first.',
   },
+  invalid_grace: { status: 400, message: 'graceSeconds must be a whole number from 0 to 2,592,000 (30 days).' },
+  invalid_keys: { status: 400, message: 'keys must be a list of 1 to 500 keys, each with a name of its own.' },
   invalid_scope: { status: 400, message: 'scopes must be a list of at least one scope, each named once.' },
   invalid_amount: {
     status: 400,
@@ -87,6 +89,8 @@ export const OPERATOR_ERRORS = {
   method_not_allowed,
   name_taken: { status: 409, message: 'Another operator token in force has this name.' },
   external_id_taken: { status: 409, message: 'Another tenant has this externalId.' },
+  key_revoked: { status: 409, message: 'The key is revoked.' },
+  ambiguous_name: { status: 409, message: 'Several keys of the tenant have a name of the list.' },
   tenant_closed: { status: 409, message: 'The tenant is closed for good.' },
   tenant_not_closed: { status: 409, message: 'Only the data of a closed tenant can be erased.' },
   profiles_missing: { status: 409, message: 'Keys of the tenant have profiles that the plan lacks.' },
