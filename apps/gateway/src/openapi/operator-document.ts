@@ -1,7 +1,7 @@
 import { OPERATOR_SCOPES } from '@tollgate/contracts';
 import * as management from '../http/account/schemas';
 import * as access from '../operator/access-schemas';
-import type { OperatorEndpoint } from '../operator/account-routes';
+import type { OperatorEndpoint } from '../operator/endpoint';
 import * as audit from '../operator/audit-schemas';
 import * as backends from '../operator/backend-schemas';
 import * as keys from '../operator/key-schemas';
@@ -10,6 +10,7 @@ import * as answers from '../operator/response-schemas';
 import { OPERATOR_ERRORS } from '../operator/errors';
 import { OPERATOR_ROUTES } from '../operator/routes';
 import * as requests from '../operator/schemas';
+import * as tenants from '../operator/tenant-schemas';
 import { HEADERS, INFO } from './document';
 import { accountEnvelope, earlyResponses, withEarlyAnswers } from './early-answers';
 import { type JsonObject, namedSchemas, refTo, schemaComponents, usedHeaders } from './open-api';
@@ -101,7 +102,7 @@ export function operatorDocument(): JsonObject {
       responses,
       schemas: schemaComponents([
         ...namedSchemas({ KeyCreate, Token, TokenList, Invoice, UsageTotals, UsageGroup }),
-        ...namedSchemas(access, audit, keys, answers, backends, repairs, requests),
+        ...namedSchemas(access, audit, keys, answers, backends, repairs, requests, tenants),
       ]),
     },
   };

@@ -1,6 +1,6 @@
 import { body } from '../openapi/operation';
 import type { RouteTable } from '../openapi/route-table';
-import type { OperatorEndpoint } from './account-routes';
+import type { OperatorEndpoint } from './endpoint';
 import { BackendDrain, BackendList, BackendNamed } from './backend-schemas';
 
 const EXAMPLE = { backend: 'https://gpu-1.internal:8000/v1' };

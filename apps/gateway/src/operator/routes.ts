@@ -1,9 +1,10 @@
 import type { FastifyRequest } from 'fastify';
 import { endpointFinder, prefixed, type RouteTable } from '../openapi/route-table';
 import { ACCESS_ROUTES } from './access-routes';
-import { ACCOUNT_ROUTES, type OperatorEndpoint } from './account-routes';
+import { ACCOUNT_ROUTES } from './account-routes';
 import { BACKEND_ROUTES } from './backend-routes';
 import { BOOKS_ROUTES } from './books-routes';
+import type { OperatorEndpoint } from './endpoint';
 import { OPERATOR_PREFIX } from './prefix';
 
 /** Every route of the port. Routes without a credential (null) are not in the document. */
