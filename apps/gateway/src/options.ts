@@ -1,3 +1,4 @@
+import type { IdempotencyOptions } from './idempotency/idempotency-keys';
 import type { UpstreamLimits } from './upstream/connections';
 
 export interface GatewayOptions {
@@ -7,6 +8,8 @@ export interface GatewayOptions {
   upstreamLimits?: Partial<UpstreamLimits>;
   /** Memory for the bodies of all requests in progress. */
   bodyMemoryMib?: number;
+  /** Absent: the header Idempotency-Key is ignored. */
+  idempotency?: IdempotencyOptions;
   /** Shorter in tests, whose leases are shorter. */
   heartbeatIntervalMs?: number;
 }

@@ -5,6 +5,7 @@ import { AdmitModule } from '../admit/admit.module';
 import { AuthenticateModule } from '../authenticate/authenticate.module';
 import { Catalog } from '../catalog/catalog';
 import { CatalogModule } from '../catalog/catalog.module';
+import { IdempotencyModule } from '../idempotency/idempotency.module';
 import { PromptModule } from '../prompt/prompt.module';
 import { SettleModule } from '../settle/settle.module';
 import { Settlements } from '../settle/settlement';
@@ -26,7 +27,16 @@ const bodyReader = {
 
 /** Composes the stages, which know nothing of each other, into the pipeline. */
 @Module({
-  imports: [ActivityModule, AuthenticateModule, CatalogModule, PromptModule, AdmitModule, UpstreamModule, SettleModule],
+  imports: [
+    ActivityModule,
+    AuthenticateModule,
+    CatalogModule,
+    PromptModule,
+    AdmitModule,
+    IdempotencyModule,
+    UpstreamModule,
+    SettleModule,
+  ],
   providers: [bodyReader, Intake, Serving, Pipeline, InFlight],
 })
 export class InferenceModule implements OnApplicationShutdown {

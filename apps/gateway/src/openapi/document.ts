@@ -38,6 +38,10 @@ export const HEADERS: JsonObject = {
     pattern: REQUEST_ID_PATTERN,
   }),
   RetryAfter: header('Whole seconds to wait.', { type: 'integer', minimum: 1 }),
+  IdempotentReplayed: header(
+    'Only if an `Idempotency-Key` was sent and is honoured. `true`: this is the answer to an earlier request.',
+    { type: 'boolean' },
+  ),
   Allow: header('The methods that this path supports.', { type: 'string' }),
   'RateLimit-limit': header('The limit per minute.', { type: 'integer' }),
   'RateLimit-remaining': header('The part of the limit that this key can still use now.', { type: 'integer' }),

@@ -22,7 +22,7 @@ const REQUEST_ID = { 'x-request-id': ref('headers', 'RequestId') };
 function headersOf(status: number): JsonObject {
   return {
     ...REQUEST_ID,
-    ...(status === 429 || status === 503 ? { 'Retry-After': ref('headers', 'RetryAfter') } : {}),
+    ...(status === 409 || status === 429 || status === 503 ? { 'Retry-After': ref('headers', 'RetryAfter') } : {}),
     ...(status === 405 ? { Allow: ref('headers', 'Allow') } : {}),
   };
 }
