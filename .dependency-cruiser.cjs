@@ -11,9 +11,9 @@ module.exports = {
         'Stage folders of the gateway do not import each other; inference/inference.module.ts composes them. ' +
         'All may know models and prompts.',
       severity: 'error',
-      from: { path: '^apps/gateway/src/(activity|authenticate|admit|upstream|settle|catalog)/' },
+      from: { path: '^apps/gateway/src/(activity|authenticate|admit|idempotency|upstream|settle|catalog)/' },
       to: {
-        path: '^apps/gateway/src/(activity|authenticate|admit|upstream|settle|inference|management|operator)/',
+        path: '^apps/gateway/src/(activity|authenticate|admit|idempotency|upstream|settle|inference|management|operator)/',
         pathNot: '^apps/gateway/src/$1/',
       },
     },
@@ -23,7 +23,7 @@ module.exports = {
       severity: 'error',
       from: { path: '^apps/gateway/src/prompt/' },
       to: {
-        path: '^apps/gateway/src/(authenticate|admit|upstream|settle|inference|management|operator)/',
+        path: '^apps/gateway/src/(authenticate|admit|idempotency|upstream|settle|inference|management|operator)/',
         pathNot: '^apps/gateway/src/inference/(body/|errors\\.ts$)',
       },
     },

@@ -1,6 +1,6 @@
 import { eventually, inForceAfterMs } from '@tollgate/testing';
 import { call, operator, type Deployment, type Ready } from './deployment';
-import { answered, complete, createTenant, pendingHolds, reconciled, type Completion } from './fixtures';
+import { answered, complete, createTenant, ledgerOf, pendingHolds, reconciled, type Completion } from './fixtures';
 
 /** With ten requests a minute, another one is allowed after each of these intervals. */
 const PLACE_MS = 6_000;
@@ -47,6 +47,32 @@ export function replicasSuite(tollgate: Deployment): void {
       });
       expect((await Promise.all(running)).map((answer) => answer.status)).toEqual([200, 200, 200, 200]);
       expect((await complete(one, tenant.key, hello)).status).toBe(200);
+    });
+
+    it('answer a repeat of an Idempotency-Key with the first answer, of whichever gateway, and charge it once', async () => {
+      const tenant = await createTenant(one, 1_000);
+      await eventually(async () => expect((await call(`${two.inferenceUrl}/models`, tenant.key)).status).toBe(200));
+      const ask = async ({ inferenceUrl }: Ready) => {
+        const response = await fetch(`${inferenceUrl}/chat/completions`, {
+          method: 'POST',
+          headers: {
+            authorization: `Bearer ${tenant.key}`,
+            'content-type': 'application/json',
+            'idempotency-key': 'the same for all',
+          },
+          body: JSON.stringify({ model: 'sim', ...hello, max_tokens: 20 }),
+        });
+        return { status: response.status, text: await response.text() };
+      };
+      const atOnce = await Promise.all(Array.from({ length: 20 }, (_, i) => ask(i % 2 ? one : two)));
+      expect(new Set(atOnce.map(({ status }) => status).filter((status) => status !== 409))).toEqual(new Set([200]));
+      const repeats = [await ask(one), await ask(two)];
+      const served = [...atOnce.filter(({ status }) => status === 200), ...repeats];
+      expect(new Set(served.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+      await eventually(async () => {
+        const books = await ledgerOf(tollgate.database, tenant.id);
+        expect(books.charges.size).toBe(1);
+      });
     });
 
     it('share a revocation within a second', async () => {

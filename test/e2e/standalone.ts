@@ -128,7 +128,7 @@ class StandaloneDeployment implements Deployment {
     return {
       TOLLGATE_DATA_DIR: dataDirectory,
       ...(this.options.config === 'shipped' ? {} : { TOLLGATE_CONFIG: writeConfig(dataDirectory) }),
-      ...(this.sharedName === undefined ? {} : { DATABASE_URL: this.sharedUrl(this.sharedName) }),
+      ...(this.sharedName === undefined ? {} : this.shared(this.sharedName)),
       ...this.options.env,
     };
   }
@@ -138,6 +138,14 @@ class StandaloneDeployment implements Deployment {
       if (!running) throw new Error('not started: it runs from beforeAll to afterAll');
       return running;
     });
+  }
+
+  /** What processes on one database have in common. */
+  private shared(name: string): Record<string, string> {
+    return {
+      DATABASE_URL: this.sharedUrl(name),
+      TOLLGATE_IDEMPOTENCY_SECRETS: 'the-secret-of-answers-in-all-processes',
+    };
   }
 
   private sharedUrl(name: string): string {

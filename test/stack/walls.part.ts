@@ -54,6 +54,7 @@ export function wallsTests(stack: Stack, of: () => { tenantId: string; operatorU
     expect(secrets.map(([name]) => name)).toEqual(
       expect.arrayContaining([
         'operator-secret',
+        'idempotency-secrets',
         'gateway-redis-url',
         'auth-database-url',
         'metrics-token',

@@ -55,6 +55,7 @@ export function makeSecrets(dataDirectory, { operatorSecret, metricsToken, confi
   write('operator-secret', operatorSecret);
   if (metricsToken) write('metrics-token', metricsToken);
   else once('metrics-token');
+  once('idempotency-secrets');
   write('config-secrets', configSecrets);
 }
 

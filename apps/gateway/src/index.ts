@@ -4,6 +4,9 @@ export { createPublicApp, cutOff, drain, endRequests, flushUsage, leave, type Mo
 export { createOperatorApp, type OperatorOptions } from './operator/operator.app';
 export { listen } from './listen';
 export {
+  idempotencyOptions,
+  IdempotencySecretsSettings,
+  IdempotencySettings,
   OPERATOR_SECRET_MIN_BITS,
   OperatorHostsSettings,
   OperatorPort,

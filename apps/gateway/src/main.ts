@@ -11,7 +11,7 @@ import { GatewayModule } from './gateway.module';
 import { listen } from './listen';
 import { createOperatorApp } from './operator/operator.app';
 import { createPublicApp, endRequests, flushUsage, leave } from './public-app';
-import { SETTINGS } from './settings';
+import { idempotencyOptions, SETTINGS } from './settings';
 
 runService(
   {
@@ -23,10 +23,12 @@ runService(
       const config = new FileConfigSource(settings.TOLLGATE_CONFIG, process.env);
       takeDown.add(() => config.close());
       const url = settings.REDIS_URL;
+      const idempotency = idempotencyOptions(settings, settings.TOLLGATE_IDEMPOTENCY_SECRETS);
       const messages = kafkaMessages(settings, 'gateway', { startsWithoutBrokers: true });
       const admission = new RedisAdmissionStore({
         url,
         settledReplicas: settings.REDIS_SETTLED_REPLICAS,
+        claims: idempotency.claims,
         onUnknownTenant: askForCredit(messages),
       });
       const credentials = new RedisCredentialStore({ url });
@@ -51,6 +53,7 @@ runService(
       const gateway = GatewayModule.register({
         bodyMemoryMib: settings.TOLLGATE_BODY_MEMORY_MIB,
         trustedProxies,
+        ...idempotency.gateway,
         ...(simulatorUrl !== undefined && { simulatorUrl }),
       });
       const app = await createPublicApp(

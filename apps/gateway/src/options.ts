@@ -1,3 +1,4 @@
+import type { IdempotencyOptions } from './idempotency/idempotency-keys';
 import type { UpstreamLimits } from './upstream/connections';
 
 export interface GatewayOptions {
@@ -9,6 +10,8 @@ export interface GatewayOptions {
   bodyMemoryMib?: number;
   /** Proxies whose `X-Forwarded-For` is believed, as in TOLLGATE_TRUSTED_PROXIES. */
   trustedProxies?: string | undefined;
+  /** Absent: the header Idempotency-Key is ignored. */
+  idempotency?: IdempotencyOptions;
   /** Shorter in tests, whose leases are shorter. */
   heartbeatIntervalMs?: number;
 }

@@ -1,3 +1,4 @@
+import { DEFAULT_CLAIM_LIMITS } from '@tollgate/admission';
 import { KafkaSettings, MessageKeysSettings } from '@tollgate/messaging';
 import { RedisSettings, SettledReplicasSettings } from '@tollgate/redis';
 import {
@@ -17,7 +18,9 @@ import {
   WholeNumber,
 } from '@tollgate/runtime';
 import { areProxies, TRUSTED_PROXIES_FORM } from './accept/client-address';
+import { DEFAULT_ANSWER_KIB } from './idempotency/idempotency-keys';
 
+const MIB = 1024 * 1024;
 export const OPERATOR_SECRET_MIN_BITS = 80;
 const OPERATOR_SECRET_FORM = /^[\x21-\x7e]{16,256}$/;
 const HOST_NAMES = /^[A-Za-z0-9._-]{1,253}(,[A-Za-z0-9._-]{1,253}){0,99}$/;
@@ -83,6 +86,45 @@ export class OperatorHostsSettings {
   TOLLGATE_OPERATOR_ALLOWED_HOSTS?: string;
 }
 
+const IDEMPOTENCY_SECRET_MIN_BITS = 80;
+const IDEMPOTENCY_SECRETS_FORM = /^[\x21-\x2b\x2d-\x7e]{32,256}(,[\x21-\x2b\x2d-\x7e]{32,256})?$/;
+
+/** The standalone form makes one by default. */
+export class IdempotencySecretsSettings {
+  @Setting(
+    'Encrypts answers kept for repeats of an `Idempotency-Key`: the secret, or `new,former`. All gateways: the same.',
+    { byDefault: '–; standalone: made on the first start' },
+  )
+  @Optional()
+  @Secret()
+  @HardToGuess(IDEMPOTENCY_SECRET_MIN_BITS)
+  @Text(IDEMPOTENCY_SECRETS_FORM, 'one or two secrets of 32 to 256 printable characters, separated by a comma')
+  TOLLGATE_IDEMPOTENCY_SECRETS?: string;
+}
+
+/** What is kept for repeats. */
+export class IdempotencySettings {
+  @Setting('KiB of the largest answer that is kept for repeats of its `Idempotency-Key`.')
+  @WholeNumber(1, 16_384)
+  TOLLGATE_IDEMPOTENCY_ANSWER_KIB: number = DEFAULT_ANSWER_KIB;
+  @Setting('MiB of the answers that are kept for repeats, for each tenant. Beyond it the oldest are dropped.')
+  @WholeNumber(1, 65_536)
+  TOLLGATE_IDEMPOTENCY_TENANT_MIB: number = DEFAULT_CLAIM_LIMITS.maxAnswerChars / MIB;
+}
+
+/** The options of the gateway, and of the admission store that it uses. */
+export function idempotencyOptions(settings: IdempotencySettings, secrets: string | undefined) {
+  return {
+    gateway: secrets !== undefined && {
+      idempotency: {
+        secrets: secrets.split(','),
+        maxAnswerBytes: settings.TOLLGATE_IDEMPOTENCY_ANSWER_KIB * 1_024,
+      },
+    },
+    claims: { maxAnswerChars: settings.TOLLGATE_IDEMPOTENCY_TENANT_MIB * MIB },
+  };
+}
+
 export class LameDuckSettings {
   @Setting('Seconds after a signal in which it reports "not ready" but still serves, so that load balancers notice.')
   @WholeNumber(0, 300)
@@ -110,6 +152,8 @@ export const SETTINGS = [
   WorkersSettings,
   OperatorSettings,
   OperatorHostsSettings,
+  IdempotencySecretsSettings,
+  IdempotencySettings,
   SimulatorSettings,
   DrainSettings,
   LameDuckSettings,

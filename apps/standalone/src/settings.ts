@@ -1,6 +1,8 @@
 import { BillingSettings } from '@tollgate/billing';
 import { ConsoleSettings } from '@tollgate/console';
 import {
+  IdempotencySecretsSettings,
+  IdempotencySettings,
   OPERATOR_SECRET_MIN_BITS,
   OperatorHostsSettings,
   OperatorPort,
@@ -32,6 +34,7 @@ import { dirname, join, resolve } from 'node:path';
 
 const MAX_PORT = 65_535;
 const CONSOLE_SECRET_MIN_BITS = 80;
+const IDEMPOTENCY_SECRET_MIN_BITS = 80;
 /** The bits of a file's mode for its group and all others. */
 const OTHERS = 0o077;
 
@@ -67,6 +70,8 @@ export const SETTINGS = [
   ConfigFileSettings,
   ConfigSecretsSettings,
   OptionalDatabaseSettings,
+  IdempotencySecretsSettings,
+  IdempotencySettings,
   DrainSettings,
   BillingSettings,
   ConsoleSettings,
@@ -110,6 +115,14 @@ export function consoleSecret({
   TOLLGATE_DATA_DIR: directory,
 }: Pick<StandaloneSettings, 'TOLLGATE_DATA_DIR' | 'TOLLGATE_CONSOLE_SECRET'>): string {
   return keptSecret(given, directory, 'console.secret', CONSOLE_SECRET_MIN_BITS);
+}
+
+/** The secrets that encrypt the answers kept for repeats, in the same way. */
+export function idempotencySecrets({
+  TOLLGATE_IDEMPOTENCY_SECRETS: given,
+  TOLLGATE_DATA_DIR: directory,
+}: Pick<StandaloneSettings, 'TOLLGATE_DATA_DIR' | 'TOLLGATE_IDEMPOTENCY_SECRETS'>): string {
+  return keptSecret(given, directory, 'idempotency.secret', IDEMPOTENCY_SECRET_MIN_BITS);
 }
 
 function keptSecret(given: string | undefined, directory: string, name: string, minBits: number): string {

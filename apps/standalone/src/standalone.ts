@@ -4,7 +4,15 @@ import { BillingModule, MIGRATIONS as BILLING } from '@tollgate/billing';
 import { readyJson, readyText } from '@tollgate/cli';
 import { CONSOLE_PREFIX, MIGRATIONS as CONSOLE } from '@tollgate/console';
 import { CredentialStore, MIGRATIONS as CREDENTIALS, PostgresCredentialStore } from '@tollgate/credentials';
-import { createOperatorApp, createPublicApp, endRequests, flushUsage, GatewayModule, listen } from '@tollgate/gateway';
+import {
+  createOperatorApp,
+  createPublicApp,
+  endRequests,
+  flushUsage,
+  GatewayModule,
+  idempotencyOptions,
+  listen,
+} from '@tollgate/gateway';
 import { MIGRATIONS as MESSAGES, PostgresMessages } from '@tollgate/messaging';
 import { MessagesModule } from '@tollgate/messaging/nest';
 import { MeteringModule, MIGRATIONS as METERING } from '@tollgate/metering';
@@ -23,7 +31,7 @@ import { startSimulator } from '@tollgate/simulator';
 import { openConsole } from './console';
 import { createDemoOnce } from './demo';
 import { flushBooks } from './flush-books';
-import { operatorSecret, type StandaloneSettings, writeOperatorFile } from './settings';
+import { idempotencySecrets, operatorSecret, type StandaloneSettings, writeOperatorFile } from './settings';
 
 const OPERATOR_HOST = '127.0.0.1';
 
@@ -36,6 +44,7 @@ export async function startStandalone(
   takeDown: TakeDown,
 ): Promise<{ readyJson: string; readyText: string }> {
   const secret = operatorSecret(settings);
+  const idempotency = idempotencyOptions(settings, idempotencySecrets(settings));
   const config = new FileConfigSource(settings.TOLLGATE_CONFIG, process.env);
   takeDown.add(() => config.close());
   const url = await openDatabase(settings, takeDown);
@@ -48,7 +57,7 @@ export async function startStandalone(
     applicationName: 'tollgate-messages',
     services: ['auth', 'metering', 'billing'],
   });
-  const admission = new PostgresAdmissionStore({ url });
+  const admission = new PostgresAdmissionStore({ url, claims: idempotency.claims });
   const credentials = new PostgresCredentialStore({ url, applicationName: 'tollgate-credentials' });
   takeDown.add(
     () => admission.close(),
@@ -77,6 +86,7 @@ export async function startStandalone(
       simulatorUrl: simulator.url,
       bodyMemoryMib: settings.TOLLGATE_BODY_MEMORY_MIB,
       trustedProxies,
+      ...idempotency.gateway,
     }),
   ];
   const console = await openConsole(settings, { messages, config, databaseUrl: url });

@@ -6,6 +6,8 @@ import type {
   ExtendResult,
   LookRequest,
   LookResult,
+  RecallRequest,
+  RecallResult,
   Settlement,
   SettleResult,
 } from './admission-store';
@@ -26,6 +28,7 @@ export type ClientAdmitResult =
 export class AdmissionClient {
   private readonly admits: BatchQueue<AdmitRequest, AdmitResult>;
   private readonly looks: BatchQueue<LookRequest, LookResult>;
+  private readonly recalls: BatchQueue<RecallRequest, RecallResult>;
   private readonly extensions: BatchQueue<ExtendRequest, ExtendResult>;
   private readonly settlements: BatchQueue<Settlement, SettleResult>;
   private readonly voids: BatchQueue<{ id: string; tenantId: string }, boolean>;
@@ -42,6 +45,9 @@ export class AdmissionClient {
     };
     this.admits = new BatchQueue((requests) => store.admit(requests), { answersWithinMs: admit, onLate });
     this.looks = new BatchQueue<LookRequest, LookResult>((requests) => store.look(requests), {
+      answersWithinMs: admit,
+    });
+    this.recalls = new BatchQueue<RecallRequest, RecallResult>((requests) => store.recall(requests), {
       answersWithinMs: admit,
     });
     this.extensions = new BatchQueue((requests) => store.extend(requests));
@@ -63,6 +69,11 @@ export class AdmissionClient {
   /** Waits for an unknown tenant's credit as `admit` does. */
   look(request: LookRequest): Promise<LookResult> {
     return onceKnown(() => this.looks.push(request));
+  }
+
+  /** The state of a claim. */
+  recall(request: RecallRequest): Promise<RecallResult> {
+    return this.recalls.push(request);
   }
 
   /**
@@ -103,7 +114,7 @@ export class AdmissionClient {
   /** Waits for calls in progress. Close the store afterwards. */
   async close(): Promise<void> {
     this.heartbeat.stop();
-    const queues = [this.admits, this.looks, this.extensions, this.settlements, this.voids];
+    const queues = [this.admits, this.looks, this.recalls, this.extensions, this.settlements, this.voids];
     await Promise.all(queues.map((queue) => queue.idle()));
   }
 }

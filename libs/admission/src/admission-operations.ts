@@ -1,5 +1,6 @@
 // The requests and results of the admission store's operations (admission-store.ts).
 import type { UsageDraft, UsageEvent } from '@tollgate/contracts';
+import type { Claim, ClaimAnswer } from './claim-operations';
 
 /** Two limits per minute, and one on requests that run at the same time. Whole numbers of at least 1. */
 export interface Limits {
@@ -37,6 +38,8 @@ export interface AdmitRequest {
    * The caller counts exactly and calls again.
    */
   boundIsExact: boolean;
+  /** Absent: the request has no Idempotency-Key. */
+  claim?: Claim | undefined;
 }
 
 /** The state of the limits of a key or a tenant. */
@@ -64,7 +67,9 @@ export type Refusal =
   /** Only other requests' holds are in the way. */
   | 'credit_held'
   /** Count the prompt exactly and call again. Only when `boundIsExact` was false. */
-  | 'bound';
+  | 'bound'
+  /** Another request has the claim: `recall` says in which state it is. Before any limit. */
+  | 'claimed';
 
 export type AdmitResult =
   /**
@@ -103,7 +108,7 @@ export interface LookRequest {
  * nothing, because other requests may come first.
  */
 export type LookResult = { kind: 'clear'; limits: LimitState } | LookRefusal;
-export type LookRefusal = Extract<AdmitResult, { kind: 'refused' }> & { reason: Exclude<Refusal, 'bound'> };
+export type LookRefusal = Extract<AdmitResult, { kind: 'refused' }> & { reason: Exclude<Refusal, 'bound' | 'claimed'> };
 
 export interface ExtendRequest {
   id: string;
@@ -143,6 +148,8 @@ export interface Settlement {
   event: UsageEvent;
   /** The value that `admit` returned. */
   storeEpoch?: string | undefined;
+  /** Of a request that was admitted with a claim: kept with the settlement, or not at all. */
+  answer?: ClaimAnswer | undefined;
 }
 
 /**

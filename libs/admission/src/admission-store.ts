@@ -19,11 +19,18 @@ import type {
   HoldView,
   HoldsQuery,
 } from './admission-operations';
+import type { ClaimLimits, RecallRequest, RecallResult } from './claim-operations';
 import type { ItemFailure } from './item-failures';
 
 export type * from './admission-operations';
+export type * from './claim-operations';
 
 export const DEFAULT_LEASE_MS = 10_000;
+export const DEFAULT_CLAIM_LIMITS: ClaimLimits = {
+  keepMs: 24 * 60 * 60 * 1_000,
+  maxClaims: 100_000,
+  maxAnswerChars: 16 * 1024 * 1024,
+};
 
 /**
  * The admission store: limits, budgets, credit and holds, changed only by atomic operations. Both implementations pass
@@ -49,7 +56,8 @@ export abstract class AdmissionStore {
 
   /**
    * Checks each request, all or nothing, in this order: tenant active, requests, tokens, concurrency, budgets, credit.
-   * Safe to repeat by id. Need not wait for the disk.
+   * Safe to repeat by id. Need not wait for the disk. A claim is taken with the hold, or not at all; one that another
+   * request has is refused as `claimed`, before any limit is checked.
    * A RangeError replaces the result of an invalid request: numbers out of range, the id of another hold, or the id of
    * an ended one.
    */
@@ -59,6 +67,11 @@ export abstract class AdmissionStore {
    * Errors replace single results, as in `admit`.
    */
   abstract look(requests: readonly LookRequest[]): Promise<(LookResult | ItemFailure)[]>;
+  /**
+   * The states of claims. What it says of a settled claim is durable. An UnavailableError replaces the result of a
+   * request whose part of the store does not answer.
+   */
+  abstract recall(requests: readonly RecallRequest[]): Promise<(RecallResult | UnavailableError)[]>;
   /** An UnavailableError replaces the result of a request whose part of the store does not answer. */
   abstract extend(requests: readonly ExtendRequest[]): Promise<(ExtendResult | UnavailableError)[]>;
   /**

@@ -1,5 +1,6 @@
 import { budgetsSuite } from './suite/budgets.suite';
 import { booksSuite } from './suite/books.suite';
+import { claimsSuite } from './suite/claims.suite';
 import { creditSuite } from './suite/credit.suite';
 import { clockSuite } from './suite/clock.suite';
 import type { OpenStore } from './suite/store.fixture';
@@ -20,6 +21,7 @@ export function admissionSuite(name: string, open: OpenStore): void {
   describe(`${name}: looks`, () => lookSuite(open));
   describe(`${name}: states of a hold`, () => statesSuite(open));
   describe(`${name}: holds`, () => holdsSuite(open));
+  describe(`${name}: claims`, () => claimsSuite(open));
   describe(`${name}: books`, () => booksSuite(open));
   describe(`${name}: clock`, () => clockSuite(open));
   describe(`${name}: withdrawals`, () => withdrawSuite(open));

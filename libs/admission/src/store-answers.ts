@@ -6,6 +6,7 @@ import type {
   LimitState,
   LookRefusal,
   LookResult,
+  RecallResult,
   Refusal,
   SettleResult,
   WithdrawResult,
@@ -55,6 +56,13 @@ export function readWithdraw([code, available]: readonly Value[]): WithdrawResul
   return code === 'refused'
     ? { kind: code, availableNanos: BigInt(available!) }
     : { kind: code as 'withdrawn' | 'overtaken' };
+}
+
+/** Code, fingerprint, age, and the answer if there is one. No values: the claim is free. */
+export function readRecall([code, fingerprint, ageMs, sealed]: readonly Value[]): RecallResult {
+  if (code === 'running') return { kind: 'running', fingerprint: String(fingerprint), ageMs: Number(ageMs) };
+  if (code !== 'settled') return { kind: 'free' };
+  return { kind: 'settled', fingerprint: String(fingerprint), sealed: (sealed ?? null) as string | null };
 }
 
 /** The buckets of the key, then those of the tenant. */

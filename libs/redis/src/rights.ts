@@ -19,6 +19,7 @@ export interface Rights {
 }
 
 const tenant = ['credit', 'keys', 'pending', 'settled', 'unconfirmed'].map((name) => `tga:{*}:${name}`);
+const claims = ['claims', 'claim_times', 'answers', 'answer_times'].map((name) => `tga:{*}:${name}`);
 const registry = (...names: string[]) => names.map((name) => `tga:{registry*}:${name}`);
 const credentials = (...names: string[]) => names.map((name) => `tgc:{credentials}:${name}`);
 
@@ -48,9 +49,12 @@ export const REDIS_RIGHTS = {
     commands: [...CONNECTION, 'time', 'wait', 'subscribe'],
     grants: [
       {
-        for: 'admit, look, extend, progress, settle, void, apply_news, restore',
-        keys: tenant,
-        commands: [...CALL, 'hmget', 'hget', 'hset', 'hsetnx', 'hdel', 'hexists', 'zadd', 'zrem'],
+        for: 'admit, look, recall, extend, progress, settle, void, apply_news, restore',
+        keys: [...tenant, ...claims],
+        commands: [
+          ...[...CALL, 'hmget', 'hget', 'hset', 'hsetnx', 'hdel', 'hexists', 'zadd', 'zrem'],
+          ...['hstrlen', 'hincrby', 'zcard', 'zrange', 'pexpire'],
+        ],
       },
       { for: 'the lists of tenants', keys: registry('tenants', 'active'), commands: ['zadd', 'exists'] },
       PROBE,

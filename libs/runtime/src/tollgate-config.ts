@@ -110,6 +110,8 @@ export class ProfileConfig {
   @IsDefined() @ValidateNested() @Type(() => LimitsConfig) limits!: LimitsConfig;
   /** The budget of each key with this profile, unless the operator set one for the key. Null: none. */
   @IsOptional() @IsInt() @Min(0) @Max(Number.MAX_SAFE_INTEGER) monthlyBudgetCents: number | null = null;
+  /** False: the header Idempotency-Key is ignored, and no answer is kept for repeats. Absent: as the plan says. */
+  @IsOptional() @IsBoolean() idempotency?: boolean;
 }
 
 export class PlanConfig {
@@ -117,6 +119,8 @@ export class PlanConfig {
   @IsDefined() @ValidateNested() @Type(() => LimitsConfig) limits!: LimitsConfig;
   /** The budget of each tenant with this plan, over all its keys, unless the operator set one. Null: none. */
   @IsOptional() @IsInt() @Min(0) @Max(Number.MAX_SAFE_INTEGER) monthlyBudgetCents: number | null = null;
+  /** False: the header Idempotency-Key is ignored, and no answer is kept, unless the profile says otherwise. */
+  @IsOptional() @IsBoolean() idempotency?: boolean;
   /** Keys without a profile get the first one. */
   @IsArray()
   @ArrayMinSize(1)

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import {
   AdmissionClient,
   type AdmitRequest,
+  type Claim,
   type ClientAdmitResult,
   type HoldDeadline,
   type Limits,
@@ -45,6 +46,8 @@ export interface Candidate {
   readonly keyBudgetNanos: bigint | null;
   readonly prompt: PromptEstimate;
   readonly output: WantedOutput;
+  /** Of a request with an Idempotency-Key. */
+  readonly claim?: Claim | undefined;
 }
 
 /** The hold of an admitted request. An extension makes a new one. */
@@ -240,5 +243,6 @@ function toRequest(candidate: Candidate, prompt: PromptEstimate): AdmitRequest {
     wantOutputTokens: want - others,
     minOutputTokens: least - others,
     boundIsExact: prompt.isExact,
+    ...(candidate.claim && { claim: candidate.claim }),
   };
 }

@@ -25,6 +25,8 @@ export interface Principal {
   defaultBudgets: DefaultBudgets | undefined;
   /** Ids of the models that the key may use; null for all. */
   models: ReadonlySet<string> | null;
+  /** Whether Idempotency-Keys are honoured, and answers kept for repeats. */
+  idempotency: boolean;
 }
 
 export type Authentication =
@@ -128,6 +130,7 @@ function resolveRights(config: TollgateConfig, planId: string, profileId: string
     keyBudgetNanos: toNanos(profile.monthlyBudgetCents),
     defaultBudgets: defaultBudgets(plan.monthlyBudgetCents, profile.monthlyBudgetCents),
     models: profile.models.includes('*') ? null : new Set(profile.models),
+    idempotency: profile.idempotency ?? plan.idempotency ?? true,
   };
 }
 

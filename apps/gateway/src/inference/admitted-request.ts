@@ -34,18 +34,25 @@ export const KINDS: Record<InferenceKind, Wire> = {
   embedding: { path: '/embeddings', idPrefix: '', ...TEXT, object: 'list' },
 };
 
+/** The withheld end of an answer. */
+export interface Ending {
+  /** One character a byte, if text. What a repeat gets behind what the client has, also if the client left. */
+  readonly bytes: string | Buffer;
+  send(): void;
+}
+
 /** The result of serving a request. */
 export type Served =
   /**
-   * Output was delivered or is ready. The caller settles the request, then calls `end` with the settled usage, which
-   * writes the withheld bytes.
+   * Output was delivered or is ready. The caller settles the request, then sends its `ending` with the settled usage:
+   * the withheld bytes.
    */
   | (Delivered & {
       kind: 'delivered';
       /** By `performance.now()`. Null for a plain answer and for a stream without output. */
       firstTokenAtMs: number | null;
-      end: (usage: Record<string, unknown>) => void;
-      /** For the usage that `end` gets. */
+      ending: (usage: Record<string, unknown>) => Ending;
+      /** For the usage that `ending` gets. */
       details: AnswerDetails;
     })
   /** Nothing was delivered: the hold is void. `error` is the client's answer, or null if the client has left. */

@@ -15,6 +15,10 @@ export class Client implements ClientSide {
   owner: { readonly tenantId: string; readonly keyId: string } | null = null;
   /** The error that the client got, if it got one. */
   refusedAs: InferenceErrorCode | null = null;
+  /** Of a request whose Idempotency-Key is honoured: whether it gets the kept answer of an earlier one. */
+  replayed: boolean | null = null;
+  /** Gets what a stream sends. */
+  recorder: { add(latin1: string): void } | null = null;
   place: number | undefined;
   /** Called once, when the client closes the connection before its answer is complete. */
   onLeave: () => void = () => {};
@@ -83,7 +87,8 @@ export class Client implements ClientSide {
     this.limits = limits;
   }
 
-  private addLimits(): void {
+  private addCommon(): void {
+    if (this.replayed !== null) this.headers.push('idempotent-replayed', String(this.replayed));
     if (!this.limits) return;
     const { requests, tokens } = this.limits();
     this.headers.push('x-ratelimit-limit-requests', String(requests.limit));
@@ -99,13 +104,14 @@ export class Client implements ClientSide {
 
   /** Writes the head of a stream. */
   begin(): void {
-    this.addLimits();
+    this.addCommon();
     this.headers.push('content-type', 'text/event-stream; charset=utf-8');
     this.headers.push('cache-control', 'no-cache', 'x-accel-buffering', 'no');
     this.response.writeHead(200, this.headers);
   }
 
   write(latin1: string): boolean {
+    this.recorder?.add(latin1);
     return this.response.write(latin1, 'latin1');
   }
 
@@ -124,7 +130,7 @@ export class Client implements ClientSide {
   answer(status: number, json: string | Buffer): void {
     if (this.left) return;
     const body = typeof json === 'string' ? Buffer.from(json) : json;
-    this.addLimits();
+    this.addCommon();
     // Nobody will read the rest of the body, so the connection cannot be reused.
     if (hasUnreadBody(this.response.req)) this.closeAfter();
     this.headers.push('content-type', 'application/json', 'content-length', String(body.length));
@@ -132,12 +138,19 @@ export class Client implements ClientSide {
     this.response.end(body);
   }
 
+  /** Answers with what an earlier request got. */
+  replay({ isStream, body }: { isStream: boolean; body: Buffer }): void {
+    this.replayed = true;
+    if (isStream) this.endStream(body.toString('latin1'));
+    else this.answer(200, body);
+  }
+
   /** Answers with the error's status and envelope. A stream that has begun gets the envelope as an event, and ends. */
   refuse(error: InferenceError): void {
     if (this.left) return;
     this.refusedAs = error.code;
     if (this.begun) {
-      this.endStream(`data: ${Buffer.from(error.toBody()).toString('latin1')}\n\ndata: [DONE]\n\n`);
+      this.endStream(errorEvent(error));
       return;
     }
     this.headers.push(...errorHeaders(error).flat());
@@ -159,6 +172,11 @@ export class Client implements ClientSide {
   destroy(): void {
     this.response.destroy();
   }
+}
+
+/** The end of a stream that failed: the envelope as an event, and `[DONE]`. One character a byte. */
+export function errorEvent(error: InferenceError): string {
+  return `data: ${Buffer.from(error.toBody()).toString('latin1')}\n\ndata: [DONE]\n\n`;
 }
 
 /** A duration in OpenAI's form: `120ms`, `1s`, `6m0s`. */

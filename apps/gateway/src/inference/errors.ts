@@ -68,6 +68,11 @@ export const INFERENCE_ERRORS = {
     type: 'invalid_request_error',
     message: 'The body did not arrive in time. The limit is 10 s plus 1 s for each 128 KiB.',
   },
+  idempotency_in_progress: {
+    status: 409,
+    type: 'invalid_request_error',
+    message: 'A request with this Idempotency-Key is in progress. Retry when it has ended.',
+  },
   payload_too_large: {
     status: 413,
     type: 'invalid_request_error',
@@ -77,6 +82,25 @@ export const INFERENCE_ERRORS = {
     status: 415,
     type: 'invalid_request_error',
     message: 'The body must be JSON. Send "Content-Type: application/json".',
+  },
+  idempotency_mismatch: {
+    status: 422,
+    type: 'invalid_request_error',
+    message: 'This Idempotency-Key was used with another request. Send a key only with the same body and path.',
+  },
+  idempotency_answer_not_stored: {
+    status: 422,
+    type: 'invalid_request_error',
+    message:
+      'The request with this Idempotency-Key was served and charged, but its answer is not stored. To run it again, ' +
+      'and pay again, send another key.',
+  },
+  idempotency_answer_incomplete: {
+    status: 422,
+    type: 'invalid_request_error',
+    message:
+      'The first client with this Idempotency-Key left before the end of its stream. It ends here, and was charged ' +
+      'up to here. To run it again, and pay again, send another key.',
   },
   requests_limit_exceeded: { status: 429, type: 'rate_limit_error', message: 'Too many requests per minute.' },
   tokens_limit_exceeded: { status: 429, type: 'rate_limit_error', message: 'Too many tokens per minute.' },

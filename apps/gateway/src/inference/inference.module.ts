@@ -6,6 +6,7 @@ import { AdmitModule } from '../admit/admit.module';
 import { AuthenticateModule } from '../authenticate/authenticate.module';
 import { Catalog } from '../catalog/catalog';
 import { CatalogModule } from '../catalog/catalog.module';
+import { IdempotencyModule } from '../idempotency/idempotency.module';
 import { PromptModule } from '../prompt/prompt.module';
 import { SettleModule } from '../settle/settle.module';
 import { Settlements } from '../settle/settlement';
@@ -34,6 +35,7 @@ const bodyReader = {
     CatalogModule,
     PromptModule,
     AdmitModule,
+    IdempotencyModule,
     UpstreamModule,
     SettleModule,
   ],

@@ -25,12 +25,16 @@ const MIB = 1024 * 1024;
 
 /** A body in memory, until it is released. */
 export interface Body {
+  /** Before `toRequest`. */
+  readonly bytes: Buffer;
   /** Once, because its bytes may go to a worker thread. Throws and rejects as `BodyReader.read`. */
   toRequest(kind: InferenceKind): InferenceRequest | Promise<InferenceRequest>;
   /** Releases the memory. Repeats are harmless. */
   release(): void;
   /** The request failed before admission: counts against the key's limit of wasted requests. */
   wasted(error: unknown): void;
+  /** The request got the answer of an earlier one: counts in the same way, as no other limit counts it. */
+  repeated(): void;
 }
 
 /**
@@ -48,8 +52,11 @@ export class Intake {
     private readonly bodies: BodyReader,
   ) {}
 
-  /** Rejects with InferenceError, with ClientLeftError, and with UnavailableError if the store does not answer. */
-  async take(request: IncomingMessage, client: Client, principal: Principal): Promise<Body> {
+  /**
+   * `isRepeat`: the request may get a kept answer, which needs neither limits nor credit. So there is no look.
+   * Rejects with InferenceError, with ClientLeftError, and with UnavailableError if the store does not answer.
+   */
+  async take(request: IncomingMessage, client: Client, principal: Principal, isRepeat = false): Promise<Body> {
     const share = this.memory.open(principal.keyId);
     try {
       // 1. Refuse keys with too many wasted requests.
@@ -58,7 +65,7 @@ export class Intake {
       const announced = announcedBytes(request);
       // 3. Look whether any request of the key would be admitted.
       const isSmall = announced !== null && announced <= MAX_UNLOOKED_BODY_BYTES;
-      if (!isSmall || this.refusedKeys.has(principal.keyId)) await this.look(client, principal);
+      if (!isRepeat && (!isSmall || this.refusedKeys.has(principal.keyId))) await this.look(client, principal);
       // 4. Reserve memory.
       const full = (budget: FullBudget) => this.ofMemory(budget);
       const budget = share.growTo(announced ?? 0);
@@ -69,6 +76,7 @@ export class Intake {
       // Kept, as a worker may take the buffer over.
       const { length } = bytes;
       return {
+        bytes,
         toRequest: (kind) =>
           this.bodies.read(kind, bytes, { keyId: principal.keyId, models: principal.models, client }),
         release: () => share.release(),
@@ -76,6 +84,10 @@ export class Intake {
           if (error instanceof InferenceError && OF_ADMISSION.has(error.status))
             this.refusedKeys.wasRefused(principal.keyId);
           this.countWaste(principal, error, length);
+        },
+        repeated: () => {
+          const { keyId, keyLimits } = principal;
+          this.wastedRequests.countInvalid(keyId, keyLimits.requestsPerMinute, length, Date.now());
         },
       };
     } catch (error) {

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Injectable } from '@nestjs/common';
-import { type InferenceKind, UnavailableError, type UsageDraft } from '@tollgate/contracts';
+import type { Claim } from '@tollgate/admission';
+import { type InferenceKind, UnavailableError, type UsageDraft, type UsageEvent } from '@tollgate/contracts';
 import { failPoint, logger } from '@tollgate/runtime';
 import { CredentialGuard, tooManyAttempts } from '../accept/credential-guard';
 import { Admitter } from '../admit/admit';
@@ -15,7 +16,7 @@ import type { InferenceRequest } from './body/inference-request';
 import type { Client } from './client';
 import { InferenceError, unknownModel } from './errors';
 import { type Body, Intake } from './intake';
-import { AdmittedRequest } from './admitted-request';
+import { AdmittedRequest, type Ending } from './admitted-request';
 import { ClientLeftError } from './read-body';
 import { interrupted, ofAdmission, unavailable } from './refusals';
 import { RequestMeter, type RequestOutcome } from './request-metrics';
@@ -48,15 +49,23 @@ export class Pipeline {
     try {
       // 3. Authenticate, before the body is read: no stranger makes us read 10 MiB.
       const principal = await this.authenticate(incoming, client);
-      // 4. Look and read: a request that would be refused anyway is refused before a large body is read.
-      body = await this.intake.take(incoming, client, principal);
+      // 4. Look and read: a request that would be refused anyway is refused before a large body is read. A repeat of an
+      // Idempotency-Key gets the answer of its first request, and nothing else happens.
+      const keyed = this.serving.keyOf(incoming, client, principal);
+      const isRepeat = keyed !== null && (await keyed.recall());
+      body = await this.intake.take(incoming, client, principal, isRepeat);
+      const repeated = keyed && (await this.serving.repeat(keyed, kind, body.bytes, client));
+      if (repeated !== null) {
+        body.repeated();
+        return meter.replayed(repeated);
+      }
       // 5. Validate. The backend's request is built from the result.
       const request = await body.toRequest(kind);
       // 6. Find the model.
       const model = this.findModel(request, principal);
       meter.model = model.id;
       // Steps 7 and 8. From here on there is a hold, which is settled or void.
-      const admitted = await this.admit(request, model, principal, client);
+      const admitted = await this.admit(request, model, principal, client, keyed?.claim);
       running = this.admitter.began(admitted.draft);
       failPoint('admitted');
       // 9. Serve the answer, except its end.
@@ -67,13 +76,16 @@ export class Pipeline {
         throw served.error ?? new ClientLeftError();
       }
       failPoint('served');
-      // 10. Settle durably …
-      const settled = await this.settlements.settle(admitted, served);
+      // 10. Settle durably …, with the answer for repeats.
+      let ending: Ending | undefined;
+      const endOf = (event: UsageEvent): Ending => (ending ??= served.ending(toUsageField(event, served.details)));
+      const keep = (event: UsageEvent) => keyed!.keep(model.id, request.stream, endOf(event).bytes);
+      const settled = await this.settlements.settle(admitted, served, keyed ? keep : undefined);
       if (!settled) throw interrupted();
       failPoint('settled');
       // 11. Send the last byte only now.
       const { event } = settled;
-      served.end(toUsageField(event, served.details));
+      endOf(event).send();
       failPoint('answered');
       // 12. Emit the usage event. If it is lost, the settled hold is its record.
       this.settlements.emit(settled);
@@ -164,6 +176,7 @@ export class Pipeline {
     model: CatalogModel,
     principal: Principal,
     client: Client,
+    claim: Claim | undefined,
   ): Promise<AdmittedRequest> {
     const nowMs = Date.now();
     const { choices, maxTokens, maxTokensNamed } = request;
@@ -183,7 +196,7 @@ export class Pipeline {
     };
     // 8. Admit: check the limits, and hold the request's largest possible cost, of a stream its first slice.
     const admission = await this.admitter.admit(
-      { ...principal, draft, model, prompt, output: { choices, tokensPerChoice, isNamed: maxTokensNamed } },
+      { ...principal, draft, model, prompt, output: { choices, tokensPerChoice, isNamed: maxTokensNamed }, claim },
       nowMs,
     );
     const limits = admission.kind === 'held' ? admission.hold.limits : admission.limits;

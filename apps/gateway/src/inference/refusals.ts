@@ -23,6 +23,7 @@ const ADMISSION_CODES: Record<Exclude<Refusal, 'bound'>, InferenceErrorCode> = {
   budget_reached: 'budget_reached',
   credit_exhausted: 'credit_exhausted',
   credit_held: 'credit_held',
+  claimed: 'idempotency_in_progress',
 };
 
 /** The client's error for a refusal by admission. */
@@ -37,6 +38,7 @@ export function ofAdmission({
 }): InferenceError {
   const code = ADMISSION_CODES[reason];
   const { status, message } = INFERENCE_ERRORS[code];
+  if (reason === 'claimed') return inProgress(0);
   if (status !== 429) return new InferenceError(code);
   const fallback = reason === 'tokens' || reason === 'requests' ? BUCKET_SECONDS : SHORT_WAIT_SECONDS;
   const retryAfterSeconds = retryAfterMs === null ? fallback : Math.max(1, Math.ceil(retryAfterMs / 1_000));
@@ -47,6 +49,16 @@ export function ofAdmission({
     message: `${message.slice(0, -1)} (${limit}). Retry after ${retryAfterSeconds} s.`,
     retryAfterSeconds,
   });
+}
+
+/** The longest wait that is advised for a request that runs. */
+const MAX_PROGRESS_WAIT_SECONDS = 10;
+
+/** For a repeat of a request that has been running for `ageMs`: wait as long again. */
+export function inProgress(ageMs: number): InferenceError {
+  const seconds = Math.ceil(ageMs / 1_000);
+  const retryAfterSeconds = Math.min(MAX_PROGRESS_WAIT_SECONDS, Math.max(SHORT_WAIT_SECONDS, seconds));
+  return new InferenceError('idempotency_in_progress', { retryAfterSeconds });
 }
 
 /** The names of the request fields, as backends use them in messages. */

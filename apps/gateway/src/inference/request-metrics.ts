@@ -34,7 +34,7 @@ const tokens = new Counter({
   registers,
 });
 
-export type RequestOutcome = Outcome | InferenceErrorCode;
+export type RequestOutcome = Outcome | InferenceErrorCode | 'replayed';
 
 /** The metric series of one model. They are looked up once, so that a request creates no labels. */
 class ModelSeries {
@@ -83,6 +83,11 @@ export class RequestMeter {
 
   refused(outcome: RequestOutcome): void {
     seriesOf(this.model).count(outcome);
+  }
+
+  /** It got the kept answer of an earlier request to `model`. */
+  replayed(model: string): void {
+    seriesOf(model).count('replayed');
   }
 
   /** @param firstTokenAtMs by `performance.now()`; null for a plain answer and for a stream without output */

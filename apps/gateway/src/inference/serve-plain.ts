@@ -90,6 +90,9 @@ async function deliver(
     outcome: 'complete',
     raise: () => Promise.resolve(hold.holdNanos),
     firstTokenAtMs: null,
-    end: (usageField) => client.answer(200, writePlainResponse(request.kind, response, admitted.identity, usageField)),
+    ending: (usageField) => {
+      const bytes = writePlainResponse(request.kind, response, admitted.identity, usageField);
+      return { bytes, send: () => client.answer(200, bytes) };
+    },
   };
 }

@@ -8,7 +8,8 @@ import { type StreamEnd, StreamRelay } from '../upstream/stream-relay';
 import type { StreamWatch } from '../upstream/stream-watch';
 import type { Upstream } from '../upstream/upstream';
 import { noteOverlong } from './backend-faults';
-import type { Client } from './client';
+import { type Client, errorEvent } from './client';
+import { InferenceError } from './errors';
 import { type AdmittedRequest, KINDS, type Served } from './admitted-request';
 import { failureAnswer, interrupted } from './refusals';
 import { upstreamBody } from './body/outgoing';
@@ -83,9 +84,14 @@ export async function serveStream(
     // Our own count never exceeds the hold.
     raise: (costNanos) => (usage === null ? Promise.resolve(allowance.heldNanos) : allowance.raiseTo(costNanos)),
     firstTokenAtMs: relay.firstTokenAtMs,
-    end: (usageField) => {
-      if (isProper) client.endStream(relay.finish(usageField, request.includeUsage));
-      else if (error) client.refuse(error);
+    ending: (usageField) => {
+      if (isProper) {
+        const bytes = relay.finish(usageField, request.includeUsage);
+        return { bytes, send: () => client.endStream(bytes) };
+      }
+      if (error) return { bytes: errorEvent(error), send: () => client.refuse(error) };
+      // The client left, so nobody gets it but a repeat, which must not take the answer for a complete one.
+      return { bytes: errorEvent(new InferenceError('idempotency_answer_incomplete')), send: () => {} };
     },
   };
 }

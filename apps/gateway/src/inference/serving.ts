@@ -1,14 +1,21 @@
+import type { IncomingMessage } from 'node:http';
 import { Injectable } from '@nestjs/common';
 import { AdmissionClient } from '@tollgate/admission';
+import type { InferenceKind } from '@tollgate/contracts';
+import type { Principal } from '../authenticate/authenticate';
 import { TokenizerThrottle } from '../prompt/tokenizer-throttle';
+import { IdempotencyKeys, MAX_KEY_CHARS } from '../idempotency/idempotency-keys';
+import type { KeyedRequest } from '../idempotency/keyed-request';
 import { StreamWatch } from '../upstream/stream-watch';
 import { Upstream } from '../upstream/upstream';
 import type { AdmittedRequest, Served } from './admitted-request';
 import type { Client } from './client';
+import { InferenceError } from './errors';
+import { inProgress } from './refusals';
 import { servePlain } from './serve-plain';
 import { serveStream } from './serve-stream';
 
-/** Serves admitted requests from their backends, in one piece or as a stream. */
+/** Serves admitted requests from their backends, in one piece or as a stream, and repeated ones from kept answers. */
 @Injectable()
 export class Serving {
   constructor(
@@ -16,7 +23,44 @@ export class Serving {
     readonly upstream: Upstream,
     readonly streams: StreamWatch,
     readonly counting: TokenizerThrottle,
+    private readonly idempotencyKeys: IdempotencyKeys,
   ) {}
+
+  /** The request's Idempotency-Key. Null: it has none, or it is ignored. Throws InferenceError for a malformed one. */
+  keyOf({ headers }: IncomingMessage, client: Client, principal: Principal): KeyedRequest | null {
+    const header = headers['idempotency-key'];
+    if (header === undefined) return null;
+    const keyed = this.idempotencyKeys.of(String(header), principal);
+    if (keyed === 'malformed')
+      throw new InferenceError('invalid_value', {
+        message: `An Idempotency-Key has 1 to ${MAX_KEY_CHARS} printable ASCII characters.`,
+        param: 'Idempotency-Key',
+      });
+    if (keyed) client.replayed = false;
+    return keyed;
+  }
+
+  /**
+   * Answers a repeat, and returns the model of its first request. Null: it is the first request, and its answer is
+   * recorded. Throws InferenceError.
+   */
+  async repeat(keyed: KeyedRequest, kind: InferenceKind, body: Buffer, client: Client): Promise<string | null> {
+    const found = await keyed.repetition(kind, body);
+    switch (found.kind) {
+      case 'first':
+        client.recorder = keyed.recorder;
+        return null;
+      case 'running':
+        throw inProgress(found.ageMs);
+      case 'mismatch':
+        throw new InferenceError('idempotency_mismatch');
+      case 'not_kept':
+        throw new InferenceError('idempotency_answer_not_stored');
+      case 'kept':
+        client.replay(found.answer);
+        return found.answer.model;
+    }
+  }
 
   /** All of the answer but its end. Rejects on a bug only. */
   async serve(admitted: AdmittedRequest, client: Client): Promise<Served> {

@@ -44,6 +44,10 @@ export const HEADERS: JsonObject = {
     pattern: '^req_[0-7][0-9a-hjkmnp-tv-z]{25}$',
   }),
   RetryAfter: header('Whole seconds to wait.', { type: 'integer', minimum: 1 }),
+  IdempotentReplayed: header(
+    'Only if an `Idempotency-Key` was sent and is honoured. `true`: this is the answer to an earlier request.',
+    { type: 'boolean' },
+  ),
   Allow: header('The methods that this path supports.', { type: 'string' }),
   'RateLimit-limit': header('The limit per minute: of the key and of the account the one that would refuse first.', {
     type: 'integer',

@@ -1,5 +1,6 @@
 import * as requests from '../inference/body/schemas';
 import { INFERENCE_ERRORS, type InferenceErrorCode } from '../inference/errors';
+import { MAX_KEY_CHARS } from '../idempotency/idempotency-keys';
 import * as answers from '../inference/response-schemas';
 import { INFERENCE_PREFIX, INFERENCE_ROUTES, type InferenceEndpoint } from '../inference/routes';
 import { type EarlyEnvelope, withEarlyAnswers } from './early-answers';
@@ -29,34 +30,59 @@ const RATE_HEADERS = {
   'x-ratelimit-scope': ref('headers', 'RateLimit-scope'),
 };
 
+const IDEMPOTENCY_KEY = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description:
+    'Makes the request safe to repeat, with one key for each request, such as a UUID. For 24 hours a repeat with the ' +
+    'same key and body gets the answer of the first request, without a charge: a stream as a stream. While the first ' +
+    'one runs, a repeat gets 409. With another body it gets 422. A request that was refused, or failed before ' +
+    'anything was delivered, may run again under its key. Each inference key has its own. An answer of more than ' +
+    '1 MiB (by default) is not stored, and then a repeat gets 422. Your plan may have it switched off: then answers ' +
+    'have no header `idempotent-replayed`, and a repeat is a new request.',
+  schema: { type: 'string', minLength: 1, maxLength: MAX_KEY_CHARS },
+};
+const REPLAYED = { 'idempotent-replayed': ref('headers', 'IdempotentReplayed') };
+
+/** The parameters of a path, or of an operation with a body. */
+function parametersOf(path: string, hasBody: boolean): JsonObject {
+  if (path.includes(REST_OF_PATH)) return { parameters: pathParameters(path, { model: 'Id of the model.' }) };
+  return hasBody ? { parameters: [IDEMPOTENCY_KEY] } : {};
+}
+
 function operation(
   path: string,
   { id, summary, description, schema, examples, errors, ...rest }: InferenceEndpoint,
 ): JsonObject {
+  const headers = { ...RATE_HEADERS, ...(schema && REPLAYED) };
   return {
     operationId: id,
     tags: ['Inference API'],
     summary,
     description,
     security: [{ inferenceKey: [] }],
-    ...(path.includes(REST_OF_PATH) && { parameters: pathParameters(path, { model: 'Id of the model.' }) }),
+    ...parametersOf(path, schema !== undefined),
     ...(schema && {
       requestBody: {
         required: true,
         content: { 'application/json': { schema: refTo(schema), ...(examples && { examples }) } },
       },
     }),
-    responses: { '200': success(rest), ...errorResponses(ERRORS, errors, RATE_HEADERS) },
+    responses: { '200': success(rest, headers), ...errorResponses(ERRORS, errors, headers) },
   };
 }
 
-function success({
-  answer,
-  success: description,
-  event,
-  eventExample = '',
-}: Pick<InferenceEndpoint, 'answer' | 'success' | 'event' | 'eventExample'>): JsonObject {
-  const plain = jsonResponse(description, refTo(answer), RATE_HEADERS);
+function success(
+  {
+    answer,
+    success: description,
+    event,
+    eventExample = '',
+  }: Pick<InferenceEndpoint, 'answer' | 'success' | 'event' | 'eventExample'>,
+  headers: JsonObject,
+): JsonObject {
+  const plain = jsonResponse(description, refTo(answer), headers);
   if (!event) return plain;
   const data = { type: 'string', contentMediaType: 'application/json', contentSchema: refTo(event) };
   return {

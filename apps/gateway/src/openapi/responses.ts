@@ -26,7 +26,7 @@ export const REQUEST_ID = {
 function headersOf(status: number): JsonObject {
   return {
     ...REQUEST_ID,
-    ...(status === 429 || status === 503 ? { 'Retry-After': ref('headers', 'RetryAfter') } : {}),
+    ...(status === 409 || status === 429 || status === 503 ? { 'Retry-After': ref('headers', 'RetryAfter') } : {}),
     ...(status === 405 ? { Allow: ref('headers', 'Allow') } : {}),
   };
 }

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { AdmissionClient, type Settlement } from '@tollgate/admission';
+import { AdmissionClient, type ClaimAnswer, type Settlement } from '@tollgate/admission';
 import { costNanos, type Outcome, type TokenCounts, UnavailableError, type UsageEvent } from '@tollgate/contracts';
 import { Counter, logger, metrics } from '@tollgate/runtime';
 import { UsageEmitter } from './emitter';
@@ -77,8 +77,13 @@ export class Settlements {
    * nothing more may be delivered. Throws UnavailableError when the store does not answer. A stream is then settled
    * late, because the client has most of it. Other answers were not delivered, so their holds are released at their
    * deadline.
+   * @param answerOf of a request with a claim: the answer to keep with the settlement. Never rejects
    */
-  async settle(request: HeldRequest, { tokens, estimated, outcome, raise }: Delivered): Promise<Settled | null> {
+  async settle(
+    request: HeldRequest,
+    { tokens, estimated, outcome, raise }: Delivered,
+    answerOf?: (event: UsageEvent) => Promise<ClaimAnswer>,
+  ): Promise<Settled | null> {
     const { draft, hold, begun } = request;
     const cost = costNanos(tokens, draft.price);
     // The heartbeat renews the hold until it is raised. If the raise fails, the hold must expire.
@@ -86,7 +91,8 @@ export class Settlements {
     const backend = begun.at(-1);
     const event = toUsageEvent(draft, { tokens, cost, estimated, outcome, backend, holdNanos, endedMs: Date.now() });
     if (event.overrunNanos !== '0') overruns.inc();
-    const settlement = { event, storeEpoch: hold.storeEpoch };
+    const settlement: Settlement = { event, storeEpoch: hold.storeEpoch };
+    if (answerOf) settlement.answer = await answerOf(event);
     const settled = await this.record(settlement).catch((error: unknown) => {
       this.unbilled.note(unbilledWork(request, null));
       if (draft.stream && error instanceof UnavailableError) this.late.add(settlement);

@@ -10,10 +10,10 @@ const BACKGROUND_TIMEOUT_MS = 10_000;
 /** This side gives up on an answer this long after the server's own timeout. */
 const ANSWER_GRACE_MS = 500;
 /**
- * For admit, look, extend, void, progress and settle: one call of each at a time, plus a settlement that waits for the
- * disk.
+ * For admit, look, recall, extend, void, progress and settle: one call of each at a time, plus a settlement that waits
+ * for the disk.
  */
-const MAX_CALL_CONNECTIONS = 7;
+const MAX_CALL_CONNECTIONS = 8;
 const MAX_BACKGROUND_CONNECTIONS = 2;
 const MAX_TRIES = 3;
 

@@ -24,9 +24,11 @@ export class NamedCall<Request> {
 
   /** `scalars`: names and types of the parameters that have one value for the whole call. */
   constructor(
-    private readonly name: string,
+    name: string,
     scalars: readonly (readonly [name: string, type: string])[],
     private readonly parameters: readonly Parameter<Request>[],
+    /** The name of the prepared statement, where a function has several. */
+    private readonly statement = name,
   ) {
     const arrays = parameters.map(([name, type]) => [name, type === 'json' ? 'text[]' : `${type}[]`] as const);
     const all = [...scalars, ...arrays];
@@ -39,6 +41,6 @@ export class NamedCall<Request> {
       if (type === 'text') return texts(requests, of);
       return type === 'json' ? jsonTexts(requests, of) : numbers(requests, of);
     });
-    return { name: this.name, text: this.text, values: [...scalars, ...arrays] };
+    return { name: this.statement, text: this.text, values: [...scalars, ...arrays] };
   }
 }

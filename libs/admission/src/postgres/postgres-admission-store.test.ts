@@ -4,11 +4,11 @@ import { PostgresAdmissionStore } from './postgres-admission-store';
 
 const database = useTestDatabase();
 
-admissionSuite('postgres', async ({ now }) => {
+admissionSuite('postgres', async (options) => {
   const store = new PostgresAdmissionStore({
     url: database.url,
     callTimeoutMs: PATIENT_CALL_MS,
-    ...(now ? { now } : {}),
+    ...options,
   });
   await store.start();
   return store;

@@ -3,9 +3,11 @@ import { startPatiently } from '@tollgate/postgres';
 import { countForbidden } from '../admission-metrics';
 import {
   AdmissionStore,
+  DEFAULT_CLAIM_LIMITS,
   DEFAULT_LEASE_MS,
   type AdmitRequest,
   type AdmitResult,
+  type ClaimLimits,
   type ExtendRequest,
   type ExtendResult,
   type HoldsQuery,
@@ -14,6 +16,8 @@ import {
   type LookResult,
   type ParsedBalanceUpdate,
   type Progress,
+  type RecallRequest,
+  type RecallResult,
   type Repair,
   type RepairResult,
   type Settlement,
@@ -23,11 +27,12 @@ import {
   type Withdrawal,
   type WithdrawResult,
 } from '../admission-store';
-import { budgetNanos, cappedNanos, monthOf } from '../amounts';
+import { budgetNanos, cappedNanos } from '../amounts';
 import { admitMistake, lookMistake, settleMistake } from '../caller-mistakes';
 import { sendFaultless, type ItemFailure } from '../item-failures';
 import { readAdmit, readExtend, readLook, readSettle, readWithdraw } from '../store-answers';
 import { admitCall } from './admit-call';
+import { Claims, settleCall } from './claims';
 import { Connections, type Row } from './connections';
 import { eachIdOnce } from './each-id-once';
 import { HoldCounts } from './hold-counts';
@@ -45,6 +50,8 @@ export interface PostgresAdmissionOptions {
   now?: () => number;
   /** 1 s when absent. For tests. */
   callTimeoutMs?: number;
+  /** Those that differ from DEFAULT_CLAIM_LIMITS. */
+  claims?: Partial<ClaimLimits>;
 }
 
 /**
@@ -57,6 +64,8 @@ export class PostgresAdmissionStore extends AdmissionStore {
   private readonly holdCounts: HoldCounts;
   override readonly leaseMs: number;
   private readonly now: () => number | null;
+  private readonly claimLimits: ClaimLimits;
+  private readonly claims: Claims;
   private readonly writes = new SharedProbe(() => this.connections.probeWrite());
 
   constructor(options: PostgresAdmissionOptions) {
@@ -65,6 +74,8 @@ export class PostgresAdmissionStore extends AdmissionStore {
     this.holdCounts = new HoldCounts(this.connections);
     this.leaseMs = options.leaseMs ?? DEFAULT_LEASE_MS;
     this.now = options.now ?? (() => null);
+    this.claimLimits = { ...DEFAULT_CLAIM_LIMITS, ...options.claims };
+    this.claims = new Claims(this.connections, this.claimLimits, this.now);
   }
 
   admit(requests: readonly AdmitRequest[]): Promise<(AdmitResult | ItemFailure)[]> {
@@ -76,7 +87,7 @@ export class PostgresAdmissionStore extends AdmissionStore {
   }
 
   private async admitFaultless(requests: readonly AdmitRequest[]): Promise<(AdmitResult | RangeError)[]> {
-    const rows = await this.connections.call(admitCall(requests, this.now(), this.leaseMs));
+    const rows = await this.connections.call(admitCall(requests, this.now(), this.leaseMs, this.claimLimits));
     return inOrder(rows, (values) => readAdmit(values));
   }
 
@@ -84,6 +95,10 @@ export class PostgresAdmissionStore extends AdmissionStore {
     return sendFaultless(requests, lookMistake, async (sent) =>
       inOrder(await this.connections.call(lookCall(sent, this.now())), readLook),
     );
+  }
+
+  recall(requests: readonly RecallRequest[]): Promise<RecallResult[]> {
+    return this.claims.recall(requests);
   }
 
   async extend(requests: readonly ExtendRequest[]): Promise<ExtendResult[]> {
@@ -124,29 +139,17 @@ export class PostgresAdmissionStore extends AdmissionStore {
     return eachIdOnce(
       settlements,
       ({ event }) => event.id,
-      (once) => sendFaultless(once, settleMistake, (sent) => this.settleFaultless(sent.map(({ event }) => event))),
+      (once) => sendFaultless(once, settleMistake, (sent) => this.settleFaultless(sent)),
     );
   }
 
-  private async settleFaultless(events: readonly UsageEvent[]): Promise<(SettleResult | RangeError)[]> {
+  private async settleFaultless(settlements: readonly Settlement[]): Promise<(SettleResult | RangeError)[]> {
     // Durable before anyone gets an answer, including what an earlier call settled. The tenants' rows are unlocked
     // before the wait for the disk.
-    const rows = await this.connections.callDurably({
-      name: 'settle',
-      text: 'SELECT * FROM end_holds(locked_us($1,$3),$2,$3,$4,$5,$6,$7)',
-      values: [
-        this.now(),
-        texts(events, (event) => event.id),
-        texts(events, (event) => event.tenantId),
-        numbers(events, (event) => cappedNanos(BigInt(event.costNanos))),
-        numbers(events, (event) => event.promptTokens + event.completionTokens),
-        numbers(events, (event) => monthOf(event.endedAt)),
-        jsonTexts(events, (event) => event),
-      ],
-    });
+    const rows = await this.connections.callDurably(settleCall(settlements, this.now(), this.claimLimits));
     return inOrder(rows, (values, index) => {
       if (values[0] === 'forbidden') countForbidden('settle');
-      return readSettle(values, events[index]!);
+      return readSettle(values, settlements[index]!.event);
     });
   }
 
@@ -176,6 +179,7 @@ export class PostgresAdmissionStore extends AdmissionStore {
       values: [this.now(), limit, confirmAfterMs],
     });
     await this.holdCounts.refresh();
+    await this.claims.forgetOld();
     return rows.map((row) => JSON.parse(row[0]!) as UsageEvent);
   }
 

@@ -1,4 +1,4 @@
-import type { AdmitRequest, AdmitResult } from '../admission-store';
+import type { AdmitRequest, AdmitResult, ClaimLimits } from '../admission-store';
 import { largestCostNanos } from '../amounts';
 import { readAdmit, type Value } from '../store-answers';
 import { amount, limitValues, nanos } from './json-arguments';
@@ -15,9 +15,11 @@ export function admitArguments(
   now: number | '',
   leaseMs: number,
   mustBeKnown: boolean,
+  { keepMs, maxClaims }: ClaimLimits,
 ): (string | number)[] {
   const drafts = requests.map(({ draft }) => JSON.stringify(draft));
-  return [now, leaseMs, mustBeKnown ? '1' : '0', JSON.stringify(requests.map(toArray)), ...drafts];
+  const args = [now, leaseMs, mustBeKnown ? '1' : '0', JSON.stringify(requests.map(toArray)), ...drafts];
+  return requests.some(({ claim }) => claim) ? [...args, keepMs, maxClaims] : args;
 }
 
 export type AdmitReply = { known: false } | { known: true; created: boolean; results: (AdmitResult | RangeError)[] };
@@ -33,7 +35,7 @@ export function readAdmitReply(reply: unknown): AdmitReply {
 }
 
 function toArray(request: AdmitRequest): unknown[] {
-  const { draft, wantOutputTokens } = request;
+  const { draft, wantOutputTokens, claim } = request;
   return [
     draft.id,
     draft.keyId,
@@ -46,5 +48,6 @@ function toArray(request: AdmitRequest): unknown[] {
     request.boundIsExact,
     nanos(largestCostNanos(request, wantOutputTokens)),
     nanos(largestCostNanos(request, Math.min(1, wantOutputTokens))),
+    ...(claim ? [claim.id, claim.fingerprint] : []),
   ];
 }

@@ -10,6 +10,12 @@ export function tenantKeys(tenantId: string): string[] {
   return [`${key}credit`, `${key}keys`, `${key}pending`, `${key}settled`, `${key}unconfirmed`];
 }
 
+/** The same, and the four keys of its claims (lua/3_taken_claims.lua). Only for calls with a claim. */
+export function claimKeys(tenantId: string): string[] {
+  const key = `tga:{${tenantId}}:`;
+  return [...tenantKeys(tenantId), `${key}claims`, `${key}claim_times`, `${key}answers`, `${key}answer_times`];
+}
+
 /** Reads a tenant that does not exist. */
 export const PROBE: Call = { function: 'snapshot', keys: tenantKeys('probe'), args: [] };
 
@@ -48,10 +54,13 @@ export async function callByTenant<T, R>(
   tenantOf: (item: T) => string,
   argsOf: (items: readonly T[]) => (string | number)[],
   read: (reply: Reply, group: Group<T>) => (R | ItemFailure)[],
+  /** Items that need the keys of claims. By default none does. */
+  hasClaim: (item: T) => boolean = () => false,
 ): Promise<(R | ItemFailure)[]> {
   const groups = groupByTenant(items, tenantOf);
   const calls = groups.map(({ tenantId, items }): Call => {
-    return { function: name, keys: tenantKeys(tenantId), args: argsOf(items) };
+    const keys = items.some(hasClaim) ? claimKeys(tenantId) : tenantKeys(tenantId);
+    return { function: name, keys, args: argsOf(items) };
   });
   const replies = await link.call(calls);
   const [first] = replies;

@@ -1,4 +1,12 @@
-import type { Budget, ExtendRequest, Limited, ParsedBalanceUpdate, Progress, Settlement } from '../admission-store';
+import type {
+  Budget,
+  ClaimLimits,
+  ExtendRequest,
+  Limited,
+  ParsedBalanceUpdate,
+  Progress,
+  Settlement,
+} from '../admission-store';
 import { budgetNanos, cappedNanos, monthOf } from '../amounts';
 
 const MAX_EXACT = BigInt(Number.MAX_SAFE_INTEGER);
@@ -41,9 +49,28 @@ export function balanceUpdateValues(update: ParsedBalanceUpdate): unknown[] {
 }
 
 /** A settlement as an argument of `settle`, beside its event. */
-export function settlementValues({ event, storeEpoch }: Settlement): (number | string | false)[] {
+function settlementValues({ event, storeEpoch, answer }: Settlement): (number | string | false)[] {
   const tokens = event.promptTokens + event.completionTokens;
-  return [event.id, nanos(BigInt(event.costNanos)), tokens, monthOf(event.endedAt), storeEpoch ?? false];
+  const end: (number | string | false)[] = [
+    event.id,
+    nanos(BigInt(event.costNanos)),
+    tokens,
+    monthOf(event.endedAt),
+    storeEpoch ?? false,
+  ];
+  return answer ? [...end, answer.claimId] : end;
+}
+
+/** The arguments of `settle` (lua/5_holds.lua). */
+export function settleArguments(
+  items: readonly Settlement[],
+  now: number | '',
+  { keepMs, maxAnswerChars }: ClaimLimits,
+): (string | number)[] {
+  const records = items.map(({ event }) => JSON.stringify(event));
+  const args = [now, JSON.stringify(items.map(settlementValues)), ...records];
+  if (!items.some(({ answer }) => answer)) return args;
+  return [...args, keepMs, maxAnswerChars, ...items.map(({ answer }) => answer?.sealed ?? '')];
 }
 
 /** The limits and budgets of a request, as arguments of `admit` and `look`. */

@@ -1,4 +1,5 @@
 import type { FunctionLibrary, NatMap } from '@tollgate/redis';
+import type { ClaimLimits } from '../admission-store';
 import type { AskForCredit } from './credit-restorer';
 
 export interface RedisAdmissionOptions {
@@ -20,6 +21,8 @@ export interface RedisAdmissionOptions {
    * own). The default 0 means: when Redis has it.
    */
   settledReplicas?: number;
+  /** Those that differ from DEFAULT_CLAIM_LIMITS. */
+  claims?: Partial<ClaimLimits>;
   /** In a cluster behind address translation. */
   natMap?: NatMap;
   /** The functions of another release. For tests. */

@@ -5,8 +5,8 @@ import { RedisAdmissionStore } from './redis-admission-store';
 
 const opens =
   (url: () => string): OpenStore =>
-  async ({ now }) => {
-    const store = new RedisAdmissionStore({ url: url(), callTimeoutMs: PATIENT_CALL_MS, ...(now ? { now } : {}) });
+  async (options) => {
+    const store = new RedisAdmissionStore({ url: url(), callTimeoutMs: PATIENT_CALL_MS, ...options });
     await store.start();
     return store;
   };

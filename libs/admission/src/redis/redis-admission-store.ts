@@ -4,9 +4,11 @@ import type { UnavailableError, UsageEvent } from '@tollgate/contracts';
 import { CALL_TIMEOUT_MS, readFunctionLibrary, RedisLink } from '@tollgate/redis';
 import {
   AdmissionStore,
+  DEFAULT_CLAIM_LIMITS,
   DEFAULT_LEASE_MS,
   type AdmitRequest,
   type AdmitResult,
+  type ClaimLimits,
   type ExtendRequest,
   type ExtendResult,
   type HoldsQuery,
@@ -15,6 +17,8 @@ import {
   type LookResult,
   type ParsedBalanceUpdate,
   type Progress,
+  type RecallRequest,
+  type RecallResult,
   type Repair,
   type RepairResult,
   type Settlement,
@@ -32,9 +36,10 @@ import { readExtend, readSettle, readWithdraw, type Value } from '../store-answe
 import { admitArguments, readAdmitReply } from './admit-call';
 import { allOrNothing, callByTenant, PROBE, tenantKeys } from './by-tenant';
 import { CreditRestorer } from './credit-restorer';
-import { balanceUpdateValues, extensionValues, nanos, settlementValues, tuple } from './json-arguments';
+import { balanceUpdateValues, extensionValues, nanos, settleArguments, tuple } from './json-arguments';
 import { callLook } from './look-call';
 import { readHolds } from './read-holds';
+import { callRecall } from './recall-call';
 import { callRepair } from './repair';
 import { probeWrites, REPLICAS_TIMEOUT_MS } from './probe-writes';
 import { readSnapshots } from './snapshots';
@@ -69,6 +74,7 @@ export class RedisAdmissionStore extends AdmissionStore {
   override readonly leaseMs: number;
   override readonly answersWithinMs: { admit: number; settle: number };
   private readonly now: () => number | '';
+  private readonly claimLimits: ClaimLimits;
   private readonly writes = new SharedProbe(() => probeWrites(this.settling, this.settledReplicas));
 
   constructor(options: RedisAdmissionOptions) {
@@ -91,6 +97,7 @@ export class RedisAdmissionStore extends AdmissionStore {
     this.asksForTenants = this.restorer !== undefined;
     this.leaseMs = options.leaseMs ?? DEFAULT_LEASE_MS;
     this.now = options.now ?? (() => '');
+    this.claimLimits = { ...DEFAULT_CLAIM_LIMITS, ...options.claims };
   }
 
   admit(requests: readonly AdmitRequest[]): Promise<(AdmitResult | ItemFailure)[]> {
@@ -105,8 +112,9 @@ export class RedisAdmissionStore extends AdmissionStore {
       'admit',
       requests,
       ({ draft }) => draft.tenantId,
-      (items) => admitArguments(items, this.now(), this.leaseMs, this.restorer !== undefined),
+      (items) => admitArguments(items, this.now(), this.leaseMs, this.restorer !== undefined, this.claimLimits),
       (reply, group) => this.readAdmitted(reply, group.tenantId, group.items.length),
+      ({ claim }) => claim !== undefined,
     );
   }
 
@@ -116,6 +124,10 @@ export class RedisAdmissionStore extends AdmissionStore {
       mustBeKnown: this.restorer !== undefined,
       unknown: (tenantId) => this.unknown(tenantId),
     });
+  }
+
+  recall(requests: readonly RecallRequest[]): Promise<(RecallResult | UnavailableError)[]> {
+    return callRecall(this.link, requests, this.now(), this.claimLimits.keepMs);
   }
 
   /** Does not fail as a whole when a shard is down: a repeat would extend the holds of the other shards twice. */
@@ -155,17 +167,14 @@ export class RedisAdmissionStore extends AdmissionStore {
       'settle',
       settlements,
       ({ event }) => event.tenantId,
-      (items) => [
-        this.now(),
-        JSON.stringify(items.map(settlementValues)),
-        ...items.map(({ event }) => JSON.stringify(event)),
-      ],
+      (items) => settleArguments(items, this.now(), this.claimLimits),
       (reply, { items }) =>
         items.map(({ event }, i) => {
           const values = (reply as Value[]).slice(i * 2, i * 2 + 2);
           this.count('settle', values[0] !== 'forbidden');
           return readSettle(values, event);
         }),
+      ({ answer }) => answer !== undefined,
     );
     // Without enough replicas the settlements stand, and their repeat waits again.
     const missed = await this.missedReplicas(settlements.map(({ event }) => event.tenantId));

@@ -5,6 +5,7 @@ import type {
   AdmitRequest,
   AdmitResult,
   Budget,
+  ClaimLimits,
   Limits,
   LookRequest,
   LookResult,
@@ -17,7 +18,7 @@ import type {
  * Opens another store on the same data, as another process would. `now`: epoch milliseconds instead of the store's own
  * clock.
  */
-export type OpenStore = (options: { now?: () => number }) => Promise<AdmissionStore>;
+export type OpenStore = (options: { now?: () => number; claims?: Partial<ClaimLimits> }) => Promise<AdmissionStore>;
 
 export const START_MS = Date.UTC(2026, 4, 15, 12);
 export const WIDE: Limits = { requestsPerMinute: 1_000_000, tokensPerMinute: 1_000_000_000, concurrency: 1_000_000 };
@@ -45,8 +46,8 @@ export class Fixture {
 
   constructor(private readonly openStore: OpenStore) {}
 
-  async open(): Promise<AdmissionStore> {
-    const store = await this.openStore({ now: () => this.nowMs });
+  async open(options: { claims?: Partial<ClaimLimits> } = {}): Promise<AdmissionStore> {
+    const store = await this.openStore({ now: () => this.nowMs, ...options });
     this.opened.push(store);
     return store;
   }

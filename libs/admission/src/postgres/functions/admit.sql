@@ -23,7 +23,10 @@ CREATE OR REPLACE FUNCTION admit(
   p_prompt_tokens bigint[], p_prompt_femtos numeric[], p_output_femtos numeric[],
   p_want_tokens bigint[], p_min_tokens bigint[], p_bound_is_exact boolean[],
   -- The maximum cost of the request with all tokens that it wants, and with one output token (none if it wants none).
-  p_want_nanos bigint[], p_least_nanos bigint[])
+  p_want_nanos bigint[], p_least_nanos bigint[],
+  -- Only if a request of the call has a claim (claims.sql). '': this one has none.
+  p_claim text[] DEFAULT NULL, p_fingerprint text[] DEFAULT NULL,
+  p_keep_ms bigint DEFAULT 0, p_max_claims bigint DEFAULT 0)
 RETURNS TABLE (
   n bigint, code text, scope text, retry_ms bigint, granted_nanos bigint, granted_tokens bigint,
   requests_left bigint, requests_reset_ms bigint, tokens_left bigint, tokens_reset_ms bigint,
@@ -37,6 +40,8 @@ DECLARE
   v_full_us bigint;
   v_month int;
   v_repeats boolean;
+  -- The claims of the holds of this call, each behind its tenant.
+  v_taken text[] := '{}';
   r record;
   h record;
   -- The current tenant and key: as stored, then as changed by the requests before.
@@ -76,12 +81,12 @@ BEGIN
         p_id, p_tenant_id, p_key_id, p_draft,
         p_key_requests, p_key_tokens, p_key_concurrency, p_tenant_requests, p_tenant_tokens, p_tenant_concurrency,
         p_key_budget_nanos, p_tenant_budget_nanos, p_prompt_tokens, p_prompt_femtos, p_output_femtos,
-        p_want_tokens, p_min_tokens, p_bound_is_exact, p_want_nanos, p_least_nanos)
+        p_want_tokens, p_min_tokens, p_bound_is_exact, p_want_nanos, p_least_nanos, p_claim)
       WITH ORDINALITY AS a (
         id, tenant_id, key_id, draft,
         key_requests, key_tokens, key_concurrency, tenant_requests, tenant_tokens, tenant_concurrency,
         key_budget, tenant_budget, prompt_tokens, prompt_femtos, output_femtos,
-        want_tokens, min_tokens, bound_is_exact, want_nanos, least_nanos, n)
+        want_tokens, min_tokens, bound_is_exact, want_nanos, least_nanos, claim, n)
     WINDOW w AS (ORDER BY a.tenant_id COLLATE "C", a.n)
     ORDER BY a.tenant_id COLLATE "C", a.n
   LOOP
@@ -134,6 +139,19 @@ BEGIN
           WHEN h.state = 'pending' AND h.tenant_id = r.tenant_id AND h.key_id = r.key_id THEN 'held' ELSE 'id_used' END;
         granted_nanos := h.hold_nanos;
         granted_tokens := h.output_tokens;
+      END IF;
+    END IF;
+
+    -- rule 31: a claimed key
+    -- Before all limits: a repeat of a request that runs or was settled is no request of its own.
+    IF r.claim <> '' AND code IS NULL THEN
+      IF r.tenant_id || r.claim = ANY (v_taken) OR EXISTS (
+        SELECT FROM claim c WHERE c.tenant_id = r.tenant_id AND c.id = r.claim AND CASE
+          WHEN c.settled THEN c.created_ms > v_now_us / 1000 - p_keep_ms
+          ELSE EXISTS (SELECT FROM hold o WHERE o.id = c.request_id AND o.state = 'pending') END)
+      THEN
+        code := 'claimed';
+        scope := 'key';
       END IF;
     END IF;
 
@@ -225,6 +243,9 @@ BEGIN
         v_nanos[r.n] := granted_nanos;
         v_tokens[r.n] := granted_tokens;
         code := 'held';
+        IF r.claim <> '' THEN
+          v_taken := v_taken || (r.tenant_id || r.claim);
+        END IF;
         t.pending_nanos := t.pending_nanos + granted_nanos;
         t.in_flight := t.in_flight + 1;
         t.requests_us := v_tenant_requests_us;
@@ -278,5 +299,9 @@ BEGIN
         id, tenant_id, key_id, draft, key_tokens, tenant_tokens,
         key_budget, tenant_budget, prompt_tokens, nanos, tokens)
     WHERE a.nanos IS NOT NULL;
+  IF v_taken <> '{}' THEN
+    PERFORM take_claims(
+      v_now_us / 1000, p_keep_ms, p_max_claims, p_id, p_tenant_id, p_claim, p_fingerprint, v_nanos);
+  END IF;
 END
 $$;

@@ -77,15 +77,15 @@ local function read_request(a, draft)
     tenant_requests = a[6], tenant_tokens = a[7], tenant_concurrency = a[8], key_budget = a[9], tenant_budget = a[10],
     prompt_tokens = a[11], prompt_femtos = a[12], output_femtos = a[13],
     want_tokens = a[14], min_tokens = a[15], bound_is_exact = a[16],
-    want_nanos = a[17], least_nanos = a[18], draft = draft,
+    want_nanos = a[17], least_nanos = a[18], claim = a[19], fingerprint = a[20], draft = draft,
   }
 end
 
 -- args: now_ms or '', lease_ms, '1' to refuse tenants whose credit was not requested since the store was emptied, the
--- requests as JSON, their drafts. A balance update alone does not make a tenant known: it may be an old one,
--- redelivered. Returns { 'unknown' }, or whether the tenant was new and the store epoch of the holds, then 13 values for
--- each request: code, scope, retry_ms, nanos, tokens, and the state of the two buckets of the key and of the tenant.
--- code: 'held', a refusal of admission-store.ts, or 'id_used'.
+-- requests as JSON, their drafts, and if one has a claim: keep_ms and the most claims. A balance update alone does not
+-- make a tenant known: it may be an old one, redelivered. Returns { 'unknown' }, or whether the tenant was new and the
+-- store epoch of the holds, then 13 values for each request: code, scope, retry_ms, nanos, tokens, and the state of the
+-- two buckets of the key and of the tenant. code: 'held', a refusal of admission-store.ts, or 'id_used'.
 local function admit(keys, args)
   local now = now_us(args[1])
   local deadline_ms = math.floor(now / 1000) + tonumber(args[2])
@@ -102,6 +102,9 @@ local function admit(keys, args)
   end
   local held, ended = fetch(keys[PENDING], ids), fetch(keys[SETTLED], ids)
   local fresh, writes, loaded = {}, {}, {}
+  -- The claims of the holds of this call, in order and by id.
+  local taken, is_taken = {}, {}
+  local keep_ms, max_claims = tonumber(args[5 + #list]), tonumber(args[6 + #list])
   live(keys, t)
   local out = { t.exists and 0 or 1, t.life }
   local t_moved, k_moved = read_buckets(t, now), false
@@ -119,6 +122,10 @@ local function admit(keys, args)
     if h or ended[i] then
       code = h and h.key_id == r.key_id and 'held' or 'id_used'
       nanos, tokens = h and h.nanos, h and h.output_tokens
+    -- rule 31: a claimed key
+    -- Before all limits: a repeat of a request that runs or was settled is no request of its own.
+    elseif r.claim and (is_taken[r.claim] or standing_claim(keys, r.claim, math.floor(now / 1000), keep_ms)) then
+      code, scope = 'claimed', 'key'
     else
       local refusal, refused_by
       tokens, nanos, refused_by = grant(r, t, k, month)
@@ -164,6 +171,10 @@ local function admit(keys, args)
           admitted_ms = math.floor(now / 1000),
         }
         fresh[r.id] = h
+        if r.claim then
+          is_taken[r.claim] = true
+          taken[#taken + 1] = { r.claim, r.fingerprint, r.id }
+        end
         writes[#writes + 1] = r.id
         writes[#writes + 1] = pack_hold(h)
         t.pending, t.in_flight = add(t.pending, nanos), t.in_flight + 1
@@ -187,6 +198,9 @@ local function admit(keys, args)
     t.progressed_ms = math.max(t.progressed_ms, math.floor(now / 1000))
     save_tenant(keys, t, 'pending', 'in_flight', 'requests_us', 'tokens_us', 'written_us', 'progressed_ms',
       is_first and 'deadline_ms' or nil)
+    if #taken > 0 then
+      take_claims(keys, taken, math.floor(now / 1000), keep_ms, max_claims)
+    end
   elseif t_moved or k_moved then
     save_keys(keys, loaded)
     if t_moved then

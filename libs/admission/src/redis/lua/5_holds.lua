@@ -208,13 +208,21 @@ local function end_holds(keys, now, ends)
   return out
 end
 
--- args: now_ms or '', [[id, cost, tokens, month, store epoch or false], …] as JSON, their records.
+-- args: now_ms or '', [[id, cost, tokens, month, store epoch or false, claim id or false], …] as JSON, their records,
+-- and if one has a claim: keep_ms, the most characters of answers, and their answers ('': not kept).
 local function settle(keys, args)
   local ends = {}
   for i, a in ipairs(cjson.decode(args[2])) do
-    ends[i] = { id = a[1], cost = a[2], tokens = a[3], month = a[4], life = a[5], record = args[2 + i] }
+    ends[i] = { id = a[1], cost = a[2], tokens = a[3], month = a[4], life = a[5], claim = a[6], record = args[2 + i] }
   end
-  return end_holds(keys, now_us(args[1]), ends)
+  local out = end_holds(keys, now_us(args[1]), ends)
+  local from = 2 + #ends
+  for i, e in ipairs(ends) do
+    if e.claim and out[2 * i - 1] == 'settled' then
+      settle_claim(keys, e.claim, e.id, args[from + 2 + i], tonumber(args[from + 1]), tonumber(args[from + 2]))
+    end
+  end
+  return out
 end
 
 -- args: now_ms or '', ids. Two values for each element, as end_holds returns them.

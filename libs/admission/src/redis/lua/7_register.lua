@@ -5,6 +5,7 @@ local function register(name, callback, flags)
 end
 register('admit', admit, {})
 register('look', look, { 'no-writes' })
+register('recall', recall, { 'no-writes' })
 register('extend', extend, { 'allow-oom' })
 register('progress', progress, { 'allow-oom' })
 register('settle', settle, { 'allow-oom' })

@@ -1,0 +1,102 @@
+import { type AdmissionClient, type Claim, type ClaimAnswer, type RecallResult } from '@tollgate/admission';
+import { logger } from '@tollgate/runtime';
+import type { AnswerVault } from './answer-vault';
+import { AnswerRecorder, decodeAnswer, encodeAnswer, type KeptAnswer } from './kept-answer';
+import { answersNotKept, keyedRequests } from './metrics';
+
+/** Larger than an answer that is kept, with its head. */
+const HEAD_BYTES = 1_024;
+
+/** The state of a request's Idempotency-Key, for this body. */
+export type Repetition =
+  /** Nobody has used it, or those who have were not charged. */
+  | { kind: 'first' }
+  | { kind: 'running'; ageMs: number }
+  | { kind: 'mismatch' }
+  | { kind: 'kept'; answer: KeptAnswer }
+  | { kind: 'not_kept' };
+
+interface Keeping {
+  readonly admission: AdmissionClient;
+  readonly vault: AnswerVault;
+  readonly maxAnswerBytes: number;
+}
+
+/**
+ * A request with an Idempotency-Key, in order: `recall`, `repetition` with the body, and if it is the first, `claim`
+ * for its admission, `recorder` for what its stream sends, and `keep` for its settlement.
+ */
+export class KeyedRequest {
+  readonly recorder: AnswerRecorder;
+  private recalled: RecallResult = { kind: 'free' };
+  private fingerprint: string | null = null;
+
+  constructor(
+    private readonly parts: Keeping,
+    private readonly tenantId: string,
+    /** A hash over the inference key and the value of the header. */
+    private readonly claimId: string,
+  ) {
+    this.recorder = new AnswerRecorder(parts.maxAnswerBytes);
+  }
+
+  /** True: a request has the claim. Rejects with UnavailableError. */
+  async recall(): Promise<boolean> {
+    const { tenantId, claimId } = this;
+    this.recalled = await this.parts.admission.recall({ tenantId, claimId });
+    return this.recalled.kind !== 'free';
+  }
+
+  /** @param what is asked for, beside the body */
+  async repetition(what: string, body: Buffer): Promise<Repetition> {
+    const found = await this.find(what, body);
+    keyedRequests.inc({ result: found.kind });
+    return found;
+  }
+
+  private async find(what: string, body: Buffer): Promise<Repetition> {
+    const { recalled } = this;
+    const { vault, maxAnswerBytes } = this.parts;
+    if (recalled.kind === 'free') {
+      this.fingerprint = await vault.fingerprint(what, body);
+      return { kind: 'first' };
+    }
+    const isSame = await vault.matches(recalled.fingerprint, what, body);
+    if (isSame === false) return { kind: 'mismatch' };
+    if (recalled.kind === 'running') return { kind: 'running', ageMs: recalled.ageMs };
+    const plain =
+      recalled.sealed === null || isSame === null
+        ? null
+        : await vault.open(recalled.sealed, this.context, maxAnswerBytes + HEAD_BYTES);
+    return plain === null ? { kind: 'not_kept' } : { kind: 'kept', answer: decodeAnswer(plain) };
+  }
+
+  /** For the admission of a first request. */
+  get claim(): Claim {
+    return { id: this.claimId, fingerprint: this.fingerprint! };
+  }
+
+  /**
+   * The sealed answer, for the settlement. Never rejects: an answer that cannot be kept does not hinder its charge.
+   * @param end the bytes that the recorder has not got
+   */
+  async keep(model: string, isStream: boolean, end: string | Buffer): Promise<ClaimAnswer> {
+    const { claimId } = this;
+    const body = this.recorder.withEnd(end);
+    if (body === null) {
+      answersNotKept.inc();
+      return { claimId, sealed: null };
+    }
+    try {
+      return { claimId, sealed: await this.parts.vault.seal(encodeAnswer({ model, isStream, body }), this.context) };
+    } catch (error) {
+      answersNotKept.inc();
+      logger('gateway').error({ err: error, claimId }, 'an answer was not kept for repeats');
+      return { claimId, sealed: null };
+    }
+  }
+
+  private get context(): string {
+    return `${this.tenantId} ${this.claimId}`;
+  }
+}

@@ -1,0 +1,46 @@
+// The claims of Idempotency-Keys, in the operations of the admission store (admission-store.ts).
+
+/**
+ * An Idempotency-Key that a request takes with its hold. While the hold is pending, or once it was settled with its
+ * claim, no other request of the tenant is admitted with the same claim.
+ */
+export interface Claim {
+  /** A hash over the inference key and its Idempotency-Key: unique, and not to be guessed from. */
+  id: string;
+  /** Of the body. The store keeps it for `recall` and does not read it. */
+  fingerprint: string;
+}
+
+/** What a repeat of a settled request gets. */
+export interface ClaimAnswer {
+  claimId: string;
+  /** Opaque text. Null: too large to be kept, so a repeat learns only that the request was settled. */
+  sealed: string | null;
+}
+
+/** Asks for the state of a claim. */
+export interface RecallRequest {
+  tenantId: string;
+  claimId: string;
+}
+
+/**
+ * - `free`: nobody has the claim. It was never taken, its request ended without a settlement of its own (void, or
+ *   expired), or it is older than `ClaimLimits.keepMs`.
+ * - `running`: the hold of its request is pending.
+ * - `settled`: its request was settled. `sealed` is null if the answer was not kept, or was dropped for newer ones.
+ */
+export type RecallResult =
+  | { kind: 'free' }
+  | { kind: 'running'; fingerprint: string; ageMs: number }
+  | { kind: 'settled'; fingerprint: string; sealed: string | null };
+
+/** How much a store keeps of claims. */
+export interface ClaimLimits {
+  /** A settled claim is forgotten after this time. */
+  keepMs: number;
+  /** Of one tenant. Beyond it the oldest claims are forgotten, but never one of a running request. */
+  maxClaims: number;
+  /** The characters of all sealed answers of one tenant. Beyond it the oldest answers are dropped; their claims stay. */
+  maxAnswerChars: number;
+}

@@ -1,0 +1,337 @@
+import { eventually } from '@tollgate/testing';
+import OpenAI from 'openai';
+import { connected } from '../e2e/fixtures';
+import { answers, finish, type Play, streams, usage, usePlayedBackend } from './played-backend';
+import { type Caller, PLENTY, useGateway } from './use-gateway';
+
+const SECRET = 'a-secret-that-the-store-never-sees-0123456789';
+const MAX_ANSWER_BYTES = 20_000;
+const limits = JSON.stringify(PLENTY);
+const { yaml, state } = usePlayedBackend('mine');
+const gateway = useGateway({
+  yaml: () =>
+    yaml().replace(
+      'plans:',
+      `plans:
+  - { id: silent, limits: ${limits}, idempotency: false, profiles: [{ id: default, limits: ${limits} },
+      { id: loud, limits: ${limits}, idempotency: true }] }`,
+    ) + `      - { id: silent, limits: ${limits}, idempotency: false }\n`,
+  idempotency: { secrets: [SECRET], maxAnswerBytes: MAX_ANSWER_BYTES },
+});
+
+const HELLO = { model: 'mine', messages: [{ role: 'user', content: 'Hello' }] };
+const choice = (content: string) => ({
+  choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }],
+});
+const ANSWER = answers({ ...choice('One backend call.'), ...usage(8, 4) });
+const WORDS = streams(
+  ['One', ' stream', '.'].map((content) => ({ delta: { content } })),
+  finish(usage(8, 3)),
+);
+
+let calls = 0;
+let keys = 0;
+/** Plays one after the other; the last one stays. */
+function play(...plays: Play[]): void {
+  calls = 0;
+  state.play = (response, ask) => plays[Math.min(calls++, plays.length - 1)]!(response, ask);
+}
+const newKey = () => `key-${process.pid}-${++keys}`;
+
+async function ask(caller: Caller, key: string | null, body: object = HELLO, path = '/v1/chat/completions') {
+  const response = await gateway.post(path, body, caller, key === null ? {} : { headers: { 'idempotency-key': key } });
+  const text = await response.text();
+  return { status: response.status, text, headers: response.headers, code: codeOf(text) };
+}
+
+function codeOf(text: string): string | null {
+  return /"code":"([a-z_]+)"/.exec(text)?.[1] ?? null;
+}
+
+/** The tenant's usage events once nothing runs. Their number is that of the charges. */
+const charges = (caller: Caller, count: number) => gateway.events(caller.tenantId, count);
+
+describe('a request with an Idempotency-Key', () => {
+  it('gets the first answer again, without a backend call, a hold or a charge', async () => {
+    play(ANSWER);
+    const caller = await gateway.caller();
+    const key = newKey();
+    const first = await ask(caller, key);
+    expect([first.status, first.headers.get('idempotent-replayed')]).toEqual([200, 'false']);
+    const settled = await gateway.snapshot(caller.tenantId);
+    for (let i = 0; i < 3; i++) {
+      const repeat = await ask(caller, key);
+      expect([repeat.status, repeat.headers.get('idempotent-replayed')]).toEqual([200, 'true']);
+      expect(repeat.text).toBe(first.text);
+      expect(repeat.headers.get('content-type')).toBe('application/json');
+      expect(repeat.headers.get('x-request-id')).not.toBe(first.headers.get('x-request-id'));
+    }
+    expect(calls).toBe(1);
+    const after = await gateway.snapshot(caller.tenantId);
+    expect([after.settledNanos, after.settledHolds]).toEqual([settled.settledNanos, 1]);
+    await charges(caller, 1);
+  });
+
+  it('gets a stream again as a stream, byte for byte', async () => {
+    play(WORDS);
+    const caller = await gateway.caller();
+    const key = newKey();
+    const first = await ask(caller, key, { ...HELLO, stream: true });
+    expect(first.text).toMatch(/One.*stream.*"usage".*\[DONE\]\n\n$/s);
+    const repeat = await ask(caller, key, { ...HELLO, stream: true });
+    expect(repeat.text).toBe(first.text);
+    expect(repeat.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
+    expect(repeat.headers.get('idempotent-replayed')).toBe('true');
+    expect(calls).toBe(1);
+    await charges(caller, 1);
+  });
+
+  it('runs once of 100 at the same time; the others are told to wait, or get its answer', async () => {
+    let answer = () => {};
+    play((response, body) => (answer = () => ANSWER(response, body)));
+    const caller = await gateway.caller();
+    const key = newKey();
+    const all = Promise.all(Array.from({ length: 100 }, () => ask(caller, key)));
+    await eventually(() => expect(calls).toBe(1));
+    const waiting = await ask(caller, key);
+    expect([waiting.status, waiting.code]).toEqual([409, 'idempotency_in_progress']);
+    expect(Number(waiting.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    expect((await ask(caller, key, { ...HELLO, max_tokens: 9 })).code).toBe('idempotency_mismatch');
+    answer();
+    const done = await all;
+    const served = done.filter(({ status }) => status === 200);
+    expect(new Set(done.map(({ status }) => status))).toEqual(new Set([200, 409]));
+    expect(new Set(served.map(({ text }) => text)).size).toBe(1);
+    expect(served.filter(({ headers }) => headers.get('idempotent-replayed') === 'false')).toHaveLength(1);
+    expect((await ask(caller, key)).text).toBe(served[0]!.text);
+    expect(calls).toBe(1);
+    await charges(caller, 1);
+  });
+
+  it('is refused with another body or on another path, and takes nothing from the first', async () => {
+    play(ANSWER);
+    const caller = await gateway.caller();
+    const key = newKey();
+    const first = await ask(caller, key);
+    const other = await ask(caller, key, { ...HELLO, temperature: 0 });
+    expect([other.status, other.code]).toEqual([422, 'idempotency_mismatch']);
+    const path = await ask(caller, key, HELLO, '/v1/completions');
+    expect([path.status, path.code]).toEqual([422, 'idempotency_mismatch']);
+    expect((await ask(caller, key, HELLO, '/chat/completions')).text).toBe(first.text);
+    expect(calls).toBe(1);
+  });
+
+  it("is independent of another key's request with the same header", async () => {
+    play(ANSWER);
+    const [one, two] = [await gateway.caller(), await gateway.caller()];
+    const key = newKey();
+    await ask(one, key);
+    const foreign = await ask(two, key);
+    expect([foreign.status, foreign.headers.get('idempotent-replayed')]).toEqual([200, 'false']);
+    expect((await ask(two, key, { ...HELLO, n: 1 })).code).toBe('idempotency_mismatch');
+    expect(calls).toBe(2);
+  });
+
+  it('may run again after it was refused, or failed before anything was delivered', async () => {
+    const busy: Play = (response) => response.writeHead(400).end('{}');
+    play(busy, ANSWER);
+    const caller = await gateway.caller({ nanos: 0n });
+    const key = newKey();
+    expect((await ask(caller, key)).code).toBe('credit_exhausted');
+    await gateway.admission.applyBalanceUpdates([
+      { tenantId: caller.tenantId, version: 2n, balanceNanos: 10n ** 12n, releases: [], suspended: false },
+    ]);
+    expect((await ask(caller, key, { ...HELLO, temperature: 9 })).status).toBe(400);
+    const failed = await ask(caller, key);
+    expect([failed.status, calls]).toEqual([400, 1]);
+    const served = await ask(caller, key);
+    expect([served.status, served.headers.get('idempotent-replayed'), calls]).toEqual([200, 'false', 2]);
+    await charges(caller, 1);
+  });
+
+  it('gets its answer even when credit is used up, the model is gone, and the body is large', async () => {
+    play(ANSWER);
+    const caller = await gateway.caller();
+    const body = { ...HELLO, messages: [{ role: 'user', content: 'Hello. '.repeat(3_000) }] };
+    const key = newKey();
+    const first = await ask(caller, key, body);
+    expect(first.status).toBe(200);
+    await gateway.credentials.put([{ ...caller.record, profile: 'one-model', version: 2 }]);
+    await eventually(async () => expect((await ask(caller, newKey(), body)).code).toBe('model_not_found'));
+    expect((await ask(caller, key, body)).text).toBe(first.text);
+    await gateway.admission.applyBalanceUpdates([
+      { tenantId: caller.tenantId, version: 2n, balanceNanos: 0n, releases: [], suspended: false },
+    ]);
+    expect((await ask(caller, newKey(), body)).code).toBe('credit_exhausted');
+    expect((await ask(caller, key, body)).text).toBe(first.text);
+    expect(calls).toBe(1);
+  });
+
+  it('repeats what a client got that left its stream, and says that it is not all', async () => {
+    play(streams([{ delta: { content: 'Half of ' } }], null, true));
+    const caller = await gateway.caller();
+    const key = newKey();
+    const body = { ...HELLO, stream: true };
+    const leaving = new AbortController();
+    const response = await gateway.post('/v1/chat/completions', body, caller, {
+      headers: { 'idempotency-key': key },
+      signal: leaving.signal,
+    });
+    const { value } = (await response.body!.getReader().read()) as { value: Uint8Array };
+    expect(Buffer.from(value).toString()).toContain('Half of ');
+    leaving.abort();
+    const [event] = await charges(caller, 1);
+    expect(event).toMatchObject({ outcome: 'client_closed' });
+    const repeat = await ask(caller, key, body);
+    expect([repeat.status, repeat.headers.get('idempotent-replayed')]).toEqual([200, 'true']);
+    expect(repeat.text).toMatch(/Half of .*"code":"idempotency_answer_incomplete"\}\}\n\ndata: \[DONE\]\n\n$/s);
+    expect(calls).toBe(1);
+    await charges(caller, 1);
+  });
+
+  it('repeats the error at the end of a stream that its backend broke off', async () => {
+    const broken: Play = (response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      const chunk = { choices: [{ index: 0, delta: { content: 'Half' } }] };
+      response.write(`data: ${JSON.stringify(chunk)}\n\n`, () => response.destroy());
+    };
+    play(broken);
+    const caller = await gateway.caller();
+    const key = newKey();
+    const first = await ask(caller, key, { ...HELLO, stream: true });
+    expect(first.text).toMatch(/Half.*"error".*\[DONE\]\n\n$/s);
+    const before = calls;
+    expect((await ask(caller, key, { ...HELLO, stream: true })).text).toBe(first.text);
+    expect(calls).toBe(before);
+    await charges(caller, 1);
+  });
+
+  it('never runs again when its answer was too large to be kept, and says so', async () => {
+    play(answers({ ...choice('x'.repeat(MAX_ANSWER_BYTES)), ...usage(8, 2_500) }));
+    const caller = await gateway.caller();
+    const key = newKey();
+    expect((await ask(caller, key)).status).toBe(200);
+    const repeat = await ask(caller, key);
+    expect([repeat.status, repeat.code]).toEqual([422, 'idempotency_answer_not_stored']);
+    expect(repeat.headers.get('retry-after')).toBeNull();
+    expect(calls).toBe(1);
+    await charges(caller, 1);
+  });
+
+  it.each([
+    ['empty', '', 400],
+    ['of 256 characters', 'k'.repeat(256), 400],
+    ['with other characters than ASCII', 'ké', 400],
+    ['of 255 characters', 'k'.repeat(255), 200],
+  ])('is checked: %s', async (_, key, status) => {
+    play(ANSWER);
+    const response = await ask(await gateway.caller(), key);
+    expect(response.status).toBe(status);
+    if (status === 400) expect(JSON.parse(response.text)).toMatchObject({ error: { param: 'Idempotency-Key' } });
+  });
+
+  it('is ignored where the plan or the profile says so, unless the profile says otherwise', async () => {
+    play(ANSWER);
+    const ignored = await gateway.caller({ profile: 'silent' });
+    const key = newKey();
+    for (let i = 1; i <= 2; i++) {
+      const response = await ask(ignored, key);
+      expect([response.status, response.headers.get('idempotent-replayed'), calls]).toEqual([200, null, i]);
+    }
+    await charges(ignored, 2);
+    for (const [profile, replayed] of [
+      ['default', null],
+      ['loud', 'true'],
+    ] as const) {
+      const caller = await gateway.caller();
+      await gateway.credentials.put([{ ...caller.record, plan: 'silent', profile, version: 2 }]);
+      const once = newKey();
+      await eventually(async () => {
+        await ask(caller, once);
+        expect((await ask(caller, once)).headers.get('idempotent-replayed')).toBe(replayed);
+      });
+    }
+  });
+
+  it('costs nothing when the official client repeats it by itself after a broken connection', async () => {
+    const caller = await gateway.caller();
+    let cut = 1;
+    // The answer is settled, but the first connection breaks before the client has it.
+    const breaking = async (url: string | URL | Request, init?: RequestInit) => {
+      const response = await fetch(url, init);
+      if (cut-- <= 0) return response;
+      await response.arrayBuffer();
+      throw new TypeError('the connection broke');
+    };
+    const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: caller.key, maxRetries: 2, fetch: breaking });
+    for (const stream of [false, true]) {
+      play(stream ? WORDS : ANSWER);
+      cut = 1;
+      const asked = openai.chat.completions.create(
+        { model: 'mine', messages: [{ role: 'user', content: 'Hello' }], stream },
+        { headers: { 'Idempotency-Key': newKey() } },
+      );
+      let text = '';
+      const answer = await asked;
+      if (Symbol.asyncIterator in answer)
+        for await (const chunk of answer) text += chunk.choices[0]?.delta.content ?? '';
+      else text = answer.choices[0]!.message.content!;
+      expect(text).toBe(stream ? 'One stream.' : 'One backend call.');
+      expect(calls).toBe(1);
+    }
+    await charges(caller, 2);
+  });
+
+  it('waits by itself in the official client while the first one runs, and gets its answer', async () => {
+    let answer = () => {};
+    play((response, body) => (answer = () => ANSWER(response, body)));
+    const caller = await gateway.caller();
+    let refusals = 0;
+    const watched = async (url: string | URL | Request, init?: RequestInit) => {
+      const response = await fetch(url, init);
+      if (response.status === 409 && ++refusals === 1) answer();
+      return response;
+    };
+    const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: caller.key, maxRetries: 5, fetch: watched });
+    const options = { headers: { 'Idempotency-Key': newKey() } };
+    const create = () =>
+      openai.chat.completions.create({ model: 'mine', messages: [{ role: 'user', content: 'Hello' }] }, options);
+    const first = create();
+    await eventually(() => expect(calls).toBe(1));
+    const second = await create();
+    expect(second).toEqual(await first);
+    expect([calls, refusals > 0]).toEqual([1, true]);
+    await charges(caller, 1);
+  });
+
+  it('leaves no plain text of key, body or answer in the store, and cannot be read with another context', async () => {
+    const secretWords = 'the-answer-is-confidential';
+    play(answers({ ...choice(secretWords), ...usage(8, 4) }));
+    const caller = await gateway.caller();
+    const key = newKey();
+    await ask(caller, key, { ...HELLO, messages: [{ role: 'user', content: 'my-private-question' }] });
+    const rows = await connected({ connectionString: gateway.database.url }, async (client) => {
+      const { rows } = await client.query<{ row: string }>(
+        'SELECT row_to_json(c)::text AS row FROM admission.claim c WHERE tenant_id = $1',
+        [caller.tenantId],
+      );
+      return rows;
+    });
+    expect(rows).toHaveLength(1);
+    expect(rows[0]!.row).toMatch(/"settled":true,"answer":"[\w-]{8}\.[\w-]{100,}"/);
+    for (const plain of [key, secretWords, 'my-private-question', SECRET]) {
+      expect(rows[0]!.row).not.toContain(plain);
+      expect(rows[0]!.row).not.toContain(Buffer.from(plain).toString('base64url').slice(0, -2));
+    }
+  });
+
+  it('asks the store for nothing when there is no key', async () => {
+    play(ANSWER);
+    const caller = await gateway.caller();
+    const recall = jest.spyOn(gateway.admission, 'recall');
+    const first = await ask(caller, null);
+    expect([first.status, first.headers.get('idempotent-replayed')]).toEqual([200, null]);
+    expect(recall).not.toHaveBeenCalled();
+    recall.mockRestore();
+  });
+});
