@@ -12,9 +12,7 @@ const transform = {
 };
 const ESM_PACKAGES = [
   '@nestjs',
-  'cookie',
   'file-type',
-  'gpt-tokenizer',
   'pg-boss',
   'serialize-error',
   'non-error',

@@ -9,6 +9,8 @@ export const swcOptions = {
       'testcontainers',
       'kafkajs',
       'ioredis',
+      // A gateway of the distributed form has no database.
+      'typeorm',
       // Only for the console, which is off by default.
       'better-auth',
       'better-auth/plugins',
