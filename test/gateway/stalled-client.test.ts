@@ -38,6 +38,7 @@ function streamToStalledClient(upstream: Upstream, url: string, body: object) {
     model: model as unknown as CatalogModel,
     path: '/chat/completions',
     stream: true,
+    affinity: null,
     body: () => JSON.stringify(body),
     headers: [],
     request: { logged: {} },

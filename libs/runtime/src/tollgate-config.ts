@@ -74,6 +74,11 @@ export class ModelConfig {
   @IsOptional() @IsInt() @Min(1) @Max(100_000_000) maxOutputTokens?: number;
   /** A larger `max_tokens` is lowered to `maxOutputTokens`. Otherwise it is refused. */
   @IsBoolean() clamp: boolean = false;
+  /** False: the model cannot use tools, or keep to a JSON schema. Requests that ask for it are refused. */
+  @IsBoolean() tools: boolean = true;
+  @IsBoolean() jsonSchema: boolean = true;
+  /** `prefix`, `user`: requests with the same beginning, or of the same `user`, go to the same backend. */
+  @IsIn(['load', 'prefix', 'user']) routing: 'load' | 'prefix' | 'user' = 'load';
   @IsIn(['o200k_base', 'cl100k_base', 'p50k_base', 'r50k_base']) tokenizer:
     'o200k_base' | 'cl100k_base' | 'p50k_base' | 'r50k_base' = 'o200k_base';
   /**

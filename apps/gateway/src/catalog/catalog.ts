@@ -24,6 +24,11 @@ export interface CatalogModel {
   maxOutputTokens: number;
   /** Lowers a larger `max_tokens` to `maxOutputTokens`, instead of refusing it. */
   clamp: boolean;
+  /** False: requests with tools, or with a JSON schema, are refused. */
+  tools: boolean;
+  jsonSchema: boolean;
+  /** What requests should meet at the same backend: those with the same beginning, of the same user, or none. */
+  routing: 'load' | 'prefix' | 'user';
   tokenizer: Tokenizer;
   templateTokensPerMessage: number;
   templateTokens: number;
@@ -150,6 +155,9 @@ function compileModel(model: ModelConfig, simulatorUrl: string): CatalogModel {
     contextTokens: model.contextTokens,
     maxOutputTokens: Math.min(model.maxOutputTokens ?? model.contextTokens, model.contextTokens),
     clamp: model.clamp,
+    tools: model.tools,
+    jsonSchema: model.jsonSchema,
+    routing: model.routing,
     tokenizer: model.tokenizer,
     templateTokensPerMessage: model.templateTokensPerMessage,
     templateTokens: model.templateTokens,

@@ -41,6 +41,7 @@ export async function servePlain(
     path: KINDS[request.kind].path,
     stream: false,
     body: (backend: Backend) => upstreamBody(request, backend, hold.maxTokensPerChoice),
+    affinity: request.affinity,
     headers: admitted.backendHeaders,
     request: admitted,
   };

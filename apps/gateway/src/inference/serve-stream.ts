@@ -57,6 +57,7 @@ export async function serveStream(
     path,
     stream: true,
     body: (backend: Backend) => upstreamBody(request, backend, hold.maxTokensPerChoice),
+    affinity: request.affinity,
     headers: admitted.backendHeaders,
     request: admitted,
   };

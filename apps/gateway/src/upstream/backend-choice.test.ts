@@ -16,7 +16,7 @@ function shares(all: readonly ManagedBackend[], choices = 4_000): number[] {
   let state = 20_261_124;
   const random = () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;
   const counts = all.map(() => 0);
-  for (let n = 0; n < choices; n++) counts[all.indexOf(choose(all, [], NOW_MS, random) as ManagedBackend)]! += 1;
+  for (let n = 0; n < choices; n++) counts[all.indexOf(choose(all, [], NOW_MS, null, random) as ManagedBackend)]! += 1;
   return counts.map((count) => count / choices);
 }
 

@@ -1,5 +1,6 @@
 import type { Backend } from '../catalog/catalog';
 import type { ManagedBackend } from './fleet';
+import { meetingPlace } from './rendezvous';
 
 export function urlOf({ origin, basePath }: Backend): string {
   return origin + basePath;
@@ -15,15 +16,21 @@ const refusesQuickly: Test = (one) => one.hasPlace && one.isUsable && !one.break
 
 /**
  * The backend for a call: of two that are drawn by weight, the one with fewer calls in flight for its weight. `full`: a
- * good one exists, but has no place now. Null: none can be asked. Creates no object.
+ * good one exists, but has no place now. Null: none can be asked. Creates no object, but with an affinity.
  * @param tried backends that are not asked again
+ * @param affinity requests with the same one meet at the same backend, if it is good and not much busier than others
  */
 export function choose(
   all: readonly ManagedBackend[],
   tried: readonly ManagedBackend[],
   nowMs: number,
+  affinity: number | null = null,
   random: () => number = Math.random,
 ): ManagedBackend | 'full' | null {
+  if (affinity !== null) {
+    const met = meetingPlace(all, affinity, (one) => isGoodAndFree(one, nowMs) && !tried.includes(one));
+    if (met) return met;
+  }
   const good = ofTwo(all, tried, nowMs, isGoodAndFree, random);
   if (good) return good;
   for (const one of all) if (one.isGood(nowMs) && !tried.includes(one)) return 'full';

@@ -8,6 +8,8 @@ export interface UpstreamCall {
   /** Appended to the backend's base path: `/chat/completions`. */
   path: string;
   stream: boolean;
+  /** Calls with the same one should meet at the same backend (rendezvous.ts). Null: at any. */
+  affinity: number | null;
   /** Builds the body for a backend. */
   body: (backend: Backend) => Buffer | string;
   /** Sent to every backend: names and values in turn. */

@@ -82,7 +82,7 @@ export function modelWith(backends: Backend[], queue = { maxRequests: 0, maxWait
 }
 
 export function exchangeOf(model: CatalogModel, relay: PlainRelay, upstream: Upstream) {
-  const call = { model, path: '/x', stream: false, headers: [], request: { logged: {} } };
+  const call = { model, path: '/x', stream: false, affinity: null, headers: [], request: { logged: {} } };
   return upstream.exchange({ ...call, body: (one) => one.model }, relay);
 }
 

@@ -176,7 +176,7 @@ export class Exchange implements AttemptOwner, Waiting {
   /** Asks a backend that was not tried yet, or waits for its place. */
   private next(): void {
     const nowMs = performance.now();
-    const chosen = choose(this.pool.backends, this.tried ?? NOTHING_TRIED, nowMs);
+    const chosen = choose(this.pool.backends, this.tried ?? NOTHING_TRIED, nowMs, this.call.affinity);
     if (chosen === 'full') return this.wait(nowMs);
     if (chosen === null) return this.endUnasked();
     this.ask(chosen);

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Backend, CatalogModel } from '../catalog/catalog';
 import { noteResult } from './backend-metrics';
 import { Breaker, type CallResult } from './breaker';
@@ -38,12 +39,17 @@ export class Engine {
 
 /** A backend of a model, with its state in this process. */
 export class ManagedBackend {
+  /** 32 bits of its name, the same in every process. */
+  readonly hash: number;
+
   constructor(
     readonly model: string,
     readonly backend: Backend,
     readonly engine: Engine,
     readonly breaker: Breaker,
-  ) {}
+  ) {
+    this.hash = createHash('sha256').update(engine.name).digest().readUInt32BE();
+  }
 
   /** It may get calls if there is nothing better. */
   get isUsable(): boolean {

@@ -149,7 +149,7 @@ function received(request: InferenceRequest): InferenceRequest {
 
 /** Omits the addresses and secrets of backends. */
 function rulesOf(model: BodyRules): BodyRules {
-  const { id, aliases, kind, contextTokens, maxOutputTokens, clamp, tokenizer } = model;
+  const { id, aliases, kind, contextTokens, maxOutputTokens, clamp, tools, jsonSchema, routing, tokenizer } = model;
   const { templateTokensPerMessage, templateTokens, maxTokensPerImage, maxTokensPerAudio, passthrough, mediaUrls } =
     model;
   return {
@@ -159,6 +159,9 @@ function rulesOf(model: BodyRules): BodyRules {
     contextTokens,
     maxOutputTokens,
     clamp,
+    tools,
+    jsonSchema,
+    routing,
     tokenizer,
     templateTokensPerMessage,
     templateTokens,

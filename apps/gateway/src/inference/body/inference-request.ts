@@ -1,5 +1,6 @@
 import type { InferenceKind } from '@tollgate/contracts';
 import { InferenceError, unknownModel } from '../errors';
+import { affinityOf } from './affinity';
 import { extraFields } from './extra-fields';
 import { mediaUrl } from './media';
 import { type Outgoing, toOutgoing } from './outgoing';
@@ -49,6 +50,8 @@ export interface InferenceRequest {
   structuredOutput: boolean;
   /** The encoding of the vectors of embeddings. */
   encodingFormat: 'float' | 'base64';
+  /** See affinity.ts. */
+  affinity: number | null;
 }
 
 /** The content parts of a kind: their number, and the path of the first one. */
@@ -72,12 +75,14 @@ export function readRequest(
   const model = findModel(id);
   if (!model) throw unknownModel(id);
   checkModel(kind, reading, model);
+  if (kind === 'chat') refuseUnsupported(body as ChatCompletionRequest, model);
   const extras = extraFields(body, REQUEST_FIELDS[kind], model);
   if (reading.images.count > 0) rewriteMediaUrls(body as ChatCompletionRequest, model);
-  return { kind, body, outgoing: toOutgoing(kind, body, extras), counted: null, model: id, ...reading };
+  const affinity = affinityOf(kind, body, model.routing);
+  return { kind, body, outgoing: toOutgoing(kind, body, extras), counted: null, model: id, affinity, ...reading };
 }
 
-type Reading = Omit<InferenceRequest, 'kind' | 'body' | 'outgoing' | 'counted' | 'model'>;
+type Reading = Omit<InferenceRequest, 'kind' | 'body' | 'outgoing' | 'counted' | 'model' | 'affinity'>;
 
 const NO_OUTPUT: Reading = {
   stream: false,
@@ -126,6 +131,22 @@ function checkModel(kind: InferenceKind, request: Reading, model: BodyRules): vo
 /** Without a maximum, the cost of such a part cannot be held before it runs. */
 function refuseMedia({ count, param }: MediaParts, maxTokens: number | null, message: string): void {
   if (count > 0 && maxTokens === null) throw new InferenceError('unsupported_parameter', { param, message });
+}
+
+/** Refuses what the model's entry says that it cannot do. */
+function refuseUnsupported(body: ChatCompletionRequest, { id, tools, jsonSchema }: BodyRules): void {
+  const field = (['tools', 'functions'] as const).find((name) => (body[name]?.length ?? 0) > 0);
+  if (!tools && field !== undefined)
+    throw new InferenceError('unsupported_parameter', {
+      param: field,
+      message: `The model '${id}' does not support tools.`,
+    });
+  const type = (body.response_format as { type?: string } | null | undefined)?.type;
+  if (!jsonSchema && type === 'json_schema')
+    throw new InferenceError('unsupported_parameter', {
+      param: 'response_format',
+      message: `The model '${id}' does not support a JSON schema as response_format.`,
+    });
 }
 
 function rewriteMediaUrls({ messages }: ChatCompletionRequest, { mediaUrls, id }: BodyRules): void {
