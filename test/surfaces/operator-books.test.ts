@@ -100,6 +100,43 @@ describe('the requests of an entry', () => {
     expect(await tollgate('usage')).toMatch(/^2 tollgate: Give exactly one/);
   });
 
+  it('are found by the x-request-id that their callers chose, newest first', async () => {
+    const { tenantId, token } = await services.tenant();
+    await ask(`/tenants/${tenantId}/credit`, { body: { amountCents: 1_000, ref: 'first' } });
+    const { json } = await send(`${services.publicUrl}/_api/v1/keys`, { token, body: { name: 'k' } });
+    const chat = async (requestId: string) => {
+      const body = { model: 'sim-small', messages: [{ role: 'user', content: 'Hello' }], max_tokens: 1 };
+      const headers = { 'x-request-id': requestId };
+      return send(`${services.publicUrl}/v1/chat/completions`, { token: json.data.key, body, headers });
+    };
+    const name = `order-${tenantId.slice(4, 14)}`;
+    const ids: string[] = [];
+    const found = async () => {
+      const { status, json } = await ask(`/requests?callerRequestId=${name}`);
+      expect([status, json.data.map(({ id }: { id: string }) => id)]).toEqual([200, [...ids].reverse()]);
+      return json.data;
+    };
+    await found();
+    expect(await tollgate('usage', '--request', name)).toMatch(/^1 tollgate: No usage is recorded .*'order-/);
+    for (const chosen of [name, `${name}x`, name]) {
+      // A key is in force within a second.
+      const answer = await eventually(async () => {
+        const answer = await chat(chosen);
+        expect([answer.status, answer.headers.get('x-request-id')]).toEqual([200, chosen]);
+        return answer;
+      });
+      if (chosen !== name) continue;
+      ids.push(answer.headers.get('x-tollgate-request-id')!);
+      const [newest] = await eventually(found, { timeoutMs: 20_000 });
+      expect(newest).toMatchObject({ tenantId, keyId: json.data.id, model: 'sim-small', outcome: 'complete' });
+      const printed = await tollgate('usage', '--request', name);
+      if (ids.length === 1) expect(printed).toMatch(new RegExp(`^0 Request:  ${ids[0]}\nEvent:    sim-small`));
+      else expect(printed).toMatch(new RegExp(`^0 REQUEST .*\n${ids[1]} .*\n${ids[0]} `));
+    }
+    for (const query of ['', '?callerRequestId=', '?callerRequestId=a%20b', `?callerRequestId=${'x'.repeat(65)}`])
+      await expectRefusal(`/requests${query}`, {}, 400, 'invalid_parameter');
+  });
+
   it('of an unknown entry get not_found, and an invalid page gets invalid_parameter', async () => {
     for (const path of [
       `/entries/${newId('ent')}/requests`,

@@ -30,6 +30,7 @@ async function used(tenantId: string, keyId: string): Promise<string> {
     model: 'sim-small',
     kind: 'chat' as const,
     stream: false,
+    callerRequestId: 'my-own-id',
     price: { version: 'test', inputFemtos: '0', cachedInputFemtos: '0', outputFemtos: '0', requestNanos },
     startedAt: OCTOBER_END,
     promptTokens: 10,
@@ -93,6 +94,7 @@ it('real answers of every operation match the document', async () => {
   expect((await ask('get', '/entries/{entryId}/requests', {}, { entryId })).json.data).toHaveLength(1);
   await ask('post', '/invoices/close', { body: { period: '2026-10', tenantId } });
   await ask('get', '/requests/{requestId}', {}, { requestId });
+  expect((await ask('get', '/requests', {}, { query: '?callerRequestId=my-own-id' })).json.data).toHaveLength(1);
   const [invoice] = (await ask('get', '/invoices', {}, { query: `?tenantId=${tenantId}` })).json.data;
   await ask(
     'post',

@@ -8,6 +8,7 @@ import type {
   UsageSummary,
 } from '@tollgate/contracts';
 import type { Context } from './commands';
+import { Failure } from './failure';
 import { formatCents, formatNanos } from './money';
 import { MAX_LIST_ROWS } from './operator-client';
 import { counted, printable, table } from './table';
@@ -61,8 +62,31 @@ export async function usageOfEntry({ client, output }: Context, entryId: string)
   if (page.nextCursor !== null) output.note(`Only the first ${MAX_LIST_ROWS} are listed.`);
 }
 
-/** From a request to its ledger entry and receipt. */
-export async function usageOfRequest({ client, output }: Context, requestId: string): Promise<void> {
+/** Ids of ours: of a request, and of its answer. */
+const OWN_ID = /^(req_|chatcmpl-|cmpl-)/;
+
+/** From a request to its ledger entry and receipt: by our id, or by the one that its caller chose. */
+export async function usageOfRequest(context: Context, id: string): Promise<void> {
+  if (OWN_ID.test(id)) return trailOf(context, id);
+  const { client, output } = context;
+  const path = `/requests?callerRequestId=${encodeURIComponent(id)}`;
+  const { data } = await client.get<{ data: RecordedEvent[] }>(path);
+  if (data.length === 0)
+    throw new Failure(`No usage is recorded for a request with the x-request-id '${id}'.`, 'not_found');
+  if (data.length === 1) return trailOf(context, data[0]!.id);
+  const cells = data.map((event) => [
+    event.id,
+    event.tenantId,
+    event.keyId,
+    event.model,
+    `${event.promptTokens} + ${event.completionTokens}`,
+    event.outcome,
+    event.endedAt,
+  ]);
+  output.answer(data, table(['REQUEST', 'TENANT', 'KEY', 'MODEL', 'TOKENS', 'OUTCOME', 'ENDED'], cells, ''));
+}
+
+async function trailOf({ client, output }: Context, requestId: string): Promise<void> {
   const { data } = await client.get<{ data: RequestBooks }>(`/requests/${encodeURIComponent(requestId)}`);
   const { event, charge, carriedOn, entry, invoice, currency } = data;
   const posted = entry

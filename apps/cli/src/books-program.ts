@@ -22,9 +22,10 @@ export function addBooksCommands(program: Command, context: (options: object) =>
     'usage ten_01k… --from 2026-11-01 --group-by model,day',
     'usage --entry ent_01k…',
     'usage --request req_01k… --json',
+    'usage --request my-own-id-17',
   )
     .option('--entry <id>', 'list the requests that this ledger entry debits')
-    .option('--request <id>', 'show the event, charge, entry and receipt of this request')
+    .option('--request <id>', 'show the event, charge, entry and receipt of this request: its id, or your x-request-id')
     .option('--from <time>', 'ISO 8601 date or timestamp, UTC (default: start of this month)')
     .option('--to <time>', 'ISO 8601 date or timestamp, UTC (default: now)')
     .option('--group-by <list>', 'comma-separated, of: model, key, day, hour')

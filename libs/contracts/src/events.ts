@@ -32,6 +32,8 @@ export interface UsageDraft {
   model: string;
   kind: InferenceKind;
   stream: boolean;
+  /** The `x-request-id` that the caller chose, `[A-Za-z0-9_-]{1,64}`, not unique. Absent: it chose none. */
+  callerRequestId?: string;
   price: PriceStamp;
   /** The default budgets at admission; absent: none. Billing compares spending with their thresholds. */
   defaultBudgets?: DefaultBudgets;

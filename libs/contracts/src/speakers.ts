@@ -37,6 +37,7 @@ export const ASKERS: Readonly<Record<Subject, readonly Service[]>> = {
   // Every service with an admission store asks for what the store has lost.
   'metering.spent': ['gateway', 'billing'],
   'metering.usage.events': ['gateway'],
+  'metering.requests.named': ['gateway'],
   'metering.requests.list': ['gateway'],
   'metering.usage.series': ['gateway'],
   'metering.refusals.report': ['gateway'],

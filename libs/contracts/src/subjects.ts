@@ -202,6 +202,8 @@ export interface Subjects {
   ];
   /** The records of at most 200 requests, in the order of the ids. Unknown ones are left out. invalid_parameter */
   'metering.usage.events': [{ ids: string[] }, { data: RecordedEvent[] }];
+  /** The newest 100 requests for which callers chose this `x-request-id`, newest first. invalid_parameter */
+  'metering.requests.named': [{ callerRequestId: string }, { data: RecordedEvent[] }];
   /**
    * The served requests of a tenant, newest end first. A page may be short, even empty, while `nextCursor` is not null:
    * a search among many requests then goes on in the next page. invalid_parameter: limit, after, from, to, a filter.

@@ -190,6 +190,7 @@ export class Pipeline {
       model: model.id,
       kind: request.kind,
       stream: request.stream,
+      ...(client.requestId !== client.id && { callerRequestId: client.requestId }),
       price: model.price,
       ...(principal.defaultBudgets && { defaultBudgets: principal.defaultBudgets }),
       startedAt: new Date(nowMs).toISOString(),

@@ -34,7 +34,7 @@ export function queryParameters(schema: TObject): Json[] {
     return {
       name,
       in: 'query',
-      required: false,
+      required: schema.required?.includes(name) === true && !('default' in property),
       ...(description !== undefined && { description }),
       ...list,
       schema: rest,

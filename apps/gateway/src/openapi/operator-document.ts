@@ -53,7 +53,7 @@ const OPERATOR_SURFACE: Surface<OperatorEndpoint> = {
     tenantId: 'Id of the tenant.',
     id: 'Id of the key, the token, the operator token or the reconcile run.',
     entryId: 'Id of a ledger entry.',
-    requestId: 'Id of an inference request: its `x-request-id`, unless the caller gave one.',
+    requestId: 'Id of an inference request: its `x-tollgate-request-id`.',
     accountingNumber: 'Number of the invoice.',
   },
   security: ({ scope }) => [{ operatorSecret: [] }, { operatorToken: [scope] }],

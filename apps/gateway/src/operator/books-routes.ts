@@ -33,6 +33,19 @@ export const BOOKS_ROUTES: RouteTable<OperatorEndpoint> = {
       errors: ['not_found', 'invalid_parameter'],
     },
   },
+  '/requests': {
+    get: {
+      id: 'findRequests',
+      tag: 'Books',
+      scope: 'read',
+      summary: "Find requests by their callers' own id",
+      description:
+        'The newest 100 requests with usage whose callers sent this `x-request-id`, newest first. Callers may use an ' +
+        'id again.',
+      query: requests.NamedRequestsQuery,
+      success: [['200', 'The requests.', answers.NamedRequests]],
+    },
+  },
   '/requests/{requestId}': {
     get: {
       id: 'readRequest',

@@ -132,6 +132,7 @@ export const EntryRequests = Type.Object(
   },
   { ...exact, $id: 'EntryRequests' },
 );
+export const NamedRequests = Type.Object({ data: Type.Array(RecordedRequest) }, { ...exact, $id: 'NamedRequests' });
 export const RequestTrail = answer(
   Type.Object(
     {

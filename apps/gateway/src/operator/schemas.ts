@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { MAX_COMPARED_HEADS, SCOPES, type Scope } from '@tollgate/contracts';
+import { REQUEST_ID_PATTERN } from '../http/request-id';
 import { DEFAULT_PAGE_ROWS, ExpiresAt, idSchema, MAX_PAGE_ROWS, Name, pageQuery } from '../http/account/fields';
 
 /** The largest amount of one entry that billing accepts. */
@@ -127,6 +128,12 @@ export const InvoiceClose = Type.Object(
 export const InvoiceVoid = Type.Object({ reason: Reason }, { ...exact, $id: 'InvoiceVoid' });
 export const RequestsQuery = pageQuery('req');
 export const JournalHeadsQuery = pageQuery('ten');
+export const NamedRequestsQuery = Type.Object({
+  callerRequestId: Type.String({
+    pattern: REQUEST_ID_PATTERN,
+    description: 'The `x-request-id` that the caller chose.',
+  }),
+});
 
 export const JournalHead = Type.Object(
   {

@@ -6,13 +6,14 @@ import { ApiError } from '../http/api-error';
 import { readUsageQuery } from '../http/account/usage-query';
 import { queryCheck } from '../http/validate';
 import { OPERATOR_PREFIX } from './prefix';
-import { RequestsQuery } from './schemas';
+import { NamedRequestsQuery, RequestsQuery } from './schemas';
 import { SecretGuard } from './secret-guard';
 import { TenantLookup } from './tenant-lookup';
 
 /** Customers know a request by the id of its answer. */
 const ANSWER_ID = /^(chatcmpl|cmpl)-/;
 const checkPage = queryCheck(RequestsQuery);
+const checkNamed = queryCheck(NamedRequestsQuery);
 
 /** Finds the requests that a ledger entry debits, and the ledger entry and receipt of a request. */
 @Controller(OPERATOR_PREFIX)
@@ -50,6 +51,12 @@ export class OperatorUsageController {
       currency: this.config.current.currency,
       nextCursor,
     };
+  }
+
+  @Get('requests')
+  async named(@Query() query: unknown) {
+    const { data } = await this.services.request('metering.requests.named', checkNamed(query));
+    return { data };
   }
 
   /** Parts that do not exist yet are null. */

@@ -48,6 +48,20 @@ async function expectSumsToEqualEvents(): Promise<void> {
 }
 
 describe('recording', () => {
+  it('stores the id that a caller chose, once, and charges an event with an invalid one', async () => {
+    const [named, other, plain] = [
+      usageEvent({ callerRequestId: 'order-17' }),
+      usageEvent({ callerRequestId: 'a b' }),
+      usageEvent(),
+    ];
+    await consumer.consume([named, other, plain]);
+    await consumer.consume([named]);
+    expect(await database.query(`SELECT * FROM metering.caller_request WHERE id = $1`, [named.id])).toEqual([
+      { caller_request_id: 'order-17', id: named.id },
+    ]);
+    expect([await count('caller_request'), await count('usage_event')]).toEqual([1, 3]);
+  });
+
   it('stores the whole event, its rating and its charge', async () => {
     const event = usageEvent({
       model: 'odd \\ "name", {x}',

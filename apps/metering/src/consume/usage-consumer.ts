@@ -7,6 +7,7 @@ import type { Prices } from '../price/prices';
 import { rate } from '../price/rate';
 import { chargeOf, storedCharges } from '../publish/charges';
 import { addToBackends, sumByBackend } from '../record/backend-hours';
+import { recordCallerRequests } from '../record/caller-requests';
 import { recordEvents, type RatedEvent } from '../record/record-events';
 import { addToSums, sumUp } from '../record/roll-up';
 import { eventId, quarantine, type Rejected } from '../record/rejected';
@@ -121,6 +122,10 @@ async function record(
   if (fresh.length > 0) {
     await addToSums(tx, sums);
     await addToBackends(tx, backends);
+    await recordCallerRequests(
+      tx,
+      fresh.map(({ event }) => event),
+    );
   }
   await enqueue(tx, 'charges', charges);
   failPoint('recording');

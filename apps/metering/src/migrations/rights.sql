@@ -13,6 +13,9 @@ ALTER DEFAULT PRIVILEGES IN SCHEMA metering GRANT SELECT ON TABLES TO tollgate_m
 GRANT INSERT ON usage_event TO tollgate_metering;
 GRANT EXECUTE ON FUNCTION add_month(int, int), index_partition() TO tollgate_metering;
 
+-- Written once, with their events.
+GRANT INSERT ON caller_request TO tollgate_metering;
+
 -- Sums only grow. Their keys never change.
 GRANT INSERT, UPDATE (requests, prompt_tokens, cached_tokens, completion_tokens, estimated, cost_nanos)
   ON usage_hour TO tollgate_metering;

@@ -5,7 +5,7 @@ import { MeteringDataSource } from '../database';
 import { auditRejected } from '../record/rejected';
 import { EventRanges } from './event-ranges';
 import { MonthSpent } from './month-spent';
-import { recordedEvents } from './recorded-events';
+import { namedRequests, recordedEvents } from './recorded-events';
 import { RequestsList } from './requests-list';
 import { RollUpAudit } from './roll-up-audit';
 import { UsageQueries } from './usage-query';
@@ -36,6 +36,11 @@ export class QueryController {
   @MessagePattern('metering.usage.events')
   events(request: RequestOf<'metering.usage.events'>): Promise<ReplyOf<'metering.usage.events'>> {
     return recordedEvents(this.dataSource, request);
+  }
+
+  @MessagePattern('metering.requests.named')
+  named(request: RequestOf<'metering.requests.named'>): Promise<ReplyOf<'metering.requests.named'>> {
+    return namedRequests(this.dataSource, request);
   }
 
   @MessagePattern('metering.requests.list')

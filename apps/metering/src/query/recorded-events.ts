@@ -1,8 +1,10 @@
 import { RequestError, type RecordedEvent, type ReplyOf, type RequestOf } from '@tollgate/contracts';
 import { query } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
+import { isCallerRequestId } from '../record/caller-requests';
 
 const MAX_IDS = 200;
+const MAX_NAMED = 100;
 
 /** What a RecordedEvent consists of. */
 export const EVENT_COLUMNS = `id, tenant_id, key_id, model, kind, stream, outcome, estimated, prompt_tokens,
@@ -41,6 +43,26 @@ export async function recordedEvents(
   const rows = await query<EventRow>(dataSource, `SELECT ${EVENT_COLUMNS} FROM usage_event WHERE id = ANY($1)`, [ids]);
   const found = new Map(rows.map((row) => [row.id, recordedEvent(row)]));
   return { data: [...new Set(ids)].flatMap((id) => found.get(id) ?? []) };
+}
+
+/**
+ * Answers `metering.requests.named`: the newest requests with an id that their callers chose. RequestError
+ * invalid_parameter.
+ */
+export async function namedRequests(
+  dataSource: DataSource,
+  { callerRequestId }: RequestOf<'metering.requests.named'>,
+): Promise<ReplyOf<'metering.requests.named'>> {
+  if (!isCallerRequestId(callerRequestId))
+    throw new RequestError('invalid_parameter', 'callerRequestId must have 1 to 64 characters from A-Za-z0-9_-.');
+  const rows = await query<EventRow>(
+    dataSource,
+    `SELECT ${EVENT_COLUMNS} FROM usage_event
+     WHERE id = ANY(ARRAY(SELECT c.id FROM caller_request c WHERE caller_request_id = $1 ORDER BY id DESC LIMIT $2))
+     ORDER BY id DESC`,
+    [callerRequestId, MAX_NAMED],
+  );
+  return { data: rows.map(recordedEvent) };
 }
 
 export function recordedEvent(row: EventRow): RecordedEvent {
