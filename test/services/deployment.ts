@@ -15,6 +15,7 @@ import { startSimulator, type Simulator } from '../../apps/simulator/src';
 import { ServiceProcess, type App } from './service-process';
 
 export const OPERATOR_SECRET = 'the-operators-secret-in-tests';
+const IDEMPOTENCY_SECRET = 'the-secret-of-answers-for-repeats-in-tests';
 /** A user with exactly the rights in libs/redis/README.md. */
 export const REDIS_USER = { name: 'services', password: 'the-services-password' };
 const REDIS_RIGHTS = ['~tga:*', '~tgc:*', '&tgc:*', '+@all', '-@admin', '-@dangerous', '+function', '+info'];
@@ -51,6 +52,7 @@ export class Deployment {
       DATABASE_URL: this.postgres.url,
       TOLLGATE_CONFIG: join(resolve(__dirname, '../..'), 'tollgate.yaml'),
       TOLLGATE_OPERATOR_SECRET: OPERATOR_SECRET,
+      TOLLGATE_IDEMPOTENCY_SECRETS: IDEMPOTENCY_SECRET,
       TOLLGATE_SIMULATOR_URL: this.simulator.url,
       TOLLGATE_LAME_DUCK_SECONDS: '0',
       ...this.more,

@@ -25,6 +25,43 @@ export function moneyTests(deployment: Deployment, replicas: Replicas): void {
       }),
     );
 
+  it('a repeat of an Idempotency-Key costs nothing on either gateway, and Redis has its answer encrypted', async () => {
+    const tenant = await newTenant(gateways[0]!);
+    const body = JSON.stringify({ model: 'sim-large', messages: [{ role: 'user', content: 'Hello' }], max_tokens: 50 });
+    const ask = async (n: number) => {
+      const response = await fetch(`${gateways[n % 2]!.addresses.publicUrl}/v1/chat/completions`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${tenant.key}`,
+          'content-type': 'application/json',
+          'idempotency-key': 'one request',
+        },
+        body,
+      });
+      return { status: response.status, text: await response.text() };
+    };
+    const first = await ask(0);
+    expect(first.status).toBe(200);
+    for (let n = 1; n < 5; n++) expect(await ask(n)).toEqual(first);
+    const { content } = (JSON.parse(first.text) as { choices: { message: { content: string } }[] }).choices[0]!.message;
+    const { redis } = deployment;
+    const kept = await Promise.all(
+      ['claims', 'answers'].map((name) =>
+        redis.exec(['redis-cli', '-p', String(redis.port), 'HGETALL', `tga:{${tenant.id}}:${name}`]),
+      ),
+    );
+    expect(kept[1]!.length).toBeGreaterThan(content.length / 4);
+    for (const plain of [content, 'one request', tenant.key]) expect(kept.join('\n')).not.toContain(plain);
+    await eventually(
+      async () => {
+        const usage = await call(`${gateways[0]!.addresses.publicUrl}/_api/v1/usage`, tenant.token);
+        // With that of newTenant.
+        expect(usage).toMatchObject({ status: 200, body: { data: { totals: { requests: 2 } } } });
+      },
+      { timeoutMs: SETTLED_TIMEOUT_MS },
+    );
+  });
+
   it('refunds beside running requests on two gateways never spend twice, and each request has its entry', async () => {
     const START_CENTS = 300;
     const tenant = await newTenant(gateways[0]!, { amountCents: START_CENTS });

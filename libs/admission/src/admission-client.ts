@@ -16,6 +16,9 @@ import { HoldDeadline } from './hold-deadline';
 import { HoldHeartbeat, type RunningRequest } from './hold-heartbeat';
 import { TenantUnknownError } from './item-failures';
 
+/** Each may return a large answer. */
+const MAX_RECALLS_PER_CALL = 16;
+
 /** Pass `deadline` on to `track`. */
 export type ClientAdmitResult =
   (Extract<AdmitResult, { kind: 'held' }> & { deadline: HoldDeadline }) | Extract<AdmitResult, { kind: 'refused' }>;
@@ -49,10 +52,12 @@ export class AdmissionClient {
     });
     this.recalls = new BatchQueue<RecallRequest, RecallResult>((requests) => store.recall(requests), {
       answersWithinMs: admit,
+      maxItems: MAX_RECALLS_PER_CALL,
     });
     this.extensions = new BatchQueue((requests) => store.extend(requests));
     this.settlements = new BatchQueue<Settlement, SettleResult>((settlements) => store.settle(settlements), {
       answersWithinMs: settle,
+      charsOf: ({ answer }) => answer?.sealed?.length ?? 0,
     });
     this.voids = new BatchQueue((holds) => store.void(holds));
     this.heartbeat = new HoldHeartbeat(store, options.heartbeatIntervalMs);

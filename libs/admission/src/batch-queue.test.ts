@@ -1,6 +1,6 @@
 import { UnavailableError } from '@tollgate/contracts';
 import { stat } from 'node:fs';
-import { BatchQueue } from './batch-queue';
+import { BatchQueue, MAX_BATCH_CHARS } from './batch-queue';
 
 /** A call that the test answers by hand. */
 function heldCall() {
@@ -55,6 +55,22 @@ describe('a batch queue', () => {
     calls[2]!.answer(echo(calls[2]!.items));
     await Promise.all(results);
     await queue.idle();
+  });
+
+  it('sends fewer items in one call if they or their results are large, and a huge one alone', async () => {
+    const calls: number[][] = [];
+    const call = (items: readonly number[]) => {
+      calls.push([...items]);
+      return Promise.resolve(echo(items));
+    };
+    const large = new BatchQueue<number, string>(call, { charsOf: (item) => item });
+    const [half, huge] = [MAX_BATCH_CHARS / 2, MAX_BATCH_CHARS * 2];
+    await Promise.all([half, half, 0, 1, huge, 0, 0].map((item) => large.push(item)));
+    expect(calls).toEqual([[half, half, 0], [1], [huge], [0, 0]]);
+    calls.length = 0;
+    const few = new BatchQueue<number, string>(call, { maxItems: 2 });
+    await Promise.all([1, 2, 3].map((item) => few.push(item)));
+    expect(calls).toEqual([[1, 2], [3]]);
   });
 
   it('sends at most 256 items in one call', async () => {

@@ -1,6 +1,7 @@
 import { UnavailableError } from '@tollgate/contracts';
 
 const MAX_BATCH_ITEMS = 256;
+export const MAX_BATCH_CHARS = 8 * 1024 * 1024;
 /** More than a store answers in several seconds. Beyond it the process is overloaded and refuses at once. */
 const MAX_WAITING_ITEMS = 10_000;
 const MAX_CALL_TRIES = 2;
@@ -17,6 +18,10 @@ export type BatchCall<I, O> = (items: readonly I[]) => Promise<readonly (O | Err
 export interface BatchQueueOptions<I, O> {
   /** Counted from `push`. An item without a result by then is refused, whatever the call still does. */
   answersWithinMs?: number;
+  /** The most items of a call, if their results may be large. */
+  maxItems?: number;
+  /** The characters of an item that is large. A call has MAX_BATCH_CHARS of them at most, or one item. */
+  charsOf?: (item: I) => number;
   /** Called with each result that arrives after its refusal. */
   onLate?: (item: I, result: O) => void;
 }
@@ -69,7 +74,7 @@ export class BatchQueue<I, O> {
   private async run(): Promise<void> {
     await new Promise(setImmediate);
     while (this.waiting.length > 0) {
-      const batch = this.waiting.splice(0, MAX_BATCH_ITEMS);
+      const batch = this.waiting.splice(0, this.nextItems());
       try {
         await this.callInTime(batch);
       } catch (error) {
@@ -82,6 +87,18 @@ export class BatchQueue<I, O> {
       this.waiting.splice(0, refuseDue(this.waiting));
     }
     this.running = undefined;
+  }
+
+  private nextItems(): number {
+    const { maxItems = MAX_BATCH_ITEMS, charsOf } = this.options;
+    const most = Math.min(maxItems, this.waiting.length);
+    if (!charsOf) return most;
+    let chars = 0;
+    for (let count = 0; count < most; count++) {
+      chars += charsOf(this.waiting[count]!.item);
+      if (chars > MAX_BATCH_CHARS) return Math.max(1, count);
+    }
+    return most;
   }
 
   /** Resolves when every item of the batch has its result or was refused because its time was over. */

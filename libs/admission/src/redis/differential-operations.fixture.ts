@@ -1,5 +1,8 @@
 import fc from 'fast-check';
 
+/** Idempotency-Keys of a run. */
+export const CLAIMS = 7;
+
 /** Small and large amounts: those that doubles would round, and those that the clamps divide. */
 const nanos = fc.oneof(fc.bigInt(0n, 10_000n), fc.bigInt(0n, 10n ** 13n), fc.bigInt(0n, 4n * 10n ** 18n));
 const femtos = fc.oneof(fc.constant(0n), fc.bigInt(0n, 10n ** 9n), fc.bigInt(0n, 10n ** 15n));
@@ -28,13 +31,18 @@ const shape = fc
     return { ...rest, minOutputTokens: want === 0 ? 0 : Math.max(1, Math.min(want, least)) };
   });
 
+/** Of a few Idempotency-Keys, so that most are claimed again. */
+const claim = fc.option(fc.nat(CLAIMS - 1), { freq: 2 });
 const pick = fc.nat(30);
 const some = <T>(one: fc.Arbitrary<T>) => fc.array(one, { minLength: 1, maxLength: 5 });
 /** The operations that both stores get. */
 export const operation = fc.oneof(
   {
     weight: 5,
-    arbitrary: fc.record({ kind: fc.constant('admit' as const), requests: some(fc.record({ key: fc.nat(1), shape })) }),
+    arbitrary: fc.record({
+      kind: fc.constant('admit' as const),
+      requests: some(fc.record({ key: fc.nat(1), shape, claim })),
+    }),
   },
   {
     weight: 2,
@@ -54,7 +62,7 @@ export const operation = fc.oneof(
     weight: 3,
     arbitrary: fc.record({
       kind: fc.constant('settle' as const),
-      holds: some(fc.record({ pick, part: fc.nat(1_001), tokens })),
+      holds: some(fc.record({ pick, part: fc.nat(1_001), tokens, answer: fc.option(fc.nat(120)) })),
     }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('void' as const), holds: some(fc.record({ pick })) }) },

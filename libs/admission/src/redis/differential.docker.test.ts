@@ -4,12 +4,14 @@ import fc from 'fast-check';
 import type { AdmissionStore, AdmitRequest } from '../admission-store';
 import { PostgresAdmissionStore } from '../postgres/postgres-admission-store';
 import { Fixture, START_MS } from '../suite/store.fixture';
-import { operation, type Operation } from './differential-operations.fixture';
+import { CLAIMS, operation, type Operation } from './differential-operations.fixture';
 import { RedisAdmissionStore } from './redis-admission-store';
 
 const LEAST_RUNS = 20;
 const MOST_RUNS = 100_000;
 const TIME_BOX_MS = 10_000;
+/** Small, so that claims are forgotten and answers dropped. Longer than any wait, which goes back and forth. */
+const CLAIM_LIMITS = { keepMs: 10 * 365 * 86_400_000, maxClaims: 4, maxAnswerChars: 200 };
 
 const database = useTestDatabase();
 const redis = useRedis();
@@ -20,6 +22,7 @@ class Run {
   private readonly keyIds = [newId('key'), newId('key')];
   private readonly ids: string[] = [];
   private readonly keyOf = new Map<string, string>();
+  private readonly claimOf = new Map<string, string>();
   private readonly holdNanos = new Map<string, bigint>();
 
   constructor(
@@ -34,12 +37,15 @@ class Run {
         fixture.nowMs += operation.ms;
         return;
       case 'admit': {
-        const requests = operation.requests.map(({ key, shape }): AdmitRequest => {
+        const requests = operation.requests.map(({ key, shape, claim }): AdmitRequest => {
           const id = newId('req');
           const keyId = this.keyIds[key]!;
           this.ids.push(id);
           this.keyOf.set(id, keyId);
-          return fixture.request({ id, tenantId, keyId, ...shape });
+          const claimId = claim === null ? null : `claim-${claim}`;
+          if (claimId !== null) this.claimOf.set(id, claimId);
+          const claimed = claimId !== null && { claim: { id: claimId, fingerprint: `print of ${id}` } };
+          return fixture.request({ id, tenantId, keyId, ...shape, ...claimed });
         });
         for (const [i, result] of (await this.onBoth((store) => store.admit(requests))).entries()) {
           if (!(result instanceof Error) && result.kind === 'held')
@@ -71,7 +77,10 @@ class Run {
       }
       case 'settle': {
         // From nothing to slightly more than the hold.
-        const events = this.holds(operation.holds).map(({ id, part, tokens }) => ({
+        const events = this.holds(operation.holds).map(({ id, part, tokens, answer }) => ({
+          ...(this.claimOf.has(id) && {
+            answer: { claimId: this.claimOf.get(id)!, sealed: answer === null ? null : 'x'.repeat(answer) },
+          }),
           event: fixture.event(id, ((this.holdNanos.get(id) ?? 0n) * BigInt(part)) / 1_000n, {
             tenantId,
             keyId: this.keyOf.get(id)!,
@@ -154,6 +163,8 @@ class Run {
   }
 
   async compareBooks(): Promise<void> {
+    const claims = Array.from({ length: CLAIMS }, (_, n) => ({ tenantId: this.tenantId, claimId: `claim-${n}` }));
+    await this.onBoth((store) => store.recall(claims));
     await this.onBoth(async (store) => {
       const [snapshot] = await store.snapshot({ tenantId: this.tenantId, limit: 1 });
       return snapshot;
@@ -195,8 +206,8 @@ describe('Postgres and Redis', () => {
     let nowMs = START_MS;
     const now = () => nowMs;
     const stores = [
-      new PostgresAdmissionStore({ url: database.url, now, callTimeoutMs: PATIENT_CALL_MS }),
-      new RedisAdmissionStore({ url: redis.url, now, callTimeoutMs: PATIENT_CALL_MS }),
+      new PostgresAdmissionStore({ url: database.url, now, callTimeoutMs: PATIENT_CALL_MS, claims: CLAIM_LIMITS }),
+      new RedisAdmissionStore({ url: redis.url, now, callTimeoutMs: PATIENT_CALL_MS, claims: CLAIM_LIMITS }),
     ];
     await Promise.all(stores.map((store) => store.start()));
     const fixture = new Fixture(() => Promise.resolve(stores[0]!));
