@@ -86,6 +86,24 @@ describe.each([true, false])('usage that a backend reports (stream: %s)', (strea
     expect(event).toMatchObject({ completionTokens: 33, estimated: true });
   });
 
+  it('reaches the client with all its details that are counts, if its counts are believed', async () => {
+    const caller = await gateway.caller();
+    const details = {
+      prompt_tokens_details: { cached_tokens: 2, audio_tokens: 0, text: 'secret', nested: { a: 1 } },
+      completion_tokens_details: { reasoning_tokens: 3, accepted_prediction_tokens: 10 ** 6, 'a b': 1, half: 0.5 },
+    };
+    const seen = await ask(caller, stream, { usage: { ...usage(PROMPT, WORDS).usage, ...details } });
+    const shown = JSON.parse(/"usage":(\{"prompt_tokens".*?\}\})\}/.exec(seen)![1]!);
+    expect(shown).toEqual({
+      ...usage(PROMPT, WORDS).usage,
+      prompt_tokens_details: { cached_tokens: 2, audio_tokens: 0 },
+      completion_tokens_details: { reasoning_tokens: 3, accepted_prediction_tokens: WORDS },
+    });
+    const disbelieved = await ask(caller, stream, { usage: { ...usage(PROMPT, 10 ** 6).usage, ...details } });
+    expect(disbelieved).toContain('"prompt_tokens_details"');
+    expect(disbelieved).not.toContain('completion_tokens_details');
+  });
+
   it('never counts more cached tokens than tokens of the prompt', async () => {
     const caller = await gateway.caller();
     const details = { prompt_tokens_details: { cached_tokens: 5_000 } };

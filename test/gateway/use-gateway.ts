@@ -31,7 +31,7 @@ export interface GatewayUnderTest {
   admission: PostgresAdmissionStore;
   credentials: CredentialStore;
   database: TestDatabase;
-  caller(options?: { nanos?: bigint; profile?: string }): Promise<Caller>;
+  caller(options?: { nanos?: bigint; profile?: string; plan?: string }): Promise<Caller>;
   /** Usage events of the tenant's settled requests. Waits until there are `count`. */
   events(tenantId: string, count: number): Promise<UsageEvent[]>;
   /** Those that have arrived. */
@@ -130,7 +130,7 @@ export function useGateway({
     const baseUrl = await app.getUrl();
     Object.assign(gateway, { url: baseUrl, app, simulator, admission, credentials, database });
     Object.assign(gateway, {
-      caller: (caller?: { nanos?: bigint; profile?: string }) => newCaller(gateway, caller),
+      caller: (caller?: { nanos?: bigint; profile?: string; plan?: string }) => newCaller(gateway, caller),
       events: (tenantId: string, count: number) =>
         eventually(
           () => {
@@ -178,7 +178,7 @@ export async function expectSettledAt(gateway: GatewayUnderTest, { tenantId }: C
 
 async function newCaller(
   gateway: GatewayUnderTest,
-  { nanos = 1_000n * 100n * NANOS_PER_CENT, profile = 'default' } = {},
+  { nanos = 1_000n * 100n * NANOS_PER_CENT, profile = 'default', plan = 'default' } = {},
 ): Promise<Caller> {
   const tenantId = newId('ten');
   const { value: key, hash } = mintCredential('key');
@@ -187,7 +187,7 @@ async function newCaller(
     kind: 'key',
     id: newId('key'),
     tenantId,
-    plan: 'default',
+    plan,
     profile,
     scopes: [],
     expiresAtMs: null,

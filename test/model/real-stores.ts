@@ -84,7 +84,16 @@ export class RealStores implements Stores {
   ): Promise<RealStores> {
     const messages = new PostgresMessages({ url: database.url, applicationName: 'test-model' });
     messages.handle('auth.tenants.get', async ({ tenantId }) => {
-      return { id: tenantId, name: 'T', plan: 'default', status: 'active', createdAt: new Date(0).toISOString() };
+      return {
+        id: tenantId,
+        name: 'T',
+        plan: 'default',
+        status: 'active',
+        createdAt: new Date(0).toISOString(),
+        externalId: null,
+        closedAt: null,
+        erasedAt: null,
+      };
     });
     messages.handle('auth.keys.get', async ({ id }) => ({ id }) as ReplyOf<'auth.keys.get'>);
     const [metering, billing] = [await openMeteringDatabase(database.url), await openBillingDatabase(database.url)];

@@ -49,7 +49,16 @@ export class Books {
   async start(): Promise<void> {
     const { messages, admission } = this;
     messages.handle('auth.tenants.get', async ({ tenantId }) => {
-      return { id: tenantId, name: 'T', plan: 'default', status: 'active', createdAt: new Date(0).toISOString() };
+      return {
+        id: tenantId,
+        name: 'T',
+        plan: 'default',
+        status: 'active',
+        createdAt: new Date(0).toISOString(),
+        externalId: null,
+        closedAt: null,
+        erasedAt: null,
+      };
     });
     messages.consume('credit-news', 'admission', (updates) =>
       admission.applyBalanceUpdates(updates.map(parseBalanceUpdate)),

@@ -64,6 +64,8 @@ const WRITES: Record<string, () => Promise<Answer>> = {
     ask(`/tenants/${tenantId}/keys/${keyId}/budget`, { method: 'PUT', body: { monthlyBudgetCents: 1_000 } }),
   createKey: () => ask(`/tenants/${tenantId}/keys`, { body: { name: 'k2' } }),
   updateKey: () => ask(`/tenants/${tenantId}/keys/${keyId}`, { method: 'PATCH', body: { owner: 'anna' } }),
+  rotateKey: () => ask(`/tenants/${tenantId}/keys/${keyId}/rotate`, { body: { graceSeconds: 60 } }),
+  applyKeys: () => ask(`/tenants/${tenantId}/keys/apply`, { body: { keys: [{ name: 'of a list' }] } }),
   revokeKey: () => ask(`/tenants/${tenantId}/keys/${keyId}`, { method: 'DELETE' }),
   createToken: () => ask(`/tenants/${tenantId}/tokens`, { body: { name: 't2', scopes: ['usage:read'] } }),
   revokeToken: () => ask(`/tenants/${tenantId}/tokens/${tokenId}`, { method: 'DELETE' }),
@@ -71,11 +73,16 @@ const WRITES: Record<string, () => Promise<Answer>> = {
   revokeOperatorToken: () => ask(`/operator-tokens/${operatorId}`, { method: 'DELETE' }),
   closeMonth: () => ask('/invoices/close', { body: { period: '2026-10', tenantId } }),
   voidInvoice: () => ask('/invoices/1/void', { body: { reason: 'wrong price' } }),
+  drainBackend: () => ask('/backends/drain', { body: { backend: 'simulator:' } }),
+  enableBackend: () => ask('/backends/enable', { body: { backend: 'simulator:' } }),
+  updateTenant: () => ask(`/tenants/${tenantId}`, { method: 'PATCH', body: { name: 'Acme Ltd' } }),
   startReconcile: () => ask('/reconcile', { method: 'POST' }),
   'management createKey': () =>
     send(`${services.publicUrl}/_api/v1/keys`, { token: managed.token, body: { name: 'by token' } }),
   'management revokeKey': () =>
     send(`${services.publicUrl}/_api/v1/keys/${managedKey}`, { token: managed.token, method: 'DELETE' }),
+  closeTenant: () => ask(`/tenants/${managed.tenantId}/close`, { method: 'POST' }),
+  eraseTenant: () => ask(`/tenants/${managed.tenantId}/erase`, { method: 'POST' }),
 };
 
 /** Not GET, and changes nothing. */

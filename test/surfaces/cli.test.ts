@@ -101,7 +101,7 @@ describe('the command line', () => {
     expect(made).toBe(''); // Control characters are refused.
     const tenant = /ten_\w+/.exec(await text('tenant', 'create', 'Widgets & Co'))![0];
     expect(await text('tenant', 'list')).toMatch(
-      new RegExp(`^ID +NAME +PLAN +STATUS +CREATED\n${tenant}  Widgets & Co +default  active`),
+      new RegExp(`^ID +NAME +PLAN +STATUS +CREATED +EXTERNAL ID\n${tenant}  Widgets & Co +default  active`),
     );
     expect(await text('credit', 'add', tenant, '25')).toMatch(
       /^25\.00 USD added \(ref .+\)\. Balance: 25\.00 USD\.\n$/,

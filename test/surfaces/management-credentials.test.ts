@@ -1,6 +1,6 @@
 import { mintCredential, newId, SCOPES, type Scope } from '@tollgate/contracts';
 import { configureLogging } from '@tollgate/runtime';
-import { eventually, inForceAfterMs } from '@tollgate/testing';
+import { eventually, inForceAfterMs, RawSocket } from '@tollgate/testing';
 import { type Asked, managementApi, send } from './ask';
 import { OPERATOR_SECRET, useServices } from './services';
 import { runTollgate } from './tollgate-process';
@@ -93,9 +93,41 @@ describe('authentication', () => {
     expect(refused.json.error.message).toContain(scope);
   });
 
-  it('checks the scope before the body', async () => {
+  it('checks the credential and the scope before the body, whatever its size', async () => {
     const { token } = await services.tenant(['keys:read']);
-    await expectRefusal('/keys', { token, text: '{' }, 403, 'insufficient_scope');
+    for (const text of ['{', 'x'.repeat(70_000)]) {
+      await expectRefusal('/keys', { token: null, text }, 401, 'missing_credential');
+      await expectRefusal('/keys', { token: 'fma_unknown', text }, 401, 'invalid_token');
+      await expectRefusal('/keys', { token, text }, 403, 'insufficient_scope');
+    }
+  });
+
+  it('lets a client that waits for 100 Continue send its body only once the token is admitted', async () => {
+    const post = (token: string, bytes: number) =>
+      new RawSocket(services.publicUrl).send(
+        `POST /_api/v1/keys HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n` +
+          `Content-Type: application/json\r\nContent-Length: ${bytes}\r\nExpect: 100-continue\r\n\r\n`,
+      );
+    expect(await post('fma_unknown', 2).toEnd()).toMatch(/^HTTP\/1\.1 401 /);
+    const large = await post(acme.token, 70_000).toEnd();
+    expect(large).toMatch(/^HTTP\/1\.1 413 [\s\S]*connection: close/i);
+    expect(large).toContain('larger than 64 KiB');
+    const small = post(acme.token, 2);
+    await small.until('100 Continue\r\n\r\n');
+    expect(await small.send('{}').until('name_required')).toContain('HTTP/1.1 400 ');
+    small.destroy();
+  });
+
+  it('says which coding or charset of a body it does not read', async () => {
+    const refusal = async (headers: Record<string, string>) => {
+      const asked = { text: '{"name":"k"}', headers: { 'content-type': 'application/json', ...headers } };
+      return (await expectRefusal('/keys', asked, 415, 'unsupported_media_type')).json.error.message;
+    };
+    expect(await refusal({ 'content-encoding': 'gzip' })).toContain('Content-Encoding "gzip"');
+    expect(await refusal({ 'content-type': 'application/json; charset=utf-16' })).toContain('charset "utf-16"');
+    expect(await refusal({ 'content-type': 'text/plain' })).toContain('application/json');
+    const utf8 = { 'content-type': 'Application/JSON; charset="UTF-8"' };
+    expect((await ask('/keys', { text: '{"name":"k","profile":null}', headers: utf8 })).status).toBe(201);
   });
 });
 
@@ -119,9 +151,35 @@ describe('an unknown path or method', () => {
     ['POST', '/tokens', 'GET, HEAD'],
     ['OPTIONS', '/tokens', 'GET, HEAD'],
     ['PROPFIND', '/billing', 'GET, HEAD'],
+    ['QUERY', '/usage', 'GET, HEAD'],
   ])('answers 405 with Allow to %s %s', async (method, path, allow) => {
     const { headers } = await expectRefusal(path, { method }, 405, 'method_not_allowed');
     expect(headers.get('allow')).toBe(allow);
+  });
+});
+
+describe('a path below /_api without the version', () => {
+  it.each(['/_api', '/_api/', '/_api/v2/keys', '/_api?x=y', '/_api/v1x'])(
+    'answers %s in the envelope of this API',
+    async (path) => {
+      for (const method of ['GET', 'POST', 'PROPFIND']) {
+        const { status, json, headers } = await send(`${services.publicUrl}${path}`, { method });
+        expect([status, json]).toEqual([404, { error: { code: 'not_found', message: expect.any(String) } }]);
+        expect(headers.get('x-request-id')).toMatch(/^req_/);
+      }
+    },
+  );
+
+  it('also if the request is not valid HTTP, with the id of the caller', async () => {
+    for (const [status, line] of [
+      [417, 'Host: localhost\r\nExpect: more'],
+      [400, 'X: no host'],
+    ] as const) {
+      const request = `GET /_api/v1/keys HTTP/1.1\r\n${line}\r\nX-Request-Id: mine-1\r\n\r\n`;
+      const [head, body] = (await new RawSocket(services.publicUrl).send(request).toEnd()).split('\r\n\r\n');
+      expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [\\s\\S]*x-request-id: mine-1`));
+      expect(JSON.parse(body!)).toEqual({ error: { code: 'invalid_request', message: expect.any(String) } });
+    }
   });
 });
 

@@ -50,7 +50,13 @@ it('real answers of every operation match the document', async () => {
   const of = { tenantId };
   await ask('get', '/tenants', {}, { query: '?limit=1' });
   for (const path of ['suspend', 'resume']) await ask('post', `/tenants/{tenantId}/${path}`, {}, of);
+  await ask('patch', '/tenants/{tenantId}', { body: { externalId: 'crm-1', plan: 'default' } }, of);
   await ask('get', '/tenants/{tenantId}', {}, of);
+  const ended = { tenantId: (await services.tenant()).tenantId };
+  for (const path of ['close', 'erase']) await ask('post', `/tenants/{tenantId}/${path}`, {}, ended);
+
+  await ask('get', '/backends');
+  for (const path of ['drain', 'enable']) await ask('post', `/backends/${path}`, { body: { backend: 'simulator:' } });
 
   const credit = '/tenants/{tenantId}/credit';
   await ask('post', credit, { body: { amountCents: 1_000, ref: 'first' } }, of);
@@ -60,6 +66,11 @@ it('real answers of every operation match the document', async () => {
   const key = (await ask('post', '/tenants/{tenantId}/keys', { body: { name: 'k' } }, of)).json.data;
   const change = { body: { owner: 'team-search', tags: ['batch'], expiresAt: null } };
   await ask('patch', '/tenants/{tenantId}/keys/{id}', change, { ...of, id: key.id });
+  await ask('post', '/tenants/{tenantId}/keys/{id}/rotate', { body: {} }, { ...of, id: key.id });
+  for (const dryRun of [true, false]) {
+    const list = { keys: [{ name: 'k', owner: null }, { name: 'new' }], revokeOthers: true, dryRun };
+    await ask('post', '/tenants/{tenantId}/keys/apply', { body: list }, of);
+  }
   await ask('get', '/tenants/{tenantId}/keys', {}, of);
   const token = (await ask('post', '/tenants/{tenantId}/tokens', { body: { name: 't', scopes: ['usage:read'] } }, of))
     .json.data;
@@ -126,6 +137,8 @@ it('real answers of every operation match the document', async () => {
 it('refusals match the document', async () => {
   const { tenantId } = await services.tenant();
   const of = { tenantId };
+  const { tenantId: ended } = await services.tenant();
+  await services.messages.request('auth.tenants.close', { tenantId: ended });
   const refused = async (status: number, ...[method, path, more, ids]: Parameters<typeof ask>) =>
     expect((await ask(method, path, more, ids)).status).toBe(status);
   await refused(401, 'get', '/tenants', { token: null });
@@ -133,6 +146,13 @@ it('refusals match the document', async () => {
   await refused(400, 'get', '/tenants', {}, { query: '?limit=0' });
   await refused(400, 'post', '/tenants', { body: {} });
   await refused(415, 'post', '/tenants', { text: 'x', headers: { 'content-type': 'text/plain' } });
+  await refused(409, 'patch', '/tenants/{tenantId}', { body: { name: 'x' } }, { tenantId: ended });
+  await refused(409, 'post', '/tenants/{tenantId}/erase', {}, of);
+  for (const keys of [[], [{ name: 'a' }, { name: 'b', tags: 'x' }], [{ name: 1 }], [{}]])
+    await refused(400, 'post', '/tenants/{tenantId}/keys/apply', { body: { keys } }, of);
+  const nobody = { ...of, id: newId('key') };
+  await refused(404, 'post', '/tenants/{tenantId}/keys/{id}/rotate', { body: {} }, nobody);
+  await refused(400, 'post', '/tenants/{tenantId}/keys/{id}/rotate', { body: { graceSeconds: -1 } }, nobody);
   await refused(413, 'post', '/tenants', { text: 'x'.repeat(65_537) });
   await refused(404, 'get', '/tenants/{tenantId}/usage', {}, { tenantId: newId('ten') });
   await refused(400, 'post', '/tenants/{tenantId}/credit', { body: { amountCents: 0 } }, of);

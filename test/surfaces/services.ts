@@ -3,7 +3,7 @@ import { mintCredential, SCOPES, type Scope } from '@tollgate/contracts';
 import { CredentialStore, PostgresCredentialStore } from '@tollgate/credentials';
 import { PostgresMessages, type Messages } from '@tollgate/messaging';
 import { MessagesModule } from '@tollgate/messaging/nest';
-import { ConfigSource, globalModule, Health, provide, readConfigFile } from '@tollgate/runtime';
+import { ConfigSource, globalModule, Health, provide, readConfigFile, type TollgateConfig } from '@tollgate/runtime';
 import { eventually, useTestDatabase, type TestDatabase } from '@tollgate/testing';
 import { join } from 'node:path';
 import { AuthModule } from '../../apps/auth/src';
@@ -26,6 +26,8 @@ export interface Services {
   credentials: CredentialStore;
   admission: AdmissionStore;
   database: TestDatabase;
+  /** What the services read from tollgate.yaml. A test may add plans. */
+  config: TollgateConfig;
   /** The backend `simulator:`. */
   simulator: Simulator;
   /** Waits until the gateway has published the events of all ended requests. */
@@ -112,6 +114,7 @@ async function startServices(
     credentials,
     admission,
     database,
+    config: config.current,
     simulator,
     flushUsage: () => flushUsage(front),
     reportActivity: () => front.get(KeyActivity, { strict: false }).report(),

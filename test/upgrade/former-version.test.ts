@@ -168,6 +168,7 @@ describe('a database of the former version', () => {
       '005_operator_tokens.sql',
       '006_audit_log.sql',
       '007_key_owner_tags.sql',
+      '008_drained_backends.sql',
       'functions',
     ]);
     expect(await startTwo('metering')).toEqual([

@@ -25,7 +25,16 @@ class TestProcess {
 
   async start(): Promise<this> {
     this.messages.handle('auth.tenants.get', async ({ tenantId: id }) => {
-      return { id, name: 'T', plan: 'default', status: 'active', createdAt: '' };
+      return {
+        id,
+        name: 'T',
+        plan: 'default',
+        status: 'active',
+        createdAt: '',
+        externalId: null,
+        closedAt: null,
+        erasedAt: null,
+      };
     });
     this.messages.handle('metering.events.digest', async ({ limit }) => {
       // One range that never matches, so every id is compared.

@@ -1,4 +1,4 @@
-import type { BillingSummary, KeyRow, TenantRow, TokenRow } from '@tollgate/contracts';
+import type { BillingSummary, KeyRow, TokenRow } from '@tollgate/contracts';
 import { formatCents, formatNanos } from './money';
 import { MAX_LIST_ROWS, type OperatorClient } from './operator-client';
 import type { Output } from './output';
@@ -11,29 +11,6 @@ export interface Context {
 }
 
 const at = (tenant: string, rest = '') => `/tenants/${encodeURIComponent(tenant)}${rest}`;
-
-export async function createTenant({ client, output }: Context, name: string, plan?: string): Promise<void> {
-  const { data } = await client.post<{ data: TenantRow }>('/tenants', { name, ...(plan !== undefined && { plan }) });
-  output.answer(
-    data,
-    `Tenant ${data.id} (${printable(data.name)}, plan ${data.plan}) was created.\nGive it credit: tollgate ` +
-      `credit add ${data.id} 10.00`,
-  );
-}
-
-export async function listTenants({ client, output }: Context): Promise<void> {
-  const { rows, truncated } = await client.list<TenantRow>('/tenants');
-  const cells = rows.map(({ id, name, plan, status, createdAt }) => [id, name, plan, status, createdAt]);
-  output.answer(
-    rows,
-    table(
-      ['ID', 'NAME', 'PLAN', 'STATUS', 'CREATED'],
-      cells,
-      'There are no tenants yet: tollgate tenant create <name>',
-    ),
-  );
-  noteTruncated(output, truncated);
-}
 
 export async function showCredit({ client, output }: Context, tenant: string, limit: number): Promise<void> {
   const { data } = await client.get<{
@@ -92,6 +69,22 @@ export async function updateKey(
 ): Promise<void> {
   const { data } = await client.patch<{ data: KeyRow }>(at(tenant, `/keys/${encodeURIComponent(id)}`), wanted);
   output.answer(data, `Key ${data.id} (${printable(data.name)}) was changed. It takes effect within a second.`);
+}
+
+/** Gives a key its next secret. */
+export async function rotateKey(
+  { client, output }: Context,
+  tenant: string,
+  id: string,
+  graceSeconds: number,
+): Promise<void> {
+  const { data, note } = await client.post<{ data: KeyRow & { key: string }; note: string }>(
+    at(tenant, `/keys/${encodeURIComponent(id)}/rotate`),
+    { graceSeconds },
+  );
+  const former =
+    graceSeconds === 0 ? 'Former secrets are refused.' : `Former secrets are accepted until ${data.formerUntil}.`;
+  output.answer(data, `${data.key}\n\nKey ${data.id} (${printable(data.name)}). ${former} ${note}`);
 }
 
 export async function listKeys({ client, output }: Context, tenant: string): Promise<void> {

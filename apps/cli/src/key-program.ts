@@ -1,8 +1,12 @@
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import * as commands from './commands';
 import { UsageFailure } from './failure';
+import type { ApplyOptions } from './keys-apply';
 import { group, leaf } from './leaf';
 import { DEFAULT_NAME, pick } from './options';
+
+const DEFAULT_GRACE_HOURS = 24;
+const MAX_GRACE_HOURS = 720;
 
 interface Changes {
   name?: string;
@@ -55,12 +59,53 @@ export function addKeyCommands(program: Command, context: (options: object) => c
     .action((id: string, keyId: string, options: Changes) =>
       commands.updateKey(context(options), id, keyId, changesOf(options)),
     );
+  addRotation(program, key, context);
   leaf(
     key,
     'revoke <tenant> <key>',
     'revoke a key; it takes effect within a second',
     'key revoke ten_01k… key_01k…',
   ).action((id: string, keyId: string, options: object) => commands.revoke(context(options), 'key', id, keyId));
+}
+
+/** The next secret of a key, and lists of keys. */
+function addRotation(program: Command, key: Command, context: (options: object) => commands.Context): void {
+  leaf(
+    key,
+    'rotate <tenant> <key>',
+    'give a key its next secret; former ones are accepted for a grace time',
+    'key rotate ten_01k… key_01k…',
+    'key rotate ten_01k… key_01k… --grace 0',
+  )
+    .option('--grace <hours>', 'hours for which former secrets are accepted, 0 to 720', hours, DEFAULT_GRACE_HOURS)
+    .action((id: string, keyId: string, options: { grace: number }) =>
+      commands.rotateKey(context(options), id, keyId, Math.round(options.grace * 3_600)),
+    );
+  const keys = group(program, 'keys', 'all keys of a tenant, from a file', 'keys apply keys.yaml');
+  leaf(
+    keys,
+    'apply <file>',
+    'make the keys of a tenant those of a YAML file: shows the changes, asks, and makes them, all or none',
+    'keys apply keys.yaml --dry-run',
+    'keys apply keys.yaml --yes --out new-keys.txt',
+  )
+    .option('--tenant <tenant>', 'the tenant, if the file does not name it')
+    .option('--dry-run', 'only show what would change')
+    .option('--yes', 'do not ask')
+    .option('--revoke-others', 'also revoke active keys that the file does not name')
+    .option('--out <file>', 'write the new keys to this new file, and not to the terminal')
+    .action(async (file: string, options: ApplyOptions) => {
+      // Loaded for this command alone: the parser of YAML takes a tenth of a second.
+      const { applyKeys } = await import('./keys-apply.js');
+      await applyKeys(context(options), file, options);
+    });
+}
+
+function hours(text: string): number {
+  const value = Number(text);
+  if (!/^\d{1,3}(\.\d{1,2})?$/.test(text) || value > MAX_GRACE_HOURS)
+    throw new InvalidArgumentError(`It must be a number from 0 to ${MAX_GRACE_HOURS}.`);
+  return value;
 }
 
 const listOf = (text: string): string[] => (text === '' ? [] : text.split(',').map((word) => word.trim()));

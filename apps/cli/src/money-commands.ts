@@ -1,4 +1,4 @@
-import type { LedgerEntry, TenantRow } from '@tollgate/contracts';
+import type { LedgerEntry } from '@tollgate/contracts';
 import { randomUUID } from 'node:crypto';
 import type { Context } from './commands';
 import { Failure } from './failure';
@@ -27,11 +27,6 @@ interface Entered {
   data: { entry: LedgerEntry; balanceCents: number; currency: string };
 }
 
-export async function setStatus({ client, output }: Context, tenant: string, how: 'suspend' | 'resume'): Promise<void> {
-  const { data } = await client.post<{ data: TenantRow }>(`/tenants/${encodeURIComponent(tenant)}/${how}`);
-  output.answer(data, `Tenant ${data.id} (${printable(data.name)}) is ${data.status}.`);
-}
-
 /** Without a ref from the caller it makes one, which a failure names. */
 export async function addCredit(
   context: Context,
@@ -45,7 +40,7 @@ export async function addCredit(
 export async function refundCredit(
   context: Context,
   tenant: string,
-  amountCents: number,
+  amountCents: number | 'all',
   { ref, source, reason }: RefundOptions,
 ): Promise<void> {
   const body = { amountCents, ref, ...(source !== undefined && { source }), ...(reason !== undefined && { reason }) };
@@ -55,7 +50,7 @@ export async function refundCredit(
 export async function adjustCredit(
   context: Context,
   tenant: string,
-  amountCents: number,
+  amountCents: number | 'all',
   { ref, reason, source, allowDebt = false }: AdjustOptions,
 ): Promise<void> {
   const body = { amountCents, ref, reason, allowDebt, ...(source !== undefined && { source }) };
@@ -70,7 +65,7 @@ async function enter(
   { client, output }: Context,
   tenant: string,
   how: '' | '/refund' | '/adjust',
-  body: { amountCents: number; ref: string },
+  body: { amountCents: number | 'all'; ref: string },
   done: string,
 ): Promise<void> {
   let data: Entered['data'];

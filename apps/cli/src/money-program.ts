@@ -3,30 +3,9 @@ import type { Context } from './commands';
 import { leaf } from './leaf';
 import { parseAmount, parseSignedAmount } from './money';
 import * as commands from './money-commands';
-import { repairTenant } from './repair';
 
-/** Credit, and the commands that stop a tenant from spending it. */
-export function addMoneyCommands(tenant: Command, credit: Command, context: (options: object) => Context): void {
-  leaf(
-    tenant,
-    'suspend <tenant>',
-    'refuse new requests of a tenant (402) within a second; running ones finish, and its books stay readable',
-    'tenant suspend ten_01k…',
-  ).action((id: string, options: object) => commands.setStatus(context(options), id, 'suspend'));
-  leaf(tenant, 'resume <tenant>', 'accept requests of a suspended tenant again', 'tenant resume ten_01k…').action(
-    (id: string, options: object) => commands.setStatus(context(options), id, 'resume'),
-  );
-
-  leaf(
-    tenant,
-    'repair <tenant>',
-    'restore the admission state of a tenant from the books: shows the changes, then makes them',
-    'tenant repair ten_01k… --dry-run',
-    'tenant repair ten_01k…',
-  )
-    .option('--dry-run', 'only show what would change')
-    .action((id: string, options: { dryRun?: boolean }) => repairTenant(context(options), id, options.dryRun === true));
-
+/** Credit. */
+export function addMoneyCommands(credit: Command, context: (options: object) => Context): void {
   leaf(
     credit,
     'add <tenant>',
@@ -46,12 +25,13 @@ export function addMoneyCommands(tenant: Command, credit: Command, context: (opt
     'pay credit back: at most what is neither spent nor held by running requests',
     'credit refund ten_01k… 10.00 --ref re_4711',
     'credit refund ten_01k… 10.00 --ref re_4711 --source stripe --reason "closed account"',
+    'credit refund ten_01k… all --ref re_4711',
   )
-    .argument('<amount>', 'currency units, with at most two decimals', amountCents)
+    .argument('<amount>', 'currency units, with at most two decimals; or all', orAll(amountCents))
     .requiredOption('--ref <text>', 'your reference; a repeat with the same one pays nothing more')
     .option('--source <name>', 'the payment provider (default: manual)')
     .option('--reason <text>', 'reason, recorded in the books')
-    .action((id: string, cents: number, options: commands.RefundOptions) =>
+    .action((id: string, cents: number | 'all', options: commands.RefundOptions) =>
       commands.refundCredit(context(options), id, cents, options),
     );
   leaf(
@@ -60,16 +40,22 @@ export function addMoneyCommands(tenant: Command, credit: Command, context: (opt
     'correct the balance up or down',
     'credit adjust ten_01k… 5.00 --ref ticket-17 --reason "goodwill"',
     'credit adjust ten_01k… -5.00 --ref dispute-3 --reason "chargeback" --allow-debt',
+    'credit adjust ten_01k… all --ref end-17 --reason "written off"',
   )
-    .argument('<amount>', 'currency units with a sign, and at most two decimals', signedCents)
+    .argument('<amount>', 'currency units with a sign, and at most two decimals; or all: to zero', orAll(signedCents))
     .requiredOption('--ref <text>', 'your reference; a repeat with the same one changes nothing more')
     .requiredOption('--reason <text>', 'reason, recorded in the books')
     .option('--source <name>', 'origin of the correction (default: manual)')
     .option('--allow-debt', 'allow more than is spendable, and a balance below zero')
-    .action((id: string, cents: number, options: commands.AdjustOptions) =>
+    .action((id: string, cents: number | 'all', options: commands.AdjustOptions) =>
       commands.adjustCredit(context(options), id, cents, options),
     );
 }
+
+const orAll =
+  (parse: (text: string) => number) =>
+  (text: string): number | 'all' =>
+    text === 'all' ? text : parse(text);
 
 function amountCents(text: string): number {
   return argument(parseAmount, text);

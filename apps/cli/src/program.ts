@@ -2,6 +2,7 @@ import { MAX_COMPARED_HOURS, SCOPES } from '@tollgate/contracts';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { addBackendCommands } from './backend-program';
 import { addBudgetCommands } from './budget-program';
 import { addBooksCommands } from './books-program';
 import * as commands from './commands';
@@ -18,6 +19,7 @@ import { reconcileBackends } from './reconcile-backends';
 import { addRedisCommands } from './redis-commands';
 import { DEFAULT_NAME, pick } from './options';
 import { scopesOf } from './scopes';
+import { addTenantCommands } from './tenant-program';
 
 const DEFAULT_ENTRIES = 20;
 const MAX_ENTRIES = 200;
@@ -52,13 +54,7 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
       ) + ENVIRONMENT,
     );
 
-  const tenant = group(program, 'tenant', 'customers', 'tenant create acme', 'tenant list');
-  leaf(tenant, 'create <name>', 'create a tenant', 'tenant create acme', 'tenant create acme --plan default --json')
-    .option('--plan <plan>', 'plan of tollgate.yaml (default: the first one)')
-    .action((name: string, options: { plan?: string }) => commands.createTenant(context(options), name, options.plan));
-  leaf(tenant, 'list', 'list all tenants, newest first', 'tenant list').action((options: object) =>
-    commands.listTenants(context(options)),
-  );
+  addTenantCommands(program, context);
 
   const credit = group(program, 'credit', 'prepaid credit', 'credit add ten_01k… 10.00', 'credit show ten_01k…');
   leaf(
@@ -71,10 +67,11 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
     .option('--entries <number>', 'number of ledger entries, 1 to 200', parseEntries, DEFAULT_ENTRIES)
     .action((id: string, options: { entries: number }) => commands.showCredit(context(options), id, options.entries));
 
-  addMoneyCommands(tenant, credit, context);
+  addMoneyCommands(credit, context);
   addBudgetCommands(program, context);
 
   addKeyCommands(program, context);
+  addBackendCommands(program, context);
 
   const token = group(
     program,

@@ -1,7 +1,7 @@
-import { createInterface } from 'node:readline/promises';
 import type { ReconcileReport, TenantRepair } from '@tollgate/contracts';
+import { agrees } from './agrees';
 import type { Context } from './commands';
-import { UsageFailure } from './failure';
+
 import { counted, table } from './table';
 
 const TIMEOUT_MS = 30_000;
@@ -34,7 +34,14 @@ export async function repairAll(context: Context, report: ReconcileReport, yes: 
     return false;
   }
   for (const plan of planned) output.note(changes(plan));
-  if (!yes && !(await agrees(`Repair ${counted(planned.length, 'tenant')} from the books?`))) return false;
+  if (
+    !yes &&
+    !(await agrees(
+      `Repair ${counted(planned.length, 'tenant')} from the books?`,
+      'give --yes to repair without asking.',
+    ))
+  )
+    return false;
   for (const { tenantId } of planned) {
     const done = await ask({ client }, tenantId, false);
     output.note(
@@ -53,15 +60,4 @@ function changes({ tenantId, changes: all }: TenantRepair): string {
   const rows = all.map(({ what, from, to }) => [what, from, to]);
   const head = ['WHAT', 'IN THE ADMISSION STORE', 'BY THE BOOKS'];
   return `${tenantId}:\n${table(head, rows, 'The admission store agrees with the books.')}`;
-}
-
-async function agrees(question: string): Promise<boolean> {
-  if (!process.stdin.isTTY)
-    throw new UsageFailure('There is no terminal for the question: give --yes to repair without asking.');
-  const prompt = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    return /^y(es)?$/i.test((await prompt.question(`${question} [y/N] `)).trim());
-  } finally {
-    prompt.close();
-  }
 }

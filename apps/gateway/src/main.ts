@@ -47,13 +47,15 @@ runService(
         provide(ConfigSource, config),
       ]);
       const simulatorUrl = settings.TOLLGATE_SIMULATOR_URL;
+      const trustedProxies = settings.TOLLGATE_TRUSTED_PROXIES;
       const gateway = GatewayModule.register({
         bodyMemoryMib: settings.TOLLGATE_BODY_MEMORY_MIB,
+        trustedProxies,
         ...(simulatorUrl !== undefined && { simulatorUrl }),
       });
       const app = await createPublicApp(
         { module: class Gateway {}, imports: [MessagesModule.of(messages), seams, gateway] },
-        { maxConnections: settings.TOLLGATE_MAX_CONNECTIONS },
+        { maxConnections: settings.TOLLGATE_MAX_CONNECTIONS, trustedProxies },
       );
       takeDown.add(
         () => app.close(),
@@ -62,7 +64,10 @@ runService(
       const secret = settings.TOLLGATE_OPERATOR_SECRET;
       const hosts = [settings.TOLLGATE_OPERATOR_HOST, ...(settings.TOLLGATE_OPERATOR_ALLOWED_HOSTS?.split(',') ?? [])];
       const metricsToken = settings.TOLLGATE_METRICS_TOKEN;
-      const operatorApp = await createOperatorApp({ messages, config }, { secret, health, hosts, metricsToken });
+      const operatorApp = await createOperatorApp(
+        { messages, config },
+        { secret, health, hosts, metricsToken, trustedProxies },
+      );
       takeDown.add(
         () => operatorApp.close(),
         () => endRequests(app, settings.TOLLGATE_DRAIN_SECONDS * 1_000),

@@ -7,6 +7,8 @@ export interface GatewayOptions {
   upstreamLimits?: Partial<UpstreamLimits>;
   /** Memory for the bodies of all requests in progress. */
   bodyMemoryMib?: number;
+  /** Proxies whose `X-Forwarded-For` is believed, as in TOLLGATE_TRUSTED_PROXIES. */
+  trustedProxies?: string | undefined;
   /** Shorter in tests, whose leases are shorter. */
   heartbeatIntervalMs?: number;
 }

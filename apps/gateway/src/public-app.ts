@@ -9,6 +9,8 @@ import type { RequestListener, ServerResponse } from 'node:http';
 import { KeyActivity } from './activity/key-activity';
 import { publicConnections } from './accept/descriptors';
 import type { EarlyRefusal } from './accept/raw-answer';
+import { ClientAddresses } from './accept/client-address';
+import { closeIfUnread } from './accept/receive-body';
 import { acceptingServer, continueIfOwed } from './accept/server';
 import { DOCS_PATHS } from './openapi/docs.module';
 import { InferenceError } from './inference/errors';
@@ -17,11 +19,10 @@ import { Pipeline } from './inference/pipeline';
 import { Settlements } from './settle/settlement';
 import { bindInference, inferenceShortcut, refuseEarly, refuseUnknownRoute } from './inference/bind-routes';
 import { loggedPath } from './logged-path';
-import { sendError } from './http/envelope';
-import { MAX_JSON_BODY_BYTES } from './http/json-body';
-import { requestIdOf } from './http/request-id';
+import { envelopeOf, sendError } from './http/envelope';
+import { OWN_ID_HEADER, ownIdOf, requestIdOf } from './http/request-id';
 import { MANAGEMENT_ERRORS } from './management/errors';
-import { MANAGEMENT_PREFIX } from './management/prefix';
+import { MANAGEMENT_ROOT } from './management/prefix';
 import { unknownRoute } from './management/unknown-route.controller';
 
 /** For the head and body of a request to arrive. Its answer may take longer. */
@@ -36,6 +37,8 @@ const MAX_PARAM_CHARS = 16_384;
 export interface PublicAppOptions {
   /** Default: derived from the limit of open files. */
   maxConnections?: number | undefined;
+  /** Proxies whose `X-Forwarded-For` is believed. */
+  trustedProxies?: string | undefined;
   /** Another application on the same port. */
   mounted?: Mounted | undefined;
 }
@@ -58,8 +61,10 @@ export async function createPublicApp(
 ): Promise<NestFastifyApplication> {
   const maxConnections = publicConnections(options.maxConnections);
   let shortcut: ReturnType<typeof inferenceShortcut> | null = null;
+  const addresses = new ClientAddresses(options.trustedProxies);
   const adapter = new PublicAdapter({
-    bodyLimit: MAX_JSON_BODY_BYTES,
+    // For `request.ip`, which the audit log records.
+    trustProxy: (address: string) => addresses.isProxy(address),
     serverFactory: (handler: RequestListener) => {
       const { mounted } = options;
       const listener: RequestListener = (request, response) => {
@@ -91,26 +96,29 @@ export async function createPublicApp(
     // acceptingServer handles client errors itself.
     clientErrorHandler: () => {},
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) =>
-      sendEarlyError(error, request, reply),
+      sendEarlyError(pipeline(), error, request, reply),
   });
   const server = adapter.getInstance();
-  // Controllers get the raw body: each surface checks the media type itself.
+  // Each surface reads the body itself, once the caller is known.
   server.removeAllContentTypeParsers();
-  server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
-  server.setErrorHandler((error: Error, request, reply) => sendEarlyError(error, request, reply));
+  server.addContentTypeParser('*', (_request, _payload, done) => done(null));
+  server.setErrorHandler((error: Error, request, reply) => sendEarlyError(pipeline(), error, request, reply));
   // Only requests call this, and then `app` is assigned.
   const inFlight = (): InFlight => app.get(InFlight, { strict: false });
+  const pipeline = (): Pipeline => app.get(Pipeline, { strict: false });
   server.addHook('onRequest', (request, reply, done) => {
-    reply.header('x-request-id', request.id);
+    reply.headers({ 'x-request-id': request.id, [OWN_ID_HEADER]: ownIdOf(request.raw, request.id) });
     if (isManagement(request)) {
       if (inFlight().leaving) reply.header('connection', 'close');
-      // At most 64 KiB, which Fastify reads before any guard runs.
-      continueIfOwed(request.raw, reply.raw);
       countRunning(inFlight(), reply.raw);
     }
     // Unknown routes are refused before a body is read.
     if (!request.is404 || isManagement(request)) return done();
-    refuseRoute(request, reply);
+    refuseRoute(pipeline(), request, reply);
+  });
+  server.addHook('onSend', (request, reply, payload, done) => {
+    closeIfUnread(request, reply);
+    done(null, payload);
   });
   const log = logger('gateway');
   // Requests are logged only at level debug: a line costs a quarter of the hot path's own work.
@@ -132,7 +140,7 @@ export async function createPublicApp(
   server.setNotFoundHandler((request, reply) => {
     // Nest binds no route for this HTTP method.
     if (isManagement(request)) return sendError(MANAGEMENT_ERRORS, 'management', unknownRoute(request.url), reply);
-    refuseRoute(request, reply);
+    refuseRoute(pipeline(), request, reply);
   });
   const app = await NestFactory.create<NestFastifyApplication>(module, adapter, {
     bodyParser: false,
@@ -141,7 +149,7 @@ export async function createPublicApp(
   });
   app.connectMicroservice({ strategy: new MessagesServer(app.get(Messages, { strict: false })) });
   const parts = {
-    pipeline: app.get(Pipeline, { strict: false }),
+    pipeline: pipeline(),
     inFlight: inFlight(),
     activity: app.get(KeyActivity, { strict: false }),
   };
@@ -223,37 +231,41 @@ function isBelow(prefix: string, url: string): boolean {
   return url.startsWith(prefix) && (url.length === prefix.length || '/?'.includes(url[prefix.length]!));
 }
 
-function isManagement(request: FastifyRequest): boolean {
-  return request.url.startsWith(MANAGEMENT_PREFIX);
+/** The management API answers every path below its root, also those without its version. */
+function isManagement({ url }: { url: string }): boolean {
+  return isBelow(MANAGEMENT_ROOT, url);
 }
 
-function refuseRoute(request: FastifyRequest, reply: FastifyReply): void {
+function refuseRoute(pipeline: Pipeline, request: FastifyRequest, reply: FastifyReply): void {
   reply.hijack();
-  refuseUnknownRoute(request.url, reply.raw, request.id, DOCS_PATHS);
+  refuseUnknownRoute(pipeline, request.url, reply.raw, request.id, DOCS_PATHS);
 }
 
 /** Answers errors of Fastify itself: an unreadable path or media type, or a body that is too large. */
-function sendEarlyError(error: Error & { statusCode?: number }, request: FastifyRequest, reply: FastifyReply): void {
+function sendEarlyError(
+  pipeline: Pipeline,
+  error: Error & { statusCode?: number },
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  const status = error.statusCode ?? 500;
   if (isManagement(request)) {
     // An undecodable path is refused before the hook that sets the id.
-    reply.header('x-request-id', request.id);
-    return sendError(MANAGEMENT_ERRORS, 'management', error, reply);
+    reply.headers({ 'x-request-id': request.id, [OWN_ID_HEADER]: ownIdOf(request.raw, request.id) });
+    // Fastify itself refuses QUERY without a body.
+    const shown = request.method === 'QUERY' ? unknownRoute(request.url) : error;
+    return sendError(MANAGEMENT_ERRORS, 'management', shown, reply);
   }
   reply.hijack();
-  const status = error.statusCode ?? 500;
-  if (status === 413) {
-    // The limit of Fastify, which reads no body of the inference API.
-    const { message } = MANAGEMENT_ERRORS.payload_too_large;
-    return refuseEarly(new InferenceError('payload_too_large', { message }), reply.raw, request.id);
-  }
   if (status === 415) return refuseEarly(new InferenceError('unsupported_media_type'), reply.raw, request.id);
-  if (status < 500) return refuseUnknownRoute(request.url, reply.raw, request.id, DOCS_PATHS);
+  if (status < 500) return refuseUnknownRoute(pipeline, request.url, reply.raw, request.id, DOCS_PATHS);
   logger('gateway').error({ requestId: request.id, err: error }, 'answered 500');
   refuseEarly(new InferenceError('api_error'), reply.raw, request.id);
 }
 
-/** The inference API's envelope, for requests that reach no surface. */
-function earlyEnvelope({ status, message }: EarlyRefusal): string {
+/** The management API's envelope for its paths, the inference API's for all others, also if no path was read. */
+function earlyEnvelope({ status, message }: EarlyRefusal, url = ''): string {
+  if (isManagement({ url })) return envelopeOf(status === 503 ? 'unavailable' : 'invalid_request', message);
   const type = status === 503 ? 'overloaded_error' : 'invalid_request_error';
   return JSON.stringify({ error: { message, type, param: null, code: status === 503 ? type : null } });
 }

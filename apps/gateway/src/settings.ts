@@ -9,12 +9,14 @@ import {
   hostText,
   Optional,
   Port,
+  Satisfies,
   Secret,
   Setting,
   SimulatorSettings,
   Text,
   WholeNumber,
 } from '@tollgate/runtime';
+import { areProxies, TRUSTED_PROXIES_FORM } from './accept/client-address';
 
 export const OPERATOR_SECRET_MIN_BITS = 80;
 const OPERATOR_SECRET_FORM = /^[\x21-\x7e]{16,256}$/;
@@ -34,6 +36,12 @@ export class PublicSettings {
   @Optional()
   @WholeNumber(1, 1_000_000)
   TOLLGATE_MAX_CONNECTIONS?: number;
+  @Setting(
+    'Proxies whose `X-Forwarded-For` names the client: addresses, ranges, `loopback`, `private`. Separate with commas.',
+  )
+  @Optional()
+  @Satisfies(areProxies, TRUSTED_PROXIES_FORM)
+  TOLLGATE_TRUSTED_PROXIES?: string;
   /** The minimum fits one body of the largest size. */
   @Setting('MiB of memory for the bodies of all requests in progress.')
   @WholeNumber(10, 65_536)

@@ -62,6 +62,7 @@ export async function startStandalone(
     provide(CredentialStore, credentials),
     provide(ConfigSource, config),
   ]);
+  const trustedProxies = settings.TOLLGATE_TRUSTED_PROXIES;
   const services = [
     AuthModule.register({ databaseUrl: url }),
     MeteringModule.register({ databaseUrl: url, config, simulatorUrl: simulator.url }),
@@ -72,7 +73,11 @@ export async function startStandalone(
       config,
       invoiceCloseDelayMs: settings.TOLLGATE_INVOICE_CLOSE_MINUTES * 60_000,
     }),
-    GatewayModule.register({ simulatorUrl: simulator.url, bodyMemoryMib: settings.TOLLGATE_BODY_MEMORY_MIB }),
+    GatewayModule.register({
+      simulatorUrl: simulator.url,
+      bodyMemoryMib: settings.TOLLGATE_BODY_MEMORY_MIB,
+      trustedProxies,
+    }),
   ];
   const console = await openConsole(settings, { messages, config, databaseUrl: url });
   if (console) takeDown.add(() => console.app.close());
@@ -80,6 +85,7 @@ export async function startStandalone(
     { module: class Standalone {}, imports: [MessagesModule.of(messages), seams, ...services] },
     {
       maxConnections: settings.TOLLGATE_MAX_CONNECTIONS,
+      trustedProxies,
       mounted: console && { prefix: CONSOLE_PREFIX, handle: console.app.handle },
     },
   );
@@ -102,6 +108,7 @@ export async function startStandalone(
       health,
       hosts: settings.TOLLGATE_OPERATOR_ALLOWED_HOSTS?.split(',') ?? [],
       metricsToken: settings.TOLLGATE_METRICS_TOKEN,
+      trustedProxies,
     },
   );
   takeDown.add(() => operatorApp.close());

@@ -39,13 +39,18 @@ export interface AdmitRequest {
   boundIsExact: boolean;
 }
 
-/** The state of the key's limits, for the `x-ratelimit-*` headers. */
-export interface LimitState {
+/** The state of the limits of a key or a tenant. */
+export interface BucketState {
   requestsRemaining: number;
   /** Until the bucket is full again. */
   requestsResetMs: number;
   tokensRemaining: number;
   tokensResetMs: number;
+}
+
+/** The state of the key's limits and of its tenant's, for the `x-ratelimit-*` headers. */
+export interface LimitState extends BucketState {
+  tenant: BucketState;
 }
 
 export type Refusal =
@@ -72,7 +77,8 @@ export type AdmitResult =
    * null where waiting does not help.
    * For `requests` and `tokens` it is exact unless other requests come first. For `credit_held` and `concurrency` it
    * estimates when the next running request ends: the mean length of the tenant's recent holds, divided by the number
-   * of running requests in the scope. The estimate is at least 1 s and at most 60 s. Before any hold has ended it is 1
+   * of running requests in the scope. The estimate is at least 1 s and at most 60 s. A gateway has a better one for what
+   * it runs itself (apps/gateway/src/admit/running-requests.ts). Before any hold has ended it is 1
    * s.
    */
   | { kind: 'refused'; reason: Refusal; scope: 'key' | 'tenant'; retryAfterMs: number | null; limits: LimitState };

@@ -1,6 +1,7 @@
 import type { UsageEvent } from '@tollgate/contracts';
 import type {
   AdmitResult,
+  BucketState,
   ExtendResult,
   LimitState,
   LookRefusal,
@@ -56,13 +57,17 @@ export function readWithdraw([code, available]: readonly Value[]): WithdrawResul
     : { kind: code as 'withdrawn' | 'overtaken' };
 }
 
+/** The buckets of the key, then those of the tenant. */
 function readLimits(state: readonly Value[]): LimitState {
-  const [requestsRemaining, requestsResetMs, tokensRemaining, tokensResetMs] = state.map(Number);
+  return { ...readBuckets(state, 0), tenant: readBuckets(state, 4) };
+}
+
+function readBuckets(state: readonly Value[], at: number): BucketState {
   return {
-    requestsRemaining: requestsRemaining!,
-    requestsResetMs: requestsResetMs!,
-    tokensRemaining: tokensRemaining!,
-    tokensResetMs: tokensResetMs!,
+    requestsRemaining: Number(state[at]),
+    requestsResetMs: Number(state[at + 1]),
+    tokensRemaining: Number(state[at + 2]),
+    tokensResetMs: Number(state[at + 3]),
   };
 }
 

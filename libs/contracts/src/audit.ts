@@ -5,9 +5,13 @@ export const AUDIT_ACTIONS = [
   'tenant.create',
   'tenant.suspend',
   'tenant.resume',
+  'tenant.update',
+  'tenant.close',
+  'tenant.erase',
   'tenant.repair',
   'key.create',
   'key.update',
+  'key.rotate',
   'key.revoke',
   'token.create',
   'token.revoke',
@@ -20,6 +24,8 @@ export const AUDIT_ACTIONS = [
   'invoice.close',
   'invoice.void',
   'reconcile.start',
+  'backend.drain',
+  'backend.enable',
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 

@@ -68,3 +68,13 @@ export interface BackendHour {
   prompt: BackendTokens;
   generation: BackendTokens;
 }
+
+/** The longest name of a backend: origin and base path of its URL. */
+export const MAX_BACKEND_NAME_CHARS = 256;
+
+/** A backend that an operator took out of service. */
+export interface DrainedBackend {
+  backend: string;
+  /** ISO 8601 UTC. */
+  drainedAt: string;
+}

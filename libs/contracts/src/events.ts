@@ -118,8 +118,8 @@ export interface BudgetUpdate {
 }
 
 /**
- * Spending reached a threshold of a monthly budget. Topic `budget-events`, keyed by tenant. Each threshold fires once a
- * month, even if the budget changes.
+ * Spending reached a threshold of a monthly budget. Topic `budget-events`, keyed by tenant. Spending fires
+ * each threshold once a month, even if the budget changes. A change of the budget fires those that it crosses.
  */
 export interface BudgetEvent {
   /** `evt_…`. A repeat of the event has the same id. */

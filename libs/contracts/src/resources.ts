@@ -16,10 +16,18 @@ export interface Page<T> {
 
 export interface TenantRow {
   id: string;
+  /** Not unique. */
   name: string;
+  /** The operator's own id of the tenant, unique. Null: none. */
+  externalId: string | null;
   plan: string;
-  status: 'active' | 'suspended';
+  /** `closed` is final: nothing of the tenant runs again, and its books stay. */
+  status: 'active' | 'suspended' | 'closed';
   createdAt: string;
+  /** Null: not closed. */
+  closedAt: string | null;
+  /** When its personal data was erased. Null: it was not. */
+  erasedAt: string | null;
 }
 
 export interface KeyRow {
@@ -31,6 +39,10 @@ export interface KeyRow {
   /** The end of its last request, about a minute late. Null: never used. Not shown by the management API. */
   lastUsedAt: string | null;
   expiresAt: string | null;
+  /** When its newest secret was made. Null: it has its first one. */
+  rotatedAt: string | null;
+  /** Until when a former secret may be accepted. Null: there is none. */
+  formerUntil: string | null;
   /** A key profile of the tenant's plan. */
   profile: string;
   /** Who uses the key, in the tenant's own words. Null: not said. */
@@ -40,6 +52,19 @@ export interface KeyRow {
 }
 
 export const MAX_KEY_TAGS = 16;
+/** The longest time in which a former secret of a key is accepted beside the next one: 30 days. */
+export const MAX_ROTATION_GRACE_SECONDS = 2_592_000;
+export const MAX_APPLIED_KEYS = 500;
+
+/** A key as a list of keys wants it. An absent field stays as it is; of a new key it has its default. */
+export interface WantedKey {
+  /** Names the key: of the keys of the tenant that are not revoked, one at most may have it. */
+  name: string;
+  profile?: string;
+  expiresAt?: string | null;
+  owner?: string | null;
+  tags?: string[];
+}
 
 /** Whole cents. `none`: no budget, whatever the configuration says. `default`: the configuration's budget. */
 export type SetBudget = number | 'none' | 'default';
@@ -74,7 +99,7 @@ export interface TokenRow {
 }
 
 /** What an operator token may do, by area. `read` is every GET; no scope implies another. */
-export const OPERATOR_SCOPES = ['read', 'tenants', 'keys', 'credit', 'books', 'operators'] as const;
+export const OPERATOR_SCOPES = ['read', 'tenants', 'keys', 'credit', 'books', 'backends', 'operators'] as const;
 export type OperatorScope = (typeof OPERATOR_SCOPES)[number];
 
 /** An operator token: it has the fields of a management token, and belongs to no tenant. */

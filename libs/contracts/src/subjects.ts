@@ -1,5 +1,5 @@
 import type { AuditQuery, AuditRow, Authored } from './audit';
-import type { BackendHour, UnbilledWork } from './backends';
+import type { BackendHour, DrainedBackend, UnbilledWork } from './backends';
 import type { BalanceUpdate, TenantUpdate } from './events';
 import type {
   Difference,
@@ -30,6 +30,7 @@ import type {
   TokenRow,
   UsageQuery,
   UsageSummary,
+  WantedKey,
 } from './resources';
 import type { RefusalCount, RefusalPoint, RequestsQuery, UsageSeries, UsageSeriesQuery, UsageStep } from './usage';
 
@@ -38,20 +39,48 @@ import type { RefusalCount, RefusalPoint, RequestsQuery, UsageSeries, UsageSerie
  * bigint, no Date). A handler refuses with a RequestError, whose code is part of the subject's contract.
  */
 export interface Subjects {
-  /** invalid_plan: the plan is unknown. Names need not be unique. */
-  'auth.tenants.create': [Authored<{ name: string; plan?: string }>, TenantRow];
-  'auth.tenants.list': [PageQuery, Page<TenantRow>];
+  /** invalid_plan: the plan is unknown; external_id_taken. Names need not be unique. */
+  'auth.tenants.create': [Authored<{ name: string; plan?: string; externalId?: string }>, TenantRow];
+  /** `externalId`: only the tenant with it, as a page of one row or none. */
+  'auth.tenants.list': [{ externalId?: string } & PageQuery, Page<TenantRow>];
   /** not_found */
   'auth.tenants.get': [{ tenantId: string }, TenantRow];
 
   /**
-   * not_found. Setting the same status again succeeds. Running requests end normally. New ones are refused within a
-   * second of the answer. UnavailableError: the change may be committed but not in force, so repeat it.
+   * Changes the given fields. `profiles` names a profile of the new plan for profiles of the keys that it lacks.
+   * not_found, tenant_closed, external_id_taken, invalid_plan, invalid_profile, profiles_missing. A new plan is in force
+   * everywhere within a second of the answer. UnavailableError: the change may be committed but not in force, so repeat
+   * it.
    */
-  'auth.tenants.setStatus': [Authored<{ tenantId: string; status: TenantRow['status'] }>, TenantRow];
+  'auth.tenants.update': [
+    Authored<{
+      tenantId: string;
+      name?: string;
+      externalId?: string | null;
+      plan?: string;
+      profiles?: Record<string, string>;
+    }>,
+    TenantRow,
+  ];
+
+  /**
+   * not_found, tenant_closed. Setting the same status again succeeds. Running requests end normally. New ones are
+   * refused within a second of the answer. UnavailableError: the change may be committed but not in force, so repeat it.
+   */
+  'auth.tenants.setStatus': [Authored<{ tenantId: string; status: 'active' | 'suspended' }>, TenantRow];
+  /**
+   * Closes a tenant for good: suspends it, and revokes all its keys and tokens. not_found. In force and repeatable like
+   * auth.tenants.setStatus.
+   */
+  'auth.tenants.close': [Authored<{ tenantId: string }>, TenantRow];
+  /**
+   * Erases the personal data of a closed tenant: names, owners, tags and the external id, also in the audit log. Ids and
+   * books stay. not_found, tenant_not_closed. A repeat succeeds.
+   */
+  'auth.tenants.erase': [Authored<{ tenantId: string }>, TenantRow];
 
   'auth.keys.list': [{ tenantId: string } & PageQuery, Page<KeyRow>];
-  /** not_found (tenant), invalid_profile. In force when it is answered, or as soon as the credential store is back. */
+  /** not_found (tenant), tenant_closed, invalid_profile. In force when answered, or once the credential store is back. */
   'auth.keys.create': [
     Authored<{
       tenantId: string;
@@ -84,6 +113,37 @@ export interface Subjects {
     KeyRow,
   ];
   /**
+   * Gives a key its next secret. Former ones are accepted for `graceSeconds`, from 0 to MAX_ROTATION_GRACE_SECONDS.
+   * not_found, tenant_closed, key_revoked, invalid_grace. In force when it is answered. UnavailableError: it may be
+   * committed, so rotate again with another secret.
+   */
+  'auth.keys.rotate': [
+    Authored<{ tenantId: string; id: string; hash: string; last4: string; graceSeconds: number }>,
+    KeyRow,
+  ];
+  /**
+   * Makes the keys of a tenant those of a list, all or none: creates and changes those that it names, and revokes others
+   * with `revokeOthers`. `secrets`: one for each key of the list, in its order; those of new keys are used. Absent: only
+   * says what it would do, and new keys have no id. not_found, tenant_closed, invalid_profile, invalid_parameter (more
+   * than MAX_APPLIED_KEYS, a name twice), ambiguous_name. `inForce` false: committed, and in force later; a repeat says
+   * when.
+   */
+  'auth.keys.apply': [
+    Authored<{
+      tenantId: string;
+      keys: WantedKey[];
+      revokeOthers: boolean;
+      secrets?: { hash: string; last4: string }[];
+    }>,
+    {
+      created: (Omit<KeyRow, 'id'> & { id: string | null })[];
+      updated: { row: KeyRow; fields: string[] }[];
+      revoked: { id: string; name: string }[];
+      unchanged: number;
+      inForce: boolean;
+    },
+  ];
+  /**
    * not_found. In force everywhere within a second of the answer. UnavailableError: the change may be committed but not
    * in force, so repeat it. Revoking again succeeds.
    */
@@ -95,7 +155,7 @@ export interface Subjects {
   'auth.keys.used': [{ uses: { id: string; at: string }[] }, { recorded: number }];
 
   'auth.tokens.list': [{ tenantId: string } & PageQuery, Page<TokenRow>];
-  /** not_found (tenant), invalid_scope. Otherwise like auth.keys.create. */
+  /** not_found (tenant), tenant_closed, invalid_scope. Otherwise like auth.keys.create. */
   'auth.tokens.create': [
     Authored<{ tenantId: string; name: string; hash: string; last4: string; scopes: string[]; expiresAt?: string }>,
     TokenRow,
@@ -119,6 +179,13 @@ export interface Subjects {
    * none with this hash; token_revoked; token_expired.
    */
   'auth.operators.use': [{ hash: string }, { id: string; name: string; scopes: string[] }];
+
+  /** The backends that get no new calls. */
+  'auth.backends.drained': [Record<string, never>, { drained: DrainedBackend[] }];
+  /** In force about a second after its answer. A repeat changes nothing. invalid_backend */
+  'auth.backends.drain': [Authored<{ backend: string }>, DrainedBackend];
+  /** The same. */
+  'auth.backends.enable': [Authored<{ backend: string }>, { backend: string }];
 
   /** The changes that auth made, newest first. `after` is any `aud_…`. invalid_parameter */
   'auth.audit.list': [AuditQuery, Page<AuditRow>];
@@ -207,21 +274,21 @@ export interface Subjects {
     { entry: LedgerEntry; balanceCents: number },
   ];
   /**
-   * A refund, of at most what is not spent, gathered or held by running requests. insufficient_credit; otherwise like
-   * billing.credit.add.
+   * A refund, of at most what is not spent, gathered or held by running requests. `all`: that much. insufficient_credit;
+   * otherwise like billing.credit.add.
    */
   'billing.credit.refund': [
-    Authored<{ tenantId: string; amountCents: number; source: string; ref: string; reason?: string }>,
+    Authored<{ tenantId: string; amountCents: number | 'all'; source: string; ref: string; reason?: string }>,
     { entry: LedgerEntry; balanceCents: number },
   ];
   /**
-   * A correction by a person, signed. A negative one is limited like a refund, unless `allowDebt`. Errors like
-   * billing.credit.refund.
+   * A correction by a person, signed. A negative one is limited like a refund, unless `allowDebt`. `all` writes the
+   * credit off as far as a refund could take it, or a debt. Errors like billing.credit.refund.
    */
   'billing.credit.adjust': [
     Authored<{
       tenantId: string;
-      amountCents: number;
+      amountCents: number | 'all';
       source: string;
       ref: string;
       reason: string;

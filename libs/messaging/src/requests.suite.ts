@@ -20,6 +20,9 @@ export function requestsSuite(
       plan: 'default',
       status: 'active' as const,
       createdAt: '2026-01-01T00:00:00.000Z',
+      externalId: null,
+      closedAt: null,
+      erasedAt: null,
     };
     /** The answering instances may just be joining. */
     const patient = { deadlineMs: 15_000 };

@@ -1,7 +1,5 @@
-import type { BackendConfig } from './tollgate-config';
-
-/** The limit of metering's column. */
-const MAX_NAME_CHARS = 256;
+import { MAX_BACKEND_NAME_CHARS } from '@tollgate/contracts';
+import type { BackendConfig } from './backend-config';
 
 /**
  * The name of a backend in usage events: origin and base path of its URL. They contain no secret, and stay the same
@@ -10,5 +8,5 @@ const MAX_NAME_CHARS = 256;
 export function backendName({ url }: Pick<BackendConfig, 'url'>): string {
   if (url === 'simulator:') return url;
   const { origin, pathname } = new URL(url);
-  return (origin + pathname.replace(/\/+$/, '')).slice(0, MAX_NAME_CHARS);
+  return (origin + pathname.replace(/\/+$/, '')).slice(0, MAX_BACKEND_NAME_CHARS);
 }

@@ -27,23 +27,34 @@ export function resolveSecrets(
   const named = file === undefined ? {} : readSecretsFile(file, problems);
   for (const [m, model] of asArray(raw['models']).entries()) {
     for (const [b, backend] of asArray(model['backends']).entries()) {
-      const value = backend['apiKey'];
+      const at: Path = ['models', m, 'backends', b];
+      resolveIn(backend, ['apiKey'], at);
+      resolveIn(asObject(backend['tls']), ['ca', 'certificate', 'key'], [...at, 'tls']);
+      const headers = asObject(backend['headers']);
+      resolveIn(headers, Object.keys(headers), [...at, 'headers']);
+      if (env === null) delete backend['headers'];
+    }
+  }
+
+  function resolveIn(holder: Record<string, unknown>, fields: readonly string[], at: Path): void {
+    for (const field of fields) {
+      const value = holder[field];
       if (value === undefined || value === null) continue;
-      const path: Path = ['models', m, 'backends', b, 'apiKey'];
+      const path = [...at, field];
       const variable = typeof value === 'string' ? /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$/.exec(value)?.[1] : undefined;
       const isFile = typeof value === 'string' && value.startsWith('file:');
       if (variable === undefined && !isFile) {
         const message = 'must be a reference, "${NAME}" or "file:path": a secret is never written into this file';
         problems.push({ path, message });
       } else if (env === null) {
-        delete backend['apiKey'];
+        delete holder[field];
       } else if (variable !== undefined) {
         const resolved = env[variable] || named[variable];
-        if (resolved) backend['apiKey'] = resolved;
+        if (resolved) holder[field] = resolved;
         else problems.push({ path, message: notSet(variable, file) });
       } else {
         try {
-          backend['apiKey'] = readFileSync(resolve(directory, (value as string).slice('file:'.length)), 'utf8').trim();
+          holder[field] = readFileSync(resolve(directory, (value as string).slice('file:'.length)), 'utf8').trim();
         } catch (error) {
           problems.push({ path, message: `the file cannot be read (${(error as NodeJS.ErrnoException).code})` });
         }
@@ -66,6 +77,10 @@ const notSet = (variable: string, file: string | undefined): string =>
   file === undefined
     ? `the environment variable ${variable} is not set`
     : `${variable} is set neither in the environment nor in ${file} (${SETTING})`;
+
+function asObject(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}
 
 function asArray(value: unknown): Record<string, unknown>[] {
   return Array.isArray(value)

@@ -3,6 +3,7 @@ export * from './capped-log';
 export * from './metrics';
 export * from './polled-gauge';
 export * from './fail-point';
+export * from './backend-config';
 export * from './tollgate-config';
 export * from './backend-name';
 export * from './read-config';

@@ -80,7 +80,7 @@ export function readConfigFile(file: string, env: NodeJS.ProcessEnv | null): Tol
     stopAtFirstError: true,
   });
   problems.push(...errors.flatMap((error) => flatten(error, [])));
-  if (problems.length === 0) problems.push(...crossChecks(config));
+  if (problems.length === 0) problems.push(...crossChecks(config, env));
   if (problems.length > 0) {
     throw new ConfigError(
       file,
@@ -93,7 +93,7 @@ export function readConfigFile(file: string, env: NodeJS.ProcessEnv | null): Tol
   return config;
 }
 
-function crossChecks(config: TollgateConfig): { path: Path; message: string }[] {
+function crossChecks(config: TollgateConfig, env: NodeJS.ProcessEnv | null): { path: Path; message: string }[] {
   const problems: { path: Path; message: string }[] = [];
   const known = new Set(config.models.map((model) => model.id));
   const named = new Map(config.models.map(({ id }) => [id, id]));
@@ -106,6 +106,12 @@ function crossChecks(config: TollgateConfig): { path: Path; message: string }[] 
     }
     if (model.kind === 'chat' && (model.maxOutputTokens ?? 0) > model.contextTokens) {
       problems.push({ path: ['models', m, 'maxOutputTokens'], message: 'must not be more than contextTokens' });
+    }
+    for (const [b, { url, tls }] of model.backends.entries()) {
+      const path: Path = ['models', m, 'backends', b, 'tls'];
+      if (tls && !url.startsWith('https:')) problems.push({ path, message: 'is only for a URL with https:' });
+      else if (tls && env !== null && (tls.certificate === undefined) !== (tls.key === undefined))
+        problems.push({ path, message: 'must have "certificate" and "key" together' });
     }
     for (const [f, field] of (model.passthrough ?? []).entries()) {
       const message = validatePassedThrough(field);

@@ -1,5 +1,4 @@
 import 'reflect-metadata';
-import { type Dialect, DIALECTS } from '@tollgate/contracts';
 import { Type } from 'class-transformer';
 import {
   ArrayMinSize,
@@ -19,10 +18,9 @@ import {
   ValidateNested,
   type ValidationOptions,
 } from 'class-validator';
+import { BackendConfig } from './backend-config';
 import { IsAscendingPercents } from './is-ascending-percents';
-import { IsBackendUrl } from './is-backend-url';
 import { IsMediaUrls } from './is-media-urls';
-import { IsMetricsUrl } from './is-metrics-url';
 import { IsPrice } from './is-price';
 
 const MODEL_ID = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$/;
@@ -49,17 +47,11 @@ export class PriceConfig {
   @IsPrice() request: string = '0';
 }
 
-export class BackendConfig {
-  /** The base URL, ending in /v1, or "simulator:" for the built-in one. */
-  @IsBackendUrl() url!: string;
-  /** The model's name at the backend. The public id when absent. */
-  @IsOptional() @Length(1, 256) model?: string;
-  @IsOptional() @Length(1, 4096) apiKey?: string;
-  @IsInt() @Min(1) @Max(1000) weight: number = 1;
-  /** Absent: the body must mean the same in every dialect. */
-  @IsOptional() @IsIn(DIALECTS) dialect?: Dialect;
-  /** The backend's own Prometheus page, with which `reconcile --backends` compares the books. */
-  @IsOptional() @IsMetricsUrl() metrics?: string;
+/** What happens to requests while all good backends of the model are at `maxConcurrency`. In each process. */
+export class QueueConfig {
+  /** They wait for a place. More get 503. */
+  @IsInt() @Min(0) @Max(100_000) maxRequests: number = 100;
+  @IsInt() @Min(1) @Max(600_000) maxWaitMs: number = 10_000;
 }
 
 /**
@@ -101,6 +93,7 @@ export class ModelConfig {
   @IsMediaUrls() mediaUrls: boolean | string[] = false;
   @IsDefined() @ValidateNested() @Type(() => UsageBandConfig) usageBand: UsageBandConfig = new UsageBandConfig();
   @IsDefined() @ValidateNested() @Type(() => PriceConfig) price!: PriceConfig;
+  @IsDefined() @ValidateNested() @Type(() => QueueConfig) queue: QueueConfig = new QueueConfig();
   @IsArray() @ArrayMinSize(1) @ValidateNested({ each: true }) @Type(() => BackendConfig) backends!: BackendConfig[];
 }
 

@@ -14,6 +14,7 @@ import { logger } from '@tollgate/runtime';
 import { AuthDatabase } from '../database';
 import { newestFirst } from '../page';
 import { Projector } from '../project/projector';
+import { lockTenant } from '../tenants/lock-tenant';
 import { Credential } from './credential.entity';
 
 const ID_PREFIX = { key: 'key', token: 'tok' } as const;
@@ -24,7 +25,8 @@ export interface NewCredential {
   name: string;
   hash: string;
   last4: string;
-  profile: string;
+  /** Chooses the profile in the tenant's plan. Empty for a token. */
+  profile: (plan: string) => string;
   scopes: string[];
   owner: string | null;
   tags: string[];
@@ -48,11 +50,12 @@ export class CredentialBook {
   /**
    * The credential is in force everywhere when this returns. If the credential store does not answer, it comes into
    * force when the loop has projected it. The caller gets an answer either way: the value is shown only in this answer,
-   * and a repeat would issue another credential. A credential that does not work yet is no risk.
+   * and a repeat would issue another credential. A credential that does not work yet is no risk. RequestError not_found
+   * (tenant), tenant_closed, and those of `profile`.
    */
   async issue(
     kind: CredentialKind,
-    { expiresAt, ...fields }: NewCredential,
+    { expiresAt, profile, ...fields }: NewCredential,
     by: Author | undefined,
   ): Promise<Credential> {
     const credential = this.database.credentials.create({
@@ -62,13 +65,22 @@ export class CredentialBook {
       expiresAt: expiresAt === undefined ? null : new Date(expiresAt),
       revokedAt: null,
       lastUsedAt: null,
+      rotatedAt: null,
+      formerUntil: null,
       version: 1,
       projectedVersion: 0,
     });
     await transaction(this.database.dataSource, async (tx) => {
+      const { plan } = await lockTenant(tx, fields.tenantId, 'to_add');
+      credential.profile = profile(plan);
       await tx.insert(Credential, credential);
       const { id, tenantId } = credential;
-      await recordChange(tx, by, { action: `${kind}.create`, tenantId, target: id, after: shown(credential) });
+      await recordChange(tx, by, {
+        action: `${kind}.create`,
+        tenantId,
+        target: id,
+        after: shownCredential(credential),
+      });
     });
     try {
       await this.projector.project(credential.id);
@@ -99,17 +111,21 @@ export class CredentialBook {
 
   /**
    * Changes fields of a key. The credential store has them when this returns, so they are in force everywhere within a
-   * second. A repeat changes nothing and projects the row again. RequestError not_found, also for a key of another
-   * tenant. UnavailableError when the store does not accept it: the change is committed, and the loop will project it.
+   * second. A repeat changes nothing and projects the row again. `checkProfile` throws if the plan lacks the wanted
+   * profile. RequestError not_found, also for a key of another tenant. UnavailableError when the store does not accept it: the change is committed, and the loop will project it.
    */
   async update(
     { tenantId, id, by }: Authored<{ tenantId: string; id: string }>,
     wanted: Partial<KeyFields>,
+    checkProfile: (plan: string) => void,
   ): Promise<Credential> {
     await transaction(this.database.dataSource, async (tx) => {
+      // The tenant before its credential, so that its plan stays until the end of the transaction.
+      const { plan } = await lockTenant(tx, tenantId, 'to_add', { closed: true });
       const where = { id: isId('key', id) ? id : '', kind: 'key' as const, tenantId };
       const found = await tx.findOne(Credential, { where, lock: { mode: 'pessimistic_write' } });
       if (!found) throw new RequestError('not_found', 'No such key.');
+      if (wanted.profile !== undefined) checkProfile(plan);
       const fields = (Object.keys(wanted) as (keyof KeyFields)[]).filter(
         (field) => JSON.stringify(found[field]) !== JSON.stringify(wanted[field]),
       );
@@ -167,7 +183,16 @@ export class CredentialBook {
 }
 
 /** A new credential in the audit log: neither its hash nor its value. */
-function shown({ kind, name, last4, profile, scopes, owner, tags, expiresAt }: Credential): Record<string, unknown> {
+export function shownCredential({
+  kind,
+  name,
+  last4,
+  profile,
+  scopes,
+  owner,
+  tags,
+  expiresAt,
+}: Credential): Record<string, unknown> {
   const own = kind === 'key' ? { profile, owner, tags } : { scopes };
   return { name, last4, ...own, expiresAt: expiresAt?.toISOString() ?? null };
 }

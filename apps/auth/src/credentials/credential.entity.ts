@@ -17,10 +17,11 @@ export class Credential {
   @Column('text')
   name!: string;
 
-  /** SHA-256 of the value, hex. */
+  /** SHA-256 of its first value, hex. Those of later ones are in `credential_rotation`. */
   @Column('text')
   hash!: string;
 
+  /** Of the newest secret. */
   @Column('text')
   last4!: string;
 
@@ -49,6 +50,14 @@ export class Credential {
 
   @Column({ name: 'revoked_at', type: 'timestamptz', nullable: true })
   revokedAt!: Date | null;
+
+  /** When the newest secret was made, if it is not the first one. */
+  @Column({ name: 'rotated_at', type: 'timestamptz', nullable: true })
+  rotatedAt!: Date | null;
+
+  /** Until when a former secret may be accepted. Null: there is none. */
+  @Column({ name: 'former_until', type: 'timestamptz', nullable: true })
+  formerUntil!: Date | null;
 
   /** Written by `auth.keys.used` and `auth.tokens.used`. */
   @Column({ name: 'last_used_at', type: 'timestamptz', nullable: true })

@@ -7,6 +7,14 @@ CREATE TRIGGER revoked_for_good BEFORE UPDATE ON operator_token FOR EACH ROW
   WHEN (OLD.revoked_at IS NOT NULL AND NEW.revoked_at IS DISTINCT FROM OLD.revoked_at)
   EXECUTE FUNCTION refuse_return();
 
--- Append-only (append_only.sql).
-CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON audit_log FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER closed_for_good BEFORE UPDATE ON tenant FOR EACH ROW
+  WHEN ((OLD.closed_at IS NOT NULL AND NEW.closed_at IS DISTINCT FROM OLD.closed_at)
+    OR (OLD.erased_at IS NOT NULL AND NEW.erased_at IS DISTINCT FROM OLD.erased_at)
+    OR NEW.status_version < OLD.status_version)
+  EXECUTE FUNCTION refuse_reopening();
+
+-- Append-only (append_only.sql, erasure.sql).
+CREATE TRIGGER append_only BEFORE DELETE ON audit_log FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_but_erasure BEFORE UPDATE ON audit_log FOR EACH ROW
+  EXECUTE FUNCTION refuse_all_but_erasure();
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON audit_log FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();

@@ -1,11 +1,17 @@
 import { Controller } from '@nestjs/common';
-import type { KeyRow, Page, RequestOf } from '@tollgate/contracts';
+import type { KeyRow, Page, ReplyOf, RequestOf } from '@tollgate/contracts';
 import { MessagePattern } from '@tollgate/messaging/nest';
+import { KeyList } from './key-list';
+import { KeyRotation } from './key-rotation';
 import { Keys } from './keys';
 
 @Controller()
 export class KeysController {
-  constructor(private readonly keys: Keys) {}
+  constructor(
+    private readonly keys: Keys,
+    private readonly rotation: KeyRotation,
+    private readonly keyList: KeyList,
+  ) {}
 
   @MessagePattern('auth.keys.create')
   create(request: RequestOf<'auth.keys.create'>): Promise<KeyRow> {
@@ -30,6 +36,16 @@ export class KeysController {
   @MessagePattern('auth.keys.update')
   update(request: RequestOf<'auth.keys.update'>): Promise<KeyRow> {
     return this.keys.update(request);
+  }
+
+  @MessagePattern('auth.keys.rotate')
+  rotate(request: RequestOf<'auth.keys.rotate'>): Promise<KeyRow> {
+    return this.rotation.rotate(request);
+  }
+
+  @MessagePattern('auth.keys.apply')
+  apply(request: RequestOf<'auth.keys.apply'>): Promise<ReplyOf<'auth.keys.apply'>> {
+    return this.keyList.apply(request);
   }
 
   @MessagePattern('auth.keys.revoke')

@@ -29,6 +29,8 @@ it('a key is in force at the edge when it is answered, with its tenant, plan, pr
     createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
     lastUsedAt: null,
     expiresAt,
+    rotatedAt: null,
+    formerUntil: null,
     profile: 'batch',
     owner: null,
     tags: [],
@@ -99,7 +101,8 @@ it('lists the keys of one tenant, newest first, in pages', async () => {
   const third = await auth.request('auth.keys.list', { tenantId, limit: 2, after: ids[1]! });
   expect(third).toMatchObject({ data: [{ id: ids[0] }], nextCursor: null });
   expect(Object.keys(first.data[0]!).sort()).toEqual([
-    ...['createdAt', 'expiresAt', 'id', 'last4', 'lastUsedAt', 'name', 'owner', 'profile', 'status', 'tags'],
+    ...['createdAt', 'expiresAt', 'formerUntil', 'id', 'last4', 'lastUsedAt', 'name', 'owner', 'profile'],
+    ...['rotatedAt', 'status', 'tags'],
   ]);
 });
 
@@ -191,6 +194,7 @@ it('no table stores the value of a credential: only its hash and its last four c
     [
       'created_at',
       'expires_at',
+      'former_until',
       'hash',
       'id',
       'kind',
@@ -200,7 +204,7 @@ it('no table stores the value of a credential: only its hash and its last four c
       'owner',
       'profile',
       'projected_version',
-    ].concat(['revoked_at', 'scopes', 'tags', 'tenant_id', 'version']),
+    ].concat(['revoked_at', 'rotated_at', 'scopes', 'tags', 'tenant_id', 'version']),
   );
 });
 

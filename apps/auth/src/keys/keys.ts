@@ -1,41 +1,35 @@
 import { Injectable } from '@nestjs/common';
-import { RequestError, type KeyRow, type Page, type RequestOf } from '@tollgate/contracts';
+import { type KeyRow, type Page, type RequestOf } from '@tollgate/contracts';
 import { ConfigSource } from '@tollgate/runtime';
 import { CredentialBook } from '../credentials/credential-book';
-import { revokedAtEdge, type Credential } from '../credentials/credential.entity';
 import { recordUses } from '../credentials/last-use';
 import { AuthDatabase } from '../database';
-import { Tenants } from '../tenants/tenants';
+import { keyRow } from './key-row';
+import { profileOf } from './profile-of';
 
 /** `auth.keys.*`: inference keys. */
 @Injectable()
 export class Keys {
   constructor(
-    private readonly tenants: Tenants,
     private readonly book: CredentialBook,
     private readonly config: ConfigSource,
     private readonly database: AuthDatabase,
   ) {}
 
   /**
-   * Without a profile, the key gets the first one of the tenant's plan. RequestError not_found (tenant),
+   * Without a profile, the key gets the first one of the tenant's plan. RequestError not_found (tenant), tenant_closed,
    * invalid_profile.
    */
   async create(request: RequestOf<'auth.keys.create'>): Promise<KeyRow> {
     const { tenantId, name, hash, last4, expiresAt, owner = null, tags = [], by } = request;
-    const profile = await this.profileOf(tenantId, request.profile);
+    const profile = (plan: string) => profileOf(this.config.current, plan, request.profile);
     const fields = { tenantId, name, hash, last4, profile, scopes: [], expiresAt, owner, tags };
-    return toRow(await this.book.issue('key', fields, by));
+    return keyRow(await this.book.issue('key', fields, by));
   }
 
   /** RequestError not_found, also for a key of another tenant; invalid_profile. */
   async update(request: RequestOf<'auth.keys.update'>): Promise<KeyRow> {
     const { tenantId, id, name, profile, expiresAt, owner, tags, by } = request;
-    if (profile !== undefined) {
-      // An unknown key is not_found, whatever its profile.
-      await this.book.get('key', tenantId, id);
-      await this.profileOf(tenantId, profile);
-    }
     const wanted = {
       ...(name !== undefined && { name }),
       ...(profile !== undefined && { profile }),
@@ -43,16 +37,17 @@ export class Keys {
       ...(owner !== undefined && { owner }),
       ...(tags !== undefined && { tags }),
     };
-    return toRow(await this.book.update({ tenantId, id, ...(by && { by }) }, wanted));
+    const check = (plan: string) => void profileOf(this.config.current, plan, profile);
+    return keyRow(await this.book.update({ tenantId, id, ...(by && { by }) }, wanted, check));
   }
 
   list({ tenantId, ...query }: RequestOf<'auth.keys.list'>): Promise<Page<KeyRow>> {
-    return this.book.page('key', tenantId, query, toRow);
+    return this.book.page('key', tenantId, query, keyRow);
   }
 
   /** RequestError not_found, also for a key of another tenant. */
   async get({ tenantId, id }: RequestOf<'auth.keys.get'>): Promise<KeyRow> {
-    return toRow(await this.book.get('key', tenantId, id));
+    return keyRow(await this.book.get('key', tenantId, id));
   }
 
   revoke(request: RequestOf<'auth.keys.revoke'>): Promise<{ revokedAt: string }> {
@@ -63,24 +58,4 @@ export class Keys {
   async used({ uses }: RequestOf<'auth.keys.used'>): Promise<{ recorded: number }> {
     return { recorded: await recordUses(this.database, 'key', uses) };
   }
-
-  /** The named profile of the tenant's plan, or its first one. RequestError not_found (tenant), invalid_profile. */
-  private async profileOf(tenantId: string, wanted: string | undefined): Promise<string> {
-    const { plan } = await this.tenants.get({ tenantId });
-    const profiles = this.config.current.plans.find(({ id }) => id === plan)?.profiles ?? [];
-    const chosen = wanted === undefined ? profiles[0] : profiles.find(({ id }) => id === wanted);
-    if (!chosen) throw new RequestError('invalid_profile', "profile must name a key profile of the tenant's plan.");
-    return chosen.id;
-  }
-}
-
-function toRow(key: Credential): KeyRow {
-  const { id, name, last4, createdAt, lastUsedAt, expiresAt, profile, owner, tags } = key;
-  const status = revokedAtEdge(key) ? 'revoked' : expiresAt && expiresAt.getTime() <= Date.now() ? 'expired' : 'active';
-  const times = {
-    createdAt: createdAt.toISOString(),
-    lastUsedAt: lastUsedAt?.toISOString() ?? null,
-    expiresAt: expiresAt?.toISOString() ?? null,
-  };
-  return { id, name, last4, status, ...times, profile, owner, tags };
 }

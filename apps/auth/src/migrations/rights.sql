@@ -10,14 +10,22 @@ GRANT SELECT ON ALL TABLES IN SCHEMA auth TO tollgate_auth;
 ALTER DEFAULT PRIVILEGES IN SCHEMA auth GRANT SELECT ON TABLES TO tollgate_auth;
 
 -- Tenants and credentials are never deleted, and a credential's tenant, hash and scopes never change.
-GRANT INSERT, UPDATE (status, status_version) ON tenant TO tollgate_auth;
+GRANT INSERT, UPDATE (status, status_version, name, plan, external_id, closed_at) ON tenant
+  TO tollgate_auth;
 GRANT INSERT,
-  UPDATE (version, projected_version, revoked_at, last_used_at, name, profile, expires_at, owner, tags)
+  UPDATE (version, projected_version, revoked_at, last_used_at, name, profile, expires_at, owner, tags, last4, rotated_at,
+    former_until)
   ON credential TO tollgate_auth;
+-- A secret is never changed or deleted. The next one ends those before it.
+GRANT INSERT ON credential_rotation TO tollgate_auth;
 
 -- The same holds for operator tokens.
 GRANT INSERT, UPDATE (revoked_at, last_used_at) ON operator_token TO tollgate_auth;
 
+GRANT INSERT, DELETE ON drained_backend TO tollgate_auth;
+
 GRANT INSERT ON audit_log TO tollgate_auth;
+-- Erases personal data of a closed tenant, with the owner's rights.
+GRANT EXECUTE ON FUNCTION erase_tenant(text) TO tollgate_auth;
 GRANT INSERT, UPDATE, DELETE ON outbox TO tollgate_auth;
 GRANT INSERT ON outbox_refused TO tollgate_auth;

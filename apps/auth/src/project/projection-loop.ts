@@ -1,6 +1,6 @@
 import { Injectable, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { logger, WakeableDelay } from '@tollgate/runtime';
-import { MAX_RECORDS_PER_BATCH, Projector } from './projector';
+import { MAX_CREDENTIALS_PER_BATCH, Projector } from './projector';
 
 const PROJECTION_INTERVAL_MS = 250;
 export const FORGET_INTERVAL_MS = 60_000;
@@ -51,7 +51,7 @@ export class ProjectionLoop implements OnApplicationBootstrap, BeforeApplication
   private async round(): Promise<void> {
     let written: number;
     do written = await this.projector.projectDue();
-    while (written === MAX_RECORDS_PER_BATCH && !this.stopped);
+    while (written === MAX_CREDENTIALS_PER_BATCH && !this.stopped);
     if (!this.refilled) await this.refill();
     if (performance.now() < this.forgetAtMs) return;
     // One batch a round, so that a revocation never waits for this.

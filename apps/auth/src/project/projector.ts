@@ -5,7 +5,7 @@ import { query, transaction } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import { AuthDatabase } from '../database';
 
-export const MAX_RECORDS_PER_BATCH = 500;
+export const MAX_CREDENTIALS_PER_BATCH = 500;
 /** A process that freezes in the middle of a batch blocks the other processes for at most this time. */
 const MAX_IDLE_IN_BATCH_MS = 10_000;
 
@@ -24,15 +24,33 @@ interface Row {
   read_at_ms: string;
 }
 
-const SELECT = `
-  SELECT hash, kind, credential.id, tenant_id, plan, profile, scopes, expires_at, revoked_at, version,
+/** A former secret that ended before is no longer written. The store certainly knows of its end. */
+const ENDED_BEFORE = `interval '15 days'`;
+/**
+ * The records of the credentials `due`, a statement: one for each secret. A former secret ends at the earliest time that
+ * a later one names for those before it. The next records are of credentials with higher ids.
+ */
+const recordsOf = (due: string) => `
+  SELECT secret.hash, kind, due.id, tenant_id, plan, profile, scopes, revoked_at, version,
+         least(expires_at, secret.until) AS expires_at,
          floor(extract(epoch FROM statement_timestamp()) * 1000) AS read_at_ms
-    FROM credential JOIN tenant ON tenant.id = tenant_id`;
-const JUST_REVOKED = `${SELECT} WHERE revoked_at > now() - interval '1 minute' ORDER BY revoked_at DESC LIMIT $1`;
+    FROM (${due}) AS due JOIN tenant ON tenant.id = tenant_id, LATERAL (
+      SELECT hash, min(former_until) OVER (
+               ORDER BY number DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS until
+        FROM (SELECT due.hash, 0 AS number, NULL::timestamptz AS former_until
+              UNION ALL
+              SELECT hash, number, former_until FROM credential_rotation WHERE credential_id = due.id) AS secrets
+    ) AS secret
+   WHERE secret.until IS NULL OR secret.until > now() - ${ENDED_BEFORE}
+   ORDER BY due.id`;
+const JUST_REVOKED = recordsOf(
+  `SELECT * FROM credential WHERE revoked_at > now() - interval '1 minute' ORDER BY revoked_at DESC LIMIT $1`,
+);
 /**
  * The store keeps revoked and expired records for 30 days, by its own clock. It certainly knows the records that match.
  */
 const KEPT = `coalesce(least(revoked_at, expires_at) > now() - interval '15 days', true)`;
+const ONE = recordsOf('SELECT * FROM credential WHERE id = $1');
 const UNPROJECTED = 'projected_version < version';
 const MARK = `
   UPDATE credential SET projected_version = done.version FROM unnest($1::text[], $2::int[]) AS done (id, version)
@@ -63,9 +81,31 @@ export class Projector {
   async project(id: string): Promise<void> {
     try {
       const { dataSource } = this.database;
-      await this.write(dataSource, await query<Row>(dataSource, `${SELECT} WHERE credential.id = $1`, [id]));
+      await this.write(dataSource, await query<Row>(dataSource, ONE, [id]));
     } catch (error) {
       throw new UnavailableError(`${id} is committed, but not yet projected: ${(error as Error).message}`);
+    }
+  }
+
+  /** The same for all credentials of a tenant that are due. The time grows with their number: about 1 s for 10,000. */
+  async projectTenant(tenantId: string): Promise<void> {
+    try {
+      const { dataSource } = this.database;
+      for (let after = ''; ;) {
+        const rows = await query<Row>(
+          dataSource,
+          recordsOf(
+            `SELECT * FROM credential WHERE tenant_id = $1 AND id > $2 AND ${UNPROJECTED} ORDER BY id LIMIT $3`,
+          ),
+          [tenantId, after, MAX_CREDENTIALS_PER_BATCH],
+        );
+        if ((await this.write(dataSource, rows)) < MAX_CREDENTIALS_PER_BATCH) return;
+        after = rows.at(-1)!.id;
+      }
+    } catch (error) {
+      throw new UnavailableError(
+        `credentials of ${tenantId} are committed, but not yet projected: ${(error as Error).message}`,
+      );
     }
   }
 
@@ -88,9 +128,8 @@ export class Projector {
         [`${MAX_IDLE_IN_BATCH_MS}ms`],
       );
       if (!lock!.mine) return 0;
-      const rows = await query<Row>(tx, `${SELECT} WHERE ${UNPROJECTED} ORDER BY credential.id LIMIT $1`, [
-        MAX_RECORDS_PER_BATCH,
-      ]);
+      const due = `SELECT * FROM credential WHERE ${UNPROJECTED} ORDER BY id LIMIT $1`;
+      const rows = await query<Row>(tx, recordsOf(due), [MAX_CREDENTIALS_PER_BATCH]);
       return this.write(tx, rows);
     });
   }
@@ -101,14 +140,16 @@ export class Projector {
    */
   async projectAll(): Promise<number> {
     const { dataSource } = this.database;
-    let written = await this.write(dataSource, await query<Row>(dataSource, JUST_REVOKED, [MAX_RECORDS_PER_BATCH]));
+    let written = await this.write(dataSource, await query<Row>(dataSource, JUST_REVOKED, [MAX_CREDENTIALS_PER_BATCH]));
     for (let after = ''; ;) {
-      const rows = await query<Row>(dataSource, `${SELECT} WHERE credential.id > $1 ORDER BY credential.id LIMIT $2`, [
-        after,
-        MAX_RECORDS_PER_BATCH,
-      ]);
-      written += await this.write(dataSource, rows);
-      if (rows.length < MAX_RECORDS_PER_BATCH) return written;
+      const rows = await query<Row>(
+        dataSource,
+        recordsOf('SELECT * FROM credential WHERE id > $1 ORDER BY id LIMIT $2'),
+        [after, MAX_CREDENTIALS_PER_BATCH],
+      );
+      const credentials = await this.write(dataSource, rows);
+      written += credentials;
+      if (credentials < MAX_CREDENTIALS_PER_BATCH) return written;
       after = rows.at(-1)!.id;
     }
   }
@@ -120,7 +161,9 @@ export class Projector {
   async refillIfLost(): Promise<number> {
     const [newest] = await query<{ hash: string }>(
       this.database.dataSource,
-      `SELECT hash FROM credential WHERE projected_version > 0 AND ${KEPT} ORDER BY created_at DESC, id DESC LIMIT 1`,
+      `SELECT coalesce((SELECT r.hash FROM credential_rotation r WHERE r.credential_id = credential.id
+                         ORDER BY number DESC LIMIT 1), hash) AS hash
+         FROM credential WHERE projected_version > 0 AND ${KEPT} ORDER BY created_at DESC, id DESC LIMIT 1`,
     );
     if (!newest || (await this.store.lookup(newest.hash))) return 0;
     return this.projectAll();
@@ -136,11 +179,13 @@ export class Projector {
     this.store.refillWith(() => this.projectAll());
   }
 
+  /** Writes all records of some credentials. Returns the number of credentials. */
   private async write(queries: Queries, rows: Row[]): Promise<number> {
     if (rows.length === 0) return 0;
     await this.store.put(rows.map(toRecord), Number(rows[0]!.read_at_ms));
-    await query(queries, MARK, [rows.map(({ id }) => id), rows.map(({ version }) => version)]);
-    return rows.length;
+    const versions = new Map(rows.map(({ id, version }) => [id, version]));
+    await query(queries, MARK, [[...versions.keys()], [...versions.values()]]);
+    return versions.size;
   }
 }
 

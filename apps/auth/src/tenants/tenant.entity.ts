@@ -9,12 +9,16 @@ export class Tenant {
   @Column('text')
   name!: string;
 
+  /** The operator's own id, unique. */
+  @Column('text', { name: 'external_id', nullable: true })
+  externalId!: string | null;
+
   /** A plan of tollgate.yaml. */
   @Column('text')
   plan!: string;
 
   @Column('text')
-  status!: 'active' | 'suspended';
+  status!: 'active' | 'suspended' | 'closed';
 
   /** Incremented by every change of the status. */
   @Column('int', { name: 'status_version', default: 0 })
@@ -22,4 +26,11 @@ export class Tenant {
 
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
   createdAt!: Date;
+
+  /** Set together with the status `closed`. Final. */
+  @Column('timestamptz', { name: 'closed_at', nullable: true })
+  closedAt!: Date | null;
+
+  @Column('timestamptz', { name: 'erased_at', nullable: true })
+  erasedAt!: Date | null;
 }

@@ -1,11 +1,15 @@
 import { Controller } from '@nestjs/common';
-import type { Page, PageQuery, RequestOf, TenantRow } from '@tollgate/contracts';
+import type { Page, RequestOf, TenantRow } from '@tollgate/contracts';
 import { MessagePattern } from '@tollgate/messaging/nest';
+import { TenantEnd } from './tenant-end';
 import { Tenants } from './tenants';
 
 @Controller()
 export class TenantsController {
-  constructor(private readonly tenants: Tenants) {}
+  constructor(
+    private readonly tenants: Tenants,
+    private readonly end: TenantEnd,
+  ) {}
 
   @MessagePattern('auth.tenants.create')
   create(request: RequestOf<'auth.tenants.create'>): Promise<TenantRow> {
@@ -13,13 +17,28 @@ export class TenantsController {
   }
 
   @MessagePattern('auth.tenants.list')
-  list(query: PageQuery): Promise<Page<TenantRow>> {
+  list(query: RequestOf<'auth.tenants.list'>): Promise<Page<TenantRow>> {
     return this.tenants.list(query);
   }
 
   @MessagePattern('auth.tenants.get')
   get(request: RequestOf<'auth.tenants.get'>): Promise<TenantRow> {
     return this.tenants.get(request);
+  }
+
+  @MessagePattern('auth.tenants.update')
+  update(request: RequestOf<'auth.tenants.update'>): Promise<TenantRow> {
+    return this.tenants.update(request);
+  }
+
+  @MessagePattern('auth.tenants.close')
+  close(request: RequestOf<'auth.tenants.close'>): Promise<TenantRow> {
+    return this.end.close(request);
+  }
+
+  @MessagePattern('auth.tenants.erase')
+  erase(request: RequestOf<'auth.tenants.erase'>): Promise<TenantRow> {
+    return this.end.erase(request);
   }
 
   @MessagePattern('auth.tenants.setStatus')

@@ -1,7 +1,13 @@
 import { Module } from '@nestjs/common';
+import { ProjectModule } from '../project/project.module';
+import { TenantEnd } from './tenant-end';
 import { TenantOutbox } from './tenant-outbox';
 import { Tenants } from './tenants';
 import { TenantsController } from './tenants.controller';
 
-@Module({ controllers: [TenantsController], providers: [TenantOutbox, Tenants], exports: [Tenants] })
+@Module({
+  imports: [ProjectModule],
+  controllers: [TenantsController],
+  providers: [TenantOutbox, Tenants, TenantEnd],
+})
 export class TenantsModule {}

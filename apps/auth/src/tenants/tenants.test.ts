@@ -11,8 +11,11 @@ it('a tenant is active, and has the plan that it names or the first plan of toll
   expect(named).toEqual({
     id: expect.stringMatching(/^ten_/),
     name: 'Acme',
+    externalId: null,
     plan: 'pro',
     status: 'active',
+    closedAt: null,
+    erasedAt: null,
     createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
   });
   expect(await auth.request('auth.tenants.get', { tenantId: named.id })).toEqual(named);

@@ -4,70 +4,104 @@ import {
   newId,
   RequestError,
   type Page,
-  type PageQuery,
   type RequestOf,
   type TenantRow,
+  type TenantUpdate,
 } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
-import { recordChange, transaction } from '@tollgate/postgres';
+import { recordChange, sqlState, transaction } from '@tollgate/postgres';
 import { ConfigSource } from '@tollgate/runtime';
+import type { EntityManager } from 'typeorm';
 import { AuthDatabase } from '../database';
 import { newestFirst } from '../page';
+import { Projector } from '../project/projector';
+import { lockTenant } from './lock-tenant';
+import { moveProfiles } from './move-profiles';
 import { TenantOutbox } from './tenant-outbox';
+import { tenantRow } from './tenant-row';
 import { Tenant } from './tenant.entity';
 
-/** `auth.tenants.*` */
+const UNIQUE_VIOLATION = '23505';
+
+/** `auth.tenants.*`, but their end (TenantEnd) */
 @Injectable()
 export class Tenants {
   constructor(
     private readonly database: AuthDatabase,
     private readonly config: ConfigSource,
     private readonly outbox: TenantOutbox,
+    private readonly projector: Projector,
   ) {}
 
-  /** Without a plan, the tenant gets the first one of tollgate.yaml. RequestError invalid_plan. */
-  async create({ name, plan, by }: RequestOf<'auth.tenants.create'>): Promise<TenantRow> {
-    const { plans } = this.config.current;
-    const chosen = plan === undefined ? plans[0] : plans.find(({ id }) => id === plan);
-    if (!chosen) throw new RequestError('invalid_plan', 'plan must name a plan of tollgate.yaml.');
+  /** Without a plan, the tenant gets the first one of tollgate.yaml. RequestError invalid_plan, external_id_taken. */
+  async create({ name, plan, externalId, by }: RequestOf<'auth.tenants.create'>): Promise<TenantRow> {
+    const chosen = this.planOf(plan ?? this.config.current.plans[0]!.id).id;
     const tenant = this.database.tenants.create({
-      id: newId('ten'),
-      name,
-      plan: chosen.id,
-      status: 'active',
-      statusVersion: 0,
+      ...{ id: newId('ten'), name, plan: chosen, status: 'active', statusVersion: 0 },
+      ...{ externalId: externalId ?? null, closedAt: null, erasedAt: null },
     });
-    await transaction(this.database.dataSource, async (tx) => {
+    await this.uniquely(async (tx) => {
       await tx.insert(Tenant, tenant);
-      const after = { name, plan: chosen.id };
+      const after = { name, plan: chosen, ...(externalId !== undefined && { externalId }) };
       await recordChange(tx, by, { action: 'tenant.create', tenantId: tenant.id, after });
     });
-    return toRow(tenant);
+    return tenantRow(tenant);
   }
 
-  list(query: PageQuery): Promise<Page<TenantRow>> {
-    return newestFirst(this.database.tenants, {}, query, toRow);
+  list({ externalId, ...query }: RequestOf<'auth.tenants.list'>): Promise<Page<TenantRow>> {
+    return newestFirst(this.database.tenants, externalId === undefined ? {} : { externalId }, query, tenantRow);
   }
 
   /** RequestError not_found. */
   async get({ tenantId }: RequestOf<'auth.tenants.get'>): Promise<TenantRow> {
     const tenant = isId('ten', tenantId) && (await this.database.tenants.findOneBy({ id: tenantId }));
     if (!tenant) throw new RequestError('not_found', 'No such tenant.');
-    return toRow(tenant);
+    return tenantRow(tenant);
+  }
+
+  /**
+   * Changes the given fields. With a new plan, the edge has the new limits of all its keys when this returns, so they
+   * are in force everywhere within a second. A repeat changes nothing and projects again. RequestError not_found,
+   * tenant_closed, external_id_taken, invalid_plan, invalid_profile, profiles_missing. UnavailableError when the store
+   * does not accept it: the change is committed, and the loop will project it.
+   */
+  async update(request: RequestOf<'auth.tenants.update'>): Promise<TenantRow> {
+    const { tenantId, name, externalId, plan, profiles, by } = request;
+    const planned = plan === undefined ? undefined : this.planOf(plan);
+    const wanted: Partial<Pick<Tenant, 'name' | 'externalId' | 'plan'>> = {
+      ...(name !== undefined && { name }),
+      ...(externalId !== undefined && { externalId }),
+      ...(planned && { plan: planned.id }),
+    };
+    const row = await this.uniquely(async (tx) => {
+      const tenant = await lockTenant(tx, tenantId, 'to_change');
+      const fields = (Object.keys(wanted) as (keyof typeof wanted)[]).filter(
+        (field) => tenant[field] !== wanted[field],
+      );
+      if (fields.length === 0) return tenantRow(tenant);
+      const values = (of: typeof wanted) => Object.fromEntries(fields.map((field) => [field, of[field]]));
+      const change = { before: values(tenant), after: values(wanted) };
+      const moved =
+        planned && fields.includes('plan') ? await moveProfiles(tx, tenantId, planned, profiles ?? {}) : undefined;
+      await tx.update(Tenant, { id: tenantId }, values(wanted));
+      const after = { ...change.after, ...(moved && Object.keys(moved).length > 0 && { profiles: moved }) };
+      await recordChange(tx, by, { action: 'tenant.update', tenantId, before: change.before, after });
+      return tenantRow(Object.assign(tenant, wanted));
+    });
+    if (planned) await this.projector.projectTenant(tenantId);
+    return row;
   }
 
   /**
    * Commits the status together with its message. It is in force when this returns, because billing has passed it on to
-   * the admission store. RequestError not_found. UnavailableError when it may not be in force yet: repeat the request.
+   * the admission store. RequestError not_found, tenant_closed. UnavailableError when it may not be in force yet:
+   * repeat the request.
    */
   async setStatus({ tenantId, status, by }: RequestOf<'auth.tenants.setStatus'>): Promise<TenantRow> {
     if (status !== 'active' && status !== 'suspended')
       throw new RequestError('invalid_parameter', 'status must be active or suspended.');
     const { row, update } = await transaction(this.database.dataSource, async (tx) => {
-      const tenant =
-        isId('ten', tenantId) &&
-        (await tx.findOne(Tenant, { where: { id: tenantId }, lock: { mode: 'pessimistic_write' } }));
-      if (!tenant) throw new RequestError('not_found', 'No such tenant.');
+      const tenant = await lockTenant(tx, tenantId, 'to_change');
       if (tenant.status !== status) {
         const action = status === 'active' ? 'tenant.resume' : 'tenant.suspend';
         await recordChange(tx, by, { action, tenantId, before: { status: tenant.status }, after: { status } });
@@ -76,15 +110,26 @@ export class Tenants {
         await tx.update(Tenant, { id: tenantId }, { status, statusVersion: tenant.statusVersion });
       }
       // Published even when nothing changed: an operator who repeats the request wants that.
-      const update = { tenantId, version: tenant.statusVersion, status };
+      const update: TenantUpdate = { tenantId, version: tenant.statusVersion, status };
       await enqueue(tx, 'tenant-news', [update]);
-      return { row: toRow(tenant), update };
+      return { row: tenantRow(tenant), update };
     });
     await this.outbox.tell(update);
     return row;
   }
-}
 
-function toRow({ id, name, plan, status, createdAt }: Tenant): TenantRow {
-  return { id, name, plan, status, createdAt: createdAt.toISOString() };
+  private planOf(id: string) {
+    const plan = this.config.current.plans.find((one) => one.id === id);
+    if (!plan) throw new RequestError('invalid_plan', 'plan must name a plan of tollgate.yaml.');
+    return plan;
+  }
+
+  private async uniquely<T>(work: (tx: EntityManager) => Promise<T>): Promise<T> {
+    try {
+      return await transaction(this.database.dataSource, work);
+    } catch (error) {
+      if (sqlState(error) !== UNIQUE_VIOLATION) throw error;
+      throw new RequestError('external_id_taken', 'Another tenant has this externalId.');
+    }
+  }
 }

@@ -19,7 +19,7 @@ import { balanceUpdate } from '../ledger/core/books';
 import { periodOf } from '../ledger/core/period';
 import { InjectOptions } from '../options';
 import { budgetUpdate, budgetState, budgetStates, setBudget, type BudgetRow } from './budget-rows';
-import { IN_FORCE, recordReached, type WatchedRow } from './spending';
+import { IN_FORCE, reachedBy, recordReached, type WatchedRow } from './spending';
 import { areThresholds, DEFAULT_THRESHOLDS_PERCENT, MAX_THRESHOLDS } from './thresholds';
 
 /** Keys of one tenant whose budget was ever set. An admission store that lost them receives all of them at once. */
@@ -64,7 +64,7 @@ export class Budgets {
       // Even if the budget stays the same: the store may have been away when it was set.
       const updates = row ? [{ ...balanceUpdate(books, []), budgets: [budgetUpdate(row)] }] : [];
       if (changed) {
-        await this.recordReached(tx, tenantId, keyId);
+        await this.recordCrossed(tx, tenantId, row!);
         await enqueue(tx, 'credit-news', updates);
         const change = { before: shown(before), after: shown(row), ...(keyId !== '' && { target: keyId }) };
         await recordChange(tx, request.by, { action: 'budget.set', tenantId, ...change });
@@ -102,18 +102,32 @@ export class Budgets {
     return keyId ?? '';
   }
 
-  /** Spending may already have reached the thresholds of a lowered budget. */
-  private async recordReached(tx: EntityManager, tenantId: string, keyId: string): Promise<void> {
+  /**
+   * Spending may already have reached thresholds of a lowered budget. They are recorded for this change. Thresholds that
+   * an earlier change crossed, and that this budget has not reached, can be reached by spending again.
+   */
+  private async recordCrossed(
+    tx: EntityManager,
+    tenantId: string,
+    { key_id: keyId, version }: BudgetRow,
+  ): Promise<void> {
     const period = this.period();
     const watched = await query<WatchedRow>(
       tx,
       `SELECT b.tenant_id, $3::text AS period, b.key_id, coalesce(m.spent_nanos, 0) AS spent_nanos,
-         ${IN_FORCE} AS cents, b.thresholds
+         ${IN_FORCE} AS cents, b.thresholds, coalesce(m.crossed, '{}') AS crossed
        FROM budget b LEFT JOIN budget_month m ON m.tenant_id = b.tenant_id AND m.key_id = b.key_id AND m.period = $3
        WHERE b.tenant_id = $1 AND b.key_id = $2 AND ${IN_FORCE} IS NOT NULL`,
       [tenantId, keyId, period],
     );
-    await recordReached(tx, watched, this.thresholds());
+    await recordReached(tx, watched, this.thresholds(), version);
+    await query(
+      tx,
+      `INSERT INTO budget_month AS m (tenant_id, period, key_id, spent_nanos, crossed) VALUES ($1, $3, $2, 0, $4)
+       ON CONFLICT (tenant_id, period, key_id) DO UPDATE SET crossed = excluded.crossed
+       WHERE m.crossed <> excluded.crossed`,
+      [tenantId, keyId, period, watched.flatMap((row) => reachedBy(row, this.thresholds()))],
+    );
   }
 
   private thresholds(): readonly number[] {

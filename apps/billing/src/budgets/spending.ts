@@ -27,6 +27,8 @@ export interface WatchedRow {
   spent_nanos: string;
   cents: string;
   thresholds: number[] | null;
+  /** Thresholds that a change of the budget crossed, and that are recorded for that change. */
+  crossed: number[];
 }
 
 /**
@@ -63,8 +65,8 @@ export async function addSpending(
          AND before.key_id = n.key_id
        ON CONFLICT (tenant_id, period, key_id) DO UPDATE
          SET spent_nanos = stored.spent_nanos + excluded.spent_nanos, default_cents = excluded.default_cents
-       RETURNING tenant_id, period, key_id, spent_nanos, default_cents)
-     SELECT m.tenant_id, m.period, m.key_id, m.spent_nanos, ${IN_FORCE} AS cents, b.thresholds
+       RETURNING tenant_id, period, key_id, spent_nanos, default_cents, crossed)
+     SELECT m.tenant_id, m.period, m.key_id, m.spent_nanos, ${IN_FORCE} AS cents, b.thresholds, m.crossed
      FROM m LEFT JOIN budget b ON b.tenant_id = m.tenant_id AND b.key_id = m.key_id
      WHERE ${IN_FORCE} IS NOT NULL ORDER BY m.tenant_id, m.period, m.key_id`,
     [
@@ -79,17 +81,27 @@ export async function addSpending(
   await recordReached(tx, watched, defaultThresholds);
 }
 
+/** The thresholds that a budget has reached. */
+export function reachedBy(row: WatchedRow, defaultThresholds: readonly number[]): number[] {
+  return reachedThresholds(BigInt(row.spent_nanos), Number(row.cents), row.thresholds ?? defaultThresholds);
+}
+
 /**
  * Records the thresholds that these budgets have reached and that are not recorded yet, and puts each into the outbox.
+ * Spending records a threshold once a month. A change of a budget records those that it crosses, except those that
+ * spending has recorded.
+ * @param changedVersion the version of the one budget that was changed; 0: spending reached the thresholds
  */
 export async function recordReached(
   tx: EntityManager,
   watched: readonly WatchedRow[],
   defaultThresholds: readonly number[],
+  changedVersion = '0',
 ): Promise<void> {
   const reached = watched.flatMap((row): BudgetEvent[] =>
-    reachedThresholds(BigInt(row.spent_nanos), Number(row.cents), row.thresholds ?? defaultThresholds).map(
-      (thresholdPercent) => ({
+    reachedBy(row, defaultThresholds)
+      .filter((thresholdPercent) => !row.crossed.includes(thresholdPercent))
+      .map((thresholdPercent) => ({
         id: newId('evt'),
         tenantId: row.tenant_id,
         keyId: row.key_id || null,
@@ -98,16 +110,19 @@ export async function recordReached(
         budgetCents: Number(row.cents),
         spentNanos: row.spent_nanos,
         at: new Date().toISOString(),
-      }),
-    ),
+      })),
   );
   if (reached.length === 0) return;
   const fresh = await query<{ id: string }>(
     tx,
-    `INSERT INTO budget_event (id, tenant_id, key_id, period, threshold_percent, budget_cents, spent_nanos, recorded_at)
-     SELECT *
+    `INSERT INTO budget_event (id, tenant_id, key_id, period, threshold_percent, budget_cents, spent_nanos, recorded_at,
+       changed_version)
+     SELECT n.*, $9::bigint
      FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::smallint[], $6::bigint[], $7::numeric[],
-       $8::timestamptz[])
+       $8::timestamptz[]) AS n (id, tenant_id, key_id, period, threshold_percent)
+     WHERE NOT EXISTS (SELECT FROM budget_event e
+       WHERE (e.tenant_id, e.period, e.key_id, e.threshold_percent) = (n.tenant_id, n.period, n.key_id, n.threshold_percent)
+         AND e.changed_version = 0)
      ON CONFLICT DO NOTHING RETURNING id`,
     [
       reached.map((event) => event.id),
@@ -118,6 +133,7 @@ export async function recordReached(
       reached.map((event) => event.budgetCents),
       reached.map((event) => event.spentNanos),
       reached.map((event) => event.at),
+      changedVersion,
     ],
   );
   const ids = new Set(fresh.map(({ id }) => id));

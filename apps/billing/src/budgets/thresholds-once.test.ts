@@ -9,7 +9,7 @@ const MIGRATION = join(__dirname, '../migrations/011_thresholds_once.sql');
 it('migration 011 keeps the first event of each threshold and month, and makes events append-only', async () => {
   // The state before it: a budget that changed to another amount recorded its thresholds again.
   await database.query(
-    `ALTER TABLE billing.budget_event DROP CONSTRAINT budget_event_pkey,
+    `ALTER TABLE billing.budget_event DROP CONSTRAINT budget_event_pkey, DROP COLUMN changed_version,
        ADD PRIMARY KEY (tenant_id, period, key_id, budget_cents, threshold_percent)`,
   );
   const tenantId = newId('ten');

@@ -156,6 +156,44 @@ describe('thresholds of budgets', () => {
     expect((await t.events(tenantId)).slice(2)).toMatchObject([{ period: '2026-06', thresholdPercent: 50 }]);
   });
 
+  it('records thresholds that a change crosses, and spending reaches them again once the budget is raised', async () => {
+    for (const lowered of [0, 1_000]) {
+      const tenantId = await t.billing.tenant();
+      await t.set(tenantId, 10_000);
+      await t.spend(tenantId, 1_000);
+      await t.set(tenantId, lowered);
+      expect(await t.percents(tenantId)).toEqual([50, 80, 100]);
+      // The same spending under the lowered budget, and another change below it, record nothing again.
+      await t.spend(tenantId, 1);
+      await t.set(tenantId, 1);
+      expect(await t.percents(tenantId)).toEqual([50, 80, 100]);
+      await t.set(tenantId, 10_000);
+      expect(await t.percents(tenantId)).toEqual([50, 80, 100]);
+      await t.spend(tenantId, 5_000);
+      expect((await t.percents(tenantId)).slice(3)).toEqual([50]);
+      // Recorded for the month now, so no change records it again.
+      await t.set(tenantId, 'none');
+      await t.set(tenantId, 7_000);
+      expect((await t.percents(tenantId)).slice(4)).toEqual([80]);
+      await t.set(tenantId, 10_000);
+      await t.spend(tenantId, 4_000);
+      expect((await t.percents(tenantId)).slice(5)).toEqual([80, 100]);
+      await t.set(tenantId, 0);
+      expect(await t.percents(tenantId)).toHaveLength(7);
+    }
+  });
+
+  it('records thresholds of a budget of zero before any spending, and of the raised budget by spending', async () => {
+    const tenantId = await t.billing.tenant();
+    await t.set(tenantId, 0);
+    await t.set(tenantId, 1_000);
+    await t.spend(tenantId, 1_000);
+    expect((await t.events(tenantId)).map((event) => [event.thresholdPercent, event.budgetCents])).toEqual([
+      ...[50, 80, 100].map((percent) => [percent, 0]),
+      ...[50, 80, 100].map((percent) => [percent, 1_000]),
+    ]);
+  });
+
   it('records each threshold once when two replicas reach it and change the budget at the same time', async () => {
     const replicas = [t.replica(), t.replica()];
     for (let round = 0; round < 10; round++) {

@@ -25,7 +25,7 @@ GRANT INSERT, UPDATE (last_seq, covered_seq, gathered_nanos, debited_cents, clos
   ON tenant_month TO tollgate_billing;
 GRANT UPDATE (last_number, closed_through) ON invoice_counter TO tollgate_billing;
 GRANT INSERT, UPDATE (version, kind, cents, thresholds, changed_at) ON budget TO tollgate_billing;
-GRANT INSERT, UPDATE (spent_nanos, default_cents) ON budget_month TO tollgate_billing;
+GRANT INSERT, UPDATE (spent_nanos, default_cents, crossed) ON budget_month TO tollgate_billing;
 GRANT INSERT, UPDATE (currency) ON books_currency TO tollgate_billing;
 GRANT INSERT, UPDATE (times, last_at) ON rejected_charge TO tollgate_billing;
 

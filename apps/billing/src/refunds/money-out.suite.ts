@@ -22,9 +22,9 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
     });
     afterAll(() => store.close());
 
-    const refund = (tenantId: string, amountCents: number, ref: string = newId('msg'), out = moneyOut) =>
+    const refund = (tenantId: string, amountCents: number | 'all', ref: string = newId('msg'), out = moneyOut) =>
       out.refund({ tenantId, amountCents, source: 'stripe', ref }).then(({ reply }) => reply);
-    const adjust = (tenantId: string, amountCents: number, more: { ref?: string; allowDebt?: boolean } = {}) =>
+    const adjust = (tenantId: string, amountCents: number | 'all', more: { ref?: string; allowDebt?: boolean } = {}) =>
       moneyOut
         .adjust({ tenantId, amountCents, source: 'manual', ref: newId('msg'), reason: 'goodwill', ...more })
         .then(({ reply }) => reply);
@@ -79,6 +79,49 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
       await billing.poster.postDue();
       expect((await billing.entries(tenantId)).map((entry) => entry.amount)).toEqual([1_000, -549, -300, -150]);
       expect(await billing.books(tenantId)).toMatchObject({ balance: 1, unposted: 1n });
+    });
+
+    it('a refund of all takes what is neither spent nor held, and its repeat takes nothing more', async () => {
+      const tenantId = await billing.tenant(1_000);
+      await deliver(tenantId);
+      const running = (await admit(tenantId, 300n * CENT))!;
+      const settled = (await admit(tenantId, 200n * CENT))!;
+      await settle(settled, 150n * CENT + 1n);
+      const first = await refund(tenantId, 'all', 'end');
+      expect(first).toMatchObject({ entry: { amountCents: -549 }, balanceCents: 451 });
+      await deliver(tenantId);
+      expect(await refund(tenantId, 'all', 'end')).toEqual(first);
+      await expect(refund(tenantId, 549, 'end')).rejects.toMatchObject({ code: 'ref_conflict' });
+      await expect(refund(tenantId, 'all', 'more')).rejects.toMatchObject({ code: 'insufficient_credit' });
+      // The rest follows when the request has ended.
+      await settle(running, 0n);
+      const used = charge(tenantId, 150n * CENT + 1n, { id: settled.id });
+      await billing.gatherer.gather([used]);
+      await deliver(tenantId);
+      expect(await refund(tenantId, 'all', 'more')).toMatchObject({ entry: { amountCents: -300 } });
+      expect(await available(tenantId)).toBe(CENT - 1n);
+      expect(await intents()).toEqual([]);
+      await expectBooksToProve(billing, [used]);
+    });
+
+    it('an adjustment of all writes off credit, or a debt, to less than a cent', async () => {
+      const tenantId = await billing.tenant(1_000);
+      await deliver(tenantId);
+      expect(await adjust(tenantId, 'all')).toMatchObject({
+        entry: { type: 'adjustment', amountCents: -1_000 },
+        balanceCents: 0,
+      });
+      await expect(adjust(tenantId, 'all')).rejects.toMatchObject({ code: 'insufficient_credit' });
+      await adjust(tenantId, -500, { allowDebt: true });
+      expect(await adjust(tenantId, 'all', { ref: 'debt' })).toMatchObject({
+        entry: { amountCents: 500 },
+        balanceCents: 0,
+      });
+      expect(await adjust(tenantId, 'all', { ref: 'debt' })).toMatchObject({ entry: { amountCents: 500 } });
+      // Usage that the balance does not pay for is a debt, too.
+      await billing.gatherer.gather([charge(tenantId, 7n * CENT + 1n)]);
+      expect(await adjust(tenantId, 'all')).toMatchObject({ entry: { amountCents: 8 } });
+      await expect(refund(tenantId, 'all')).rejects.toMatchObject({ code: 'insufficient_credit' });
     });
 
     it('a refused refund writes and publishes nothing', async () => {

@@ -23,7 +23,7 @@ import {
   type BookingOptions,
 } from '../ledger/booking';
 import { lockBooks, saveBooks } from '../ledger/books-store';
-import { balanceUpdate, refundableCents, type Books } from '../ledger/core/books';
+import { balanceUpdate, clearingCents, refundableCents, type Books } from '../ledger/core/books';
 import type { EntryRequest } from '../ledger/core/entry';
 import { periodOf } from '../ledger/core/period';
 import { InjectOptions } from '../options';
@@ -34,6 +34,8 @@ import { InjectOptions } from '../options';
  */
 const ABANDONED_AFTER_MS = 10_000;
 const MAX_GIVEN_BACK_A_ROUND = 100;
+/** How often a withdrawal of all there is may find less. Requests that run only take from it, up to their holds. */
+const MAX_WITHDRAWALS = 5;
 
 type Refund = RequestOf<'billing.credit.refund'>;
 type Adjust = RequestOf<'billing.credit.adjust'>;
@@ -63,21 +65,22 @@ export class MoneyOut {
   ) {}
 
   /**
+   * `all` takes what requests neither hold nor owe.
    * @throws RequestError invalid_amount (not a whole number from 1 to 10^12), invalid_parameter (source, ref, reason),
    * not_found (tenant), ref_conflict, insufficient_credit; UnavailableError when auth or the admission store does not
    * answer
    */
   async refund({ tenantId, amountCents, source, ref, reason, by }: Refund): Promise<Booked> {
-    if (!isAmount(amountCents) || amountCents < 1)
+    if (amountCents !== 'all' && (!isAmount(amountCents) || amountCents < 1))
       throw new RequestError('invalid_amount', `amountCents must be a whole number from 1 to ${MAX_ENTRY_CENTS}.`);
     assertNamed({ source, ref, ...(reason === undefined ? {} : { reason }) });
-    const entry = this.entryOf('refund', -amountCents, { source, ref, reason });
+    const entry = this.entryOf('refund', amountCents === 'all' ? amountCents : -amountCents, { source, ref, reason });
     return this.debit(tenantId, entry, { by, action: 'credit.refund' });
   }
 
-  /** @throws like `refund`; invalid_amount for zero, and for a balance beyond 2^53 − 1 */
+  /** `all` takes the balance to zero, up or down. @throws like `refund`; invalid_amount for zero, and for a balance beyond 2^53 − 1 */
   async adjust({ tenantId, amountCents, source, ref, reason, allowDebt = false, by }: Adjust): Promise<Booked> {
-    if (!isAmount(amountCents) || amountCents === 0)
+    if (amountCents !== 'all' && (!isAmount(amountCents) || amountCents === 0))
       throw new RequestError(
         'invalid_amount',
         `amountCents must be a whole number from -${MAX_ENTRY_CENTS} to ${MAX_ENTRY_CENTS}, but not 0.`,
@@ -86,7 +89,8 @@ export class MoneyOut {
     assertNamed({ source, ref, reason });
     const entry = this.entryOf('adjustment', amountCents, { source, ref, reason });
     const change = { by, action: 'credit.adjust' } as const;
-    return amountCents < 0 && !allowDebt ? this.debit(tenantId, entry, change) : this.enter(tenantId, entry, change);
+    const isDebit = amountCents === 'all' || (amountCents < 0 && !allowDebt);
+    return isDebit ? this.debit(tenantId, entry, change) : this.enter(tenantId, entry, change);
   }
 
   /** Gives back withdrawals for debits that were never booked. Returns their number. */
@@ -102,10 +106,12 @@ export class MoneyOut {
 
   private entryOf(
     type: 'refund' | 'adjustment',
-    amountCents: number,
+    amountCents: number | 'all',
     { source, ref, reason }: { source: string; ref: string; reason: string | undefined },
   ): EntryRequest {
-    return { type, amountCents: BigInt(amountCents), source, ref, reason, period: periodOf(this.options.now()) };
+    // `debit` replaces the amount of `all`, when it has locked the books.
+    const amount = amountCents === 'all' ? { amountCents: 0n, all: true } : { amountCents: BigInt(amountCents) };
+    return { type, ...amount, source, ref, reason, period: periodOf(this.options.now()) };
   }
 
   /** Books an entry that needs no withdrawal: money in, or a debt that a person allows. */
@@ -129,17 +135,24 @@ export class MoneyOut {
         if (!(await claim(tx, intent))) throw new UnavailableError('the debit waited too long for the books');
         const first = await findFirst(tx, books, entry);
         if (first) return first;
-        if (-entry.amountCents > refundableCents(books)) throw this.insufficient(refundableCents(books));
+        let amountCents = entry.all ? clearingCents(books) : entry.amountCents;
+        // Only an adjustment writes off a debt. It takes nothing out of the store.
+        if (entry.all && entry.type === 'adjustment' && amountCents > 0n)
+          return bookEntry(tx, books, { ...entry, amountCents }, { ...this.options, ...change });
+        if (amountCents >= 0n || -amountCents > refundableCents(books)) throw this.insufficient(refundableCents(books));
         // After an error the store may have withdrawn the amount. A refusal says that this attempt did not, but an
         // earlier attempt of this transaction may have.
         const before = mayBeWithdrawn;
-        mayBeWithdrawn = true;
-        const availableCents = await this.withdraw(books, entry);
-        if (availableCents !== null) {
+        for (let attempt = 1; ; attempt++) {
+          mayBeWithdrawn = true;
+          const availableCents = await this.withdraw(books, amountCents);
+          if (availableCents === null) break;
           mayBeWithdrawn = before;
-          throw this.insufficient(availableCents);
+          if (!entry.all || availableCents === 0n || attempt === MAX_WITHDRAWALS)
+            throw this.insufficient(availableCents);
+          amountCents = -availableCents;
         }
-        return bookEntry(tx, books, entry, { ...this.options, ...change });
+        return bookEntry(tx, books, { ...entry, amountCents }, { ...this.options, ...change });
       });
     } catch (error) {
       await this.undo(intent, tenantId, mayBeWithdrawn);
@@ -151,7 +164,7 @@ export class MoneyOut {
    * Withdraws the amount from the admission store, for the next version of the books. Null if it did, otherwise the
    * available amount in whole cents.
    */
-  private async withdraw(books: Books, { amountCents }: EntryRequest): Promise<bigint | null> {
+  private async withdraw(books: Books, amountCents: bigint): Promise<bigint | null> {
     const { tenantId, version } = books;
     const withdrawal = { tenantId, version: version + 1n, nanos: -amountCents * NANOS_PER_CENT };
     let result = await this.admission.withdraw(withdrawal);

@@ -45,12 +45,22 @@ export function useBilling(
     messages.handle('auth.keys.get', async ({ tenantId, id }) => {
       if (unknownTenants.has(tenantId)) throw new RequestError('not_found', 'No such key.');
       const createdAt = new Date(0).toISOString();
-      const fields = { profile: 'default', owner: null, tags: [], lastUsedAt: null, expiresAt: null };
+      const times = { lastUsedAt: null, expiresAt: null, rotatedAt: null, formerUntil: null };
+      const fields = { profile: 'default', owner: null, tags: [], ...times };
       return { id, name: 'Test', last4: 'test', status: 'active', createdAt, ...fields };
     });
     messages.handle('auth.tenants.get', async ({ tenantId }) => {
       if (unknownTenants.has(tenantId)) throw new RequestError('not_found', 'No such tenant.');
-      return { id: tenantId, name: 'Test', plan: 'default', status: 'active', createdAt: new Date(0).toISOString() };
+      return {
+        id: tenantId,
+        name: 'Test',
+        plan: 'default',
+        status: 'active',
+        createdAt: new Date(0).toISOString(),
+        externalId: null,
+        closedAt: null,
+        erasedAt: null,
+      };
     });
     messages.handle('metering.spent', () => billing.spent());
     await messages.start();

@@ -19,6 +19,7 @@ export const CONSOLE_ERRORS = {
   method_not_allowed: { status: 405, message: 'This route has no such method.' },
   account_exists: { status: 409, message: 'This address has an account. Sign in, then open the link again.' },
   last_owner: { status: 409, message: 'A tenant needs an owner. Make another member the owner first.' },
+  tenant_closed: { status: 409, message: 'The tenant is closed for good.' },
   insufficient_credit: { status: 409, message: 'There is not enough credit for this.' },
   ref_conflict: { status: 409, message: 'This reference was used with other values.' },
   payload_too_large: { status: 413, message: 'The body is too large.' },

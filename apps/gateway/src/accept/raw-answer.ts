@@ -1,5 +1,6 @@
 import { newId } from '@tollgate/contracts';
-import { STATUS_CODES } from 'node:http';
+import { type IncomingMessage, STATUS_CODES } from 'node:http';
+import { OWN_ID_HEADER, ownIdOf, requestIdOf } from '../http/request-id';
 
 /** The answer of a port to a request that reaches no route. */
 export interface EarlyRefusal {
@@ -9,17 +10,20 @@ export interface EarlyRefusal {
   retryAfterSeconds?: number;
 }
 
-/** Writes the refusal in the port's own envelope, as JSON. */
-export type Envelope = (refusal: EarlyRefusal) => string;
+/** Writes the refusal as JSON, in the envelope of the surface that `url` belongs to. Undefined: no path was read. */
+export type Envelope = (refusal: EarlyRefusal, url?: string) => string;
 
-/** The headers and body of an answer after which the connection is closed. */
+/** The headers and body of an answer after which the connection is closed. `request`: if its head was read. */
 export function closingAnswer(
   refusal: EarlyRefusal,
   envelope: Envelope,
+  request?: IncomingMessage,
 ): { headers: [string, string][]; body: string } {
-  const body = envelope(refusal);
+  const body = envelope(refusal, request?.url);
+  const requestId = request ? requestIdOf(request) : newId('req');
   const headers: [string, string][] = [
-    ['x-request-id', newId('req')],
+    ['x-request-id', requestId],
+    [OWN_ID_HEADER, request ? ownIdOf(request, requestId) : requestId],
     ['content-type', 'application/json'],
     ['content-length', String(Buffer.byteLength(body))],
     ['connection', 'close'],

@@ -43,7 +43,7 @@ export function acceptingServer(handler: RequestListener, options: AcceptOptions
   });
   const exchanges = new Exchanges();
   const refuse = (response: ServerResponse, refusal: EarlyRefusal): void => {
-    const { headers, body } = closingAnswer(refusal, envelope);
+    const { headers, body } = closingAnswer(refusal, envelope, response.req);
     response.writeHead(refusal.status, headers.flat());
     response.end(body);
   };

@@ -14,6 +14,7 @@ import type { UsageDraft } from '@tollgate/contracts';
 import type { CatalogModel } from '../catalog/catalog';
 import { ExactCounting } from '../prompt/exact-counting';
 import type { PromptEstimate } from '../prompt/prompt-estimate';
+import { type Running, RunningRequests } from './running-requests';
 import { WaitingLines } from './waiting-line';
 
 /** Output per choice that the hold of a stream covers at a time. It is extended before it is used up. */
@@ -85,6 +86,7 @@ export type Admission =
 export class Admitter {
   private readonly exactCounting = new ExactCounting();
   private readonly lines = new WaitingLines();
+  private readonly running = new RunningRequests();
 
   constructor(private readonly client: AdmissionClient) {}
 
@@ -130,6 +132,17 @@ export class Admitter {
     }
   }
 
+  /** An admitted request runs. The caller must pass the result to `ended`. */
+  began({ tenantId, keyId, model }: UsageDraft): Running {
+    const running = { tenantId, keyId, model, startedMs: Date.now() };
+    this.running.began(running);
+    return running;
+  }
+
+  ended(running: Running): void {
+    this.running.ended(running, Date.now());
+  }
+
   /**
    * Gives a refused request a place behind the others that wait for the same limit.
    * @param tokens that each of them needs; null: unknown
@@ -139,15 +152,18 @@ export class Admitter {
     { tenantId, keyId, tenantLimits, keyLimits }: Owner,
     tokens: number | null,
   ): R {
-    const { reason, scope, retryAfterMs: exactMs } = refused;
-    if (exactMs === null) return refused;
+    const { reason, scope, retryAfterMs } = refused;
+    if (retryAfterMs === null) return refused;
     const [owner, limits] = scope === 'key' ? [keyId, keyLimits] : [tenantId, tenantLimits];
-    // For limits of running requests: the expected time between two ends of running requests.
-    let everyMs = exactMs;
+    // For limits of running requests: the store's expected time between two ends of running requests.
+    let everyMs = retryAfterMs;
+    let exactMs = retryAfterMs;
+    if (OF_RUNNING.has(reason))
+      exactMs = this.running.soonestEndMs({ tenantId, keyId: scope === 'key' ? keyId : null }, Date.now()) ?? exactMs;
     if (reason === 'requests') everyMs = MINUTE_MS / limits.requestsPerMinute;
     else if (reason === 'tokens' && tokens !== null) everyMs = (MINUTE_MS * tokens) / limits.tokensPerMinute;
-    const retryAfterMs = this.lines.take({ line: `${reason} ${owner}`, exactMs, everyMs }, performance.now());
-    return { ...refused, retryAfterMs };
+    const waitMs = this.lines.take({ line: `${reason} ${owner}`, exactMs, everyMs }, performance.now());
+    return { ...refused, retryAfterMs: waitMs };
   }
 }
 
@@ -184,6 +200,9 @@ const SHORT_CREDIT: ReadonlySet<Refusal> = new Set([
   'credit_exhausted',
   'credit_held',
 ] as const);
+
+/** Refusals that the end of a running request may cure. */
+const OF_RUNNING: ReadonlySet<Refusal> = new Set(['concurrency', 'credit_held'] as const);
 
 /** Refusals that a smaller bound of the prompt may avert. */
 function isForExactCount(reason: Refusal): boolean {

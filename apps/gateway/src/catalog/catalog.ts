@@ -1,7 +1,8 @@
-import type { BackendDialect, PriceStamp } from '@tollgate/contracts';
-import { DEFAULT_PASSTHROUGH, FEMTOS_PER_NANO } from '@tollgate/contracts';
-import { backendName, logger, stampPrice } from '@tollgate/runtime';
-import type { BackendConfig, ConfigSource, ModelConfig, TollgateConfig } from '@tollgate/runtime';
+import { FEMTOS_PER_NANO, type PriceStamp } from '@tollgate/contracts';
+import { type ConfigSource, logger, type ModelConfig, stampPrice, type TollgateConfig } from '@tollgate/runtime';
+import { type Backend, compileBackend } from './backend';
+
+export type { Backend } from './backend';
 
 /**
  * `created` of every row of `GET /models`: 2026-01-01. The catalog has no such date, but clients want a stable number.
@@ -12,24 +13,6 @@ export type Tokenizer = ModelConfig['tokenizer'];
 
 /** Which models a key may use: `null` for all. */
 export type AllowedModels = ReadonlySet<string> | null;
-
-/** One address of a model. */
-export interface Backend {
-  /** Its name in usage events: without secrets, and the same after a restart. */
-  name: string;
-  /** `scheme://host:port`; the key of its connections. */
-  origin: string;
-  /** Path before `/chat/completions`, e.g. `/v1`. */
-  basePath: string;
-  /** The model's name at this backend. */
-  model: string;
-  /** Value of the `authorization` header, or null. Never logged. */
-  authorization: string | null;
-  weight: number;
-  dialect: BackendDialect;
-  /** Undocumented fields that are sent to it when a request has them. */
-  passthrough: ReadonlySet<string>;
-}
 
 /** A model of `tollgate.yaml`, ready for the hot path: prices parsed, backends resolved. */
 export interface CatalogModel {
@@ -53,6 +36,8 @@ export interface CatalogModel {
   outputFemtosPerToken: bigint;
   requestFemtos: bigint;
   backends: readonly Backend[];
+  /** For requests that find no place at any backend. */
+  queue: { maxRequests: number; maxWaitMs: number };
   /** Undocumented fields that a request may have: those of all its backends. */
   passthrough: ReadonlySet<string>;
   /** Whether a backend may be asked to fetch media by `https:`. A list allows these domains and those below them. */
@@ -175,6 +160,7 @@ function compileModel(model: ModelConfig, simulatorUrl: string): CatalogModel {
     outputFemtosPerToken: BigInt(price.outputFemtos),
     requestFemtos: BigInt(price.requestNanos) * FEMTOS_PER_NANO,
     backends,
+    queue: model.queue,
     passthrough: new Set(backends.flatMap(({ passthrough }) => [...passthrough])),
     mediaUrls: model.mediaUrls,
     usageBand: model.usageBand,
@@ -184,25 +170,5 @@ function compileModel(model: ModelConfig, simulatorUrl: string): CatalogModel {
       created: CATALOG_CREATED_SECONDS,
       owned_by: model.ownedBy,
     })),
-  };
-}
-
-/** OpenAI accepts only one name of the output limit, and refuses a body that all other engines accept. */
-function dialectOf({ hostname }: URL): BackendDialect {
-  return hostname === 'api.openai.com' || hostname.endsWith('.openai.azure.com') ? 'openai' : 'any';
-}
-
-function compileBackend(backend: BackendConfig, { id, passthrough }: ModelConfig, simulatorUrl: string): Backend {
-  const url = new URL(backend.url === 'simulator:' ? simulatorUrl : backend.url);
-  const dialect = backend.url === 'simulator:' ? 'simulator' : (backend.dialect ?? dialectOf(url));
-  return {
-    name: backendName(backend),
-    origin: url.origin,
-    basePath: url.pathname.replace(/\/+$/, ''),
-    model: backend.model ?? id,
-    authorization: backend.apiKey === undefined ? null : `Bearer ${backend.apiKey}`,
-    weight: backend.weight,
-    dialect,
-    passthrough: new Set(passthrough ?? DEFAULT_PASSTHROUGH[dialect]),
   };
 }

@@ -67,6 +67,11 @@ export function sendError(table: ErrorTable, component: string, error: unknown, 
     .send(body);
 }
 
+/** The envelope `{ error: { code, message } }` as JSON, for answers before any route is reached. */
+export function envelopeOf(code: string, message: string): string {
+  return JSON.stringify({ error: { code, message } });
+}
+
 /** The error behind an ApiError, if it has one. */
 function causeOf(error: unknown): unknown {
   return error instanceof ApiError && error.cause !== undefined ? error.cause : error;

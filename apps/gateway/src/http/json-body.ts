@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from './api-error';
-import { isJson } from './media-type';
+import { validateMediaType } from './media-type';
 
 /**
  * Limit for requests of the management and the operator API. Inference requests have a larger one
@@ -9,15 +9,13 @@ import { isJson } from './media-type';
 export const MAX_JSON_BODY_BYTES = 64 * 1024;
 
 /**
- * The JSON object in the body of a request. `{}` without a body. Errors: unsupported_media_type, payload_too_large,
- * invalid_json (not UTF-8, not JSON, or not an object).
+ * The JSON object in the body of a request. `{}` without a body. Errors: unsupported_media_type, invalid_json (not
+ * UTF-8, not JSON, or not an object).
  */
 export function readJsonObject(request: FastifyRequest): Record<string, unknown> {
   const body = request.body as Buffer | undefined;
   if (body === undefined || body === null || body.length === 0) return {};
-  const encoding = request.headers['content-encoding'] ?? 'identity';
-  if (!isJson(request.headers) || encoding !== 'identity') throw new ApiError('unsupported_media_type');
-  if (body.length > MAX_JSON_BODY_BYTES) throw new ApiError('payload_too_large');
+  refuseMediaType(request);
   let value: unknown;
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
@@ -26,4 +24,10 @@ export function readJsonObject(request: FastifyRequest): Record<string, unknown>
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new ApiError('invalid_json');
   return value as Record<string, unknown>;
+}
+
+/** Error: unsupported_media_type, with the reason. */
+export function refuseMediaType({ headers }: FastifyRequest): void {
+  const problem = validateMediaType(headers);
+  if (problem !== null) throw new ApiError('unsupported_media_type', problem);
 }

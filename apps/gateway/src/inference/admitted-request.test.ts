@@ -129,6 +129,7 @@ describe('a request is settled', () => {
     expect(one.settleAt(likely, delivered, BACKEND)).toEqual({
       tokens: likely,
       estimated: false,
+      details: {},
     });
     expect(delivered.counts.count).toBe(0);
     const text = new DeliveredText(() => 0);
@@ -142,6 +143,7 @@ describe('a request is settled', () => {
     expect(admitted().settleAt(possible, delivered, BACKEND)).toEqual({
       tokens: possible,
       estimated: false,
+      details: {},
     });
     expect(delivered.counts.count).toBe(1);
   });
@@ -151,14 +153,17 @@ describe('a request is settled', () => {
     expect(admitted().settleAt(reported(promptTokens, 9_000), output(1_000), BACKEND)).toEqual({
       tokens: reported(promptTokens, 1_000),
       estimated: true,
+      details: {},
     });
     expect(admitted().settleAt(reported(9_000_000, 1_000), output(1_000), BACKEND)).toEqual({
       tokens: reported(promptTokens, 1_000),
       estimated: true,
+      details: {},
     });
     expect(admitted().settleAt('unreadable', output(1_000), BACKEND)).toEqual({
       tokens: reported(promptTokens, 1_000),
       estimated: true,
+      details: {},
     });
   });
 

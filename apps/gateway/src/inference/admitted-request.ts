@@ -2,12 +2,14 @@ import type { Progress } from '@tollgate/admission';
 import { costNanos, type InferenceKind, type TokenCounts, type UsageDraft } from '@tollgate/contracts';
 import type { Hold } from '../admit/admit';
 import type { CatalogModel } from '../catalog/catalog';
+import type { TraceContext } from '../http/trace-context';
 import { type CountedPrompt, PromptEstimate } from '../prompt/prompt-estimate';
 import type { TokenizerThrottle } from '../prompt/tokenizer-throttle';
 import { countTokens } from '../prompt/tokenizer';
 import type { Identity } from '../upstream/chunk-translator';
 import type { DeliveredText } from '../upstream/delivered-text';
 import type { ReportedUsage } from '../upstream/usage-field';
+import type { AnswerDetails } from '../settle/usage-event';
 import type { InferenceRequest } from './body/inference-request';
 import { noteDisbelief } from './backend-faults';
 import type { InferenceError } from './errors';
@@ -43,9 +45,19 @@ export type Served =
       /** By `performance.now()`. Null for a plain answer and for a stream without output. */
       firstTokenAtMs: number | null;
       end: (usage: Record<string, unknown>) => void;
+      /** For the usage that `end` gets. */
+      details: AnswerDetails;
     })
   /** Nothing was delivered: the hold is void. `error` is the client's answer, or null if the client has left. */
   | { kind: 'nothing'; error: InferenceError | null };
+
+/** What a request is settled at. */
+export interface SettledUsage {
+  tokens: TokenCounts;
+  estimated: boolean;
+  /** Of the reported counts that were believed. */
+  details: AnswerDetails;
+}
 
 /** The tokens of the delivered output. They are counted only if needed. */
 export interface DeliveredOutput {
@@ -71,13 +83,20 @@ export class AdmittedRequest {
     readonly hold: Hold,
     /** The id that the client sees. The client may choose it and reuse it, unlike `draft.id`. */
     readonly requestId: string,
+    private readonly trace: TraceContext | null = null,
   ) {
     this.prompt = PromptEstimate.ofHold(request, model, hold);
   }
 
   /** Fields of every log line of this request. */
-  get logged(): { requestId: string; id: string; model: string } {
-    return { requestId: this.requestId, id: this.draft.id, model: this.model.id };
+  get logged(): { requestId: string; id: string; model: string; traceId?: string } {
+    const { requestId, draft, model, trace } = this;
+    return { requestId, id: draft.id, model: model.id, ...(trace && { traceId: trace.traceId }) };
+  }
+
+  /** Headers that each backend gets: our id, and the caller's trace. Names and values in turn. */
+  get backendHeaders(): readonly string[] {
+    return ['x-request-id', this.draft.id, ...(this.trace?.headers ?? [])];
   }
 
   /** The answer's identity for the client. Nothing in it comes from the backend. */
@@ -114,19 +133,16 @@ export class AdmittedRequest {
    * Otherwise our own count replaces it. Nothing is counted if a reliable estimate already supports the report, as
    * counting costs 55 ns a byte.
    */
-  settleAt(
-    reported: ReportedUsage,
-    output: DeliveredOutput,
-    backend: string,
-  ): { tokens: TokenCounts; estimated: boolean } {
+  settleAt(reported: ReportedUsage, output: DeliveredOutput, backend: string): SettledUsage {
     const { request, model, hold } = this;
     const named = { ...this.logged, backend };
     if (reported === null || reported === 'unreadable') {
       const tokens = this.ours(this.countPrompt().exactCount, request.kind === 'embedding' ? 0 : output.tokens());
       if (reported !== null) noteDisbelief('form', named, { reported, own: tokens });
-      return { tokens, estimated: true };
+      return { tokens, estimated: true, details: {} };
     }
-    const tokens = { ...reported };
+    const { promptDetails, completionDetails, ...tokens } = reported;
+    const details: AnswerDetails = {};
     let estimated = false;
     const promptIsBelieved = believes(
       reported.promptTokens,
@@ -143,8 +159,8 @@ export class AdmittedRequest {
       Object.assign(tokens, this.ours(this.countPrompt().exactCount, reported.completionTokens));
       estimated = true;
       noteDisbelief('prompt', named, { reported, own: { promptTokens: tokens.promptTokens } });
-    }
-    if (request.kind === 'embedding') return { tokens: { ...tokens, completionTokens: 0 }, estimated };
+    } else details.prompt = promptDetails;
+    if (request.kind === 'embedding') return { tokens: { ...tokens, completionTokens: 0 }, estimated, details };
     const range = (own: number) => ({ least: own, most: own });
     const estimate = output.estimate();
     const evidence = {
@@ -152,10 +168,13 @@ export class AdmittedRequest {
       exact: () => range(output.tokens()),
       spareAbove: OUTPUT_SPARE_TOKENS,
     };
-    if (believes(reported.completionTokens, evidence, model)) return { tokens, estimated };
+    if (believes(reported.completionTokens, evidence, model)) {
+      details.completion = completionDetails;
+      return { tokens, estimated, details };
+    }
     tokens.completionTokens = output.tokens();
     noteDisbelief('completion', named, { reported, own: { completionTokens: tokens.completionTokens } });
-    return { tokens, estimated: true };
+    return { tokens, estimated: true, details };
   }
 
   private ours(promptTokens: number, completionTokens: number): TokenCounts {

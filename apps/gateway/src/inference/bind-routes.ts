@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { newId } from '@tollgate/contracts';
 import type { KeyActivity } from '../activity/key-activity';
-import { requestIdOf } from '../http/request-id';
+import { ownIdOf, requestIdOf } from '../http/request-id';
 import { allowedMethods, prefixed, REST_OF_PATH, routesOf } from '../openapi/route-table';
 import { Client } from './client';
 import { InferenceError } from './errors';
@@ -84,8 +83,8 @@ function answer(
   kind: InferenceEndpoint['kind'],
   { pipeline, inFlight, activity, request, response, id: requestId, rest }: Received,
 ): void {
-  // A caller may reuse its own id, so money is never keyed by it.
-  const id = request.headers['x-request-id'] === requestId ? newId('req') : requestId;
+  // Money is never keyed by an id that a caller may reuse.
+  const id = ownIdOf(request, requestId);
   const client = new Client(response, requestId, id, inFlight.leaving);
   if (inFlight.draining) return client.refuse(unavailable());
   inFlight.begin(client);
@@ -111,6 +110,7 @@ function answer(
  * @param pages other paths of the port, which allow only GET and HEAD
  */
 export function refuseUnknownRoute(
+  pipeline: Pipeline,
   url: string,
   response: ServerResponse,
   requestId: string,
@@ -119,10 +119,15 @@ export function refuseUnknownRoute(
   const path = url.split('?', 1)[0]!;
   const methods = allowedMethods(BOUND_ROUTES, path) ?? (pages.includes(path) ? 'GET, HEAD' : null);
   if (methods !== null) response.setHeader('allow', methods);
-  refuseEarly(new InferenceError(methods !== null ? 'method_not_allowed' : 'route_not_found'), response, requestId);
+  const error = new InferenceError(methods !== null ? 'method_not_allowed' : 'route_not_found');
+  void pipeline.refuseRoute(error, response.req, earlyClient(response, requestId));
 }
 
 /** Answers with an error before any route is reached. */
 export function refuseEarly(error: InferenceError, response: ServerResponse, requestId: string): void {
-  new Client(response, requestId, requestId, false).refuse(error);
+  earlyClient(response, requestId).refuse(error);
+}
+
+function earlyClient(response: ServerResponse, requestId: string): Client {
+  return new Client(response, requestId, ownIdOf(response.req, requestId), false);
 }

@@ -1,9 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import { hasUnreadBody } from '../accept/http-form';
 import { continueIfOwed } from '../accept/server';
-import type { Limits, LimitState } from '@tollgate/admission';
+import type { ShownLimits } from '../admit/limit-states';
 import { errorHeaders } from '../http/error-headers';
-import type { ClientSide } from '../upstream/stream-relay';
+import { OWN_ID_HEADER } from '../http/request-id';
+import { type TraceContext, traceContextOf } from '../http/trace-context';
+import type { ClientSide } from '../upstream/stream-sides';
 import { type InferenceError, type InferenceErrorCode, stopping } from './errors';
 
 /** The client's side of one request: writes the raw response and notices when the client leaves. */
@@ -23,7 +25,7 @@ export class Client implements ClientSide {
   onCutOff: () => void = () => this.refuseAndLeave();
   private closed = false;
   private onClosed: () => void = () => {};
-  private limits: { limits: Limits; state: () => LimitState } | null = null;
+  private limits: (() => ShownLimits) | null = null;
   private readonly headers: string[];
 
   /**
@@ -37,7 +39,7 @@ export class Client implements ClientSide {
     readonly id: string,
     closing: boolean,
   ) {
-    this.headers = ['x-request-id', requestId];
+    this.headers = ['x-request-id', requestId, OWN_ID_HEADER, id];
     if (closing) this.closeAfter();
     // Registered first, to notice a client that leaves while its request waits anywhere (undici's `close` in onConnect
     // was too late). A write after that emits an error, which is ignored because `close` reports the same.
@@ -50,6 +52,11 @@ export class Client implements ClientSide {
       }
       this.onClosed();
     });
+  }
+
+  /** The caller's own, if it sent one. */
+  get trace(): TraceContext | null {
+    return traceContextOf(this.response.req);
   }
 
   cutOff(): void {
@@ -71,21 +78,23 @@ export class Client implements ClientSide {
     continueIfOwed(this.response.req, this.response);
   }
 
-  /** Sets the key's limits for the headers of all answers from now on. `state` is called when the head is written. */
-  setLimits(limits: Limits, state: () => LimitState): void {
-    this.limits = { limits, state };
+  /** Sets the limits for the headers of all answers from now on. `limits` is called when the head is written. */
+  setLimits(limits: () => ShownLimits): void {
+    this.limits = limits;
   }
 
   private addLimits(): void {
     if (!this.limits) return;
-    const { limits, state } = this.limits;
-    const { requestsRemaining, requestsResetMs, tokensRemaining, tokensResetMs } = state();
-    this.headers.push('x-ratelimit-limit-requests', String(limits.requestsPerMinute));
-    this.headers.push('x-ratelimit-limit-tokens', String(limits.tokensPerMinute));
-    this.headers.push('x-ratelimit-remaining-requests', String(requestsRemaining));
-    this.headers.push('x-ratelimit-remaining-tokens', String(tokensRemaining));
-    this.headers.push('x-ratelimit-reset-requests', toDuration(requestsResetMs));
-    this.headers.push('x-ratelimit-reset-tokens', toDuration(tokensResetMs));
+    const { requests, tokens } = this.limits();
+    this.headers.push('x-ratelimit-limit-requests', String(requests.limit));
+    this.headers.push('x-ratelimit-limit-tokens', String(tokens.limit));
+    this.headers.push('x-ratelimit-remaining-requests', String(requests.remaining));
+    this.headers.push('x-ratelimit-remaining-tokens', String(tokens.remaining));
+    this.headers.push('x-ratelimit-reset-requests', toDuration(requests.resetMs));
+    this.headers.push('x-ratelimit-reset-tokens', toDuration(tokens.resetMs));
+    const isOne = requests.scope === tokens.scope;
+    const scope = isOne ? requests.scope : `requests=${requests.scope}, tokens=${tokens.scope}`;
+    this.headers.push('x-ratelimit-scope', scope);
   }
 
   /** Writes the head of a stream. */

@@ -1,5 +1,6 @@
 import { Module, type OnApplicationShutdown } from '@nestjs/common';
 import { AdmissionClient } from '@tollgate/admission';
+import { AcceptModule } from '../accept/accept.module';
 import { ActivityModule } from '../activity/activity.module';
 import { AdmitModule } from '../admit/admit.module';
 import { AuthenticateModule } from '../authenticate/authenticate.module';
@@ -26,7 +27,16 @@ const bodyReader = {
 
 /** Composes the stages, which know nothing of each other, into the pipeline. */
 @Module({
-  imports: [ActivityModule, AuthenticateModule, CatalogModule, PromptModule, AdmitModule, UpstreamModule, SettleModule],
+  imports: [
+    AcceptModule,
+    ActivityModule,
+    AuthenticateModule,
+    CatalogModule,
+    PromptModule,
+    AdmitModule,
+    UpstreamModule,
+    SettleModule,
+  ],
   providers: [bodyReader, Intake, Serving, Pipeline, InFlight],
 })
 export class InferenceModule implements OnApplicationShutdown {

@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import type { InferenceKind } from '@tollgate/contracts';
 import { Admitter } from '../admit/admit';
 import { BodyMemory, type FullBudget } from '../admit/body-memory';
+import { nearestLimits } from '../admit/limit-states';
 import { RefusedKeys } from '../admit/refused-keys';
 import { WastedRequests } from '../admit/wasted-requests';
 import type { Principal } from '../authenticate/authenticate';
@@ -96,7 +97,7 @@ export class Intake {
     const result = await this.admitter.look(principal, !this.catalog.hasFree(principal.models));
     if (result.kind === 'clear') return this.refusedKeys.wasClear(principal.keyId);
     this.refusedKeys.wasRefused(principal.keyId);
-    client.setLimits(principal.keyLimits, () => result.limits);
+    client.setLimits(() => nearestLimits(principal, result.limits));
     throw ofAdmission(result);
   }
 

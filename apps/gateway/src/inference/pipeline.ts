@@ -2,8 +2,10 @@ import type { IncomingMessage } from 'node:http';
 import { Injectable } from '@nestjs/common';
 import { type InferenceKind, UnavailableError, type UsageDraft } from '@tollgate/contracts';
 import { failPoint, logger } from '@tollgate/runtime';
+import { CredentialGuard, tooManyAttempts } from '../accept/credential-guard';
 import { Admitter } from '../admit/admit';
-import { LimitStates } from '../admit/limit-states';
+import type { Running } from '../admit/running-requests';
+import { LimitStates, nearestLimits } from '../admit/limit-states';
 import { Authenticator, type Principal } from '../authenticate/authenticate';
 import { Catalog, type CatalogModel } from '../catalog/catalog';
 import { PromptEstimate } from '../prompt/prompt-estimate';
@@ -35,13 +37,14 @@ export class Pipeline {
     private readonly admitter: Admitter,
     private readonly serving: Serving,
     private readonly settlements: Settlements,
+    private readonly credentialGuard: CredentialGuard,
   ) {}
 
   /** Chat, completion or embedding. Never rejects: every error becomes an answer or the end of the stream. */
   async infer(kind: InferenceKind, incoming: IncomingMessage, client: Client): Promise<void> {
     const meter = new RequestMeter();
     let body: Body | undefined;
-    let isAdmitted = false;
+    let running: Running | undefined;
     try {
       // 3. Authenticate, before the body is read: no stranger makes us read 10 MiB.
       const principal = await this.authenticate(incoming, client);
@@ -54,7 +57,7 @@ export class Pipeline {
       meter.model = model.id;
       // Steps 7 and 8. From here on there is a hold, which is settled or void.
       const admitted = await this.admit(request, model, principal, client);
-      isAdmitted = true;
+      running = this.admitter.began(admitted.draft);
       failPoint('admitted');
       // 9. Serve the answer, except its end.
       const served = await this.serving.serve(admitted, client);
@@ -70,7 +73,7 @@ export class Pipeline {
       failPoint('settled');
       // 11. Send the last byte only now.
       const { event } = settled;
-      served.end(toUsageField(event));
+      served.end(toUsageField(event, served.details));
       failPoint('answered');
       // 12. Emit the usage event. If it is lost, the settled hold is its record.
       this.settlements.emit(settled);
@@ -78,9 +81,10 @@ export class Pipeline {
       if (this.log.isLevelEnabled('debug')) this.log.debug({ ...event, requestId: client.requestId }, 'served');
     } catch (error) {
       // A client that leaves before any output counts as waste too: a backend may have worked for it, unpaid.
-      if (!isAdmitted || error instanceof ClientLeftError) body?.wasted(error);
+      if (!running || error instanceof ClientLeftError) body?.wasted(error);
       meter.refused(this.refuse(client, error));
     } finally {
+      if (running) this.admitter.ended(running);
       body?.release();
     }
   }
@@ -102,6 +106,15 @@ export class Pipeline {
     });
   }
 
+  /** A path or a method without a route. The answer to a valid key has its limits too. */
+  async refuseRoute(refusal: InferenceError, request: IncomingMessage, client: Client): Promise<void> {
+    if (request.headers.authorization !== undefined)
+      await this.authenticate(request, client).catch((error: unknown) =>
+        this.log.debug({ err: error }, 'no valid key'),
+      );
+    client.refuse(refusal);
+  }
+
   private async answerFromCatalog(
     request: IncomingMessage,
     client: Client,
@@ -115,13 +128,19 @@ export class Pipeline {
   }
 
   private async authenticate(request: IncomingMessage, client: Client): Promise<Principal> {
+    const waitMs = this.credentialGuard.waitMs(request);
+    if (waitMs > 0) throw new InferenceError('requests_limit_exceeded', tooManyAttempts(waitMs));
     const result = await this.authenticator.authenticate(request.headers.authorization, Date.now());
     if (result.kind === 'principal') {
-      const { keyId, keyLimits } = result.principal;
-      client.owner = result.principal;
-      client.setLimits(keyLimits, () => this.limitStates.now(keyId, keyLimits, Date.now()));
-      return result.principal;
+      this.credentialGuard.admitted(request);
+      const { principal } = result;
+      client.owner = principal;
+      client.setLimits(() => nearestLimits(principal, this.limitStates.now(principal, Date.now())));
+      return principal;
     }
+    // A request without a key guesses nothing.
+    const furtherMs = result.reason === 'missing_api_key' ? 0 : this.credentialGuard.failed(request);
+    if (furtherMs > 0) throw new InferenceError('requests_limit_exceeded', tooManyAttempts(furtherMs));
     if (result.reason === 'management_token')
       throw new InferenceError('invalid_api_key', {
         message: 'This is a management token (fma_…). Send an inference key (sk-svc-…).',
@@ -168,10 +187,10 @@ export class Pipeline {
       nowMs,
     );
     const limits = admission.kind === 'held' ? admission.hold.limits : admission.limits;
-    this.limitStates.note(principal.keyId, limits, nowMs);
-    client.setLimits(principal.keyLimits, () => limits);
+    this.limitStates.note(principal, limits, nowMs);
+    client.setLimits(() => nearestLimits(principal, limits));
     if (admission.kind === 'refused') throw ofAdmission(admission);
-    const admitted = new AdmittedRequest(request, model, draft, admission.hold, client.requestId);
+    const admitted = new AdmittedRequest(request, model, draft, admission.hold, client.requestId, client.trace);
     if (!client.left) return admitted;
     await this.settlements.void(admitted);
     throw new ClientLeftError();

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { BodyShare, FullBudget } from '../admit/body-memory';
-import { isJson } from '../http/media-type';
+import { validateMediaType } from '../http/media-type';
 import { MAX_INFERENCE_BODY_BYTES } from './body-limit';
 import { InferenceError } from './errors';
 
@@ -18,8 +18,9 @@ export class ClientLeftError extends Error {}
  * or payload_too_large.
  */
 export function announcedBytes({ headers }: IncomingMessage): number | null {
-  const { 'content-encoding': encoding = 'identity', 'content-length': length } = headers;
-  if (!isJson(headers) || encoding.toLowerCase() !== 'identity') throw new InferenceError('unsupported_media_type');
+  const { 'content-length': length } = headers;
+  const problem = validateMediaType(headers);
+  if (problem !== null) throw new InferenceError('unsupported_media_type', { message: problem });
   const bytes = headers['transfer-encoding'] === undefined ? Number(length ?? 0) : null;
   if (bytes !== null && bytes > MAX_INFERENCE_BODY_BYTES) throw new InferenceError('payload_too_large');
   return bytes;

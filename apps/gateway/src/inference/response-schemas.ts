@@ -20,9 +20,18 @@ export const Usage = Type.Object(
     completion_tokens: Type.Integer({ minimum: 0 }),
     total_tokens: Type.Integer({ minimum: 0 }),
     prompt_tokens_details: Type.Optional(
-      nullable('object', { properties: { cached_tokens: { type: 'integer', minimum: 0 } } }),
+      nullable('object', {
+        properties: { cached_tokens: { type: 'integer', minimum: 0 } },
+        additionalProperties: { type: 'integer', minimum: 0 },
+        description: 'Parts of the prompt tokens, as the model reports them.',
+      }),
     ),
-    completion_tokens_details: Type.Optional(nullable('object')),
+    completion_tokens_details: Type.Optional(
+      nullable('object', {
+        additionalProperties: { type: 'integer', minimum: 0 },
+        description: 'Parts of the completion tokens, as the model reports them: `reasoning_tokens` and others.',
+      }),
+    ),
   },
   { $id: 'Usage', title: 'Usage', description: 'The basis of metering. Embeddings have 0 completion tokens.' },
 );

@@ -41,6 +41,8 @@ export async function servePlain(
     path: KINDS[request.kind].path,
     stream: false,
     body: (backend: Backend) => upstreamBody(request, backend, hold.maxTokensPerChoice),
+    headers: admitted.backendHeaders,
+    request: admitted,
   };
   const exchange = upstream.exchange(call, relay);
   admitted.begun = exchange.begun;
@@ -79,11 +81,12 @@ async function deliver(
   const { response, output } = fitted;
   // The backend's count includes what was cut.
   const usage = fitted.kind === 'cut' ? null : response.usage;
-  const { tokens, estimated } = admitted.settleAt(usage, output, backendUrl);
+  const { tokens, estimated, details } = admitted.settleAt(usage, output, backendUrl);
   return {
     kind: 'delivered',
     tokens,
     estimated,
+    details,
     outcome: 'complete',
     raise: () => Promise.resolve(hold.holdNanos),
     firstTokenAtMs: null,

@@ -56,6 +56,8 @@ export async function serveStream(
     path,
     stream: true,
     body: (backend: Backend) => upstreamBody(request, backend, hold.maxTokensPerChoice),
+    headers: admitted.backendHeaders,
+    request: admitted,
   };
   const exchange = upstream.exchange(call, relay);
   admitted.begun = exchange.begun;
@@ -71,11 +73,12 @@ export async function serveStream(
       : null;
   // No token reached the client, and the model did not finish: nothing is charged.
   if (!isProper && relay.chunks === 0) return { kind: 'nothing', error };
-  const { tokens, estimated } = admitted.settleAt(usage, relay.delivered, exchange.backendUrl);
+  const { tokens, estimated, details } = admitted.settleAt(usage, relay.delivered, exchange.backendUrl);
   return {
     kind: 'delivered',
     tokens,
     estimated,
+    details,
     outcome: OUTCOMES[outcome],
     // Our own count never exceeds the hold.
     raise: (costNanos) => (usage === null ? Promise.resolve(allowance.heldNanos) : allowance.raiseTo(costNanos)),

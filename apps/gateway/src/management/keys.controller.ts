@@ -1,5 +1,5 @@
 import { Controller, Delete, Get, HttpCode, Param, Post, Query, Req, UseFilters, UseGuards } from '@nestjs/common';
-import { isId, type Author, type KeyRow } from '@tollgate/contracts';
+import { isId, RequestError, type Author, type KeyRow } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyRequest } from 'fastify';
 import { EnvelopeFilter } from '../http/envelope';
@@ -35,7 +35,12 @@ export class KeysController {
   @Post()
   @NeedsScope('keys:write')
   async create(@FromCaller() { tenantId }: Caller, @ByCaller() by: Author, @Req() request: FastifyRequest) {
-    const { row, key } = await issueKey(this.services, tenantId, readKeyBody(readJsonObject(request)), by);
+    const wanted = readKeyBody(readJsonObject(request));
+    const { row, key } = await issueKey(this.services, tenantId, wanted, by).catch((error: unknown) => {
+      // The end of a tenant revokes its tokens. This process hears of that within a second.
+      if (error instanceof RequestError && error.code === 'tenant_closed') throw managementError('token_revoked');
+      throw error;
+    });
     return { data: { id: row.id, name: row.name, key, last4: row.last4 }, note: KEY_NOTE };
   }
 

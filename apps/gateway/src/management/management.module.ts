@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { AcceptModule } from '../accept/accept.module';
 import { BillingController } from './billing.controller';
 import { CallRates } from './call-rates';
 import { KeysController } from './keys.controller';
@@ -12,6 +13,7 @@ import { UsageController } from './usage.controller';
  * parser of the port leaves each body as a Buffer, or undefined.
  */
 @Module({
+  imports: [AcceptModule],
   controllers: [KeysController, UsageController, BillingController, TokensController, UnknownRouteController],
   providers: [TokenUses, CallRates],
 })

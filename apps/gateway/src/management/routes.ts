@@ -1,7 +1,8 @@
 import type { AuditAction, Scope } from '@tollgate/contracts';
 import * as account from '../http/account/schemas';
 import type { Endpoint } from '../openapi/operation';
-import { prefixed, type RouteTable } from '../openapi/route-table';
+import type { FastifyRequest } from 'fastify';
+import { endpointFinder, prefixed, type RouteTable } from '../openapi/route-table';
 import type { ManagementErrorCode } from './errors';
 import { MANAGEMENT_PREFIX } from './prefix';
 import * as answers from './schemas';
@@ -105,3 +106,10 @@ export const MANAGEMENT_ROUTES: RouteTable<ManagementEndpoint> = prefixed(MANAGE
     }),
   },
 });
+
+const find = endpointFinder(MANAGEMENT_ROUTES);
+
+/** The endpoint of a request to a guarded route. HEAD is that of GET. */
+export function endpointOf(request: FastifyRequest): ManagementEndpoint {
+  return find({ method: request.method, route: request.routeOptions.url! });
+}

@@ -9,9 +9,15 @@ import {
 } from '@tollgate/contracts';
 import { type CredentialRecord, CredentialStore } from '@tollgate/credentials';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { IncomingMessage } from 'node:http';
+import { CredentialGuard, tooManyAttempts } from '../accept/credential-guard';
+import { receiveBody } from '../accept/receive-body';
 import { originOf } from '../http/account/origin';
+import { ApiError } from '../http/api-error';
+import { refuseUnknownParameters } from '../http/validate';
 import { CallRates } from './call-rates';
 import { managementError } from './errors';
+import { endpointOf } from './routes';
 import { TokenUses } from './token-uses';
 
 export const SCOPE_METADATA = 'management:scope';
@@ -44,8 +50,8 @@ export const ByCaller = createParamDecorator((_: unknown, context: ExecutionCont
 
 /**
  * Admits a management token that is known, in force and has the scope of the endpoint. The order of the checks is part
- * of the contract: credential present → kind → known → revoked → expired → request limit → scope. The body is validated
- * afterwards.
+ * of the contract: credential present → kind → known → revoked → expired → request limit → scope → query → body. The
+ * body is read only then.
  */
 @Injectable()
 export class TokenGuard implements CanActivate {
@@ -54,6 +60,7 @@ export class TokenGuard implements CanActivate {
     private readonly credentials: CredentialStore,
     private readonly uses: TokenUses,
     private readonly rates: CallRates,
+    private readonly credentialGuard: CredentialGuard,
   ) {}
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
@@ -62,7 +69,7 @@ export class TokenGuard implements CanActivate {
     // Answers contain keys and data of the tenant, so no cache may keep them.
     http.getResponse<FastifyReply>().header('cache-control', 'no-store');
     const nowMs = Date.now();
-    const token = await this.authenticate(request.headers.authorization, nowMs);
+    const token = await this.admit(request.raw, nowMs);
     this.uses.record(token.id, nowMs);
     const waitMs = this.rates.take(token.id, nowMs);
     if (waitMs > 0)
@@ -72,7 +79,24 @@ export class TokenGuard implements CanActivate {
       throw managementError('insufficient_scope', `This endpoint needs a management token with the scope ${scope}.`);
     }
     request.managementCaller = { tokenId: token.id, tenantId: token.tenantId };
+    refuseUnknownParameters(request.query, endpointOf(request).query);
+    await receiveBody(request, http.getResponse<FastifyReply>());
     return true;
+  }
+
+  /** Credentials of a client that sent too many wrong ones are not checked. */
+  private async admit(request: IncomingMessage, nowMs: number): Promise<CredentialRecord> {
+    const waitMs = this.credentialGuard.waitMs(request);
+    if (waitMs > 0) throw rateLimited(waitMs);
+    try {
+      const token = await this.authenticate(request.headers.authorization, nowMs);
+      this.credentialGuard.admitted(request);
+      return token;
+    } catch (error) {
+      const isWrong = error instanceof ApiError && error.code !== 'missing_credential';
+      const furtherMs = isWrong ? this.credentialGuard.failed(request) : 0;
+      throw furtherMs > 0 ? rateLimited(furtherMs) : error;
+    }
   }
 
   private async authenticate(header: string | undefined, nowMs: number): Promise<CredentialRecord> {
@@ -86,4 +110,9 @@ export class TokenGuard implements CanActivate {
     if (record.expiresAtMs !== null && record.expiresAtMs <= nowMs) throw managementError('token_expired');
     return record;
   }
+}
+
+function rateLimited(waitMs: number): ApiError {
+  const { message, retryAfterSeconds } = tooManyAttempts(waitMs);
+  return managementError('rate_limited', message, { 'retry-after': String(retryAfterSeconds) });
 }

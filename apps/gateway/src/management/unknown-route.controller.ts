@@ -4,11 +4,11 @@ import type { ApiError } from '../http/api-error';
 import { EnvelopeFilter } from '../http/envelope';
 import { MANAGEMENT_ERRORS, managementError } from './errors';
 import { allowedMethods } from '../openapi/route-table';
-import { MANAGEMENT_PREFIX } from './prefix';
+import { MANAGEMENT_ROOT } from './prefix';
 import { MANAGEMENT_ROUTES } from './routes';
 
 /** Answers every route under the prefix that no other controller binds. */
-@Controller(MANAGEMENT_PREFIX)
+@Controller(MANAGEMENT_ROOT)
 @UseFilters(new EnvelopeFilter(MANAGEMENT_ERRORS, 'management'))
 export class UnknownRouteController {
   @All(['', '*'])

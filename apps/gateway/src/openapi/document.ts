@@ -18,7 +18,8 @@ kind of credential:
 Clients made for the OpenAI wire format work by changing only the base URL and the key.
 
 - Times are ISO 8601 UTC with milliseconds. Money is integer cents.
-- Every answer has an \`x-request-id\`. You can send your own if it matches \`[A-Za-z0-9_-]{1,64}\`.
+- Every answer has an \`x-request-id\`. You can send your own if it matches \`[A-Za-z0-9_-]{1,64}\`. Our own id, which is
+  unique, is in \`x-tollgate-request-id\`.
 - 402 means that the credit or a budget is used up, or that the account is suspended. Retrying does not help.
 - The answer of a chat or a completion may be shortened to what the credit or a budget pays for. It then ends with
   \`finish_reason: "length"\`, as at \`max_tokens\`.
@@ -38,11 +39,21 @@ export const HEADERS: JsonObject = {
     type: 'string',
     pattern: REQUEST_ID_PATTERN,
   }),
+  OwnRequestId: header('Our own id of this request, which is unique. It names the request in the books.', {
+    type: 'string',
+    pattern: '^req_[0-7][0-9a-hjkmnp-tv-z]{25}$',
+  }),
   RetryAfter: header('Whole seconds to wait.', { type: 'integer', minimum: 1 }),
   Allow: header('The methods that this path supports.', { type: 'string' }),
-  'RateLimit-limit': header('The limit per minute.', { type: 'integer' }),
-  'RateLimit-remaining': header('The part of the limit that this key can still use now.', { type: 'integer' }),
-  'RateLimit-reset': header('The time until the limit is full again.', { type: 'string' }),
+  'RateLimit-limit': header('The limit per minute: of the key and of the account the one that would refuse first.', {
+    type: 'integer',
+  }),
+  'RateLimit-remaining': header('The part of that limit that can still be used now.', { type: 'integer' }),
+  'RateLimit-reset': header('The time until that limit is full again.', { type: 'string' }),
+  'RateLimit-scope': header('Whose limits these are: `key` or `account`, or `requests=…, tokens=…` if they differ.', {
+    type: 'string',
+    examples: ['key', 'account', 'requests=account, tokens=key'],
+  }),
 };
 
 /**

@@ -20,11 +20,14 @@ const ERRORS: DocumentedErrors = {
   },
 };
 
-const RATE_HEADERS = Object.fromEntries(
-  ['limit', 'remaining', 'reset'].flatMap((what) =>
-    ['requests', 'tokens'].map((unit) => [`x-ratelimit-${what}-${unit}`, ref('headers', `RateLimit-${what}`)]),
+const RATE_HEADERS = {
+  ...Object.fromEntries(
+    ['limit', 'remaining', 'reset'].flatMap((what) =>
+      ['requests', 'tokens'].map((unit) => [`x-ratelimit-${what}-${unit}`, ref('headers', `RateLimit-${what}`)]),
+    ),
   ),
-);
+  'x-ratelimit-scope': ref('headers', 'RateLimit-scope'),
+};
 
 function operation(
   path: string,

@@ -13,6 +13,8 @@ export const MANAGEMENT_SCHEMAS = namedSchemas(account, answers);
 
 /** Errors of every endpoint. */
 const COMMON: ManagementErrorCode[] = [
+  'invalid_request',
+  'invalid_parameter',
   'missing_credential',
   'invalid_token',
   'token_expired',

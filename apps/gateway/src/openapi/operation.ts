@@ -1,6 +1,6 @@
 import type { TObject, TSchema } from '@sinclair/typebox';
-import { type JsonObject, queryParameters, ref, refTo } from './open-api';
-import { type DocumentedErrors, errorResponses, jsonResponse } from './responses';
+import { type JsonObject, queryParameters, refTo } from './open-api';
+import { type DocumentedErrors, errorResponses, jsonResponse, REQUEST_ID } from './responses';
 import { type Method, type RouteTable, routesOf } from './route-table';
 
 /** The documentation of one operation of an account API. */
@@ -62,7 +62,7 @@ function operation<E extends Endpoint>(
 ): JsonObject {
   const { id, tag, summary, description, query, body, success = DONE, errors = [] } = endpoint;
   const parameters = [...pathParameters(path, surface.pathParameters), ...(query ? queryParameters(query) : [])];
-  const codes = [...errors, ...(method === 'get' ? [] : surface.ofWrites), ...surface.common];
+  const codes = [...new Set([...errors, ...(method === 'get' ? [] : surface.ofWrites), ...surface.common])];
   return {
     operationId: id,
     tags: [tag],
@@ -91,5 +91,5 @@ function successResponse(description: string, schema: TSchema | undefined): Json
   const media = schema?.['contentMediaType'] as string | undefined;
   if (schema && !media) return jsonResponse(description, refTo(schema));
   const content = media === undefined ? {} : { content: { [media]: { schema: refTo(schema!) } } };
-  return { description, ...content, headers: { 'x-request-id': ref('headers', 'RequestId') } };
+  return { description, ...content, headers: REQUEST_ID };
 }

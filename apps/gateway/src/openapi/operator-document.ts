@@ -1,7 +1,7 @@
 import { OPERATOR_SCOPES } from '@tollgate/contracts';
 import * as management from '../http/account/schemas';
 import * as access from '../operator/access-schemas';
-import type { OperatorEndpoint } from '../operator/account-routes';
+import type { OperatorEndpoint } from '../operator/endpoint';
 import * as audit from '../operator/audit-schemas';
 import * as backends from '../operator/backend-schemas';
 import * as keys from '../operator/key-schemas';
@@ -10,6 +10,7 @@ import * as answers from '../operator/response-schemas';
 import { OPERATOR_ERRORS } from '../operator/errors';
 import { OPERATOR_ROUTES } from '../operator/routes';
 import * as requests from '../operator/schemas';
+import * as tenants from '../operator/tenant-schemas';
 import { HEADERS, INFO } from './document';
 import { accountEnvelope, earlyResponses, withEarlyAnswers } from './early-answers';
 import { type JsonObject, namedSchemas, refTo, schemaComponents, usedHeaders } from './open-api';
@@ -32,6 +33,7 @@ The same port serves \`/metrics\`, \`/livez\`, \`/readyz\` and this document wit
 
 const COMMON: (keyof typeof OPERATOR_ERRORS)[] = [
   'invalid_request',
+  'invalid_parameter',
   'missing_credential',
   'invalid_secret',
   'token_revoked',
@@ -79,6 +81,7 @@ export function operatorDocument(): JsonObject {
       { name: 'Credentials', description: 'Inference keys and management tokens.' },
       { name: 'Access', description: 'Those who operate Tollgate.' },
       { name: 'Books', description: 'Usage, invoices and reconciliation.' },
+      { name: 'Backends', description: "The models' backends: which of them get calls." },
     ],
     paths,
     components: {
@@ -99,7 +102,7 @@ export function operatorDocument(): JsonObject {
       responses,
       schemas: schemaComponents([
         ...namedSchemas({ KeyCreate, Token, TokenList, Invoice, UsageTotals, UsageGroup }),
-        ...namedSchemas(access, audit, keys, answers, backends, repairs, requests),
+        ...namedSchemas(access, audit, keys, answers, backends, repairs, requests, tenants),
       ]),
     },
   };

@@ -1,5 +1,6 @@
 import type { TSchema } from '@sinclair/typebox';
 import type { ErrorTable } from '../http/api-error';
+import { OWN_ID_HEADER } from '../http/request-id';
 import { type JsonObject, ref, refTo } from './open-api';
 
 /** The errors of a surface for its document: the table, and the body of each code. */
@@ -16,7 +17,10 @@ export const envelopeErrors = (table: ErrorTable, schema: TSchema): DocumentedEr
   body: (code) => ({ error: { code, message: table[code]!.message } }),
 });
 
-const REQUEST_ID = { 'x-request-id': ref('headers', 'RequestId') };
+export const REQUEST_ID = {
+  'x-request-id': ref('headers', 'RequestId'),
+  [OWN_ID_HEADER]: ref('headers', 'OwnRequestId'),
+};
 
 /** Headers of an error response, by its status. */
 function headersOf(status: number): JsonObject {

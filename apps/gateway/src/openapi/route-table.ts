@@ -30,6 +30,20 @@ export function routesOf<Operation>(
   );
 }
 
+/** Finds the endpoint of a route as Fastify names it (`/tenants/:tenantId`). HEAD is that of GET. */
+export function endpointFinder<Operation>(
+  table: RouteTable<Operation>,
+): (bound: { method: string; route: string }) => NonNullable<Operation> {
+  const endpoints = new Map(
+    routesOf(table).map(({ path, method, operation }) => [`${method} ${path.replace(/\{(\w+)\}/g, ':$1')}`, operation]),
+  );
+  return ({ method, route }) => {
+    const endpoint = endpoints.get(`${method === 'HEAD' ? 'get' : method.toLowerCase()} ${route}`);
+    if (!endpoint) throw new Error(`${method} ${route} is guarded, but not in the table of routes`);
+    return endpoint;
+  };
+}
+
 /**
  * The value of `Allow` for the first route that matches `path`: its methods, and HEAD with GET. Null if there is no
  * such route.

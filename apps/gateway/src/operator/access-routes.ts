@@ -1,7 +1,7 @@
 import { body } from '../openapi/operation';
 import type { RouteTable } from '../openapi/route-table';
 import { OperatorTokenCreate, OperatorTokenIssued, OperatorTokenList, OperatorTokensQuery } from './access-schemas';
-import type { OperatorEndpoint } from './account-routes';
+import type { OperatorEndpoint } from './endpoint';
 import { AuditCsv, AuditExportQuery, AuditPage, AuditPageQuery } from './audit-schemas';
 
 /** The routes of those who operate Tollgate. */

@@ -1,27 +1,18 @@
-import type { AuditAction, OperatorScope } from '@tollgate/contracts';
+import type { AuditAction } from '@tollgate/contracts';
 import { BillingQuery, KeyCreate, KeysQuery, TokenList, TokensQuery } from '../http/account/schemas';
 import { body, type Endpoint } from '../openapi/operation';
 import type { RouteTable } from '../openapi/route-table';
-import type { OPERATOR_ERRORS } from './errors';
+import { type Code, NOT_YET, type OperatorEndpoint } from './endpoint';
 import * as keys from './key-schemas';
-import { TenantRepairAnswer, TenantRepairBody } from './repair-schemas';
 import * as answers from './response-schemas';
 import * as requests from './schemas';
-
-type Code = keyof typeof OPERATOR_ERRORS;
-export interface OperatorEndpoint extends Endpoint<Code> {
-  /** The scope that an operator token needs. */
-  scope: OperatorScope;
-  /** The change that a write makes, in the audit log. */
-  change?: AuditAction;
-}
+import { TENANT_ROUTES } from './tenant-routes';
 
 const BUDGET: Code[] = ['not_found', 'invalid_budget', 'invalid_thresholds', 'too_many_budgets'];
 const MONEY: Code[] = ['not_found', 'invalid_amount', 'invalid_source', 'invalid_ref', 'ref_conflict'];
 
 const KEY_FIELDS: Code[] = ['invalid_name', 'invalid_profile', 'invalid_expires_at', 'invalid_owner', 'invalid_tags'];
 
-const NOT_YET = 'After 503 `unavailable` the change may be recorded but not yet in force. Repeat it until it succeeds.';
 const WORKS =
   'It works at once, or as soon as the credential store is back. After 503 `unavailable` an unusable one may be in ' +
   'the list. Create another one, and revoke the unusable one.';
@@ -53,24 +44,6 @@ const budget = (id: string, whose: string): RouteTable<OperatorEndpoint>[string]
   },
 });
 
-const status = (
-  id: string,
-  change: AuditAction,
-  summary: string,
-  description: string,
-): RouteTable<OperatorEndpoint>[string] => ({
-  post: {
-    id,
-    tag: 'Tenants',
-    scope: 'tenants',
-    change,
-    summary,
-    description,
-    success: [['200', 'The tenant.', answers.TenantAnswer]],
-    errors: ['not_found'],
-  },
-});
-
 const entered = (
   id: string,
   change: AuditAction,
@@ -92,68 +65,7 @@ const entered = (
 
 /** The routes of tenants, their credit, budgets and credentials. */
 export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
-  '/tenants': {
-    get: {
-      id: 'listTenants',
-      tag: 'Tenants',
-      scope: 'read',
-      summary: 'List tenants',
-      description: 'Newest first.',
-      query: requests.TenantsQuery,
-      success: [['200', 'A page of tenants.', answers.TenantList]],
-      errors: ['invalid_parameter'],
-    },
-    post: {
-      id: 'createTenant',
-      tag: 'Tenants',
-      scope: 'tenants',
-      change: 'tenant.create',
-      summary: 'Create a tenant',
-      description: 'A new tenant has no credit. Requests that cost something are refused until its first top-up.',
-      body: body(requests.TenantCreate, { name: 'Acme', plan: 'default' }),
-      success: [['201', 'The tenant.', answers.TenantAnswer]],
-      errors: ['name_required', 'invalid_name', 'invalid_plan'],
-    },
-  },
-  '/tenants/{tenantId}': {
-    get: {
-      id: 'readTenant',
-      tag: 'Tenants',
-      scope: 'read',
-      summary: 'Read a tenant',
-      description: 'Name, plan and status.',
-      success: [['200', 'The tenant.', answers.TenantAnswer]],
-      errors: ['not_found'],
-    },
-  },
-  '/tenants/{tenantId}/suspend': status(
-    'suspendTenant',
-    'tenant.suspend',
-    'Suspend a tenant',
-    'New requests get 402 `tenant_suspended` from the moment of the answer. Running requests continue to their end. ' +
-      `A repeat has the same answer. ${NOT_YET}`,
-  ),
-  '/tenants/{tenantId}/resume': status(
-    'resumeTenant',
-    'tenant.resume',
-    'Resume a suspended tenant',
-    `New requests are admitted from the moment of the answer. A repeat has the same answer. ${NOT_YET}`,
-  ),
-  '/tenants/{tenantId}/repair': {
-    post: {
-      id: 'repairTenant',
-      tag: 'Tenants',
-      scope: 'tenants',
-      change: 'tenant.repair',
-      summary: 'Rebuild the state of a tenant in the admission store from the books',
-      description:
-        'Rebuilds version, balance, suspension and budgets from the books, and the running sums from the holds. ' +
-        'Exact while requests run, and harmless when nothing is wrong.',
-      body: body(TenantRepairBody, { dryRun: true }),
-      success: [['200', 'The changes, or for a dry run those that it would make.', TenantRepairAnswer]],
-      errors: ['not_found'],
-    },
-  },
+  ...TENANT_ROUTES,
   '/tenants/{tenantId}/credit': {
     get: {
       id: 'readCredit',
@@ -228,7 +140,38 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
       description: `Only this answer has the key: store it now. ${WORKS}`,
       body: body(KeyCreate, { name: 'backend' }),
       success: [['201', 'The key; it is not shown again.', keys.OperatorKeyCreated]],
-      errors: ['not_found', 'name_required', ...KEY_FIELDS],
+      errors: ['not_found', 'tenant_closed', 'name_required', ...KEY_FIELDS],
+    },
+  },
+  '/tenants/{tenantId}/keys/apply': {
+    post: {
+      id: 'applyKeys',
+      tag: 'Credentials',
+      scope: 'keys',
+      change: 'key.create',
+      summary: 'Make the inference keys those of a list',
+      description:
+        'All or none: creates the keys of the list that the tenant lacks, by name, and changes those that differ. ' +
+        'Revoked keys do not count. Only this answer has the new keys: store them now. Each change has a row in the ' +
+        'audit log.',
+      body: body(keys.KeysApply, { keys: [{ name: 'backend', owner: 'team-search', tags: ['batch'] }], dryRun: true }),
+      success: [['200', 'What was changed, or for a dry run would be.', keys.KeysApplied]],
+      errors: ['not_found', 'tenant_closed', 'invalid_keys', 'ambiguous_name', 'name_required', ...KEY_FIELDS],
+    },
+  },
+  '/tenants/{tenantId}/keys/{id}/rotate': {
+    post: {
+      id: 'rotateKey',
+      tag: 'Credentials',
+      scope: 'keys',
+      change: 'key.rotate',
+      summary: 'Give an inference key its next secret',
+      description:
+        'The key keeps its id, its usage and its budget. Former secrets are accepted until the grace time ends, and ' +
+        'then nowhere. Only this answer has the next secret: store it now. After 503 `unavailable` rotate again.',
+      body: body(keys.KeyRotate, { graceSeconds: 86_400 }),
+      success: [['200', 'The key with its next secret; it is not shown again.', keys.OperatorKeyCreated]],
+      errors: ['not_found', 'tenant_closed', 'key_revoked', 'invalid_grace'],
     },
   },
   '/tenants/{tenantId}/keys/{id}': {
@@ -275,7 +218,7 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
       description: `Only this answer has the token: store it now. Scopes do not imply one another. ${WORKS}`,
       body: body(requests.TokenCreate, { name: 'ops', scopes: ['usage:read', 'billing:read'] }),
       success: [['201', 'The token; it is not shown again.', answers.OperatorTokenCreated]],
-      errors: ['not_found', 'name_required', 'invalid_name', 'invalid_scope', 'invalid_expires_at'],
+      errors: ['not_found', 'tenant_closed', 'name_required', 'invalid_name', 'invalid_scope', 'invalid_expires_at'],
     },
   },
   '/tenants/{tenantId}/tokens/{id}': {

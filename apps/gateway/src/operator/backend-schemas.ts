@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
-import { type BackendVerdict, MAX_COMPARED_HOURS } from '@tollgate/contracts';
-import { nextCursor, timestamp } from '../http/account/fields';
+import { type BackendVerdict, MAX_BACKEND_NAME_CHARS, MAX_COMPARED_HOURS } from '@tollgate/contracts';
+import { nextCursor, orNull, timestamp } from '../http/account/fields';
 
 /**
  * The query and the answer of the comparison with the counters of the engines. The query is validated with its schema,
@@ -77,4 +77,36 @@ export const BackendHours = Type.Object(
     nextCursor,
   },
   { ...exact, $id: 'BackendHours' },
+);
+
+const name = Type.String({
+  minLength: 1,
+  maxLength: MAX_BACKEND_NAME_CHARS,
+  description: 'Origin and base path of its URL, as in the list and in usage.',
+});
+const drainedAt = orNull(timestamp('When it was drained.'), 'Since when it gets no new calls. Null: it gets calls.');
+
+export const BackendNamed = Type.Object({ backend: name }, { ...exact, $id: 'BackendNamed' });
+
+export const BackendDrain = Type.Object(
+  { data: Type.Object({ backend: name, drainedAt }, exact) },
+  { ...exact, $id: 'BackendDrain' },
+);
+
+export const BackendList = Type.Object(
+  {
+    data: Type.Array(
+      Type.Object(
+        {
+          backend: name,
+          models: Type.Array(Type.Object({ id: Type.String(), weight: Type.Integer({ minimum: 0 }) }, exact), {
+            description: 'The models of tollgate.yaml that have it, with its weight there.',
+          }),
+          drainedAt,
+        },
+        exact,
+      ),
+    ),
+  },
+  { ...exact, $id: 'BackendList' },
 );

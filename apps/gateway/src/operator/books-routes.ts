@@ -1,7 +1,7 @@
 import { UsageQuery } from '../http/account/schemas';
 import { body } from '../openapi/operation';
 import type { RouteTable } from '../openapi/route-table';
-import type { OperatorEndpoint } from './account-routes';
+import type { OperatorEndpoint } from './endpoint';
 import { BackendHours, BackendHoursQuery } from './backend-schemas';
 import * as answers from './response-schemas';
 import * as requests from './schemas';
@@ -132,7 +132,7 @@ export const BOOKS_ROUTES: RouteTable<OperatorEndpoint> = {
       summary: "The newest entry of each tenant's journal, with its hash",
       description:
         'Keep the heads elsewhere. A later comparison shows whether an earlier entry was changed. Ascending by tenant.',
-      query: requests.TenantsQuery,
+      query: requests.JournalHeadsQuery,
       success: [['200', 'A page of heads.', answers.JournalHeads]],
       errors: ['invalid_parameter'],
     },

@@ -28,7 +28,15 @@ export const OPERATOR_ERRORS = {
   invalid_owner,
   invalid_tags,
   invalid_parameter,
+  invalid_backend: { status: 400, message: 'backend must be the name of a backend: origin and base path of its URL.' },
   invalid_plan: { status: 400, message: 'plan must name a plan of tollgate.yaml.' },
+  invalid_external_id: {
+    status: 400,
+    message:
+      'externalId must have 1 to 128 characters from A-Z, a-z, 0-9 and "._:/@-", and begin with one of the first.',
+  },
+  invalid_grace: { status: 400, message: 'graceSeconds must be a whole number from 0 to 2,592,000 (30 days).' },
+  invalid_keys: { status: 400, message: 'keys must be a list of 1 to 500 keys, each with a name of its own.' },
   invalid_scope: { status: 400, message: 'scopes must be a list of at least one scope, each named once.' },
   invalid_amount: {
     status: 400,
@@ -81,6 +89,12 @@ export const OPERATOR_ERRORS = {
   not_found,
   method_not_allowed,
   name_taken: { status: 409, message: 'Another operator token in force has this name.' },
+  external_id_taken: { status: 409, message: 'Another tenant has this externalId.' },
+  key_revoked: { status: 409, message: 'The key is revoked.' },
+  ambiguous_name: { status: 409, message: 'Several keys of the tenant have a name of the list.' },
+  tenant_closed: { status: 409, message: 'The tenant is closed for good.' },
+  tenant_not_closed: { status: 409, message: 'Only the data of a closed tenant can be erased.' },
+  profiles_missing: { status: 409, message: 'Keys of the tenant have profiles that the plan lacks.' },
   ref_conflict: { status: 409, message: 'This ref has already been used with another amount, type or reason.' },
   too_many_budgets: { status: 409, message: 'At most 10,000 keys of a tenant can have their own budget.' },
   insufficient_credit: { status: 409, message: 'The amount exceeds the credit that is neither spent nor held.' },

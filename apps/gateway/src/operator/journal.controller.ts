@@ -5,10 +5,10 @@ import { ApiError } from '../http/api-error';
 import { readJsonObject } from '../http/json-body';
 import { bodyCheck, describe, queryCheck } from '../http/validate';
 import { OPERATOR_PREFIX } from './prefix';
-import { JournalCompare, TenantsQuery } from './schemas';
+import { JournalCompare, JournalHeadsQuery } from './schemas';
 import { SecretGuard } from './secret-guard';
 
-const checkQuery = queryCheck(TenantsQuery);
+const checkQuery = queryCheck(JournalHeadsQuery);
 const checkBody = bodyCheck(JournalCompare, (error) => new ApiError('invalid_parameter', describe(error)));
 
 /** Heads of the journals. An operator keeps them and compares them with the journal later. */

@@ -1,22 +1,23 @@
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
-import { newId } from '@tollgate/contracts';
 import type { Messages } from '@tollgate/messaging';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource, Health } from '@tollgate/runtime';
 import { MAX_OPERATOR_CONNECTIONS } from '../accept/descriptors';
 import type { EarlyRefusal } from '../accept/raw-answer';
-import { acceptingServer, continueIfOwed } from '../accept/server';
+import { ClientAddresses } from '../accept/client-address';
+import { closeIfUnread } from '../accept/receive-body';
+import { acceptingServer } from '../accept/server';
 import { ApiError } from '../http/api-error';
-import { EnvelopeFilter, sendError } from '../http/envelope';
-import { MAX_JSON_BODY_BYTES } from '../http/json-body';
-import { requestIdOf } from '../http/request-id';
+import { EnvelopeFilter, envelopeOf, sendError } from '../http/envelope';
+import { OWN_ID_HEADER, ownIdOf, requestIdOf } from '../http/request-id';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RequestListener } from 'node:http';
 import { isAllowedHost } from './allowed-hosts';
 import { AccessController } from './access.controller';
 import { AuditController } from './audit.controller';
+import { BackendsController } from './backends.controller';
 import { BudgetController } from './budget.controller';
 import { CreditController } from './credit.controller';
 import { OPERATOR_ERRORS } from './errors';
@@ -31,7 +32,7 @@ import { TenantLookup } from './tenant-lookup';
 import { TenantsController } from './tenants.controller';
 import { OperatorTokensController } from './tokens.controller';
 import { OperatorUsageController } from './usage.controller';
-import { OperatorUnknownRouteController } from './unknown-route.controller';
+import { OperatorUnknownRouteController, unknownRoute } from './unknown-route.controller';
 
 export interface OperatorOptions {
   /** The bearer token that callers must send. */
@@ -42,11 +43,15 @@ export interface OperatorOptions {
   hosts?: readonly string[];
   /** The bearer token that /metrics needs. Absent: none. */
   metricsToken?: string | undefined;
+  /** Proxies whose `X-Forwarded-For` is believed. */
+  trustedProxies?: string | undefined;
 }
 
 const OPEN_PROBES: ReadonlySet<string> = new Set(['/livez', '/readyz']);
 /** For the head and body of a request to arrive. */
 const REQUEST_TIMEOUT_MS = 60_000;
+/** More than node:http accepts as a whole head. */
+const MAX_PARAM_CHARS = 16_384;
 
 @Module({
   controllers: [
@@ -58,6 +63,7 @@ const REQUEST_TIMEOUT_MS = 60_000;
     OperatorUsageController,
     InvoicesController,
     ReconcileController,
+    BackendsController,
     JournalController,
     AccessController,
     AuditController,
@@ -74,11 +80,15 @@ export class OperatorModule {}
  */
 export async function createOperatorApp(
   { messages, config }: { messages: Messages; config: ConfigSource },
-  { secret, health, hosts = [], metricsToken }: OperatorOptions,
+  { secret, health, hosts = [], metricsToken, trustedProxies }: OperatorOptions,
 ): Promise<NestFastifyApplication> {
+  const addresses = new ClientAddresses(trustedProxies);
   const adapter = new FastifyAdapter({
-    bodyLimit: MAX_JSON_BODY_BYTES,
+    // For `request.ip`, which limits wrong secrets and is recorded in the audit log.
+    trustProxy: (address: string) => addresses.isProxy(address),
     forceCloseConnections: 'idle',
+    // Fastify's own answer while it closes is not in our envelope.
+    return503OnClosing: false,
     serverFactory: (handler: RequestListener) =>
       acceptingServer(handler, {
         port: 'operator',
@@ -86,23 +96,31 @@ export async function createOperatorApp(
         requestTimeoutMs: REQUEST_TIMEOUT_MS,
         envelope: earlyEnvelope,
       }),
+    // An unknown id of any length is a 404. node:http limits the size of the head.
+    routerOptions: { maxParamLength: MAX_PARAM_CHARS },
     // acceptingServer handles client errors itself.
     clientErrorHandler: () => {},
     // A path that cannot be decoded never reaches a route.
-    frameworkErrors: (error: Error, _request: FastifyRequest, reply: FastifyReply) =>
-      sendError(OPERATOR_ERRORS, 'operator', error, reply.header('x-request-id', newId('req'))),
+    frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) =>
+      sendError(OPERATOR_ERRORS, 'operator', error, withIds(request, reply)),
   });
   const fastify = adapter.getInstance();
   fastify.removeAllContentTypeParsers();
-  fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  // A guard reads the body, once the caller is admitted.
+  fastify.addContentTypeParser('*', (_request, _payload, done) => done(null));
   fastify.addHook('onRequest', (request, reply, done) => {
-    reply.header('x-request-id', requestIdOf(request));
+    withIds(request, reply);
     // A platform calls the probes under its own host names, and they reveal nothing.
-    if (isAllowedHost(request.headers.host, hosts) || OPEN_PROBES.has(request.url)) {
-      continueIfOwed(request.raw, reply.raw);
-      return done();
-    }
-    sendError(OPERATOR_ERRORS, 'operator', new ApiError('misdirected_request'), reply);
+    const isAllowed = isAllowedHost(request.headers.host, hosts) || OPEN_PROBES.has(request.url);
+    // No route has another method, and Fastify itself answers QUERY without a body.
+    const isUnknown = request.is404 || request.method === 'QUERY';
+    if (isAllowed && !isUnknown) return done();
+    const error = isAllowed ? unknownRoute(request.url) : new ApiError('misdirected_request');
+    sendError(OPERATOR_ERRORS, 'operator', error, reply);
+  });
+  fastify.addHook('onSend', (request, reply, payload, done) => {
+    closeIfUnread(request, reply);
+    done(null, payload);
   });
   const app = await NestFactory.create<NestFastifyApplication>(
     {
@@ -125,8 +143,13 @@ export async function createOperatorApp(
   return app;
 }
 
+function withIds({ raw }: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const requestId = requestIdOf(raw);
+  return reply.headers({ 'x-request-id': requestId, [OWN_ID_HEADER]: ownIdOf(raw, requestId) });
+}
+
 /** The envelope for requests that reach no route. */
 function earlyEnvelope({ status, message }: EarlyRefusal): string {
   const code: keyof typeof OPERATOR_ERRORS = status === 503 ? 'unavailable' : 'invalid_request';
-  return JSON.stringify({ error: { code, message } });
+  return envelopeOf(code, message);
 }

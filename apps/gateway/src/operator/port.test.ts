@@ -45,3 +45,45 @@ it('a client that waits for 100 Continue gets it', async () => {
   expect(await socket.send('{}').until('name_required')).toContain('HTTP/1.1 400 ');
   socket.destroy();
 });
+
+describe('no answer of the port is that of its framework', () => {
+  const answerTo = async (text: string) => {
+    const answer = await new RawSocket(url).send(text).toEnd();
+    const [head, body] = answer.split('\r\n\r\n');
+    expect(head).toMatch(/^x-request-id: [\w-]+\r?$/im);
+    const { error } = JSON.parse(body!);
+    expect(error).toEqual({ code: expect.any(String), message: expect.any(String) });
+    return [Number(head!.slice(9, 12)), error.code];
+  };
+  const CLOSE = 'Connection: close\r\n';
+
+  it.each([
+    ['an unknown method', `PROPFIND /_operator/v1/tenants HTTP/1.1\r\n${AUTHORIZED}${CLOSE}\r\n`, 405],
+    ['an unknown method and path', `PURGE /nothing HTTP/1.1\r\n${AUTHORIZED}${CLOSE}\r\n`, 404],
+    ['QUERY without a body', `QUERY /_operator/v1/tenants HTTP/1.1\r\n${AUTHORIZED}${CLOSE}\r\n`, 405],
+    ['OPTIONS for the server', `OPTIONS * HTTP/1.1\r\n${AUTHORIZED}${CLOSE}\r\n`, 404],
+    ['an undecodable path', `GET /%zz HTTP/1.1\r\n${AUTHORIZED}${CLOSE}\r\n`, 404],
+    [
+      'an id of any length',
+      `GET /_operator/v1/requests/${'x'.repeat(5_000)} HTTP/1.1\r\n${AUTHORIZED}${CLOSE}\r\n`,
+      404,
+    ],
+    [
+      'a malformed media type',
+      `POST /_operator/v1/tenants HTTP/1.1\r\n${AUTHORIZED}${CLOSE}Content-Type: nonsense\r\nContent-Length: 2\r\n\r\n{}`,
+      415,
+    ],
+    ['another expectation', `GET /livez HTTP/1.1\r\n${AUTHORIZED}Expect: more\r\n\r\n`, 417],
+    ['a large head', `GET /livez HTTP/1.1\r\n${AUTHORIZED}X: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
+  ])('%s', async (_, text, status) => {
+    expect((await answerTo(text))[0]).toBe(status);
+  });
+
+  it('a large body without the secret gets 401, and with it 413 before it is sent', async () => {
+    const post = (authorization: string) =>
+      `POST /_operator/v1/tenants HTTP/1.1\r\nHost: localhost\r\n${authorization}Content-Type: application/json\r\n` +
+      'Content-Length: 70000\r\nExpect: 100-continue\r\n\r\n';
+    expect(await answerTo(post(''))).toEqual([401, 'missing_credential']);
+    expect(await answerTo(post(`Authorization: Bearer ${SECRET}\r\n`))).toEqual([413, 'payload_too_large']);
+  });
+});

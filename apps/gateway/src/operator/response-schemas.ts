@@ -16,19 +16,6 @@ export const page = <T extends TSchema>(rows: T, $id: string) =>
 export const answer = <T extends TSchema>(data: T, $id: string) => Type.Object({ data }, { ...exact, $id });
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 
-export const Tenant = Type.Object(
-  {
-    id: NAMED_ID.tenant,
-    name: Type.String(),
-    plan: Type.String({ description: 'A plan of tollgate.yaml.' }),
-    status: Type.Union([Type.Literal('active'), Type.Literal('suspended')]),
-    createdAt: timestamp('When it was created.'),
-  },
-  { ...exact, $id: 'Tenant' },
-);
-export const TenantAnswer = answer(Tenant, 'TenantAnswer');
-export const TenantList = page(Tenant, 'TenantList');
-
 export const OperatorLedgerEntry = Type.Object(
   {
     ...LedgerEntry.properties,

@@ -1,7 +1,10 @@
-import { prefixed, type RouteTable, routesOf } from '../openapi/route-table';
+import type { FastifyRequest } from 'fastify';
+import { endpointFinder, prefixed, type RouteTable } from '../openapi/route-table';
 import { ACCESS_ROUTES } from './access-routes';
-import { ACCOUNT_ROUTES, type OperatorEndpoint } from './account-routes';
+import { ACCOUNT_ROUTES } from './account-routes';
+import { BACKEND_ROUTES } from './backend-routes';
 import { BOOKS_ROUTES } from './books-routes';
+import type { OperatorEndpoint } from './endpoint';
 import { OPERATOR_PREFIX } from './prefix';
 
 /** Every route of the port. Routes without a credential (null) are not in the document. */
@@ -9,6 +12,7 @@ export const OPERATOR_ROUTES: RouteTable<OperatorEndpoint | null> = {
   ...prefixed<OperatorEndpoint | null>(OPERATOR_PREFIX, {
     ...ACCOUNT_ROUTES,
     ...BOOKS_ROUTES,
+    ...BACKEND_ROUTES,
     ...ACCESS_ROUTES,
     '/openapi.yaml': { get: null },
   }),
@@ -17,16 +21,9 @@ export const OPERATOR_ROUTES: RouteTable<OperatorEndpoint | null> = {
   '/readyz': { get: null },
 };
 
-const ENDPOINTS = new Map(
-  routesOf(OPERATOR_ROUTES).map(({ path, method, operation }) => [
-    `${method} ${path.replace(/\{(\w+)\}/g, ':$1')}`,
-    operation,
-  ]),
-);
+const find = endpointFinder(OPERATOR_ROUTES);
 
-/** The endpoint of a route as Fastify names it (`/tenants/:tenantId`). HEAD is that of GET. */
-export function endpointOf({ method, route }: { method: string; route: string }): OperatorEndpoint {
-  const endpoint = ENDPOINTS.get(`${method === 'HEAD' ? 'get' : method.toLowerCase()} ${route}`);
-  if (!endpoint) throw new Error(`${method} ${route} is guarded, but not in the table of routes`);
-  return endpoint;
+/** The endpoint of a request to a guarded route. HEAD is that of GET. */
+export function endpointOf(request: FastifyRequest): OperatorEndpoint {
+  return find({ method: request.method, route: request.routeOptions.url! });
 }

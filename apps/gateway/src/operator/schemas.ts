@@ -26,21 +26,8 @@ export const PERIOD = Type.String({
   examples: ['2026-10'],
 });
 
-export const TenantCreate = Type.Object(
-  {
-    name: Name,
-    plan: Type.Optional(
-      Type.String({
-        pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$',
-        description: 'A plan of tollgate.yaml. The default is the first one.',
-      }),
-    ),
-  },
-  { ...exact, $id: 'TenantCreate' },
-);
-export const TenantsQuery = pageQuery('ten');
-
 const Amount = Type.Integer({ minimum: 1, maximum: MAX_ENTRY_CENTS, description: 'Cents.' });
+const ALL = Type.Literal('all', { description: 'All that is neither spent nor held.' });
 const Source = Type.Optional(
   Type.String({
     pattern: '^[a-z][a-z0-9_-]{0,63}$',
@@ -69,17 +56,20 @@ export const Reason = Type.String({
  */
 export const CreditAdd = Type.Object({ amountCents: Amount, source: Source, ref: Ref }, { ...exact, $id: 'CreditAdd' });
 export const CreditRefund = Type.Object(
-  { amountCents: Amount, source: Source, ref: Ref, reason: Type.Optional(Reason) },
+  { amountCents: Type.Union([Amount, ALL]), source: Source, ref: Ref, reason: Type.Optional(Reason) },
   { ...exact, $id: 'CreditRefund' },
 );
 export const CreditAdjust = Type.Object(
   {
-    amountCents: Type.Integer({
-      minimum: -MAX_ENTRY_CENTS,
-      maximum: MAX_ENTRY_CENTS,
-      not: { const: 0 },
-      description: 'Cents, signed.',
-    }),
+    amountCents: Type.Union([
+      Type.Integer({
+        minimum: -MAX_ENTRY_CENTS,
+        maximum: MAX_ENTRY_CENTS,
+        not: { const: 0 },
+        description: 'Cents, signed.',
+      }),
+      Type.Literal('all', { description: 'Takes the balance to zero: it writes off credit, or a debt.' }),
+    ]),
     source: Source,
     ref: Ref,
     reason: Reason,
@@ -136,6 +126,7 @@ export const InvoiceClose = Type.Object(
 );
 export const InvoiceVoid = Type.Object({ reason: Reason }, { ...exact, $id: 'InvoiceVoid' });
 export const RequestsQuery = pageQuery('req');
+export const JournalHeadsQuery = pageQuery('ten');
 
 export const JournalHead = Type.Object(
   {

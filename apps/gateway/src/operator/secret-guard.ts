@@ -3,9 +3,11 @@ import { hashCredential, isWellFormedCredential, RequestError, type Author } fro
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { receiveBody } from '../accept/receive-body';
+import { RefusedCredentials } from '../accept/refused-credentials';
 import { originOf } from '../http/account/origin';
 import { ApiError } from '../http/api-error';
-import { RefusedSecrets } from './refused-secrets';
+import { refuseUnknownParameters } from '../http/validate';
 import { endpointOf } from './routes';
 
 export const OPERATOR_SECRET = Symbol('operator secret');
@@ -46,7 +48,12 @@ const WITH_SECRET: Operator = { id: null, name: null, scopes: 'all' };
 @Injectable()
 export class SecretGuard implements CanActivate {
   private readonly expected: Buffer;
-  private readonly refused = new RefusedSecrets();
+  private readonly refused = new RefusedCredentials({
+    component: 'operator',
+    credential: 'operator secret',
+    maxOfAddress: 10,
+    maxOfAll: 200,
+  });
 
   constructor(
     @Inject(OPERATOR_SECRET) secret: string,
@@ -60,10 +67,12 @@ export class SecretGuard implements CanActivate {
     http.getResponse<FastifyReply>().header('cache-control', 'no-store');
     const request = http.getRequest<OperatorRequest>();
     const operator = await this.authenticate(request);
-    const { scope } = endpointOf({ method: request.method, route: request.routeOptions.url! });
+    const { scope, query } = endpointOf(request);
     if (operator.scopes !== 'all' && !operator.scopes.includes(scope))
       throw new ApiError('insufficient_scope', `This endpoint needs an operator token with the scope ${scope}.`);
     request.operator = operator;
+    refuseUnknownParameters(request.query, query);
+    await receiveBody(request, http.getResponse<FastifyReply>());
     return true;
   }
 

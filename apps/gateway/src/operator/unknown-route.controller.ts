@@ -4,13 +4,19 @@ import { ApiError } from '../http/api-error';
 import { allowedMethods } from '../openapi/route-table';
 import { OPERATOR_ROUTES } from './routes';
 
-/** Answers every route that no other controller binds: 405 if the path is known, otherwise 404. */
+/** Answers every route that no other controller binds. */
 @Controller()
 export class OperatorUnknownRouteController {
   @All('*')
   refuse(@Req() request: FastifyRequest): never {
-    const methods = allowedMethods(OPERATOR_ROUTES, request.url.split('?', 1)[0]!);
-    if (methods !== null) throw new ApiError('method_not_allowed', undefined, { allow: methods });
-    throw new ApiError('not_found', 'No such endpoint.');
+    throw unknownRoute(request.url);
   }
+}
+
+/** 405 if the path is known, otherwise 404. */
+export function unknownRoute(url: string): ApiError {
+  const methods = allowedMethods(OPERATOR_ROUTES, url.split('?', 1)[0]!);
+  return methods !== null
+    ? new ApiError('method_not_allowed', undefined, { allow: methods })
+    : new ApiError('not_found', 'No such endpoint.');
 }

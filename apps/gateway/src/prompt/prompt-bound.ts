@@ -111,6 +111,27 @@ export function countWithinContext(request: InferenceRequest, model: CountingRul
 }
 
 /**
+ * Throws InferenceError context_length_exceeded when the prompt and the `max_tokens` that the client named exceed the
+ * context, unless the model lowers it. Images and audio count as nothing here: their tokens are known to the backend
+ * only.
+ */
+export function refuseBeyondContext(
+  request: InferenceRequest,
+  model: CountingRules & { id: string; clamp: boolean },
+): void {
+  const { maxTokens, maxTokensNamed, maxTokensField } = request;
+  if (!maxTokensNamed || model.clamp) return;
+  const promptTokens = countPrompt(request, model).longest - mediaTokens(request, model);
+  if (promptTokens + maxTokens! <= model.contextTokens) return;
+  throw new InferenceError('context_length_exceeded', {
+    message:
+      `The context of '${model.id}' is ${model.contextTokens} tokens; the prompt has ${promptTokens} and ` +
+      `'${maxTokensField}' asks for ${maxTokens}. Lower it, or shorten the prompt.`,
+    param: maxTokensField,
+  });
+}
+
+/**
  * How many tokens a template may add to our count. Only tools need it, because each template writes them differently.
  * It is part of the hold and never charged.
  */

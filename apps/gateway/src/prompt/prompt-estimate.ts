@@ -7,6 +7,7 @@ import {
   type CountingRules,
   leastPromptTokens,
   mediaTokens,
+  refuseBeyondContext,
   templateSlack,
 } from './prompt-bound';
 import { Prose } from './token-estimate';
@@ -38,17 +39,20 @@ export class PromptEstimate {
 
   /**
    * The estimate before admission: the bound by bytes. The exact count if it is known already, or if the bytes leave no
-   * room for the output. Throws as `countedWithinContext` does.
+   * room for the output. Throws as `countedWithinContext` and `refuseBeyondContext` do.
    */
   static toHold(
     request: InferenceRequest,
-    model: CountingRules & { id: string },
+    model: CountingRules & { id: string; clamp: boolean },
     outputTokens: number,
   ): PromptEstimate {
     const bound = cheapBound(request, model);
     const byBytes = new PromptEstimate(request, model, bound, bound, null);
     const needsCount = request.counted !== null || bound + outputTokens > model.contextTokens;
-    return needsCount ? byBytes.countedWithinContext() : byBytes;
+    if (!needsCount) return byBytes;
+    const counted = byBytes.countedWithinContext();
+    refuseBeyondContext(request, model);
+    return counted;
   }
 
   /** The estimate after admission, as the hold has it. */

@@ -40,13 +40,21 @@ export function toUsageEvent(
   };
 }
 
+/** Parts of the counts by name, as a backend reported them. They are shown to the client and not recorded. */
+export interface AnswerDetails {
+  prompt?: Readonly<Record<string, number>> | undefined;
+  completion?: Readonly<Record<string, number>> | undefined;
+}
+
 /** `usage` as the client gets it. The completion tokens of embeddings are 0. */
-export function toUsageField(event: UsageEvent): Record<string, unknown> {
+export function toUsageField(event: UsageEvent, { prompt, completion }: AnswerDetails): Record<string, unknown> {
   const { promptTokens, cachedTokens, completionTokens } = event;
+  const ofPrompt = cachedTokens > 0 ? { ...prompt, cached_tokens: cachedTokens } : prompt;
   return {
     prompt_tokens: promptTokens,
     completion_tokens: completionTokens,
     total_tokens: promptTokens + completionTokens,
-    ...(cachedTokens > 0 ? { prompt_tokens_details: { cached_tokens: cachedTokens } } : {}),
+    ...(ofPrompt && { prompt_tokens_details: ofPrompt }),
+    ...(completion && { completion_tokens_details: completion }),
   };
 }

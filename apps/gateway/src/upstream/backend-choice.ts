@@ -1,13 +1,87 @@
 import type { Backend } from '../catalog/catalog';
+import type { ManagedBackend } from './fleet';
 
 export function urlOf({ origin, basePath }: Backend): string {
   return origin + basePath;
 }
 
-/** Removes a random backend from the list, by weight, and returns it. */
-export function takeByWeight(backends: Backend[], random = Math.random()): Backend {
-  const total = backends.reduce((sum, { weight }) => sum + weight, 0);
-  let left = random * total;
-  const index = backends.findIndex(({ weight }) => (left -= weight) < 0);
-  return backends.splice(index === -1 ? backends.length - 1 : index, 1)[0]!;
+type Test = (one: ManagedBackend, nowMs: number) => boolean;
+
+const isGoodAndFree: Test = (one, nowMs) => one.hasPlace && one.isGood(nowMs);
+/** Nothing better is left. A request that makes backends fail must not close the model to all others. */
+const isWorthATry: Test = (one) => one.hasPlace && one.isUsable && !one.breaker.unreachable;
+/** Refuses at once, so a call learns without a wait whether it is back. */
+const refusesQuickly: Test = (one) => one.hasPlace && one.isUsable && !one.breaker.isSlowToRefuse;
+
+/**
+ * The backend for a call: of two that are drawn by weight, the one with fewer calls in flight for its weight. `full`: a
+ * good one exists, but has no place now. Null: none can be asked. Creates no object.
+ * @param tried backends that are not asked again
+ */
+export function choose(
+  all: readonly ManagedBackend[],
+  tried: readonly ManagedBackend[],
+  nowMs: number,
+  random: () => number = Math.random,
+): ManagedBackend | 'full' | null {
+  const good = ofTwo(all, tried, nowMs, isGoodAndFree, random);
+  if (good) return good;
+  for (const one of all) if (one.isGood(nowMs) && !tried.includes(one)) return 'full';
+  return ofTwo(all, tried, nowMs, isWorthATry, random) ?? ofTwo(all, tried, nowMs, refusesQuickly, random);
+}
+
+function ofTwo(
+  all: readonly ManagedBackend[],
+  tried: readonly ManagedBackend[],
+  nowMs: number,
+  test: Test,
+  random: () => number,
+): ManagedBackend | null {
+  let total = 0;
+  for (const one of all) if (!tried.includes(one) && test(one, nowMs)) total += one.backend.weight;
+  const first = drawn(all, tried, nowMs, test, null, random() * total);
+  if (first === null || first.backend.weight >= total) return first;
+  const second = drawn(all, tried, nowMs, test, first, random() * (total - first.backend.weight));
+  return second !== null && isLessLoaded(second, first) ? second : first;
+}
+
+function drawn(
+  all: readonly ManagedBackend[],
+  tried: readonly ManagedBackend[],
+  nowMs: number,
+  test: Test,
+  without: ManagedBackend | null,
+  left: number,
+): ManagedBackend | null {
+  let last: ManagedBackend | null = null;
+  for (const one of all) {
+    if (one === without || tried.includes(one) || !test(one, nowMs)) continue;
+    last = one;
+    left -= one.backend.weight;
+    if (left < 0) return one;
+  }
+  // By rounding.
+  return last;
+}
+
+/**
+ * Whether `one` is, with one more call, loaded no more than `other` is without it. So idle backends are chosen by their
+ * weights, also a canary of weight 1 beside one of weight 100.
+ */
+function isLessLoaded(one: ManagedBackend, other: ManagedBackend): boolean {
+  return (one.engine.inFlight + 1) * other.backend.weight <= other.engine.inFlight * one.backend.weight;
+}
+
+/**
+ * When the first of the backends that were not tried may be worth a call, in whole seconds. Null: unknown, or one is
+ * already.
+ */
+export function soonestSeconds(
+  all: readonly ManagedBackend[],
+  tried: readonly ManagedBackend[],
+  nowMs: number,
+): number | null {
+  let soonestMs = Infinity;
+  for (const one of all) if (one.isUsable && !tried.includes(one)) soonestMs = Math.min(soonestMs, one.waitMs(nowMs));
+  return soonestMs === Infinity || soonestMs <= 0 ? null : Math.ceil(soonestMs / 1_000);
 }

@@ -56,8 +56,8 @@ type Choice = Record<string, unknown> & { delta?: Record<string, unknown> };
  * out.
  */
 export class ChunkTranslator {
-  private readonly splitter = new FrameSplitter();
-  private readonly templates = new ChunkTemplates();
+  private splitter = new FrameSplitter();
+  private templates = new ChunkTemplates();
   private readonly marks = new Map<number, number>();
 
   /** @param choices the number requested: a choice with a higher index breaks the stream */
@@ -65,6 +65,13 @@ export class ChunkTranslator {
     private readonly identity: Identity,
     private readonly choices: number,
   ) {}
+
+  /** Forgets the stream so far: another backend begins it anew. */
+  restart(): void {
+    this.splitter = new FrameSplitter();
+    this.templates = new ChunkTemplates();
+    this.marks.clear();
+  }
 
   push(latin1: string): void {
     this.splitter.push(latin1);

@@ -1,5 +1,6 @@
 import { sharedLookup } from '@tollgate/runtime';
 import { buildConnector, Client } from 'undici';
+import type { Backend } from '../catalog/catalog';
 
 declare module 'node:net' {
   interface Socket {
@@ -8,7 +9,7 @@ declare module 'node:net' {
   }
 }
 
-/** Time limits of a call to a backend. */
+/** Time limits of a call to a backend that has none of its own (`timeouts` in `tollgate.yaml`). */
 export interface UpstreamLimits {
   connectTimeoutMs: number;
   /** Until the head of a plain answer. The backend sends it when all output is generated. */
@@ -17,6 +18,8 @@ export interface UpstreamLimits {
   streamHeadTimeoutMs: number;
   /** Between two chunks. */
   idleTimeoutMs: number;
+  /** For all attempts of a plain request, from the first one. Streams have no such limit of their own. */
+  plainTotalTimeoutMs: number;
   /**
    * If a kept connection closes without an answer within this time, the backend was already closing it when the request
    * was sent. A 503 within this time was sent before any work: a later one may come from a proxy whose engine died
@@ -31,6 +34,7 @@ export const DEFAULT_UPSTREAM_LIMITS: UpstreamLimits = {
   plainHeadTimeoutMs: 600_000,
   streamHeadTimeoutMs: 120_000,
   idleTimeoutMs: 60_000,
+  plainTotalTimeoutMs: 600_000,
   staleCloseMs: 250,
 };
 
@@ -62,17 +66,26 @@ export class Connection {
   /** The open connection has carried a complete answer. The backend may close it at any moment. */
   kept = false;
 
-  constructor(origin: string, connectTimeoutMs: number) {
-    this.client = new Client(origin, {
+  constructor(to: ConnectionTarget, connectTimeoutMs: number) {
+    this.client = new Client(to.origin, {
       pipelining: 1,
       allowH2: false,
-      connect: probing(buildConnector({ timeout: connectTimeoutMs, lookup: sharedLookup })),
+      connect: connectorFor(to, connectTimeoutMs),
       keepAliveTimeout: KEEP_ALIVE_MS,
       keepAliveMaxTimeout: KEEP_ALIVE_MAX_MS,
       maxHeaderSize: MAX_HEADER_BYTES,
     });
     this.client.on('disconnect', () => (this.kept = false));
   }
+}
+
+/** What a connection to a backend needs to know. Backends with the same key share connections. */
+export type ConnectionTarget = Pick<Backend, 'connectionKey' | 'origin' | 'timeouts' | 'tls'>;
+
+/** Opens connections to a backend. @param defaultTimeoutMs of a backend without its own limit */
+export function connectorFor({ timeouts, tls }: ConnectionTarget, defaultTimeoutMs: number): buildConnector.connector {
+  const timeout = timeouts.connectMs ?? defaultTimeoutMs;
+  return probing(buildConnector({ timeout, lookup: sharedLookup, allowH2: false, ...tls }));
 }
 
 function probing(connect: buildConnector.connector): buildConnector.connector {
@@ -83,34 +96,34 @@ function probing(connect: buildConnector.connector): buildConnector.connector {
     });
 }
 
-interface Origin {
+interface Open {
   idle: Connection[];
   open: Set<Connection>;
 }
 
 /**
- * A stack of single connections per origin, last used first. undici's Pool searches all connections for a free one,
+ * A stack of single connections per backend's origin (and TLS), last used first. undici's Pool searches all connections for a free one,
  * which costs 23 µs a call at 4,000 streams. A stack needs no search and lets surplus connections idle out.
  */
 export class Connections {
-  private readonly origins = new Map<string, Origin>();
+  private readonly byKey = new Map<string, Open>();
 
   constructor(private readonly connectTimeoutMs: number) {}
 
   /** A connection for one request, or null at the limit. The caller must `give` it back. */
-  take(origin: string): Connection | null {
-    let known = this.origins.get(origin);
-    if (!known) this.origins.set(origin, (known = { idle: [], open: new Set() }));
+  take(to: ConnectionTarget): Connection | null {
+    let known = this.byKey.get(to.connectionKey);
+    if (!known) this.byKey.set(to.connectionKey, (known = { idle: [], open: new Set() }));
     const connection = known.idle.pop();
     if (connection) return connection;
     if (known.open.size >= MAX_CONNECTIONS_PER_ORIGIN) return null;
-    const opened = new Connection(origin, this.connectTimeoutMs);
+    const opened = new Connection(to, this.connectTimeoutMs);
     known.open.add(opened);
     return opened;
   }
 
-  give(origin: string, connection: Connection): void {
-    const known = this.origins.get(origin);
+  give({ connectionKey }: ConnectionTarget, connection: Connection): void {
+    const known = this.byKey.get(connectionKey);
     if (!known || connection.client.destroyed) return;
     connection.used = true;
     if (known.idle.length < MAX_IDLE_PER_ORIGIN) {
@@ -123,8 +136,8 @@ export class Connections {
 
   /** Closes all connections and aborts running calls. */
   async close(): Promise<void> {
-    const connections = [...this.origins.values()].flatMap(({ open }) => [...open]);
-    this.origins.clear();
+    const connections = [...this.byKey.values()].flatMap(({ open }) => [...open]);
+    this.byKey.clear();
     await Promise.all(connections.map(({ client }) => client.destroy()));
   }
 }

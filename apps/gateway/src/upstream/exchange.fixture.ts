@@ -14,6 +14,7 @@ const DEFAULT_TIMEOUT_MS = 10_000;
 /** A closed connection counts as stale, however late a slow machine notices the close. */
 const ALWAYS_STALE_MS = 600_000;
 const servers: Server[] = [];
+let models = 0;
 const upstreams: Upstream[] = [];
 
 export function upstreamWith({ timeoutMs = DEFAULT_TIMEOUT_MS, staleCloseMs = ALWAYS_STALE_MS }): Upstream {
@@ -22,6 +23,7 @@ export function upstreamWith({ timeoutMs = DEFAULT_TIMEOUT_MS, staleCloseMs = AL
     plainHeadTimeoutMs: timeoutMs,
     streamHeadTimeoutMs: timeoutMs,
     idleTimeoutMs: timeoutMs,
+    plainTotalTimeoutMs: timeoutMs * 3,
     staleCloseMs,
   });
   upstreams.push(upstream);
@@ -35,33 +37,53 @@ export async function closeAll(): Promise<void> {
   await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
 }
 
-export async function backend(answer: Answer): Promise<CountingBackend> {
-  const self = {
-    name: '',
-    origin: '',
-    basePath: '/v1',
+/** A backend with this URL and nothing special. */
+export function backendAt(origin: string, basePath = '/v1'): Backend {
+  return {
+    name: origin + basePath,
+    origin,
+    connectionKey: origin,
+    basePath,
     model: 'inner',
     authorization: 'Bearer secret',
+    headers: [],
     weight: 1,
-    dialect: 'any' as const,
+    maxConcurrency: Infinity,
+    timeouts: {},
+    tls: null,
+    health: null,
+    dialect: 'any',
     passthrough: new Set<string>(),
-    asked: 0,
   };
+}
+
+export async function backend(answer: Answer): Promise<CountingBackend> {
   const server = createServer((request, response) => {
     self.asked += 1;
     request.resume().on('end', () => answer(request, response));
   });
   servers.push(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  self.origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  self.name = self.origin + self.basePath;
+  const self: CountingBackend = {
+    ...backendAt(`http://127.0.0.1:${(server.address() as AddressInfo).port}`),
+    asked: 0,
+  };
   return self;
 }
 
 /** An exchange whose body is the backend's name for the model. */
 export function exchangeWith(relay: PlainRelay, backends: Backend[], upstream: Upstream) {
-  const model = { backends } as unknown as CatalogModel;
-  return upstream.exchange({ model, path: '/x', stream: false, body: (one) => one.model }, relay);
+  return exchangeOf(modelWith(backends), relay, upstream);
+}
+
+/** Another model each time, so that no test uses up the retries of another. */
+export function modelWith(backends: Backend[], queue = { maxRequests: 0, maxWaitMs: 1 }): CatalogModel {
+  return { id: `model-${(models += 1)}`, backends, queue } as unknown as CatalogModel;
+}
+
+export function exchangeOf(model: CatalogModel, relay: PlainRelay, upstream: Upstream) {
+  const call = { model, path: '/x', stream: false, headers: [], request: { logged: {} } };
+  return upstream.exchange({ ...call, body: (one) => one.model }, relay);
 }
 
 export function ask(upstream: Upstream, ...backends: Backend[]) {

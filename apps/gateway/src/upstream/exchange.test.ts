@@ -54,19 +54,21 @@ describe('an exchange', () => {
     expect(alone.asked).toBe(1);
   });
 
-  it('that a backend refuses or times out asks no other backend', async () => {
-    for (const [code, kind] of [
-      [400, 'refused'],
-      [422, 'refused'],
-      [413, 'too_large'],
-      [404, 'failed'],
-      [401, 'failed'],
-      [302, 'failed'],
-      [504, 'timeout'],
+  it('asks as many others as its failure allows: none, one after work, or all that refuse us', async () => {
+    for (const [code, kind, asked] of [
+      [400, 'refused', 1],
+      [422, 'refused', 1],
+      [413, 'too_large', 1],
+      [418, 'failed', 1],
+      [504, 'timeout', 2],
+      [408, 'timeout', 2],
+      [404, 'failed', 3],
+      [401, 'failed', 3],
+      [302, 'failed', 3],
     ] as const) {
       const all = await Promise.all([1, 2, 3].map(() => backend(status(code))));
       expect(await ask(upstream, ...all)).toMatchObject({ kind: 'failed', failure: { kind } });
-      expect(askedOf(all)).toBe(1);
+      expect([code, askedOf(all)]).toEqual([code, asked]);
     }
   });
 
@@ -132,14 +134,46 @@ describe('an exchange', () => {
     expect((await begunBy(strict, busyAfterWork, busyAfterWork, busyAfterWork)).length).toBe(2);
   });
 
-  it('asks no other backend after an answer has begun', async () => {
+  it('asks one other backend after an answer that was cut, but not once a part of it has reached the client', async () => {
     const cut: Answer = (_, response) => {
       response.writeHead(200).write('a');
       setImmediate(() => response.destroy());
     };
-    const all = await Promise.all([backend(cut), backend(cut)]);
+    const all = await Promise.all([1, 2, 3].map(() => backend(cut)));
     expect(await ask(upstream, ...all)).toMatchObject({ kind: 'failed', failure: { kind: 'failed' } });
-    expect(all[0].asked + all[1].asked).toBe(1);
+    expect(askedOf(all)).toBe(2);
+    const relay = new PlainRelay();
+    relay.restart = () => false;
+    expect((await relay.run(exchangeWith(relay, all, upstream))).kind).toBe('failed');
+    expect(askedOf(all)).toBe(3);
+  });
+
+  it('takes the whole answer of the other backend, and nothing of one that was cut or empty', async () => {
+    const well: Answer = (_, response) => void response.end('whole');
+    const cut: Answer = (_, response) => {
+      response.writeHead(200).write('a part');
+      setImmediate(() => response.destroy());
+    };
+    for (const bad of [cut, (_: unknown, response: { end(): unknown }) => void response.end()] as Answer[]) {
+      const [first, second] = await Promise.all([backend(bad), backend(well)]);
+      first.weight = 1e9;
+      expect(await ask(upstream, first, second)).toEqual({ kind: 'answer', body: Buffer.from('whole') });
+      expect([first.asked, second.asked]).toEqual([1, 1]);
+    }
+  });
+
+  it('asks one other backend if the first byte is late, within one limit for both', async () => {
+    const impatient = upstreamWith({ timeoutMs: 400 });
+    const silent: Answer = () => {};
+    const all = await Promise.all([silent, silent, silent].map((answer) => backend(answer)));
+    expect(await ask(impatient, ...all)).toEqual({ kind: 'failed', failure: { kind: 'timeout' } });
+    expect(askedOf(all)).toBe(2);
+    const late = await backend(silent);
+    late.timeouts = { totalMs: 300 };
+    const well = await backend((_, response) => response.end('yes'));
+    late.weight = 1e9;
+    expect(await ask(impatient, late, well)).toEqual({ kind: 'failed', failure: { kind: 'timeout' } });
+    expect(well.asked).toBe(0);
   });
 
   it('is repeated on a new connection if the backend had closed the kept one', async () => {

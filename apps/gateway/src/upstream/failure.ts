@@ -1,4 +1,5 @@
 import { operatorWords } from './backend-words';
+import { retryAfterSeconds } from './retry-after';
 
 /** Why a backend gave no complete answer. */
 export type UpstreamFailure =
@@ -30,26 +31,41 @@ export type Progress =
   | 'may_have_begun';
 
 const REFUSED = new Set([400, 422]);
-const MAX_RETRY_AFTER_SECONDS = 3_600;
+/** Of FastAPI's list. */
+const MAX_DETAILS = 8;
 /** Limit of the backend's message before redaction. */
 const MAX_MESSAGE_CHARS = 4_000;
 
 const TIMEOUTS = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'ETIMEDOUT']);
 
-/** Whether another backend may succeed. Work that exceeded a time limit is not repeated. */
-export function mayHelpElsewhere(failure: UpstreamFailure, progress: Progress): boolean {
+/** The backend does not serve us at all: a wrong key, a wrong path, or a page of some proxy. */
+const MISCONFIGURED = new Set([401, 403, 404, 405, 407]);
+
+/**
+ * Whether another backend may succeed. A request that was refused as such is not repeated, as others would refuse it
+ * too.
+ */
+export function mayHelpElsewhere(failure: UpstreamFailure): boolean {
   switch (failure.kind) {
     case 'busy':
+    case 'timeout':
       return true;
     case 'failed':
-      return failure.status === undefined || failure.status >= 500;
-    case 'timeout':
-      return progress === 'not_begun';
+      return failure.status === undefined || failure.status >= 500 || isMisconfigured(failure.status);
     case 'refused':
     case 'too_large':
     case 'stopped':
       return false;
   }
+}
+
+/** Whether the failure says something about the backend, not about the request. 429 is a backend that works. */
+export function isBackendsFault(failure: UpstreamFailure, status: number): boolean {
+  return failure.kind !== 'stopped' && status !== 429 && mayHelpElsewhere(failure);
+}
+
+function isMisconfigured(status: number): boolean {
+  return (status >= 300 && status < 400) || MISCONFIGURED.has(status);
 }
 
 export function failureOfError(error: Error & { code?: string }): UpstreamFailure {
@@ -68,17 +84,28 @@ export function failureOfStatus(
 ): UpstreamFailure {
   if (REFUSED.has(status)) return { kind: 'refused', ...readError(body) };
   if (status === 413) return { kind: 'too_large' };
-  if (status === 429 || status === 503) return { kind: 'busy', retryAfterSeconds: readSeconds(retryAfter) };
+  if (status === 429 || status === 503) return { kind: 'busy', retryAfterSeconds: retryAfterSeconds(retryAfter) };
   if (status === 504 || status === 408) return { kind: 'timeout' };
   const words = operatorWords(readError(body).message ?? body.slice(0, MAX_MESSAGE_CHARS), secret);
   return { kind: 'failed', status, reason: words === '' ? `status ${status}` : `status ${status}: ${words}` };
 }
 
-function readSeconds(value: string | undefined): number | null {
-  const seconds = Number(value);
-  return value !== undefined && Number.isFinite(seconds) && seconds > 0
-    ? Math.min(Math.ceil(seconds), MAX_RETRY_AFTER_SECONDS)
-    : null;
+/**
+ * FastAPI's `detail`: a text, or a list of what is wrong where. `body.messages.0.role` is the path of a field of the
+ * request: the first one becomes `param`.
+ */
+function readDetail(detail: unknown): { message: string | null; param: string | null } {
+  if (typeof detail === 'string') return { message: detail, param: null };
+  if (!Array.isArray(detail)) return { message: null, param: null };
+  const faults = (detail as ({ loc?: unknown; msg?: unknown } | null)[])
+    .slice(0, MAX_DETAILS)
+    .map((fault) => ({
+      at: (Array.isArray(fault?.loc) ? (fault.loc as unknown[]) : []).filter((part) => part !== 'body').join('.'),
+      text: typeof fault?.msg === 'string' ? fault.msg : '',
+    }))
+    .filter(({ text }) => text !== '');
+  const message = faults.map(({ at, text }) => (at === '' ? text : `${at}: ${text}`)).join('; ');
+  return { message, param: faults[0]?.at ?? null };
 }
 
 /** OpenAI's envelope, FastAPI's `detail`, or a bare `message`. */
@@ -96,9 +123,10 @@ function readError(body: string): { message: string | null; param: string | null
   >;
   const text = (value: unknown) =>
     typeof value === 'string' && value !== '' ? value.slice(0, MAX_MESSAGE_CHARS) : null;
+  const detail = readDetail(inner['detail']);
   return {
-    message: text(inner['message']) ?? text(inner['detail']) ?? text(outer['error']),
-    param: text(inner['param']),
+    message: text(inner['message']) ?? text(detail.message) ?? text(outer['error']),
+    param: text(inner['param']) ?? text(detail.param),
     code: text(inner['code']),
   };
 }

@@ -1,5 +1,6 @@
 import type { UpstreamFailure } from './failure';
-import type { AnswerSink, Exchange } from './exchange';
+import type { AnswerSink } from './call';
+import type { Exchange } from './exchange';
 
 /** Limit of a plain answer. 2,048 embeddings of 3,072 numbers exceed it: they are about 130 MB of JSON. */
 export const MAX_ANSWER_BYTES = 96 * 1024 * 1024;
@@ -11,7 +12,7 @@ export type PlainAnswer =
 
 /** Buffers a plain answer. Aborts its exchange when the client leaves. */
 export class PlainRelay implements AnswerSink {
-  private readonly chunks: Buffer[] = [];
+  private chunks: Buffer[] = [];
   private bytes = 0;
   private exchange!: Exchange;
   private resolve!: (answer: PlainAnswer) => void;
@@ -43,6 +44,12 @@ export class PlainRelay implements AnswerSink {
   }
 
   onHead(): void {}
+
+  restart(): boolean {
+    this.chunks = [];
+    this.bytes = 0;
+    return true;
+  }
 
   onData(chunk: Buffer): boolean {
     this.bytes += chunk.length;

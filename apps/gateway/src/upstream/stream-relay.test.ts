@@ -1,90 +1,10 @@
 import { assertRuns } from '@tollgate/testing';
 import * as fc from 'fast-check';
-import { ChunkTranslator } from './chunk-translator';
-import type { Exchange } from './exchange';
-import { type Allowance, StreamRelay, type StreamEnd } from './stream-relay';
+import type { Allowance } from './stream-sides';
+import { choiceOf, chunk, event, Stage, turn } from './stream-stage.fixture';
 import { StreamWatch } from './stream-watch';
 
 const SEED = 20_261_122;
-
-const event = (data: object) => `data: ${JSON.stringify(data)}\n\n`;
-const choiceOf = (content: string, finish: string | null) => ({ index: 0, delta: { content }, finish_reason: finish });
-
-function chunk(content: string, finish: string | null = null): string {
-  const choices = [choiceOf(content, finish)];
-  return event({ id: 'x', object: 'chat.completion.chunk', created: 1, model: 'm', choices });
-}
-
-/** A relay whose client, backend and allowance are played by the test. One character of text is one token. */
-class Stage {
-  out = '';
-  heads = 0;
-  room = Infinity;
-  paused = false;
-  aborted = false;
-  answers: ReturnType<Allowance['take']>[] = [];
-  end: StreamEnd | null = null;
-  drain = () => {};
-  readonly allowance: Allowance & { limit: number } = {
-    take: () => this.answers.shift() ?? 'granted',
-    limit: 2,
-    onReady: () => {},
-  };
-  readonly deadline = { passed: false };
-  readonly relay: StreamRelay;
-
-  constructor(includeUsage = false) {
-    const translator = new ChunkTranslator(
-      {
-        id: 'ours',
-        object: 'chat.completion.chunk',
-        createdSeconds: 7,
-        model: 'public',
-        includeUsage,
-      },
-      1,
-    );
-    const client = {
-      begin: () => void (this.heads += 1),
-      write: (latin1: string) => {
-        this.out += latin1;
-        return (this.room -= latin1.length) > 0;
-      },
-      onDrain: (listener: () => void) => (this.drain = listener),
-    };
-    this.relay = new StreamRelay(
-      translator,
-      client,
-      this.allowance,
-      this.deadline,
-      (text) => text.length,
-      1,
-      (index) => ({ index, delta: {}, finish_reason: 'length' }),
-    );
-    const exchange = {
-      start: () => {},
-      abort: () => (this.aborted = true),
-      pause: () => {},
-      resume: () => (this.paused = false),
-    };
-    void this.relay.run(exchange as unknown as Exchange).then((end) => (this.end = end));
-  }
-
-  feed(bytes: string): void {
-    if (!this.relay.onData(Buffer.from(bytes))) this.paused = true;
-  }
-
-  /** The text that the client has received. */
-  get text(): string {
-    return this.out
-      .split('\n\n')
-      .filter((frame) => frame.startsWith('data: {'))
-      .map((frame) => JSON.parse(frame.slice(6)).choices[0].delta.content ?? '')
-      .join('');
-  }
-}
-
-const turn = () => new Promise(setImmediate);
 
 describe('the relay', () => {
   it('withholds the last chunk and [DONE] until `finish` gets the usage', async () => {
@@ -235,7 +155,7 @@ describe('the relay', () => {
 });
 
 describe('the watch over streams', () => {
-  it('sends a comment every ten seconds until the first token', () => {
+  it('sends a comment whenever nothing was written for ten seconds, before and after the first token', () => {
     const stage = new Stage();
     const watch = new StreamWatch();
     watch.add(stage.relay, 0, () => {});
@@ -245,9 +165,37 @@ describe('the watch over streams', () => {
     watch.tick(15_000);
     watch.tick(20_000);
     expect([stage.out, stage.heads]).toEqual([': keep-alive\n\n: keep-alive\n\n', 1]);
+    const comments = () => stage.out.match(/^: keep-alive$/gm)?.length;
     stage.feed(chunk('a'));
-    watch.tick(60_000);
-    expect(stage.out.match(/keep-alive/g)).toHaveLength(2);
+    watch.tick(25_000);
+    watch.tick(34_000);
+    expect(comments()).toBe(2);
+    watch.tick(35_000);
+    expect(comments()).toBe(3);
+    // A comment is between two events, never inside one.
+    const [whole, half] = [chunk('b'), chunk('c')];
+    stage.feed(whole + half.slice(0, 20));
+    watch.tick(40_000);
+    watch.tick(50_000);
+    stage.feed(half.slice(20));
+    expect([comments(), stage.text]).toEqual([4, 'abc']);
+    watch.stop();
+  });
+
+  it('sends no comment to a client that does not read, nor after the end', async () => {
+    const stage = new Stage();
+    const watch = new StreamWatch();
+    watch.add(stage.relay, Date.now(), () => {});
+    stage.room = 1;
+    stage.feed(chunk('a'));
+    watch.tick(Date.now() + 1_000);
+    watch.tick(Date.now() + 30_000);
+    stage.room = Infinity;
+    stage.drain();
+    stage.feed(chunk('', 'stop') + 'data: [DONE]\n\n');
+    await turn();
+    watch.tick(Date.now() + 60_000);
+    expect(stage.out).not.toContain('keep-alive');
     watch.stop();
   });
 

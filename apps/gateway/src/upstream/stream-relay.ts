@@ -1,38 +1,15 @@
 import type { ChunkTranslator, Frame, Piece } from './chunk-translator';
 import { DeliveredText } from './delivered-text';
-import type { AnswerSink, Exchange } from './exchange';
+import type { AnswerSink } from './call';
+import type { Exchange } from './exchange';
 import type { UpstreamFailure } from './failure';
+import type { Allowance, ClientSide, Deadline } from './stream-sides';
 import type { ReportedUsage } from './usage-field';
 
+/** Of events before the first output. More are passed on. */
+const MAX_OPENING_CHARS = 64 * 1024;
 /** A backend that sends more network chunks than this after `[DONE]` is disconnected. */
 const MAX_CHUNKS_AFTER_DONE = 4;
-
-/** The output that the stream may deliver before its hold must be extended (admit/stream-allowance.ts). */
-export interface Allowance {
-  /**
-   * Takes a chunk's output. `wait`: call again after `onReady`. `capped`: the output exceeds the requested limit.
-   * `ended`: no credit is left for it. `lost`: the hold no longer exists.
-   * @param most an upper bound of the chunk's tokens: the bytes of its text
-   * @param count counts all output including this chunk. Above its `limit` it may return any number above it
-   */
-  take(most: number, count: (limit: number) => number): 'granted' | 'wait' | 'capped' | 'ended' | 'lost';
-  /** The tokens of output that the current hold covers, in total. */
-  readonly limit: number;
-  onReady: () => void;
-}
-
-/** The time until which a hold certainly lives (libs/admission/src/hold-deadline.ts). */
-export interface Deadline {
-  readonly passed: boolean;
-}
-
-/** The client's side of a response. */
-export interface ClientSide {
-  /** Writes the response head. Called once, before the first bytes. */
-  begin(): void;
-  write(latin1: string): boolean;
-  onDrain(listener: () => void): void;
-}
 
 export interface StreamEnd {
   /** `capped`: the backend exceeded the requested limit. The answer is complete up to there. */
@@ -49,16 +26,17 @@ const PROPER: ReadonlySet<StreamEnd['outcome']> = new Set(['complete', 'capped',
 /** A stream under the watch of StreamWatch. */
 export interface Watched {
   readonly stream: StreamRelay;
-  /** When it was added, or sent its last comment, by `Date.now()`. */
+  /** When it was added, or last seen to have written, by `Date.now()`. */
   sinceMs: number;
+  /** How often the stream had written then. */
+  writes: number;
   readonly giveUp: () => void;
   place: number;
 }
 
 /**
  * Passes a stream on, chunk by chunk, at the client's pace. It withholds the end: after the settlement, `finish`
- * returns the last `finish_reason` and `[DONE]`. `run` resolves exactly once. After that the relay writes nothing, and
- * its caller writes the end or an error.
+ * returns the last `finish_reason` and `[DONE]`. `run` resolves exactly once; after that only its caller writes.
  */
 export class StreamRelay implements AnswerSink {
   /** The text written to the client, without the text of a withheld chunk. */
@@ -69,6 +47,8 @@ export class StreamRelay implements AnswerSink {
   firstTokenAtMs: number | null = null;
   /** Something was written to the client, so a failure must be sent as an event. */
   begun = false;
+  /** How often something was written to the client. */
+  writes = 0;
   /** When the client stopped reading, by `Date.now()`. Null: it reads. */
   stalledSinceMs: number | null = null;
   /** Set by StreamWatch. */
@@ -77,10 +57,14 @@ export class StreamRelay implements AnswerSink {
   private held: Extract<Frame, { kind: 'finish' }> | null = null;
   private waiting: Frame | null = null;
   private usage: ReportedUsage = null;
-  private readonly unfinished: Set<number>;
+  private readonly unfinished = new Set<number>();
   private upstreamEnded = false;
   private chunksAfterEnd = 0;
   private ended: StreamEnd | null = null;
+  /** Events before the first output. The client gets them with it, so that another backend may replace them. */
+  private opening = '';
+  /** More than comments was written to the client. */
+  private passedOn = false;
   private resolve!: (end: StreamEnd) => void;
   private readonly end = new Promise<StreamEnd>((resolve) => (this.resolve = resolve));
 
@@ -90,11 +74,11 @@ export class StreamRelay implements AnswerSink {
     private readonly allowance: Allowance,
     private readonly deadline: Deadline,
     countText: (text: string) => number,
-    choices: number,
+    private readonly choices: number,
     private readonly endOfChoice: (index: number) => object,
   ) {
     this.delivered = new DeliveredText(countText);
-    this.unfinished = new Set(Array.from({ length: choices }, (_, index) => index));
+    this.expectChoices();
     allowance.onReady = () => this.goOn();
     client.onDrain(() => {
       this.stalledSinceMs = null;
@@ -117,17 +101,14 @@ export class StreamRelay implements AnswerSink {
     this.stop({ outcome: 'hold_lost', failure: null, usage: null });
   }
 
-  /**
-   * The process is stopping. The stream ends with the output delivered so far, or completes if all choices are
-   * finished.
-   */
+  /** The process is stopping. The stream ends with the output so far, or completes if all choices are finished. */
   cutOff(): void {
     this.onFailure({ kind: 'stopped' });
   }
 
-  /** Sends a comment, so that no proxy takes a slow model for a dead connection. */
+  /** Sends a comment, so that no proxy takes a slow model for a dead connection. All writes end with a whole event. */
   keepAlive(): void {
-    if (!this.ended && this.chunks === 0) this.write(': keep-alive\n\n');
+    if (!this.ended && this.stalledSinceMs === null) this.write(': keep-alive\n\n');
   }
 
   /**
@@ -138,7 +119,7 @@ export class StreamRelay implements AnswerSink {
     const last: Record<string, unknown>[] = this.held ? [this.held.chunk] : [];
     if (this.ended?.outcome === 'credit_ended' || this.ended?.outcome === 'capped')
       last.push(this.translator.chunk([...this.unfinished].map(this.endOfChoice)));
-    let out = '';
+    let out = this.opening;
     for (const [i, chunk] of last.entries()) {
       out += this.translator.encode(chunk, !separateUsage && i === last.length - 1 ? usage : undefined);
     }
@@ -147,6 +128,17 @@ export class StreamRelay implements AnswerSink {
   }
 
   onHead(): void {}
+
+  restart(): boolean {
+    const isFinished = this.held !== null && this.unfinished.size === 0;
+    if (this.ended || this.chunks > 0 || this.passedOn || isFinished) return false;
+    this.translator.restart();
+    this.held = this.waiting = this.usage = null;
+    this.opening = '';
+    this.upstreamEnded = false;
+    this.expectChoices();
+    return true;
+  }
 
   onData(chunk: Buffer): boolean {
     if (this.ended) {
@@ -207,8 +199,9 @@ export class StreamRelay implements AnswerSink {
         }
       }
     }
-    if (out !== '') this.write(out);
-    if (end) this.stop(end);
+    this.passOn(out);
+    // The exchange may ask another backend. It answers by `restart`, or by `onFailure`.
+    if (end && !(end.failure && this.exchange.reject(end.failure))) this.stop(end);
     return this.ended !== null || (this.waiting === null && this.stalledSinceMs === null);
   }
 
@@ -254,8 +247,25 @@ export class StreamRelay implements AnswerSink {
   private countIn(pieces: readonly Piece[]): void {
     for (const piece of pieces) this.delivered.add(piece);
     if (pieces.length === 0) return;
-    this.firstTokenAtMs ??= performance.now();
+    if (this.firstTokenAtMs === null) {
+      this.firstTokenAtMs = performance.now();
+      this.exchange.delivering();
+    }
     this.chunks += 1;
+  }
+
+  /** Withholds what comes before the first output. */
+  private passOn(out: string): void {
+    if (out === '') return;
+    this.opening += out;
+    if (this.chunks === 0 && this.opening.length <= MAX_OPENING_CHARS) return;
+    this.passedOn = true;
+    this.write(this.opening);
+    this.opening = '';
+  }
+
+  private expectChoices(): void {
+    for (let index = 0; index < this.choices; index++) this.unfinished.add(index);
   }
 
   private write(out: string): void {
@@ -263,6 +273,7 @@ export class StreamRelay implements AnswerSink {
       this.begun = true;
       this.client.begin();
     }
+    this.writes += 1;
     if (!this.client.write(out)) this.stalledSinceMs = Date.now();
   }
 

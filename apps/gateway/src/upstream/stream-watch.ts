@@ -2,7 +2,7 @@ import { PlaceList } from '@tollgate/runtime';
 import type { StreamRelay, Watched } from './stream-relay';
 
 const TICK_MS = 1_000;
-/** Before the first token, the client gets a comment at this interval. */
+/** The client of a stream gets a comment when nothing was written to it for this long. */
 const KEEP_ALIVE_AFTER_MS = 10_000;
 /** A client that reads nothing for this long is disconnected, which frees its place and its hold. */
 const MAX_STALL_MS = 120_000;
@@ -14,7 +14,7 @@ export class StreamWatch {
 
   /** @param giveUp closes the client's connection */
   add(stream: StreamRelay, nowMs: number, giveUp: () => void): void {
-    const watched: Watched = { stream, sinceMs: nowMs, giveUp, place: -1 };
+    const watched: Watched = { stream, sinceMs: nowMs, writes: stream.writes, giveUp, place: -1 };
     watched.place = this.streams.add(watched);
     stream.watched = watched;
     this.timer ??= setInterval(() => this.tick(Date.now()), TICK_MS).unref();
@@ -28,9 +28,10 @@ export class StreamWatch {
     for (const watched of this.streams) {
       const { stream } = watched;
       if (stream.stalledSinceMs !== null && nowMs - stream.stalledSinceMs > MAX_STALL_MS) watched.giveUp();
-      else if (stream.chunks === 0 && nowMs - watched.sinceMs >= KEEP_ALIVE_AFTER_MS) {
-        watched.sinceMs = nowMs;
+      else if (stream.writes !== watched.writes) noteWrite(watched, nowMs);
+      else if (nowMs - watched.sinceMs >= KEEP_ALIVE_AFTER_MS) {
         stream.keepAlive();
+        noteWrite(watched, nowMs);
       }
     }
     if (this.streams.size > 0 || !this.timer) return;
@@ -42,4 +43,10 @@ export class StreamWatch {
     if (this.timer) clearInterval(this.timer);
     this.timer = null;
   }
+}
+
+/** The stream has written since the last tick. Comparing counts spares each chunk a reading of the clock. */
+function noteWrite(watched: Watched, nowMs: number): void {
+  watched.writes = watched.stream.writes;
+  watched.sinceMs = nowMs;
 }

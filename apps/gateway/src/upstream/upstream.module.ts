@@ -1,6 +1,11 @@
-import { Module } from '@nestjs/common';
+import { Module, type OnApplicationShutdown } from '@nestjs/common';
+import { ConfigSource } from '@tollgate/runtime';
+import { Catalog } from '../catalog/catalog';
+import { CatalogModule } from '../catalog/catalog.module';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options';
 import { DEFAULT_UPSTREAM_LIMITS } from './connections';
+import { Drains } from './drains';
+import { HealthChecks } from './health-checks';
 import { StreamWatch } from './stream-watch';
 import { Upstream } from './upstream';
 
@@ -10,5 +15,32 @@ const upstream = {
   useFactory: ({ upstreamLimits }: GatewayOptions) => new Upstream({ ...DEFAULT_UPSTREAM_LIMITS, ...upstreamLimits }),
 };
 
-@Module({ providers: [upstream, StreamWatch], exports: [Upstream, StreamWatch] })
-export class UpstreamModule {}
+const healthChecks = {
+  provide: HealthChecks,
+  inject: [Upstream, Catalog, ConfigSource],
+  useFactory: ({ fleet }: Upstream, catalog: Catalog, config: ConfigSource) => {
+    const checks = new HealthChecks(fleet);
+    const follow = () => checks.follow(catalog.all(null));
+    follow();
+    config.onChange(follow);
+    return checks;
+  },
+};
+
+@Module({
+  imports: [CatalogModule],
+  providers: [upstream, healthChecks, Drains, StreamWatch],
+  exports: [Upstream, StreamWatch],
+})
+export class UpstreamModule implements OnApplicationShutdown {
+  constructor(
+    private readonly health: HealthChecks,
+    private readonly drains: Drains,
+  ) {}
+
+  /** What runs beside the calls. The calls themselves end in the order of the inference module. */
+  onApplicationShutdown(): void {
+    this.health.close();
+    this.drains.close();
+  }
+}

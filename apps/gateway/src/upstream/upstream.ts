@@ -1,20 +1,33 @@
+import { showBackends } from './backend-metrics';
+import type { AnswerSink, Resources, UpstreamCall } from './call';
 import { Connections, DEFAULT_UPSTREAM_LIMITS, type UpstreamLimits } from './connections';
-import { type AnswerSink, Exchange, type UpstreamCall } from './exchange';
+import { Exchange } from './exchange';
+import { Fleet, type ManagedBackend } from './fleet';
+import { Reachability } from './reachability';
 
 /** Sends requests to the models' backends. */
-export class Upstream {
-  private readonly connections: Connections;
+export class Upstream implements Resources {
+  readonly connections: Connections;
+  readonly fleet = new Fleet();
+  private readonly reachability: Reachability;
 
   constructor(private readonly limits: UpstreamLimits = DEFAULT_UPSTREAM_LIMITS) {
     this.connections = new Connections(limits.connectTimeoutMs);
+    this.reachability = new Reachability(limits.connectTimeoutMs, () => this.fleet.recheck());
+    showBackends(() => this.fleet.all);
   }
 
   /** Creates a call that is not started yet. */
   exchange(call: UpstreamCall, sink: AnswerSink): Exchange {
-    return new Exchange(this.connections, this.limits, call, sink);
+    return new Exchange(this, this.limits, call, sink);
+  }
+
+  lookFor(managed: ManagedBackend): void {
+    this.reachability.lookFor(managed);
   }
 
   close(): Promise<void> {
+    this.reachability.close();
     return this.connections.close();
   }
 }

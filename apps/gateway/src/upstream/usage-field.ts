@@ -1,7 +1,17 @@
 import { MAX_TOKEN_COUNT, type TokenCounts } from '@tollgate/contracts';
 
+/** The parts of a count by name, as a backend reports them: `cached_tokens`, `reasoning_tokens` and others. */
+export type UsageDetails = Readonly<Record<string, number>>;
+
+/** A backend's counts. The details are for the client only: what is charged are the counts. */
+export type ReportedCounts = TokenCounts & { promptDetails?: UsageDetails; completionDetails?: UsageDetails };
+
 /** The usage that a backend reports. Null: none. `unreadable`: numbers that no answer can have. */
-export type ReportedUsage = TokenCounts | 'unreadable' | null;
+export type ReportedUsage = ReportedCounts | 'unreadable' | null;
+
+const DETAIL_NAME = /^[a-z][a-z0-9_]{0,63}$/;
+/** More are not passed on: no honest report has so many. */
+const MAX_DETAILS = 16;
 
 /**
  * Parses a backend's `usage`. Its plausibility is checked later (inference/reported-usage.ts). A report is unreadable
@@ -17,11 +27,29 @@ export function readUsage(value: unknown): ReportedUsage {
   if (!isCount(promptTokens) || !isCount(completionTokens)) return 'unreadable';
   const total = usage['total_tokens'];
   if (total !== undefined && total !== promptTokens + completionTokens) return 'unreadable';
-  const details = usage['prompt_tokens_details'];
-  const reported =
-    typeof details === 'object' && details !== null ? (details as Record<string, unknown>)['cached_tokens'] : 0;
-  const cachedTokens = isCount(reported) ? Math.min(reported, promptTokens) : 0;
-  return { promptTokens, cachedTokens, completionTokens };
+  const promptDetails = readDetails(usage['prompt_tokens_details'], promptTokens);
+  const completionDetails = readDetails(usage['completion_tokens_details'], completionTokens);
+  const cachedTokens = promptDetails?.['cached_tokens'] ?? 0;
+  return {
+    promptTokens,
+    cachedTokens,
+    completionTokens,
+    ...(promptDetails && { promptDetails }),
+    ...(completionDetails && { completionDetails }),
+  };
+}
+
+/** The details that are counts, each at most the count of which it is a part. Undefined if there is none. */
+function readDetails(value: unknown, whole: number): UsageDetails | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const details: Record<string, number> = {};
+  let found = 0;
+  for (const [name, count] of Object.entries(value)) {
+    if (!isCount(count) || !DETAIL_NAME.test(name)) continue;
+    if (++found > MAX_DETAILS) break;
+    details[name] = Math.min(count, whole);
+  }
+  return found === 0 ? undefined : details;
 }
 
 function isCount(value: unknown): value is number {

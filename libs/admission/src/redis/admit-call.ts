@@ -7,7 +7,7 @@ import { amount, limitValues, nanos } from './json-arguments';
  * The first values of a reply of `admit`: whether the tenant was new to the store, and the store epoch of its holds.
  */
 const HEADER_VALUES = 2;
-const VALUES_PER_RESULT = 9;
+const VALUES_PER_RESULT = 13;
 
 /** The arguments of the function `admit` (lua/4_admit.lua). */
 export function admitArguments(

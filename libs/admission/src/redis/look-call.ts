@@ -6,7 +6,7 @@ import { readLook, type Value } from '../store-answers';
 import { callByTenant } from './by-tenant';
 import { limitValues } from './json-arguments';
 
-const VALUES_PER_RESULT = 7;
+const VALUES_PER_RESULT = 11;
 
 export interface LookContext {
   now: number | '';

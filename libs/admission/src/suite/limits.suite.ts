@@ -166,6 +166,26 @@ export function limitsSuite(open: OpenStore): void {
     });
   });
 
+  it("reports the state of the tenant's limits beside the key's, also with a refusal and a look", async () => {
+    const f = fixture();
+    const [keyLimits, tenantLimits] = [
+      { ...WIDE, requestsPerMinute: 60 },
+      { ...WIDE, requestsPerMinute: 10, tokensPerMinute: 1_000, concurrency: 2 },
+    ];
+    const ask = () => f.request({ keyId: newId('key'), keyLimits, tenantLimits, promptTokens: 90 });
+    await f.admit(ask());
+    expect(await f.admit(ask())).toMatchObject({
+      limits: {
+        requestsRemaining: 59,
+        tenant: { requestsRemaining: 8, requestsResetMs: 12_000, tokensRemaining: 800, tokensResetMs: 12_000 },
+      },
+    });
+    const tenant = { requestsRemaining: 8, requestsResetMs: 12_000, tokensRemaining: 800, tokensResetMs: 12_000 };
+    const expected = { reason: 'concurrency', scope: 'tenant', limits: { requestsRemaining: 60, tenant } };
+    expect(await f.admit(ask())).toMatchObject(expected);
+    expect(await f.look(ask())).toMatchObject(expected);
+  });
+
   it('leaves no trace of a refused request, whatever refused it', async () => {
     const f = fixture();
     const keyLimits = { requestsPerMinute: 5, tokensPerMinute: 500, concurrency: 1 };

@@ -3,7 +3,7 @@ import {
   DEFAULT_LEASE_MS,
   type AdmitRequest,
   type Limits,
-  type LimitState,
+  type BucketState,
   type Progress,
   type Refusal,
 } from '../admission-store';
@@ -123,12 +123,12 @@ export function expiredEvent({ request, delivered, holdNanos, progressedMs }: Mo
   };
 }
 
-export function limitsOf(key: Account, keyLimits: Limits, nowUs: number): LimitState {
-  const { requestsUs, tokensUs } = bucketsAt(key, nowUs);
+export function limitsOf(of: Account, limits: Limits, nowUs: number): BucketState {
+  const { requestsUs, tokensUs } = bucketsAt(of, nowUs);
   return {
-    requestsRemaining: bucketLeft(requestsUs - nowUs, keyLimits.requestsPerMinute),
+    requestsRemaining: bucketLeft(requestsUs - nowUs, limits.requestsPerMinute),
     requestsResetMs: Math.ceil((requestsUs - nowUs) / 1000),
-    tokensRemaining: bucketLeft(tokensUs - nowUs, keyLimits.tokensPerMinute),
+    tokensRemaining: bucketLeft(tokensUs - nowUs, limits.tokensPerMinute),
     tokensResetMs: Math.ceil((tokensUs - nowUs) / 1000),
   };
 }

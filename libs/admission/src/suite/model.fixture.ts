@@ -48,7 +48,10 @@ export class Model {
     const [key, tenant] = [this.account(`${tenantId}/${keyId}`), this.account(tenantId)];
     const nowUs = this.nowMs * 1000;
     readBuckets([key, tenant], nowUs);
-    const limits = () => limitsOf(key, request.keyLimits, nowUs);
+    const limits = () => ({
+      ...limitsOf(key, request.keyLimits, nowUs),
+      tenant: limitsOf(tenant, request.tenantLimits, nowUs),
+    });
     // rule 2: a repeated admission
     const existing = this.holds.get(id);
     if (existing) {

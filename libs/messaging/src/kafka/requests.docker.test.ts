@@ -12,7 +12,16 @@ const SUBJECT = 'auth.tenants.get';
 /** Reached only if no replica answers, also on a busy machine where a group is still rebalancing. */
 const PATIENT = { deadlineMs: 15_000 };
 const AWAY_MS = 3_000;
-const row = (id: string, name = 'any') => ({ id, name, plan: 'default', status: 'active' as const, createdAt: '' });
+const row = (id: string, name = 'any') => ({
+  id,
+  name,
+  plan: 'default',
+  status: 'active' as const,
+  createdAt: '',
+  externalId: null,
+  closedAt: null,
+  erasedAt: null,
+});
 
 describe('request–reply on Kafka, with several replicas', () => {
   let store: KafkaStore;

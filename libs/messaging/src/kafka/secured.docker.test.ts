@@ -71,6 +71,9 @@ describe.each(MECHANISMS)('a broker that requires a user by %s, over TLS', (mech
       plan: 'default',
       status: 'active',
       createdAt: '',
+      externalId: null,
+      closedAt: null,
+      erasedAt: null,
     }));
     try {
       await messages.start();

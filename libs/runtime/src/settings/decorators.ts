@@ -46,6 +46,13 @@ export const Optional = IsOptional;
 /** `what` completes "NAME must be …". */
 export const Text = (form: RegExp, what: string) => Matches(form, { message: must(what) });
 
+/** A text that a function accepts. `what` completes "NAME must be …". */
+export const Satisfies = (isValid: (text: string) => boolean, what: string) =>
+  ValidateBy(
+    { name: 'satisfies', validator: { validate: (value: unknown) => typeof value === 'string' && isValid(value) } },
+    { message: must(what) },
+  );
+
 /** Text of a limited length. */
 export const Path = (what: string) => Text(/^[^\0]{1,4096}$/, what);
 

@@ -72,6 +72,15 @@ export function refundableCents(books: Books): bigint {
   return nanos > 0n ? nanos / NANOS_PER_CENT : 0n;
 }
 
+/**
+ * What takes these books to less than a cent, in whole cents: negative for credit, of which it is what can be refunded;
+ * positive for a debt, which is usage that the balance does not pay for, or a balance below zero.
+ */
+export function clearingCents(books: Books): bigint {
+  const nanos = books.balanceCents * NANOS_PER_CENT - unpostedNanos(books);
+  return nanos >= 0n ? -(nanos / NANOS_PER_CENT) : (-nanos + NANOS_PER_CENT - 1n) / NANOS_PER_CENT;
+}
+
 /** The state for the admission store: see BalanceUpdate. */
 export function balanceUpdate(books: Books, releases: readonly string[]): BalanceUpdate {
   return {

@@ -30,6 +30,8 @@ export interface EntryRequest {
   reason?: string | undefined;
   /** The account that an adjustment reverses, if not `adjustments`. */
   contra?: Account;
+  /** The caller asked for all there is, and not for this amount. A repeat asks for the same, whatever is left. */
+  all?: boolean;
   /** For usage: the amount served beyond holds, which is revenue that the operator pays. */
   overrunCents?: bigint;
 }
@@ -89,7 +91,8 @@ export function inputHash({
   type,
   amountCents,
   reason,
-}: Pick<EntryRequest, 'type' | 'amountCents' | 'reason'>): Buffer {
-  const asked = [type, String(amountCents), ...(reason === undefined ? [] : [reason])];
+  all = false,
+}: Pick<EntryRequest, 'type' | 'amountCents' | 'reason' | 'all'>): Buffer {
+  const asked = [type, all ? 'all' : String(amountCents), ...(reason === undefined ? [] : [reason])];
   return createHash('sha256').update(JSON.stringify(asked)).digest();
 }

@@ -70,6 +70,7 @@ export function OperatorTenantsPage() {
               <Button
                 size="xs"
                 variant="default"
+                disabled={tenant.status === 'closed'}
                 onClick={() =>
                   setStatus.mutate({ id: tenant.id, status: tenant.status === 'active' ? 'suspended' : 'active' })
                 }

@@ -4,7 +4,9 @@ import type { ErrorObject } from 'ajv';
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from '../api-error';
 import { readJsonObject } from '../json-body';
-import { bodyCheck, parseInstant } from '../validate';
+import { parseInstant } from '../instant';
+import { bodyCheck } from '../validate';
+import { ACCOUNT_ERRORS } from './errors';
 
 /**
  * The body with its name trimmed. The rules for names apply to the trimmed name. Error: invalid_name, with the reason.
@@ -25,6 +27,9 @@ const CODE_OF_FIELD: Readonly<Record<string, string>> = {
   owner: 'invalid_owner',
   tags: 'invalid_tags',
   plan: 'invalid_plan',
+  backend: 'invalid_backend',
+  externalId: 'invalid_external_id',
+  profiles: 'invalid_profile',
   scopes: 'invalid_scope',
   amountCents: 'invalid_amount',
   source: 'invalid_source',
@@ -33,16 +38,32 @@ const CODE_OF_FIELD: Readonly<Record<string, string>> = {
   monthlyBudgetCents: 'invalid_budget',
   thresholdsPercent: 'invalid_thresholds',
   period: 'invalid_period',
+  graceSeconds: 'invalid_grace',
+  keys: 'invalid_keys',
   tenantId: 'not_found',
 };
 
 /** Turns an error of Ajv in a body into an ApiError. A missing or blank name is `name_required`. */
 export function bodyError({ instancePath, keyword, params }: ErrorObject): ApiError {
   const missing = keyword === 'required' ? (params as { missingProperty: string }).missingProperty : null;
-  const field = missing ?? instancePath.split('/')[1] ?? '';
+  const [first = '', index, inside] = instancePath.split('/').slice(1);
+  if (first === 'keys' && index !== undefined) return listError(index, missing ?? inside ?? '');
+  const field = missing ?? first;
   if (field === 'name' && (missing !== null || keyword === 'minLength')) return new ApiError('name_required');
   return new ApiError(CODE_OF_FIELD[field] ?? 'invalid_json');
 }
+
+/** An error in a list of keys: the code of the field, and where it is. */
+function listError(index: string, field: string): ApiError {
+  const code = CODE_OF_FIELD[field] ?? 'invalid_keys';
+  return new ApiError(code, `keys.${index}${field && `.${field}`}: ${fieldMessage(code)}`);
+}
+
+/** What is wrong with a field, by its code. */
+export const fieldMessage = (code: string): string =>
+  Object.hasOwn(ACCOUNT_ERRORS, code)
+    ? ACCOUNT_ERRORS[code as keyof typeof ACCOUNT_ERRORS].message
+    : 'It must be a key with a name.';
 
 /** The checked `expiresAt` as ISO 8601 UTC. Null: never. Error: invalid_expires_at when it is in the past. */
 export function futureInstant(expiresAt: string | null | undefined): string | null {

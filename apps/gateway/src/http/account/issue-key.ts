@@ -20,7 +20,7 @@ export function readKeyBody(body: Record<string, unknown>): KeyFields {
   const expires = futureInstant(expiresAt);
   return {
     name,
-    ...(profile !== undefined && { profile }),
+    ...(profile != null && { profile }),
     ...(expires !== null && { expiresAt: expires }),
     ...(owner !== undefined && { owner }),
     ...(tags !== undefined && { tags }),

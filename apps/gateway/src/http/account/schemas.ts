@@ -25,7 +25,7 @@ const exact = { additionalProperties: false };
 export const KeyCreate = Type.Object(
   {
     name: Name,
-    profile: Type.Optional(ProfileName),
+    profile: Type.Optional(Type.Union([ProfileName, Type.Null()], { description: ProfileName.description! })),
     expiresAt: Type.Optional(ExpiresAt),
     owner: Type.Optional(Owner),
     tags: Type.Optional(Tags),

@@ -1,7 +1,8 @@
 import type { Static } from '@sinclair/typebox';
 import type { UsageQuery as UsageRequest } from '@tollgate/contracts';
 import { ApiError } from '../api-error';
-import { parseInstant, queryCheck } from '../validate';
+import { parseInstant } from '../instant';
+import { queryCheck } from '../validate';
 import { UsageQuery } from './schemas';
 
 const checkQuery = queryCheck(UsageQuery);

@@ -41,8 +41,10 @@ export function parseBody(kind: InferenceKind, raw: Buffer): Record<string, unkn
   return CHECKS[kind](body);
 }
 
+/** Compiles at once: no request waits for it. */
 function compile(schema: TSchema): (body: unknown) => Record<string, unknown> {
-  return schemaCheck(ajv.compile<Record<string, unknown>>(schema), toInferenceError);
+  const validate = ajv.compile<Record<string, unknown>>(schema);
+  return schemaCheck(() => validate, toInferenceError);
 }
 
 /** `/messages/0/role` → `messages[0].role` */

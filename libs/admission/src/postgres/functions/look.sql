@@ -11,7 +11,9 @@ CREATE OR REPLACE FUNCTION look(
 -- code: a refusal of admission-store.ts, or null if the request would be admitted.
 RETURNS TABLE (
   n bigint, code text, scope text, retry_ms bigint,
-  requests_left bigint, requests_reset_ms bigint, tokens_left bigint, tokens_reset_ms bigint)
+  requests_left bigint, requests_reset_ms bigint, tokens_left bigint, tokens_reset_ms bigint,
+  tenant_requests_left bigint, tenant_requests_reset_ms bigint,
+  tenant_tokens_left bigint, tenant_tokens_reset_ms bigint)
 LANGUAGE plpgsql STABLE AS $$
 #variable_conflict use_column
 DECLARE
@@ -118,6 +120,10 @@ BEGIN
     requests_reset_ms := (k.requests_us - v_now_us + 999) / 1000;
     tokens_left := floor(greatest(v_full_us - k.tokens_us, 0)::float8 * r.key_tokens / MINUTE_US);
     tokens_reset_ms := (k.tokens_us - v_now_us + 999) / 1000;
+    tenant_requests_left := floor(greatest(v_full_us - t.requests_us, 0)::float8 * r.tenant_requests / MINUTE_US);
+    tenant_requests_reset_ms := (t.requests_us - v_now_us + 999) / 1000;
+    tenant_tokens_left := floor(greatest(v_full_us - t.tokens_us, 0)::float8 * r.tenant_tokens / MINUTE_US);
+    tenant_tokens_reset_ms := (t.tokens_us - v_now_us + 999) / 1000;
     RETURN NEXT;
   END LOOP;
 END

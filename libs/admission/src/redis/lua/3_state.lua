@@ -179,3 +179,12 @@ end
 local function left_in_bucket(full_us, used_us, per_minute)
   return math.floor(math.max(full_us - used_us, 0) * per_minute / MINUTE_US)
 end
+
+-- Appends the state of the two buckets of `of` (a tenant or a key): what is left, and the time until each is full.
+local function add_buckets(out, now, of, requests_per_minute, tokens_per_minute)
+  local full, n = now + MINUTE_US, #out
+  out[n + 1] = left_in_bucket(full, of.requests_us, requests_per_minute)
+  out[n + 2] = math.floor((of.requests_us - now + 999) / 1000)
+  out[n + 3] = left_in_bucket(full, of.tokens_us, tokens_per_minute)
+  out[n + 4] = math.floor((of.tokens_us - now + 999) / 1000)
+end

@@ -83,9 +83,9 @@ end
 
 -- args: now_ms or '', lease_ms, '1' to refuse tenants whose credit was not requested since the store was emptied, the
 -- requests as JSON, their drafts. A balance update alone does not make a tenant known: it may be an old one,
--- redelivered. Returns { 'unknown' }, or whether the tenant was new and the store epoch of the holds, then nine values
--- for each request: code, scope, retry_ms, nanos, tokens, and the state of the key's two buckets. code: 'held', a
--- refusal of admission-store.ts, or 'id_used'.
+-- redelivered. Returns { 'unknown' }, or whether the tenant was new and the store epoch of the holds, then 13 values for
+-- each request: code, scope, retry_ms, nanos, tokens, and the state of the two buckets of the key and of the tenant.
+-- code: 'held', a refusal of admission-store.ts, or 'id_used'.
 local function admit(keys, args)
   local now = now_us(args[1])
   local deadline_ms = math.floor(now / 1000) + tonumber(args[2])
@@ -175,10 +175,8 @@ local function admit(keys, args)
     end
     local n = #out
     out[n + 1], out[n + 2], out[n + 3], out[n + 4], out[n + 5] = code, scope, retry_ms, nanos, tokens or false
-    out[n + 6] = left_in_bucket(full, k.requests_us, r.key_requests)
-    out[n + 7] = math.floor((k.requests_us - now + 999) / 1000)
-    out[n + 8] = left_in_bucket(full, k.tokens_us, r.key_tokens)
-    out[n + 9] = math.floor((k.tokens_us - now + 999) / 1000)
+    add_buckets(out, now, k, r.key_requests, r.key_tokens)
+    add_buckets(out, now, t, r.tenant_requests, r.tenant_tokens)
   end
 
   if #writes > 0 then

@@ -31,8 +31,8 @@ end
 
 -- args: now_ms or '', '1' to refuse tenants whose credit was not requested (as in `admit`), and as JSON for each look:
 -- key id, the key's requests and tokens a minute and concurrency, the tenant's, their default budgets (false: none),
--- whether it is paid. Returns { 'unknown' }, or seven values for each look: code (false: it would be admitted), scope,
--- retry_ms, and the state of the key's two buckets.
+-- whether it is paid. Returns { 'unknown' }, or 11 values for each look: code (false: it would be admitted), scope,
+-- retry_ms, and the state of the two buckets of the key and of the tenant.
 local function look(keys, args)
   local now = now_us(args[1])
   local t = load_tenant(keys)
@@ -74,8 +74,8 @@ local function look(keys, args)
     end
     local n = #out
     out[n + 1], out[n + 2], out[n + 3] = code or false, scope or false, retry_ms
-    out[n + 4], out[n + 5] = left_in_bucket(full, k.requests_us, a[2]), math.floor((k.requests_us - now + 999) / 1000)
-    out[n + 6], out[n + 7] = left_in_bucket(full, k.tokens_us, a[3]), math.floor((k.tokens_us - now + 999) / 1000)
+    add_buckets(out, now, k, a[2], a[3])
+    add_buckets(out, now, t, a[5], a[6])
   end
   return out
 end

@@ -1,12 +1,13 @@
 import { configureLogging } from '@tollgate/runtime';
-import { RefusedSecrets } from './refused-secrets';
+import { RefusedCredentials } from './refused-credentials';
 
 configureLogging({ level: 'silent', pretty: false });
 let nowMs: number;
-let refused: RefusedSecrets;
+const LIMITS = { component: 'operator', credential: 'secret', maxOfAddress: 10, maxOfAll: 200 };
+let refused: RefusedCredentials;
 beforeEach(() => {
   nowMs = 1_000;
-  refused = new RefusedSecrets(() => nowMs);
+  refused = new RefusedCredentials(LIMITS, () => nowMs);
 });
 const fail = (address: string, times: number) => {
   for (let time = 0; time < times; time++) refused.add(address);

@@ -1,0 +1,152 @@
+import { Injectable } from '@nestjs/common';
+import {
+  MAX_APPLIED_KEYS,
+  newId,
+  RequestError,
+  type ReplyOf,
+  type RequestOf,
+  type WantedKey,
+} from '@tollgate/contracts';
+import { recordChange, transaction } from '@tollgate/postgres';
+import { ConfigSource, logger } from '@tollgate/runtime';
+import { IsNull, type EntityManager } from 'typeorm';
+import { shownCredential, type KeyFields } from '../credentials/credential-book';
+import { Credential } from '../credentials/credential.entity';
+import { AuthDatabase } from '../database';
+import { Projector } from '../project/projector';
+import { lockTenant } from '../tenants/lock-tenant';
+import { keyRow } from './key-row';
+import { profileOf } from './profile-of';
+
+type Request = RequestOf<'auth.keys.apply'>;
+type Reply = ReplyOf<'auth.keys.apply'>;
+type Changes = Partial<Omit<KeyFields, 'name'>>;
+
+interface Plan {
+  created: Credential[];
+  updated: { key: Credential; changes: Changes }[];
+  revoked: Credential[];
+  unchanged: number;
+}
+
+/** `auth.keys.apply`: the keys of a tenant as a list wants them, in one transaction. */
+@Injectable()
+export class KeyList {
+  constructor(
+    private readonly database: AuthDatabase,
+    private readonly config: ConfigSource,
+    private readonly projector: Projector,
+  ) {}
+
+  /**
+   * The tenant is locked, so that no key is issued between the comparison and the change. RequestError not_found,
+   * tenant_closed, invalid_profile, invalid_parameter, ambiguous_name.
+   */
+  async apply(request: Request): Promise<Reply> {
+    const { tenantId, keys, secrets, by } = request;
+    if (keys.length > MAX_APPLIED_KEYS || (secrets && secrets.length !== keys.length))
+      throw new RequestError('invalid_parameter', `A list has at most ${MAX_APPLIED_KEYS} keys, each with a secret.`);
+    const { plan, changed } = await transaction(this.database.dataSource, async (tx) => {
+      const tenant = await lockTenant(tx, tenantId, 'to_change');
+      const present = await tx.findBy(Credential, { tenantId, kind: 'key', revokedAt: IsNull() });
+      const plan = this.compare(request, tenant.plan, present);
+      return { plan, changed: secrets ? await this.write(tx, plan, by) : false };
+    });
+    const inForce = !changed || (await this.project(tenantId));
+    return {
+      created: plan.created.map((key) => ({ ...keyRow(key), id: secrets ? key.id : null })),
+      updated: plan.updated.map(({ key, changes }) => ({
+        row: keyRow({ ...key, ...changes }),
+        fields: Object.keys(changes),
+      })),
+      revoked: plan.revoked.map(({ id, name }) => ({ id, name })),
+      unchanged: plan.unchanged,
+      inForce,
+    };
+  }
+
+  private compare({ tenantId, keys, secrets, revokeOthers }: Request, tenantPlan: string, present: Credential[]): Plan {
+    const byName = new Map<string, Credential[]>();
+    for (const key of present) byName.set(key.name, [...(byName.get(key.name) ?? []), key]);
+    const plan: Plan = { created: [], updated: [], revoked: [], unchanged: 0 };
+    const seen = new Set<string>();
+    for (const [index, wanted] of keys.entries()) {
+      const { name } = wanted;
+      if (seen.has(name)) throw new RequestError('invalid_parameter', `The list has the name ${name} twice.`);
+      seen.add(name);
+      const [key, another] = byName.get(name) ?? [];
+      if (another) {
+        const message = `Several keys have the name ${name}. Rename or revoke all of them but one.`;
+        throw new RequestError('ambiguous_name', message);
+      }
+      if (key) {
+        const changes = this.changesOf(key, wanted, tenantPlan);
+        if (Object.keys(changes).length > 0) plan.updated.push({ key, changes });
+        else plan.unchanged += 1;
+      } else plan.created.push(this.made(tenantId, wanted, tenantPlan, secrets?.[index]));
+    }
+    if (revokeOthers) plan.revoked.push(...present.filter(({ name }) => !seen.has(name)));
+    return plan;
+  }
+
+  private changesOf(key: Credential, { profile, expiresAt, owner, tags }: WantedKey, tenantPlan: string): Changes {
+    const wanted: Changes = {
+      ...(profile !== undefined && { profile: profileOf(this.config.current, tenantPlan, profile) }),
+      ...(expiresAt !== undefined && { expiresAt: expiresAt === null ? null : new Date(expiresAt) }),
+      ...(owner !== undefined && { owner }),
+      ...(tags !== undefined && { tags }),
+    };
+    const fields = (Object.keys(wanted) as (keyof Changes)[]).filter(
+      (field) => JSON.stringify(key[field]) !== JSON.stringify(wanted[field]),
+    );
+    return Object.fromEntries(fields.map((field) => [field, wanted[field]]));
+  }
+
+  private made(
+    tenantId: string,
+    { name, profile, expiresAt, owner, tags }: WantedKey,
+    tenantPlan: string,
+    secret: { hash: string; last4: string } = { hash: '', last4: '' },
+  ): Credential {
+    return this.database.credentials.create({
+      ...{ id: newId('key'), kind: 'key', tenantId, name, ...secret, scopes: [] },
+      profile: profileOf(this.config.current, tenantPlan, profile),
+      expiresAt: expiresAt ? new Date(expiresAt) : null,
+      ...{ owner: owner ?? null, tags: tags ?? [], createdAt: new Date() },
+      ...{ revokedAt: null, lastUsedAt: null, rotatedAt: null, formerUntil: null, version: 1, projectedVersion: 0 },
+    });
+  }
+
+  /** Whether anything changed. Each change has its row in the audit log. */
+  private async write(tx: EntityManager, { created, updated, revoked }: Plan, by: Request['by']): Promise<boolean> {
+    if (created.length > 0) await tx.insert(Credential, created);
+    for (const key of created) {
+      const { id: target, tenantId } = key;
+      await recordChange(tx, by, { action: 'key.create', tenantId, target, after: shownCredential(key) });
+    }
+    for (const { key, changes } of updated) {
+      const { id, tenantId, version } = key;
+      await tx.update(Credential, { id }, { ...changes, version: version + 1 });
+      const before = Object.fromEntries(Object.keys(changes).map((field) => [field, key[field as keyof Changes]]));
+      await recordChange(tx, by, { action: 'key.update', tenantId, target: id, before, after: { ...changes } });
+    }
+    for (const { id, tenantId, version } of revoked) {
+      const revokedAt = new Date();
+      await tx.update(Credential, { id }, { revokedAt, version: version + 1 });
+      const change = { before: { revokedAt: null }, after: { revokedAt: revokedAt.toISOString() } };
+      await recordChange(tx, by, { action: 'key.revoke', tenantId, target: id, ...change });
+    }
+    return created.length + updated.length + revoked.length > 0;
+  }
+
+  /** False if the edge may not know all changes yet. The secrets are answered all the same: they are shown only once. */
+  private async project(tenantId: string): Promise<boolean> {
+    try {
+      await this.projector.projectTenant(tenantId);
+      return true;
+    } catch (error) {
+      logger('auth').warn({ tenantId, reason: (error as Error).message }, 'a list of keys is not in force yet');
+      return false;
+    }
+  }
+}

@@ -1,0 +1,160 @@
+import { newId, RequestError, UnavailableError } from '@tollgate/contracts';
+import { minted, useAuth } from '../running-auth.fixture';
+
+const { auth, database } = useAuth();
+
+/** A tenant with a key and a token, each known to the edge by its hash. */
+async function customer(fields: { owner?: string; tags?: string[] } = {}) {
+  const { id: tenantId } = await auth.request('auth.tenants.create', {
+    name: 'Anna Muster',
+    externalId: `crm-${newId('msg')}`,
+  });
+  const [key, token] = [minted('key'), minted('token')];
+  const { id: keyId } = await auth.request('auth.keys.create', { tenantId, name: 'annas laptop', ...fields, ...key });
+  await auth.request('auth.tokens.create', { tenantId, name: 'annas token', scopes: ['keys:read'], ...token });
+  return { tenantId, keyId, key, token };
+}
+const log = async (tenantId: string) => (await auth.request('auth.audit.list', { tenantId, limit: 200 })).data;
+
+describe('a closed tenant', () => {
+  it('has no key and no token in force when it is answered, is suspended for admission, and stays so', async () => {
+    const { tenantId, key, token } = await customer();
+    const closed = await auth.request('auth.tenants.close', { tenantId });
+    expect(closed).toMatchObject({ id: tenantId, status: 'closed', closedAt: expect.any(String), erasedAt: null });
+    for (const { hash } of [key, token])
+      expect(await auth.edge.lookup(hash)).toMatchObject({ revokedAtMs: expect.any(Number) });
+    const acted = auth.billing.actedOn.filter((update) => update.tenantId === tenantId);
+    expect(acted).toEqual([{ tenantId, version: 1, status: 'suspended' }]);
+    expect((await log(tenantId))[0]).toMatchObject({
+      action: 'tenant.close',
+      before: { status: 'active' },
+      after: { status: 'closed', revokedKeys: 1, revokedTokens: 1 },
+    });
+    expect(await auth.request('auth.tenants.close', { tenantId })).toEqual(closed);
+    expect((await log(tenantId)).filter(({ action }) => action === 'tenant.close')).toHaveLength(1);
+  });
+
+  it('gets no key, no token, no other status, name or plan any more', async () => {
+    const { tenantId, keyId } = await customer();
+    await auth.request('auth.tenants.close', { tenantId });
+    const refusals = [
+      auth.refusal('auth.keys.create', { tenantId, name: 'k', ...minted('key') }),
+      auth.refusal('auth.tokens.create', { tenantId, name: 't', scopes: ['keys:read'], ...minted('token') }),
+      auth.refusal('auth.tenants.setStatus', { tenantId, status: 'active' }),
+      auth.refusal('auth.tenants.update', { tenantId, name: 'Other' }),
+      auth.refusal('auth.tenants.update', { tenantId, plan: 'pro' }),
+    ];
+    expect(await Promise.all(refusals)).toEqual(refusals.map(() => 'tenant_closed'));
+    expect(await auth.request('auth.keys.get', { tenantId, id: keyId })).toMatchObject({ status: 'revoked' });
+  });
+
+  it('has no key in force that was issued while it was closed', async () => {
+    const { tenantId } = await customer();
+    const keys = Array.from({ length: 20 }, () => minted('key'));
+    const closing = auth.request('auth.tenants.close', { tenantId });
+    const issued = await Promise.allSettled(
+      keys.map((key) => auth.request('auth.keys.create', { tenantId, name: 'k', ...key })),
+    );
+    await closing;
+    await auth.request('auth.tenants.close', { tenantId });
+    for (const { hash } of keys) expect((await auth.edge.lookup(hash))?.revokedAtMs).not.toBeNull();
+    for (const result of issued)
+      if (result.status === 'rejected') expect((result.reason as RequestError).code).toBe('tenant_closed');
+  });
+
+  it('is committed but not answered until billing has acted on it', async () => {
+    const { tenantId } = await customer();
+    auth.billing.isAway = true;
+    try {
+      await expect(auth.request('auth.tenants.close', { tenantId })).rejects.toThrow(UnavailableError);
+    } finally {
+      auth.billing.isAway = false;
+    }
+    expect(await auth.request('auth.tenants.get', { tenantId })).toMatchObject({ status: 'closed' });
+    expect(await auth.request('auth.tenants.close', { tenantId })).toMatchObject({ status: 'closed' });
+  });
+
+  it('cannot be opened again, not even by the owner of the schema', async () => {
+    const { tenantId } = await customer();
+    await auth.request('auth.tenants.close', { tenantId });
+    for (const change of [`status = 'active', closed_at = NULL`, `closed_at = now() + interval '1 hour'`])
+      await expect(database.query(`UPDATE auth.tenant SET ${change} WHERE id = $1`, [tenantId])).rejects.toThrow(
+        /stays closed/,
+      );
+  });
+
+  it('that does not exist is not found', async () => {
+    for (const tenantId of [newId('ten'), 'x', '\0']) {
+      expect(await auth.refusal('auth.tenants.close', { tenantId })).toBe('not_found');
+      expect(await auth.refusal('auth.tenants.erase', { tenantId })).toBe('not_found');
+    }
+  });
+});
+
+describe('an erased tenant', () => {
+  const person = {
+    kind: 'person' as const,
+    id: 'usr_1',
+    name: 'anna@example.org',
+    address: '10.1.1.1',
+    requestId: 'r',
+  };
+  const operator = { ...person, kind: 'operator' as const, id: 'opr_1', name: 'olaf' };
+
+  it('is nowhere by name, and keeps its ids, credentials and changes', async () => {
+    const { tenantId, keyId } = await customer({ owner: 'anna', tags: ['team-anna'] });
+    const bystander = await customer({ owner: 'anna' });
+    await auth.request('auth.keys.update', { tenantId, id: keyId, name: 'annas phone', by: person });
+    await auth.request('auth.tenants.update', { tenantId, name: 'Anna Beispiel', by: operator });
+    await auth.request('auth.tenants.close', { tenantId, by: operator });
+    const before = await log(tenantId);
+    const others = await log(bystander.tenantId);
+    expect(JSON.stringify(before)).toMatch(/anna/i);
+
+    const erased = await auth.request('auth.tenants.erase', { tenantId, by: operator });
+    expect(erased).toMatchObject({ id: tenantId, name: 'erased', externalId: null, status: 'closed' });
+    const [added, ...rows] = await log(tenantId);
+    expect(added).toMatchObject({ action: 'tenant.erase', by: { name: 'olaf' }, before: null, after: null });
+    expect(rows.map(({ id, at, action, target }) => [id, at, action, target])).toEqual(
+      before.map(({ id, at, action, target }) => [id, at, action, target]),
+    );
+    expect(rows.find(({ action }) => action === 'key.update')).toMatchObject({
+      by: { kind: 'person', id: 'usr_1', name: null, address: null },
+      before: { name: 'erased' },
+      after: { name: 'erased' },
+    });
+    expect(rows.find(({ action }) => action === 'key.create')!.after).toMatchObject({
+      profile: 'small',
+      name: 'erased',
+      owner: 'erased',
+      tags: 'erased',
+    });
+    const everything = await database.query<{ text: string }>(
+      `SELECT (SELECT jsonb_agg(t) FROM auth.tenant t WHERE id = $1)::text
+           || (SELECT jsonb_agg(c) FROM auth.credential c WHERE tenant_id = $1)::text
+           || (SELECT jsonb_agg(a) FROM auth.audit_log a WHERE tenant_id = $1)::text AS text`,
+      [tenantId],
+    );
+    expect(everything[0]!.text).not.toMatch(/anna|crm-/i);
+    expect(await log(bystander.tenantId)).toEqual(others);
+    expect(await auth.request('auth.tenants.erase', { tenantId })).toEqual(erased);
+    expect(await log(tenantId)).toHaveLength(rows.length + 1);
+  });
+
+  it('was closed before', async () => {
+    const { tenantId } = await customer();
+    expect(await auth.refusal('auth.tenants.erase', { tenantId })).toBe('tenant_not_closed');
+    expect(await auth.request('auth.tenants.get', { tenantId })).toMatchObject({ name: 'Anna Muster' });
+  });
+
+  it('has an audit log that nobody changes in another way', async () => {
+    const { tenantId } = await customer();
+    await auth.request('auth.tenants.close', { tenantId });
+    const change = (set: string) => database.query(`UPDATE auth.audit_log SET ${set} WHERE tenant_id = $1`, [tenantId]);
+    const erasure = 'before = auth.without_names(before), after = auth.without_names(after)';
+    await expect(change(erasure)).rejects.toThrow(/append-only/);
+    await auth.request('auth.tenants.erase', { tenantId });
+    for (const set of [`${erasure}, action = 'x'`, `after = '{}'`, `author_id = 'x'`])
+      await expect(change(set)).rejects.toThrow(/append-only/);
+  });
+});

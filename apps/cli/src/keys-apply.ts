@@ -1,0 +1,137 @@
+import type { KeyRow } from '@tollgate/contracts';
+import { closeSync, fsyncSync, openSync, unlinkSync, writeSync } from 'node:fs';
+import { agrees } from './agrees';
+import type { Context } from './commands';
+import { Failure, UsageFailure } from './failure';
+import { type KeysFile, readKeysFile } from './keys-file';
+import { counted, printable, table } from './table';
+
+/** The server takes bodies of 64 KiB and lists of 500 keys. */
+const MAX_BODY_BYTES = 60 * 1024;
+const MAX_KEYS = 500;
+const TIMEOUT_MS = 30_000;
+
+export interface ApplyOptions {
+  tenant?: string;
+  dryRun?: boolean;
+  yes?: boolean;
+  revokeOthers?: boolean;
+  out?: string;
+}
+
+interface Applied {
+  created: (Omit<KeyRow, 'id' | 'last4'> & { id: string | null; key: string | null })[];
+  updated: (KeyRow & { fields: string[] })[];
+  revoked: { id: string; name: string }[];
+  unchanged: number;
+  dryRun: boolean;
+  inForce: boolean;
+}
+
+/**
+ * Shows what would change, asks, and makes the keys of a tenant those of a file. The secrets of new keys go to `out`, a
+ * new file that only its owner may read, or to stdout.
+ */
+export async function applyKeys(context: Context, path: string, options: ApplyOptions): Promise<void> {
+  const { output } = context;
+  const { dryRun = false, yes = false, revokeOthers = false, out } = options;
+  const file = readKeysFile(path, options.tenant);
+  const parts = partsOf(file);
+  if (revokeOthers && parts.length > 1)
+    throw new UsageFailure(`--revoke-others needs a list that fits into one call: at most ${MAX_KEYS} keys, 60 KiB.`);
+  const plan = await run(context, file.tenant, parts, { revokeOthers, dryRun: true });
+  const changes = plan.created.length + plan.updated.length + plan.revoked.length;
+  if (dryRun || changes === 0) {
+    output.answer(plan, `${planText(plan)}\nNothing was changed.`);
+    return;
+  }
+  output.note(planText(plan));
+  if (!yes && !(await agrees(`Make ${counted(changes, 'change')}?`, 'give --yes to apply without asking.'))) return;
+  // Opened before anything is made: the secrets are shown only once.
+  const target = out === undefined || plan.created.length === 0 ? null : open(out);
+  const made: Applied['created'] = [];
+  const done = await run(context, file.tenant, parts, { revokeOthers, dryRun: false }, ({ created }) => {
+    made.push(...created);
+    if (target !== null) writeSync(target, created.map(({ name, id, key }) => `${id} ${key} ${name}\n`).join(''));
+  }).catch((error: unknown) => {
+    // Earlier calls have made keys.
+    if (target === null && made.length > 0) output.note(secrets(made));
+    if (target !== null && made.length === 0) unlinkSync(out!);
+    throw error;
+  });
+  if (target !== null) {
+    fsyncSync(target);
+    closeSync(target);
+  }
+  if (!done.inForce) output.note('Not all changes are in force yet. Repeat this to know when.');
+  const { created, updated, revoked } = done;
+  const sum = `Created ${created.length}, changed ${updated.length}, revoked ${revoked.length}.`;
+  const place = `\nThe new keys are in ${out}: store them, they are not shown again.`;
+  const shown = created.length === 0 ? '' : target !== null ? place : `\n\n${secrets(created)}`;
+  const hidden = { ...done, created: created.map((key) => ({ ...key, ...(target !== null && { key: null }) })) };
+  output.answer(hidden, sum + shown);
+}
+
+function secrets(created: Applied['created']): string {
+  const rows = created.map(({ name, id, key }) => [name, id ?? '', key ?? '']);
+  return `${table(['NAME', 'ID', 'KEY'], rows, '')}\n\nStore these keys now: they are shown only this once.`;
+}
+
+/** Lists that fit into one call each. */
+function partsOf({ keys }: KeysFile): KeysFile['keys'][] {
+  const parts: KeysFile['keys'][] = [];
+  let bytes = 0;
+  for (const key of keys) {
+    const length = Buffer.byteLength(JSON.stringify(key)) + 1;
+    const last = parts.at(-1);
+    if (last && last.length < MAX_KEYS && bytes + length <= MAX_BODY_BYTES) {
+      last.push(key);
+      bytes += length;
+    } else {
+      parts.push([key]);
+      bytes = length;
+    }
+  }
+  return parts;
+}
+
+async function run(
+  { client }: Context,
+  tenant: string,
+  parts: KeysFile['keys'][],
+  how: { revokeOthers: boolean; dryRun: boolean },
+  each: (made: Applied) => void = () => undefined,
+): Promise<Applied> {
+  const whole: Applied = { created: [], updated: [], revoked: [], unchanged: 0, dryRun: how.dryRun, inForce: true };
+  for (const keys of parts) {
+    const path = `/tenants/${encodeURIComponent(tenant)}/keys/apply`;
+    const { data } = await client.post<{ data: Applied }>(path, { keys, ...how }, TIMEOUT_MS);
+    each(data);
+    whole.created.push(...data.created);
+    whole.updated.push(...data.updated);
+    whole.revoked.push(...data.revoked);
+    whole.unchanged += data.unchanged;
+    whole.inForce &&= data.inForce;
+  }
+  return whole;
+}
+
+function planText({ created, updated, revoked, unchanged }: Applied): string {
+  const rows = [
+    ...created.map(({ name, profile }) => ['create', name, `profile ${profile}`]),
+    ...updated.map(({ name, fields }) => ['change', name, fields.join(', ')]),
+    ...revoked.map(({ name, id }) => ['revoke', name, id]),
+  ];
+  const kept = `${counted(unchanged, 'key')} as wanted.`;
+  return rows.length === 0 ? kept : `${table(['', 'KEY', 'WHAT'], rows, '')}\n${kept}`;
+}
+
+function open(path: string): number {
+  try {
+    return openSync(path, 'wx', 0o600);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const problem = code === 'EEXIST' ? 'exists. Name a new file' : `cannot be written (${code})`;
+    throw new Failure(`${printable(path)} ${problem}. Nothing was changed.`, 'file_unwritable');
+  }
+}

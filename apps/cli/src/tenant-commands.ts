@@ -1,0 +1,126 @@
+import type { KeyRow, TenantRow } from '@tollgate/contracts';
+import { type Context, noteTruncated } from './commands';
+import { Failure, UsageFailure } from './failure';
+import { formatCents } from './money';
+import { adjustCredit, refundCredit } from './money-commands';
+import { printable, table } from './table';
+
+const at = (tenant: string, rest = '') => `/tenants/${encodeURIComponent(tenant)}${rest}`;
+
+export async function createTenant(
+  { client, output }: Context,
+  wanted: { name: string; plan?: string; externalId?: string },
+): Promise<void> {
+  const { data } = await client.post<{ data: TenantRow }>('/tenants', wanted);
+  output.answer(
+    data,
+    `Tenant ${data.id} (${printable(data.name)}, plan ${data.plan}) was created.\nGive it credit: tollgate ` +
+      `credit add ${data.id} 10.00`,
+  );
+}
+
+export async function listTenants({ client, output }: Context, externalId?: string): Promise<void> {
+  const filter = externalId === undefined ? '' : `?externalId=${encodeURIComponent(externalId)}`;
+  const { rows, truncated } = await client.list<TenantRow>(`/tenants${filter}`);
+  const cells = rows.map(({ id, name, plan, status, createdAt, externalId: other }) => [
+    ...[id, name, plan, status, createdAt],
+    other ?? '-',
+  ]);
+  const empty =
+    externalId === undefined
+      ? 'There are no tenants yet: tollgate tenant create <name>'
+      : 'No tenant has this external id.';
+  output.answer(rows, table(['ID', 'NAME', 'PLAN', 'STATUS', 'CREATED', 'EXTERNAL ID'], cells, empty));
+  noteTruncated(output, truncated);
+}
+
+export async function showTenant({ client, output }: Context, tenant: string): Promise<void> {
+  const { data } = await client.get<{ data: TenantRow }>(at(tenant));
+  const [{ rows: keys, truncated }, { data: credit }] = await Promise.all([
+    client.list<KeyRow>(at(tenant, '/keys')),
+    client.get<{ data: { balanceCents: number; spendableCents: number | null; currency: string } }>(
+      at(tenant, '/credit?limit=1'),
+    ),
+  ]);
+  const { balanceCents, spendableCents, currency } = credit;
+  const activeKeys = keys.filter(({ status }) => status === 'active').length;
+  const lines: [string, string][] = [
+    ['Tenant', data.id],
+    ['Name', printable(data.name)],
+    ['External id', data.externalId ?? '-'],
+    ['Plan', data.plan],
+    ['Status', data.status],
+    ['Created', data.createdAt],
+    ...(data.closedAt === null ? [] : [['Closed', data.closedAt] as [string, string]]),
+    ...(data.erasedAt === null ? [] : [['Erased', data.erasedAt] as [string, string]]),
+    ['Active keys', `${activeKeys}${truncated ? ' or more' : ''}`],
+    ['Balance', formatCents(balanceCents, currency)],
+    ['Spendable', spendableCents === null ? 'not known at the moment' : formatCents(spendableCents, currency)],
+  ];
+  output.answer(
+    { ...data, activeKeys, balanceCents, spendableCents, currency },
+    lines.map(([label, value]) => `${`${label}:`.padEnd(14)}${value}`).join('\n'),
+  );
+}
+
+/** Changes a tenant. `externalId` null: none. */
+export async function updateTenant(
+  { client, output }: Context,
+  tenant: string,
+  wanted: { name?: string; externalId?: string | null; plan?: string; profiles?: Record<string, string> },
+): Promise<void> {
+  const { data } = await client.patch<{ data: TenantRow }>(at(tenant), wanted);
+  const { id, name, plan, externalId } = data;
+  output.answer(
+    data,
+    `Tenant ${id} (${printable(name)}) has the plan ${plan} and ` +
+      `${externalId === null ? 'no external id' : `the external id ${externalId}`}.`,
+  );
+}
+
+export async function setStatus({ client, output }: Context, tenant: string, how: 'suspend' | 'resume'): Promise<void> {
+  const { data } = await client.post<{ data: TenantRow }>(at(tenant, `/${how}`));
+  output.answer(data, `Tenant ${data.id} (${printable(data.name)}) is ${data.status}.`);
+}
+
+export interface CloseOptions {
+  refund?: boolean;
+  writeOff?: boolean;
+  ref?: string;
+  source?: string;
+  reason?: string;
+}
+
+/**
+ * Closes a tenant, then takes the rest of its credit out of the books, where that was asked for. A repeat with the same
+ * ref does the rest of what failed.
+ */
+export async function closeTenant(context: Context, tenant: string, options: CloseOptions): Promise<void> {
+  const { refund = false, writeOff = false, ref, source, reason } = options;
+  if (refund && writeOff) throw new UsageFailure('Give only one of --refund and --write-off.');
+  if ((refund || writeOff) && ref === undefined) throw new UsageFailure('--refund and --write-off need --ref.');
+  if (writeOff && reason === undefined) throw new UsageFailure('--write-off needs --reason.');
+  if (!refund && !writeOff && (ref !== undefined || source !== undefined || reason !== undefined))
+    throw new UsageFailure('--ref, --source and --reason belong to --refund or --write-off.');
+  const { client, output } = context;
+  const { data } = await client.post<{ data: TenantRow }>(at(tenant, '/close'));
+  const closed = `Tenant ${data.id} (${printable(data.name)}) is closed, and its keys and tokens are revoked.`;
+  if (!refund && !writeOff) {
+    output.answer(data, `${closed}\nIts credit stays: tollgate credit show ${data.id}`);
+    return;
+  }
+  output.note(closed);
+  const of = { ref: ref!, ...(source !== undefined && { source }) };
+  try {
+    if (refund) await refundCredit(context, tenant, 'all', { ...of, ...(reason !== undefined && { reason }) });
+    else await adjustCredit(context, tenant, 'all', { ...of, reason: reason! });
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    throw new Failure(`The tenant is closed, but its credit stays: ${error.message}`, error.code);
+  }
+}
+
+export async function eraseTenant({ client, output }: Context, tenant: string): Promise<void> {
+  const { data } = await client.post<{ data: TenantRow }>(at(tenant, '/erase'));
+  output.answer(data, `The personal data of tenant ${data.id} is erased. Its usage, ledger and invoices stay.`);
+}

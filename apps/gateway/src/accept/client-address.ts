@@ -1,0 +1,76 @@
+import type { IncomingMessage } from 'node:http';
+import { BlockList, isIP } from 'node:net';
+
+/** Names for whole groups of addresses. */
+const GROUPS: Readonly<Record<string, readonly string[]>> = {
+  loopback: ['127.0.0.0/8', '::1/128'],
+  private: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7', 'fe80::/10'],
+};
+const MAX_RANGES = 100;
+/** Of a longer list only the last addresses are read: each proxy adds one. */
+const MAX_FORWARDED = 16;
+
+export const TRUSTED_PROXIES_FORM =
+  'addresses, ranges such as 10.0.0.0/8, `loopback` or `private`, separated by commas';
+
+/** Whether a text is a list of proxies: addresses, ranges, `loopback` and `private`. */
+export function areProxies(text: string): boolean {
+  const ranges = rangesOf(text);
+  return ranges.length <= MAX_RANGES && ranges.every(isRange);
+}
+
+function rangesOf(text: string): string[] {
+  return text.split(',').flatMap((range) => GROUPS[range] ?? [range]);
+}
+
+function isRange(range: string): boolean {
+  const [address = '', bits, ...more] = range.split('/');
+  const version = isIP(address);
+  if (version === 0 || more.length > 0) return false;
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
+}
+
+/**
+ * Finds the address of a client behind proxies. `X-Forwarded-For` is believed only from a trusted proxy, and only up to
+ * the last address that is not one, because anyone can send that header.
+ */
+export class ClientAddresses {
+  private readonly proxies: BlockList | null;
+
+  /** @param proxies a list that `areProxies` accepts. Absent: no proxy is trusted */
+  constructor(proxies?: string) {
+    this.proxies = proxies === undefined ? null : new BlockList();
+    for (const range of proxies === undefined ? [] : rangesOf(proxies)) {
+      const [address = '', bits] = range.split('/');
+      const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
+      if (bits === undefined) this.proxies!.addAddress(address, family);
+      else this.proxies!.addSubnet(address, Number(bits), family);
+    }
+  }
+
+  of({ socket, headers }: IncomingMessage): string {
+    let address = plain(socket.remoteAddress ?? '');
+    if (!this.isProxy(address)) return address;
+    const forwarded = headers['x-forwarded-for'];
+    const list = (typeof forwarded === 'string' ? forwarded.split(',') : []).slice(-MAX_FORWARDED);
+    for (const text of list.reverse()) {
+      const before = plain(text.trim());
+      if (isIP(before) === 0) return address;
+      address = before;
+      if (!this.isProxy(address)) return address;
+    }
+    return address;
+  }
+
+  /** Whether an address is that of a trusted proxy. */
+  isProxy(address: string): boolean {
+    const one = plain(address);
+    const version = isIP(one);
+    return this.proxies !== null && version !== 0 && this.proxies.check(one, version === 6 ? 'ipv6' : 'ipv4');
+  }
+}
+
+/** IPv4 without the prefix that it has on an IPv6 socket. */
+function plain(address: string): string {
+  return address.replace(/^::ffff:(?=\d+\.)/i, '');
+}

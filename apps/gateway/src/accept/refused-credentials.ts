@@ -1,0 +1,104 @@
+import { logger } from '@tollgate/runtime';
+import { LRUCache } from 'lru-cache';
+import { isIPv6 } from 'node:net';
+
+const WINDOW_MS = 60_000;
+const MAX_ADDRESSES = 1_000;
+
+export interface AttemptLimits {
+  /** Of the log. */
+  component: string;
+  /** What is wrong, in the log. */
+  credential: string;
+  /**
+   * Wrong credentials of one address that are checked in a minute. After that its credentials are not checked until the
+   * minute is over, unless a right one came from it before.
+   */
+  maxOfAddress: number;
+  /**
+   * Wrong credentials of all addresses in a minute. After that each address has one try, so that many addresses do not
+   * give many guesses.
+   */
+  maxOfAll: number;
+}
+
+interface Window {
+  count: number;
+  endsMs: number;
+}
+
+/**
+ * Counts wrong credentials by remote address (IPv6: by /64). An address that sent a right one before stays admitted with
+ * it, for example a load balancer. Its wrong ones are limited too. So failures of one address never lock out another,
+ * and an address can guess only `maxOfAddress` times a minute.
+ */
+export class RefusedCredentials {
+  private readonly failed = new LRUCache<string, Window>({ max: MAX_ADDRESSES });
+  private readonly trusted = new LRUCache<string, true>({ max: MAX_ADDRESSES });
+  private all: Window = { count: 0, endsMs: 0 };
+
+  constructor(
+    private readonly limits: AttemptLimits,
+    private readonly nowMs: () => number = () => performance.now(),
+  ) {}
+
+  /** No address has ever sent a wrong one. */
+  get isEmpty(): boolean {
+    return this.failed.size === 0;
+  }
+
+  /** Milliseconds until a credential of this address is checked again. 0: now. */
+  waitMs(address: string): number {
+    const now = this.nowMs();
+    const own = this.failed.peek(networkOf(address));
+    if (!own || own.endsMs <= now) return 0;
+    const allFull = this.all.endsMs > now && this.all.count >= this.limits.maxOfAll;
+    return own.count >= this.limits.maxOfAddress || allFull ? own.endsMs - now : 0;
+  }
+
+  isTrusted(address: string): boolean {
+    return this.trusted.has(networkOf(address));
+  }
+
+  trust(address: string): void {
+    this.trusted.set(networkOf(address), true);
+  }
+
+  /**
+   * Counts a wrong credential. Logs the first of an address in a minute, and the one that reaches a limit. Never logs
+   * the credential itself.
+   */
+  add(address: string): void {
+    const now = this.nowMs();
+    const network = networkOf(address);
+    const own = running(this.failed.get(network), now);
+    this.all = running(this.all, now);
+    own.count++;
+    this.all.count++;
+    this.failed.set(network, own);
+    const failures = own.count;
+    const { component, credential, maxOfAddress, maxOfAll } = this.limits;
+    if (failures === maxOfAddress || this.all.count === maxOfAll)
+      logger(component).warn(
+        { address, failures, ofAll: this.all.count },
+        `too many requests with a wrong ${credential}: further ones are refused for the rest of the minute`,
+      );
+    else if (failures === 1 && this.all.count < maxOfAll)
+      logger(component).warn({ address, failures }, `a request had a wrong ${credential}`);
+  }
+}
+
+function running(window: Window | undefined, now: number): Window {
+  return window && window.endsMs > now ? window : { count: 0, endsMs: now + WINDOW_MS };
+}
+
+/** Owners of one address of a /64 have all of them, so a /64 counts as one address. */
+function networkOf(address: string): string {
+  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '');
+  if (!isIPv6(plain)) return plain;
+  const [head = '', tail] = plain.toLowerCase().split('::', 2);
+  const before = head === '' ? [] : head.split(':');
+  const after = tail ? tail.split(':') : [];
+  const zeros = tail === undefined ? 0 : Math.max(0, 8 - before.length - after.length);
+  return [...before, ...new Array<string>(zeros).fill('0'), ...after].slice(0, 4).join(':');
+}

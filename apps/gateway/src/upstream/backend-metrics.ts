@@ -1,0 +1,96 @@
+import { Counter, Gauge, metrics } from '@tollgate/runtime';
+
+/** What the gauges show of a backend. */
+export interface BackendState {
+  name: string;
+  inFlight: number;
+  openBreakers: number;
+  drained: boolean;
+  healthy: boolean;
+}
+
+const registers = [metrics];
+
+const calls = new Counter({
+  name: 'tollgate_backend_calls_total',
+  help: 'Ended calls of a backend, by result: succeeded, failed, unreachable (no connection)',
+  labelNames: ['model', 'backend', 'result'] as const,
+  registers,
+});
+
+const inFlight = new Gauge({
+  name: 'tollgate_backend_calls_in_flight',
+  help: 'Calls of a backend in progress, over all models',
+  labelNames: ['backend'] as const,
+  registers,
+  collect() {
+    for (const { name, inFlight: now } of watched()) this.set({ backend: name }, now);
+  },
+});
+
+new Gauge({
+  name: 'tollgate_backend_open_breakers',
+  help: 'Models for which the circuit breaker of a backend is open: it gets hardly any calls',
+  labelNames: ['backend'] as const,
+  registers,
+  collect() {
+    for (const { name, openBreakers } of watched()) this.set({ backend: name }, openBreakers);
+  },
+});
+
+new Gauge({
+  name: 'tollgate_backend_drained',
+  help: '1: an operator drained the backend; it gets no new calls',
+  labelNames: ['backend'] as const,
+  aggregator: 'max',
+  registers,
+  collect() {
+    for (const { name, drained } of watched()) this.set({ backend: name }, Number(drained));
+  },
+});
+
+new Gauge({
+  name: 'tollgate_backend_healthy',
+  help: '1: the health checks of the backend succeed, or it has none. 0: it gets no calls while there are better ones',
+  labelNames: ['backend'] as const,
+  aggregator: 'min',
+  registers,
+  collect() {
+    for (const { name, healthy } of watched()) this.set({ backend: name }, Number(healthy));
+  },
+});
+
+export const queued = new Gauge({
+  name: 'tollgate_backend_queue_length',
+  help: 'Requests that wait for a place, as all backends of their model are at maxConcurrency',
+  labelNames: ['model'] as const,
+  registers,
+});
+
+export const retries = new Counter({
+  name: 'tollgate_backend_retries_total',
+  help: 'Further attempts of a request at another backend, by result: made, over_budget',
+  labelNames: ['model', 'result'] as const,
+  registers,
+});
+
+/** The series of each model, backend and result. They are looked up once, so that a call creates no labels. */
+const series = new Map<string, Map<string, Map<string, Counter.Internal>>>();
+
+export function noteResult(model: string, backend: string, result: string): void {
+  let ofModel = series.get(model);
+  if (!ofModel) series.set(model, (ofModel = new Map<string, Map<string, Counter.Internal>>()));
+  let ofBackend = ofModel.get(backend);
+  if (!ofBackend) ofModel.set(backend, (ofBackend = new Map<string, Counter.Internal>()));
+  let one = ofBackend.get(result);
+  if (!one) ofBackend.set(result, (one = calls.labels(model, backend, result)));
+  one.inc();
+}
+
+let watched: () => Iterable<BackendState> = () => [];
+
+/** The backends that the gauges show. */
+export function showBackends(all: () => Iterable<BackendState>): void {
+  inFlight.reset();
+  watched = all;
+}

@@ -1,0 +1,121 @@
+/** Failures in a row that open the breaker. */
+const FAILURES_IN_A_ROW = 5;
+/** At least this many calls in a window, at least half of them failed, open it too. */
+const MIN_WINDOW_CALLS = 20;
+const WINDOW_MS = 10_000;
+const FIRST_OPEN_MS = 1_000;
+const MAX_OPEN_MS = 60_000;
+
+/** The result of a call for its backend. `unreachable`: no connection could be opened. */
+export type CallResult = 'succeeded' | 'failed' | 'unreachable';
+
+/**
+ * The circuit breaker of one backend and model. It has no timer and creates no object per call; times are those of
+ * `performance.now()`. A library (cockatiel, opossum) wraps each call in promises, and opossum in a timer.
+ *
+ * States:
+ * - closed: calls go through. Five failures in a row, half of the calls of a window, or one connection that cannot be
+ *   opened open it.
+ * - open: no calls for 1 s, doubled after each failed probe up to 60 s.
+ * - half-open: after that time one call is the probe. Its success closes the breaker.
+ *
+ * While the backend is unreachable no call is the probe, as it would wait for the connection: `reached` and
+ * `stillUnreachable` tell what a connection in the background found (reachability.ts).
+ */
+export class Breaker {
+  private inARow = 0;
+  private windowSinceMs = 0;
+  private calls = 0;
+  private failures = 0;
+  /** When a probe may be made. 0: closed. */
+  private probeAtMs = 0;
+  private openMs = FIRST_OPEN_MS;
+  private probing = false;
+  /** The last connection could not be opened. */
+  unreachable = false;
+  /** It was not refused but timed out: a call would wait for as long. */
+  isSlowToRefuse = false;
+
+  get isOpen(): boolean {
+    return this.probeAtMs > 0;
+  }
+
+  get state(): 'closed' | 'open' | 'half_open' {
+    return this.probeAtMs === 0 ? 'closed' : this.probing ? 'half_open' : 'open';
+  }
+
+  /** Whether a call may go through now. */
+  allows(nowMs: number): boolean {
+    return this.probeAtMs === 0 || (!this.unreachable && !this.probing && nowMs >= this.probeAtMs);
+  }
+
+  /** The time until the next probe. 0: a call may go through. */
+  waitMs(nowMs: number): number {
+    return this.probeAtMs === 0 ? 0 : Math.max(0, this.probeAtMs - nowMs);
+  }
+
+  /** A call begins. Returns true if it is the probe; then `ended` or `abandoned` must be told so. */
+  begin(nowMs: number): boolean {
+    if (this.probeAtMs === 0 || this.probing || this.unreachable || nowMs < this.probeAtMs) return false;
+    this.probing = true;
+    return true;
+  }
+
+  /** A call ended without a result: its client left. */
+  abandoned(wasProbe: boolean): void {
+    if (wasProbe) this.probing = false;
+  }
+
+  /** Returns true if this result opened the breaker, or keeps it open as unreachable: a background probe is due. */
+  ended(result: CallResult, wasProbe: boolean, nowMs: number): boolean {
+    if (this.probeAtMs > 0) return this.endedWhileOpen(result, wasProbe, nowMs);
+    if (nowMs - this.windowSinceMs > WINDOW_MS) {
+      this.windowSinceMs = nowMs;
+      this.calls = this.failures = 0;
+    }
+    this.calls += 1;
+    if (result === 'succeeded') {
+      this.inARow = 0;
+      return false;
+    }
+    this.inARow += 1;
+    this.failures += 1;
+    this.unreachable = result === 'unreachable';
+    const isHalf = this.calls >= MIN_WINDOW_CALLS && this.failures * 2 >= this.calls;
+    if (!this.unreachable && this.inARow < FAILURES_IN_A_ROW && !isHalf) return false;
+    this.probeAtMs = nowMs + this.openMs;
+    return true;
+  }
+
+  /** A connection in the background was opened: the next call is the probe. */
+  reached(): void {
+    this.unreachable = false;
+  }
+
+  stillUnreachable(nowMs: number): void {
+    this.openLonger(nowMs);
+  }
+
+  private endedWhileOpen(result: CallResult, wasProbe: boolean, nowMs: number): boolean {
+    // Calls that began before the breaker opened say nothing new, except that there is no connection either.
+    if (!wasProbe) {
+      if (result !== 'unreachable' || this.unreachable) return false;
+      return (this.unreachable = true);
+    }
+    this.probing = false;
+    if (result === 'succeeded') {
+      this.probeAtMs = 0;
+      this.openMs = FIRST_OPEN_MS;
+      this.inARow = this.calls = this.failures = 0;
+      return false;
+    }
+    this.unreachable = result === 'unreachable';
+    this.openLonger(nowMs);
+    return true;
+  }
+
+  private openLonger(nowMs: number): void {
+    this.openMs = Math.min(this.openMs * 2, MAX_OPEN_MS);
+    this.probeAtMs = nowMs + this.openMs;
+  }
+}

@@ -1,0 +1,47 @@
+import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { ServiceClient } from '@tollgate/messaging/nest';
+import { logger } from '@tollgate/runtime';
+import { Upstream } from './upstream';
+
+const INTERVAL_MS = 1_000;
+
+/**
+ * Follows which backends operators have drained, by a question to auth each second. Without an answer the last one
+ * stays in force; a gateway that has none yet takes every backend for enabled.
+ */
+@Injectable()
+export class Drains implements OnApplicationBootstrap {
+  private timer: NodeJS.Timeout | null = null;
+  private closed = false;
+  private known = '';
+
+  constructor(
+    private readonly services: ServiceClient,
+    private readonly upstream: Upstream,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    void this.follow();
+  }
+
+  close(): void {
+    this.closed = true;
+    if (this.timer) clearTimeout(this.timer);
+  }
+
+  /** Never rejects. */
+  private async follow(): Promise<void> {
+    try {
+      const { drained } = await this.services.request('auth.backends.drained', {});
+      const names = drained.map(({ backend }) => backend);
+      if (names.join(' ') !== this.known) {
+        this.known = names.join(' ');
+        this.upstream.fleet.drainOnly(new Set(names));
+        logger('gateway').info({ drained: names }, 'the drained backends have changed');
+      }
+    } catch (error) {
+      logger('gateway').debug({ reason: (error as Error).message }, 'the drained backends are not known');
+    }
+    if (!this.closed) this.timer = setTimeout(() => void this.follow(), INTERVAL_MS).unref();
+  }
+}

@@ -1,0 +1,153 @@
+import type { Backend, CatalogModel } from '../catalog/catalog';
+import { noteResult } from './backend-metrics';
+import { Breaker, type CallResult } from './breaker';
+import { RetryBudget } from './retry-budget';
+import { WaitQueue } from './wait-queue';
+
+/** The longest pause that a backend gets after it asked for one. */
+const MAX_REST_MS = 60_000;
+
+/** What all models with the same base URL share: usually one engine. */
+export class Engine {
+  /** Calls in progress, from the choice of the backend to the end of its answer. */
+  inFlight = 0;
+  /** An operator drained it: it gets no new calls. */
+  drained = false;
+  /** Its last health checks did not fail. True without checks. */
+  healthy = true;
+  /** It answered 429, or said when to come back. By `performance.now()`. */
+  restUntilMs = 0;
+  /** The circuit breakers of its models. */
+  readonly breakers = new Set<Breaker>();
+  /** The queues of models with this backend in which requests wait. */
+  readonly queues = new Set<WaitQueue>();
+
+  /** @param name as in usage events: the base URL */
+  constructor(readonly name: string) {}
+
+  get openBreakers(): number {
+    let open = 0;
+    for (const { isOpen } of this.breakers) open += Number(isOpen);
+    return open;
+  }
+
+  rest(seconds: number, nowMs: number): void {
+    this.restUntilMs = nowMs + Math.min(seconds * 1_000, MAX_REST_MS);
+  }
+}
+
+/** A backend of a model, with its state in this process. */
+export class ManagedBackend {
+  constructor(
+    readonly model: string,
+    readonly backend: Backend,
+    readonly engine: Engine,
+    readonly breaker: Breaker,
+  ) {}
+
+  /** It may get calls if there is nothing better. */
+  get isUsable(): boolean {
+    return this.backend.weight > 0 && !this.engine.drained;
+  }
+
+  get hasPlace(): boolean {
+    return this.engine.inFlight < this.backend.maxConcurrency;
+  }
+
+  /** It will probably answer a call. */
+  isGood(nowMs: number): boolean {
+    const { healthy, restUntilMs } = this.engine;
+    return this.isUsable && healthy && restUntilMs <= nowMs && this.breaker.allows(nowMs);
+  }
+
+  /** When it may be worth a call again, in ms from now. */
+  waitMs(nowMs: number): number {
+    return Math.max(this.engine.restUntilMs - nowMs, this.breaker.waitMs(nowMs), 0);
+  }
+
+  /** A call ended. Returns true if a connection in the background must find out whether it is reachable again. */
+  ended(result: CallResult, wasProbe: boolean, nowMs: number): boolean {
+    noteResult(this.model, this.engine.name, result);
+    return this.breaker.ended(result, wasProbe, nowMs) && this.breaker.unreachable;
+  }
+}
+
+/** A model's backends, its queue and its retry budget. */
+export interface Pool {
+  readonly backends: readonly ManagedBackend[];
+  readonly queue: WaitQueue;
+  readonly budget: RetryBudget;
+}
+
+/**
+ * The state of all backends in this process: calls in progress, circuit breakers, health, pauses, queues. It survives
+ * changes of `tollgate.yaml`. Backends with the same URL share an engine, and those with the same URL and name of the
+ * model a breaker.
+ */
+export class Fleet {
+  private readonly pools = new WeakMap<CatalogModel, Pool>();
+  private readonly shared = new Map<string, { queue: WaitQueue; budget: RetryBudget }>();
+  private readonly engines = new Map<string, Engine>();
+  private readonly breakers = new Map<string, Breaker>();
+  private drained: ReadonlySet<string> = new Set();
+
+  poolOf(model: CatalogModel): Pool {
+    let pool = this.pools.get(model);
+    if (!pool) this.pools.set(model, (pool = this.compile(model)));
+    return pool;
+  }
+
+  engineOf(name: string): Engine {
+    let engine = this.engines.get(name);
+    if (!engine) {
+      this.engines.set(name, (engine = new Engine(name)));
+      engine.drained = this.drained.has(name);
+    }
+    return engine;
+  }
+
+  /** All engines that were ever asked or checked, also those that left the configuration. */
+  get all(): Iterable<Engine> {
+    return this.engines.values();
+  }
+
+  /** Exactly these backends get no new calls from now on. */
+  drainOnly(names: ReadonlySet<string>): void {
+    this.drained = names;
+    for (const engine of this.engines.values()) engine.drained = names.has(engine.name);
+    this.recheck();
+  }
+
+  /** A call of this engine ended. The next waiting request goes on, outside of undici's parser. */
+  released(engine: Engine): void {
+    engine.inFlight -= 1;
+    if (engine.queues.size > 0) queueMicrotask(() => longestWaiting(engine.queues)?.next());
+  }
+
+  /** Lets all waiting requests look for a place again: a backend came back. */
+  recheck(): void {
+    for (const { queue } of this.shared.values()) {
+      for (let left = queue.length; left > 0; left--) queue.next();
+    }
+  }
+
+  private compile(model: CatalogModel): Pool {
+    let shared = this.shared.get(model.id);
+    if (!shared) this.shared.set(model.id, (shared = { queue: new WaitQueue(), budget: new RetryBudget() }));
+    const backends = model.backends.map((backend) => {
+      const key = `${backend.name} ${backend.model}`;
+      let breaker = this.breakers.get(key);
+      if (!breaker) this.breakers.set(key, (breaker = new Breaker()));
+      const engine = this.engineOf(backend.name);
+      engine.breakers.add(breaker);
+      return new ManagedBackend(model.id, backend, engine, breaker);
+    });
+    return { backends, ...shared };
+  }
+}
+
+function longestWaiting(queues: ReadonlySet<WaitQueue>): WaitQueue | null {
+  let longest: WaitQueue | null = null;
+  for (const queue of queues) if (longest === null || queue.sinceMs < longest.sinceMs) longest = queue;
+  return longest;
+}

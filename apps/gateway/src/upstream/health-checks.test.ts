@@ -1,0 +1,63 @@
+import { eventually } from '@tollgate/testing';
+import type { CatalogModel } from '../catalog/catalog';
+import { type Answer, backend, closeAll } from './exchange.fixture';
+import { Fleet } from './fleet';
+import { HealthChecks } from './health-checks';
+
+const fleet = new Fleet();
+const checks = new HealthChecks(fleet);
+afterAll(async () => {
+  checks.close();
+  await closeAll();
+});
+
+const modelOf = (...backends: CatalogModel['backends']) => [{ backends } as unknown as CatalogModel];
+
+describe('the health checks', () => {
+  it('find a backend unhealthy after two failures, and healthy after one success', async () => {
+    let status = 200;
+    const asked: string[] = [];
+    const answer: Answer = ({ method, url, headers }, response) => {
+      asked.push(`${method} ${url} ${headers.authorization} ${String(headers['x-a'])}`);
+      response.writeHead(status).end('{}');
+    };
+    const one = await backend(answer);
+    one.health = { path: '/health', intervalMs: 20, isStrict: true };
+    one.headers = ['x-a', 'b'];
+    checks.follow(modelOf(one));
+    const engine = fleet.engineOf(one.name);
+    await eventually(() => expect(asked.length).toBeGreaterThan(2));
+    expect([engine.healthy, asked[0]]).toEqual([true, 'GET /health Bearer secret b']);
+    status = 404;
+    await eventually(() => expect(engine.healthy).toBe(false));
+    status = 204;
+    await eventually(() => expect(engine.healthy).toBe(true));
+    status = 500;
+    await eventually(() => expect(engine.healthy).toBe(false));
+    // The configuration says no longer that it is to be checked.
+    checks.follow([]);
+    expect(engine.healthy).toBe(true);
+    const before = asked.length;
+    checks.follow(modelOf({ ...one, health: null }));
+    expect(asked.length).toBe(before);
+  });
+
+  it('take any answer below 500 for healthy on a path that the operator did not choose', async () => {
+    let status = 401;
+    const one = await backend((_, response) => response.writeHead(status).end());
+    one.health = { path: '/v1/models', intervalMs: 20, isStrict: false };
+    checks.follow(modelOf(one));
+    const engine = fleet.engineOf(one.name);
+    await eventually(() => expect(one.asked).toBeGreaterThan(3));
+    expect(engine.healthy).toBe(true);
+    status = 503;
+    await eventually(() => expect(engine.healthy).toBe(false));
+  });
+
+  it('find a backend unhealthy that does not answer in time', async () => {
+    const one = await backend(() => {});
+    one.health = { path: '/health', intervalMs: 100, isStrict: true };
+    checks.follow(modelOf(one));
+    await eventually(() => expect(fleet.engineOf(one.name).healthy).toBe(false), { timeoutMs: 30_000 });
+  });
+});

@@ -1,0 +1,26 @@
+/** The output that the stream may deliver before its hold must be extended (admit/stream-allowance.ts). */
+export interface Allowance {
+  /**
+   * Takes a chunk's output. `wait`: call again after `onReady`. `capped`: the output exceeds the requested limit.
+   * `ended`: no credit is left for it. `lost`: the hold no longer exists.
+   * @param most an upper bound of the chunk's tokens: the bytes of its text
+   * @param count counts all output including this chunk. Above its `limit` it may return any number above it
+   */
+  take(most: number, count: (limit: number) => number): 'granted' | 'wait' | 'capped' | 'ended' | 'lost';
+  /** The tokens of output that the current hold covers, in total. */
+  readonly limit: number;
+  onReady: () => void;
+}
+
+/** The time until which a hold certainly lives (libs/admission/src/hold-deadline.ts). */
+export interface Deadline {
+  readonly passed: boolean;
+}
+
+/** The client's side of a response. */
+export interface ClientSide {
+  /** Writes the response head. Called once, before the first bytes. */
+  begin(): void;
+  write(latin1: string): boolean;
+  onDrain(listener: () => void): void;
+}

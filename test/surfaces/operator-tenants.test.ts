@@ -1,0 +1,143 @@
+import { newId } from '@tollgate/contracts';
+import { eventually, inForceAfterMs } from '@tollgate/testing';
+import { type Asked, send } from './ask';
+import { OPERATOR_SECRET, useServices } from './services';
+import { runTollgate, useDataDirectory } from './tollgate-process';
+
+const services = useServices();
+const directory = useDataDirectory(services);
+const ask = (path: string, asked: Asked = {}) =>
+  send(`${services.operatorUrl}/_operator/v1${path}`, { token: OPERATOR_SECRET, ...asked });
+const tollgate = (...args: string[]) => runTollgate(args, { TOLLGATE_DATA_DIR: directory.path });
+async function answered(...args: string[]) {
+  const { code, stdout, stderr } = await tollgate(...args, '--json');
+  expect([code, stderr]).toEqual([0, expect.any(String)]);
+  return JSON.parse(stdout);
+}
+async function refusal(path: string, asked: Asked) {
+  const { status, json } = await ask(path, asked);
+  return [status, json.error?.code];
+}
+
+beforeAll(() => {
+  const [plan] = services.config.plans;
+  const narrow = { requestsPerMinute: 7, tokensPerMinute: 1_000, concurrency: 2 };
+  const profile = { ...plan!.profiles[0]!, id: 'tiny', limits: narrow };
+  services.config.plans.push({ ...plan!, id: 'narrow', profiles: [profile] });
+});
+
+/** A tenant with 10.00 of credit and a key that works. */
+async function customer() {
+  const { tenantId, token } = await services.tenant();
+  await ask(`/tenants/${tenantId}/credit`, { body: { amountCents: 1_000, ref: 'first' } });
+  const { key, id: keyId } = (await ask(`/tenants/${tenantId}/keys`, { body: { name: 'k' } })).json.data;
+  const chat = () =>
+    send(`${services.publicUrl}/v1/chat/completions`, {
+      token: key,
+      body: { model: 'sim-small', messages: [{ role: 'user', content: 'Hello' }], max_tokens: 5 },
+    });
+  await eventually(async () => expect((await chat()).status).toBe(200));
+  return { tenantId, token, keyId: String(keyId), chat };
+}
+
+describe('a tenant', () => {
+  it('is found by its external id, renamed and shown by the command, each in the audit log', async () => {
+    const made = await answered('tenant', 'create', 'Acme', '--external-id', 'crm:4711');
+    expect(made).toMatchObject({ name: 'Acme', externalId: 'crm:4711', status: 'active' });
+    const again = await tollgate('tenant', 'create', 'Acme', '--external-id', 'crm:4711');
+    expect([again.code, again.stderr]).toEqual([1, 'tollgate: Another tenant has this externalId.\n']);
+    expect(await answered('tenant', 'list', '--external-id', 'crm:4711')).toEqual([made]);
+    expect(await answered('tenant', 'list', '--external-id', 'crm:4712')).toEqual([]);
+    const renamed = await answered('tenant', 'rename', made.id, 'Acme Ltd', '--no-external-id');
+    expect(renamed).toEqual({ ...made, name: 'Acme Ltd', externalId: null });
+    expect((await tollgate('tenant', 'rename', made.id)).code).toBe(2);
+    expect(await answered('tenant', 'show', made.id)).toEqual({
+      ...renamed,
+      ...{ activeKeys: 0, balanceCents: 0, spendableCents: null, currency: 'USD' },
+    });
+    expect((await tollgate('tenant', 'show', made.id)).stdout).toMatch(/^Tenant: +ten_[^]*\nName: +Acme Ltd\n/);
+    expect((await answered('audit', '--tenant', made.id))[0]).toMatchObject({
+      action: 'tenant.update',
+      before: { name: 'Acme', externalId: 'crm:4711' },
+      after: { name: 'Acme Ltd', externalId: null },
+    });
+  });
+
+  it('refuses a malformed external id, and other tenants are not found', async () => {
+    const { tenantId } = await services.tenant();
+    for (const externalId of ['', ' a', 'ü', 'x'.repeat(129), 5])
+      expect(await refusal(`/tenants/${tenantId}`, { method: 'PATCH', body: { externalId } })).toEqual([
+        400,
+        'invalid_external_id',
+      ]);
+    expect(await refusal(`/tenants/${tenantId}`, { method: 'PATCH', body: { plan: 'gold' } })).toEqual([
+      400,
+      'invalid_plan',
+    ]);
+    expect(await refusal(`/tenants/${tenantId}`, { method: 'PATCH', body: { profiles: { a: 'b' } } })).toEqual([
+      400,
+      'invalid_plan',
+    ]);
+    for (const id of [newId('ten'), 'x', '%00']) {
+      expect(await refusal(`/tenants/${id}`, { method: 'PATCH', body: { name: 'x' } })).toEqual([404, 'not_found']);
+      for (const end of ['close', 'erase'])
+        expect(await refusal(`/tenants/${id}/${end}`, { method: 'POST' })).toEqual([404, 'not_found']);
+    }
+  });
+
+  it('has the limits of a new plan within a second of the answer, and other tenants keep theirs', async () => {
+    const { tenantId, chat } = await customer();
+    const other = await customer();
+    const limit = async (of: typeof other) => (await of.chat()).headers.get('x-ratelimit-limit-requests');
+    const before = await limit(other);
+    const refused = await tollgate('tenant', 'set-plan', tenantId, 'narrow');
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('default (keys: 1)')]);
+    expect((await tollgate('tenant', 'set-plan', tenantId, 'narrow', '--profile', 'default')).code).toBe(2);
+    const changed = await answered('tenant', 'set-plan', tenantId, 'narrow', '--profile', 'default=tiny');
+    expect(changed).toMatchObject({ id: tenantId, plan: 'narrow' });
+    const lateMs = await inForceAfterMs(async () =>
+      expect((await chat()).headers.get('x-ratelimit-limit-requests')).toBe('7'),
+    );
+    expect(lateMs).toBeLessThan(1_000);
+    expect(await limit(other)).toBe(before);
+  });
+});
+
+describe('the end of a tenant', () => {
+  it('stops its keys and tokens within a second, and refunds what is left as one entry', async () => {
+    const { tenantId, token, chat } = await customer();
+    const other = await customer();
+    await services.flushUsage();
+    const args = ['tenant', 'close', tenantId, '--refund', '--ref', 'end-1'];
+    const ended = await eventually(() => answered(...args));
+    expect(ended.entry).toMatchObject({ type: 'refund', ref: 'end-1' });
+    expect(ended.entry.amountCents).toBeLessThan(-990);
+    expect(await answered(...args)).toEqual(ended);
+    const lateMs = await inForceAfterMs(async () => expect((await chat()).json.error.code).toBe('invalid_api_key'));
+    expect(lateMs).toBeLessThan(1_000);
+    const keys = () => send(`${services.publicUrl}/_api/v1/keys`, { token });
+    await eventually(async () => expect((await keys()).json.error.code).toBe('token_revoked'));
+    expect(await refusal(`/tenants/${tenantId}/keys`, { body: { name: 'k' } })).toEqual([409, 'tenant_closed']);
+    expect(await refusal(`/tenants/${tenantId}/resume`, { method: 'POST' })).toEqual([409, 'tenant_closed']);
+    expect((await other.chat()).status).toBe(200);
+    expect((await ask(`/tenants/${tenantId}/credit`)).json.data.entries.length).toBeGreaterThan(1);
+    expect(await answered('reconcile')).toMatchObject({ ok: true });
+  });
+
+  it('writes credit off with a reason, then erases names and keeps the books', async () => {
+    const { tenantId } = await customer();
+    await services.flushUsage();
+    const close = ['tenant', 'close', tenantId, '--write-off', '--ref', 'end'];
+    for (const wrong of [close, ['tenant', 'close', tenantId, '--refund'], [...close, '--refund', '--reason', 'x']])
+      expect((await tollgate(...wrong)).code).toBe(2);
+    expect(await refusal(`/tenants/${tenantId}/erase`, { method: 'POST' })).toEqual([409, 'tenant_not_closed']);
+    const { entry } = await eventually(() => answered(...close, '--reason', 'contract ended'));
+    expect(entry).toMatchObject({ type: 'adjustment', reason: 'contract ended' });
+    const credit = async () => (await ask(`/tenants/${tenantId}/credit`)).json.data;
+    const { entries } = await credit();
+    expect(await answered('tenant', 'erase', tenantId)).toMatchObject({ id: tenantId, name: 'erased' });
+    expect((await credit()).entries).toEqual(entries);
+    expect((await answered('key', 'list', tenantId))[0]).toMatchObject({ name: 'erased', status: 'revoked' });
+    expect(await answered('reconcile')).toMatchObject({ ok: true });
+  });
+});
