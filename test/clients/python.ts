@@ -9,3 +9,5 @@ export function python(set: 'tools' | 'litellm'): string {
 
 /** Compiled modules are not written beside the sources. */
 export const pythonEnv = { PYTHONPYCACHEPREFIX: join(INSTALLED, 'compiled') };
+
+export const schemathesis = join(INSTALLED, 'tools', 'bin/schemathesis');

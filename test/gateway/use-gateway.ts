@@ -122,7 +122,11 @@ export function useGateway({
       ],
     });
     await app.listen(0, '127.0.0.1');
-    cleanUp.push(() => app.close());
+    cleanUp.push(() => {
+      // Otherwise an unused connection of a client would delay the end by more than a minute.
+      app.getHttpServer().closeAllConnections();
+      return app.close();
+    });
     const baseUrl = await app.getUrl();
     Object.assign(gateway, { url: baseUrl, app, simulator, admission, credentials, database });
     Object.assign(gateway, {
