@@ -58,7 +58,8 @@ function success({
 }: Pick<InferenceEndpoint, 'answer' | 'success' | 'event' | 'eventExample'>): JsonObject {
   const plain = jsonResponse(description, refTo(answer), RATE_HEADERS);
   if (!event) return plain;
-  const data = { type: 'string', contentMediaType: 'application/json', contentSchema: refTo(event) };
+  const chunk = { contentMediaType: 'application/json', contentSchema: refTo(event) };
+  const data = { type: 'string', anyOf: [{ const: '[DONE]' }, chunk] };
   return {
     ...plain,
     description:
