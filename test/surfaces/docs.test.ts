@@ -91,7 +91,7 @@ describe('real answers match the document', () => {
     });
     expect(response.headers.get('content-type')).toContain('text/event-stream');
     const validate = documented.schemaOf(
-      documented.paths[path]!['post']!.responses['200']!.content!['text/event-stream']!.schema.properties!.data
+      documented.paths[path]!['post']!.responses['200']!.content!['text/event-stream']!.schema.properties!.data.anyOf[1]
         .contentSchema.$ref,
     );
     const events = (await response.text()).split('\n\n').filter((event) => event !== '');

@@ -9,7 +9,7 @@ interface Operation {
     {
       content?: Record<
         string,
-        { schema: { $ref?: string; properties?: { data: { contentSchema: { $ref: string } } } } }
+        { schema: { $ref?: string; properties?: { data: { anyOf: [unknown, { contentSchema: { $ref: string } }] } } } }
       >;
     }
   >;

@@ -84,7 +84,8 @@ function success(
 ): JsonObject {
   const plain = jsonResponse(description, refTo(answer), headers);
   if (!event) return plain;
-  const data = { type: 'string', contentMediaType: 'application/json', contentSchema: refTo(event) };
+  const chunk = { contentMediaType: 'application/json', contentSchema: refTo(event) };
+  const data = { type: 'string', anyOf: [{ const: '[DONE]' }, chunk] };
   return {
     ...plain,
     description:
