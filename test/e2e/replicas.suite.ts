@@ -1,4 +1,4 @@
-import { eventually, inForceAfterMs } from '@tollgate/testing';
+import { eventually, inForceAfterMs, onceServed } from '@tollgate/testing';
 import { call, operator, type Deployment, type Ready } from './deployment';
 import { answered, complete, createTenant, ledgerOf, pendingHolds, reconciled, type Completion } from './fixtures';
 
@@ -65,8 +65,9 @@ export function replicasSuite(tollgate: Deployment): void {
         return { status: response.status, text: await response.text() };
       };
       const atOnce = await Promise.all(Array.from({ length: 20 }, (_, i) => ask(i % 2 ? one : two)));
-      expect(new Set(atOnce.map(({ status }) => status).filter((status) => status !== 409))).toEqual(new Set([200]));
-      const repeats = [await ask(one), await ask(two)];
+      // All but one are told to wait, or get the answer. A busy store may refuse some of them.
+      for (const { status } of atOnce) expect([200, 409, 503]).toContain(status);
+      const repeats = [await onceServed(() => ask(one)), await onceServed(() => ask(two))];
       const served = [...atOnce.filter(({ status }) => status === 200), ...repeats];
       expect(new Set(served.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
       await eventually(async () => {
