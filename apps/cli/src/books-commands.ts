@@ -90,9 +90,13 @@ export async function usageOfRequest({ client, output }: Context, requestId: str
 export async function usageOfTenant(
   { client, output }: Context,
   tenant: string,
-  options: { from?: string; to?: string; groupBy?: string },
+  options: { from?: string; to?: string; groupBy?: string; model?: string; key?: string },
 ): Promise<void> {
-  const query = new URLSearchParams(Object.entries(options).filter(([name]) => name in QUERY_NAMES));
+  const { from: since, to: until, groupBy, model, key } = options;
+  const named = { from: since, to: until, groupBy, model, keyId: key };
+  const query = new URLSearchParams(
+    Object.entries(named).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
   const { data } = await client.get<{ data: UsageSummary & { currency: string } }>(
     `/tenants/${encodeURIComponent(tenant)}/usage?${query.toString()}`,
   );
@@ -114,8 +118,6 @@ export async function usageOfTenant(
     `${from} to ${to}\n\n${table(['', 'REQUESTS', 'ESTIMATED', 'PROMPT', 'COMPLETION', 'COST'], rows, '')}`,
   );
 }
-
-const QUERY_NAMES = { from: true, to: true, groupBy: true };
 
 export async function listInvoices(
   { client, output }: Context,

@@ -11,6 +11,7 @@ import { OPERATOR_ERRORS } from '../operator/errors';
 import { OPERATOR_ROUTES } from '../operator/routes';
 import * as requests from '../operator/schemas';
 import * as tenants from '../operator/tenant-schemas';
+import { UsageCsv, UsageNdjson } from '../operator/usage-export-schemas';
 import { HEADERS, INFO } from './document';
 import { type JsonObject, namedSchemas, schemaComponents } from './open-api';
 import { documented, type Surface } from './operation';
@@ -94,7 +95,7 @@ export function operatorDocument(): JsonObject {
       headers: HEADERS,
       schemas: schemaComponents([
         ...namedSchemas({ KeyCreate, Token, TokenList, Invoice, UsageTotals, UsageGroup }),
-        ...namedSchemas(access, audit, keys, answers, backends, repairs, requests, tenants),
+        ...namedSchemas(access, audit, keys, answers, backends, repairs, requests, tenants, { UsageCsv, UsageNdjson }),
       ]),
     },
   };

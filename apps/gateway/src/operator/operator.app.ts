@@ -31,6 +31,7 @@ import { TenantLookup } from './tenant-lookup';
 import { TenantsController } from './tenants.controller';
 import { OperatorTokensController } from './tokens.controller';
 import { OperatorUsageController } from './usage.controller';
+import { UsageExportController } from './usage-export.controller';
 import { OperatorUnknownRouteController } from './unknown-route.controller';
 
 export interface OperatorOptions {
@@ -56,6 +57,7 @@ const REQUEST_TIMEOUT_MS = 60_000;
     OperatorKeysController,
     OperatorTokensController,
     OperatorUsageController,
+    UsageExportController,
     InvoicesController,
     ReconcileController,
     JournalController,
