@@ -1,5 +1,6 @@
 import type {
   ChargedRequest,
+  Invoice,
   IssuedInvoice,
   LedgerEntry,
   RecordedEvent,
@@ -124,7 +125,9 @@ export async function listInvoices(
   tenantId: string | undefined,
   period: string | undefined,
 ): Promise<void> {
-  const invoices: IssuedInvoice[] = [];
+  // Without a tenant only issued ones are listed: the open months of all tenants are not one list.
+  const invoices: (IssuedInvoice | OpenInvoice)[] =
+    tenantId === undefined ? [] : await openMonths(client, tenantId, period);
   let after: string | null = null;
   let currency = '';
   do {
@@ -139,7 +142,7 @@ export async function listInvoices(
     ({ currency, nextCursor: after } = page);
   } while (after !== null && invoices.length < MAX_LIST_ROWS);
   const cells = invoices.map(({ accountingNumber, tenantId, period, amountCents, status, createdAt }) => [
-    String(accountingNumber),
+    accountingNumber === null ? '-' : String(accountingNumber),
     tenantId,
     period,
     formatCents(amountCents, currency),
@@ -151,6 +154,20 @@ export async function listInvoices(
     table(['NUMBER', 'TENANT', 'MONTH', 'AMOUNT', 'STATUS', 'ISSUED'], cells, 'No invoices yet.'),
   );
   if (after !== null) output.note(`Only the newest ${MAX_LIST_ROWS} are listed.`);
+}
+
+type OpenInvoice = Invoice & { tenantId: string; accountingNumber: null; voidedAt: null };
+
+/** The months of a tenant that are not closed: the running one, and those that wait for credit. Newest first. */
+async function openMonths(
+  client: Context['client'],
+  tenantId: string,
+  period: string | undefined,
+): Promise<OpenInvoice[]> {
+  const path = `/tenants/${encodeURIComponent(tenantId)}/credit?limit=1`;
+  const { data } = await client.get<{ data: { invoices: Invoice[] } }>(path);
+  const open = data.invoices.filter((one) => one.status === 'open' && (period === undefined || one.period === period));
+  return open.map((one) => ({ ...one, tenantId, accountingNumber: null, voidedAt: null }));
 }
 
 export async function closeMonth({ client, output }: Context, period: string, tenantId?: string): Promise<void> {

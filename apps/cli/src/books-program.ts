@@ -83,7 +83,7 @@ export function addBooksCommands(program: Command, context: (options: object) =>
   leaf(
     invoice,
     'list [tenant]',
-    'list the issued invoices of one tenant or of all, newest first',
+    'list the issued invoices of all tenants, or of one with its open months, newest first',
     'invoice list ten_01k…',
     'invoice list --month 2026-10',
   )
