@@ -168,6 +168,8 @@ describe('a database of the former version', () => {
       '005_operator_tokens.sql',
       '006_audit_log.sql',
       '007_key_owner_tags.sql',
+      '008_tenants.sql',
+      '009_key_rotation.sql',
       'functions',
     ]);
     expect(await startTwo('metering')).toEqual([
