@@ -194,7 +194,63 @@ describe('config check', () => {
       1,
       { ok: false, problems: expect.arrayContaining([expect.objectContaining({ path: 'unknown', line: 2 })]) },
     ]);
-    expect((await tollgate(['config', 'check', join(directory.path, 'none.yaml')])).code).toBe(1);
+    const none = await tollgate(['config', 'check', join(directory.path, 'none.yaml')]);
+    expect([none.code, none.stderr]).toEqual([1, expect.stringMatching(/none\.yaml: cannot be read \(ENOENT\)/)]);
+  });
+
+  it('names the second of two equal ids, checks a file without its secrets, and says what it derives', async () => {
+    const model = (more: string) =>
+      `  - { id: m, kind: chat, contextTokens: 2048, price: { input: "1", output: "1" }, backends: [${more}] }\n`;
+    const backend = '{ url: "http://gpu/v1", apiKey: "${NOT_HERE}" }';
+    const limits = '{ requestsPerMinute: 1, tokensPerMinute: 1, concurrency: 1 }';
+    const plans = `plans:\n  - { id: p, limits: ${limits}, profiles: [{ id: d, models: ["*"], limits: ${limits} }] }\n`;
+    const file = join(directory.path, 'fleet.yaml');
+    writeFileSync(file, `currency: USD\nmodels:\n${model(backend)}${model(backend)}${plans}`);
+    const twice = await tollgate(['config', 'check', file, '--allow-missing-env']);
+    expect([twice.code, twice.stderr]).toEqual([
+      1,
+      expect.stringMatching(/fleet\.yaml:4: models\[1\]\.id: .*"m" twice/),
+    ]);
+    writeFileSync(file, `currency: USD\nmodels:\n${model(backend)}${plans}`);
+    const refused = await tollgate(['config', 'check', file]);
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      expect.stringMatching(/NOT_HERE is not set\n.*--allow-missing-env/),
+    ]);
+    const { code, stdout } = await tollgate(['config', 'check', file, '--allow-missing-env', '--json']);
+    expect([code, JSON.parse(stdout)]).toMatchObject([0, { ok: true, models: ['m'] }]);
+    expect(JSON.parse(stdout).notes).toEqual([
+      expect.stringMatching(/^m has no maxOutputTokens.* 2048 tokens$/),
+      '${NOT_HERE} is not here, and was not checked',
+    ]);
+  });
+});
+
+describe('completion', () => {
+  it('completes commands and options in bash', async () => {
+    const { code, stdout } = await tollgate(['completion', 'bash']);
+    expect(code).toBe(0);
+    const complete = (...words: string[]) =>
+      execFileSync('bash', [
+        '-c',
+        `${stdout}\nCOMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _tollgate; echo "\${COMPREPLY[*]}"`,
+        'x',
+        ...words,
+      ])
+        .toString()
+        .trim()
+        .split(' ');
+    expect(complete('tollgate', 'te')).toEqual(['tenant']);
+    expect(complete('tollgate', 'tenant', 's')).toEqual(['show', 'set-plan', 'suspend']);
+    expect(complete('tollgate', 'tenant', 'create', 'acme', '--ex')).toEqual(['--external-id']);
+    expect(complete('tollgate', 'operator', 'token', 'r')).toEqual(['revoke']);
+  });
+
+  it.each(['zsh', 'fish'])('has every group of commands for %s', async (shell) => {
+    const { code, stdout } = await tollgate(['completion', shell]);
+    expect(code).toBe(0);
+    for (const name of ['tenant', 'credit', 'keys', 'usage', 'invoice', 'config']) expect(stdout).toContain(name);
+    expect((await tollgate(['completion', 'tcsh'])).code).toBe(2);
   });
 });
 
@@ -221,7 +277,7 @@ it('the help of every command has examples', async () => {
     'tenant suspend',
     'credit refund',
     'budget set',
-    'usage',
+    'usage export',
     'invoice void',
     'reconcile',
     'dead replay',

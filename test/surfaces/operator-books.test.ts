@@ -227,3 +227,15 @@ describe('invoices', () => {
     expect(await tollgate('invoice', 'close', '2026-13')).toMatch(/^2 .*YYYY-MM/s);
   });
 });
+
+it('tollgate invoice list shows the open months of a tenant, without a number, and only its own', async () => {
+  const { tenantId } = await used(33);
+  const list = (...args: string[]) => tollgate('invoice', 'list', tenantId, ...args);
+  await eventually(async () =>
+    expect(await list('--month', '2026-10')).toMatch(
+      new RegExp(`^0 NUMBER [^\\n]*\\n- +${tenantId} +2026-10 +0\\.99 USD +open `),
+    ),
+  );
+  expect(await list('--month', '2026-09')).toBe('0 No invoices yet.');
+  expect((await tollgate('invoice', 'list', '--month', '2026-10')).includes(tenantId)).toBe(false);
+});

@@ -123,6 +123,7 @@ it('real answers of every operation match the document', async () => {
     [],
   );
   await ask('get', '/audit/export');
+  await ask('get', '/usage/export', {}, { query: '?from=2026-10-01&step=day&format=focus' });
   const operator = (await ask('post', '/operator-tokens', { body: { name: 'o', scopes: ['read'] } })).json.data;
   await ask('get', '/operator-tokens', { token: operator.token });
   await ask('delete', '/operator-tokens/{id}', {}, { id: operator.id });

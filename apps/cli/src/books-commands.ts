@@ -1,5 +1,6 @@
 import type {
   ChargedRequest,
+  Invoice,
   IssuedInvoice,
   LedgerEntry,
   RecordedEvent,
@@ -114,9 +115,13 @@ async function trailOf({ client, output }: Context, requestId: string): Promise<
 export async function usageOfTenant(
   { client, output }: Context,
   tenant: string,
-  options: { from?: string; to?: string; groupBy?: string },
+  options: { from?: string; to?: string; groupBy?: string; model?: string; key?: string },
 ): Promise<void> {
-  const query = new URLSearchParams(Object.entries(options).filter(([name]) => name in QUERY_NAMES));
+  const { from: since, to: until, groupBy, model, key } = options;
+  const named = { from: since, to: until, groupBy, model, keyId: key };
+  const query = new URLSearchParams(
+    Object.entries(named).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
   const { data } = await client.get<{ data: UsageSummary & { currency: string } }>(
     `/tenants/${encodeURIComponent(tenant)}/usage?${query.toString()}`,
   );
@@ -139,14 +144,14 @@ export async function usageOfTenant(
   );
 }
 
-const QUERY_NAMES = { from: true, to: true, groupBy: true };
-
 export async function listInvoices(
   { client, output }: Context,
   tenantId: string | undefined,
   period: string | undefined,
 ): Promise<void> {
-  const invoices: IssuedInvoice[] = [];
+  // Without a tenant only issued ones are listed: the open months of all tenants are not one list.
+  const invoices: (IssuedInvoice | OpenInvoice)[] =
+    tenantId === undefined ? [] : await openMonths(client, tenantId, period);
   let after: string | null = null;
   let currency = '';
   do {
@@ -161,7 +166,7 @@ export async function listInvoices(
     ({ currency, nextCursor: after } = page);
   } while (after !== null && invoices.length < MAX_LIST_ROWS);
   const cells = invoices.map(({ accountingNumber, tenantId, period, amountCents, status, createdAt }) => [
-    String(accountingNumber),
+    accountingNumber === null ? '-' : String(accountingNumber),
     tenantId,
     period,
     formatCents(amountCents, currency),
@@ -173,6 +178,20 @@ export async function listInvoices(
     table(['NUMBER', 'TENANT', 'MONTH', 'AMOUNT', 'STATUS', 'ISSUED'], cells, 'No invoices yet.'),
   );
   if (after !== null) output.note(`Only the newest ${MAX_LIST_ROWS} are listed.`);
+}
+
+type OpenInvoice = Invoice & { tenantId: string; accountingNumber: null; voidedAt: null };
+
+/** The months of a tenant that are not closed: the running one, and those that wait for credit. Newest first. */
+async function openMonths(
+  client: Context['client'],
+  tenantId: string,
+  period: string | undefined,
+): Promise<OpenInvoice[]> {
+  const path = `/tenants/${encodeURIComponent(tenantId)}/credit?limit=1`;
+  const { data } = await client.get<{ data: { invoices: Invoice[] } }>(path);
+  const open = data.invoices.filter((one) => one.status === 'open' && (period === undefined || one.period === period));
+  return open.map((one) => ({ ...one, tenantId, accountingNumber: null, voidedAt: null }));
 }
 
 export async function closeMonth({ client, output }: Context, period: string, tenantId?: string): Promise<void> {

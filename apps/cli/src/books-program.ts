@@ -1,9 +1,12 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import * as commands from './books-commands';
 import type { Context } from './commands';
 import { UsageFailure } from './failure';
 import { compareJournal, showHeads } from './journal';
 import { group, leaf } from './leaf';
+import { exportUsage, type UsageExport } from './usage-export';
+
+const USAGE_GROUPS = ['model', 'key', 'day', 'hour'];
 
 interface UsageOptions {
   entry?: string;
@@ -11,11 +14,13 @@ interface UsageOptions {
   from?: string;
   to?: string;
   groupBy?: string;
+  model?: string;
+  key?: string;
 }
 
 /** Usage, and its way into the books. */
 export function addBooksCommands(program: Command, context: (options: object) => Context, fail: () => void): void {
-  leaf(
+  const usage = leaf(
     program,
     'usage [tenant]',
     'show the usage of a tenant, the requests of a ledger entry, or the path of a request',
@@ -28,7 +33,9 @@ export function addBooksCommands(program: Command, context: (options: object) =>
     .option('--request <id>', 'show the event, charge, entry and receipt of this request: its id, or your x-request-id')
     .option('--from <time>', 'ISO 8601 date or timestamp, UTC (default: start of this month)')
     .option('--to <time>', 'ISO 8601 date or timestamp, UTC (default: now)')
-    .option('--group-by <list>', 'comma-separated, of: model, key, day, hour')
+    .addOption(new Option('--group-by <list>', `comma-separated, of: ${USAGE_GROUPS.join(', ')}`).argParser(groups))
+    .option('--model <model>', 'only this model')
+    .option('--key <key>', 'only this key')
     .action(async (tenant: string | undefined, options: UsageOptions) => {
       const { entry, request } = options;
       if ([tenant, entry, request].filter((one) => one !== undefined).length !== 1)
@@ -37,6 +44,35 @@ export function addBooksCommands(program: Command, context: (options: object) =>
       else if (request !== undefined) await commands.usageOfRequest(context(options), request);
       else await commands.usageOfTenant(context(options), tenant!, options);
     });
+
+  leaf(
+    usage,
+    'export',
+    'print the usage of all tenants, or of one, for another system (--json does nothing here)',
+    'usage export --from 2026-11-01 --to 2026-12-01 > usage.csv',
+    'usage export --step day --format focus --provider "Acme AI" > focus.csv',
+    'usage export --tenant ten_01k… --format ndjson',
+  )
+    .option('--from <time>', 'ISO 8601 date or timestamp, UTC, inclusive (default: start of this month)')
+    .option('--to <time>', 'ISO 8601 date or timestamp, UTC, exclusive (default: now)')
+    .addOption(
+      new Option('--step <step>', 'a line for each request, or for each tenant, key, model and hour or day')
+        .choices(['request', 'hour', 'day'])
+        .default('request'),
+    )
+    .addOption(
+      new Option('--format <format>', 'the form of a line; focus: CSV with the columns of FOCUS')
+        .choices(['csv', 'ndjson', 'focus'])
+        .default('csv'),
+    )
+    .option('--tenant <tenant>', 'only this tenant')
+    .option('--model <model>', 'only this model')
+    .option('--key <key>', 'only this key')
+    .option('--provider <name>', 'for focus: the name of the provider (default: Tollgate)')
+    .action((_: object, command: Command) =>
+      // The options --from, --to, --model and --key are those of "usage", too, which may have taken them.
+      exportUsage(context({}), command.optsWithGlobals<UsageExport>()),
+    );
 
   const invoice = group(
     program,
@@ -48,7 +84,7 @@ export function addBooksCommands(program: Command, context: (options: object) =>
   leaf(
     invoice,
     'list [tenant]',
-    'list the issued invoices of one tenant or of all, newest first',
+    'list the issued invoices of all tenants, or of one with its open months, newest first',
     'invoice list ten_01k…',
     'invoice list --month 2026-10',
   )
@@ -100,6 +136,13 @@ export function addBooksCommands(program: Command, context: (options: object) =>
   ).action(async (file: string, options: object) => {
     if (!(await compareJournal(context(options), file))) fail();
   });
+}
+
+function groups(text: string): string {
+  const unknown = text.split(',').find((name) => !USAGE_GROUPS.includes(name.trim()));
+  if (unknown !== undefined)
+    throw new InvalidArgumentError(`There is no group "${unknown}". The groups are: ${USAGE_GROUPS.join(', ')}.`);
+  return text.replaceAll(' ', '');
 }
 
 function month(text: string): string {

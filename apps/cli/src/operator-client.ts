@@ -88,8 +88,8 @@ export class OperatorClient {
   }
 
   /** Writes the body of an answer to `out` as it comes, and leaves `out` open. */
-  async download(path: string, out: NodeJS.WritableStream): Promise<void> {
-    const response = await this.send('GET', path, undefined, DOWNLOAD_TIMEOUT_MS);
+  async download(path: string, out: NodeJS.WritableStream, timeoutMs = DOWNLOAD_TIMEOUT_MS): Promise<void> {
+    const response = await this.send('GET', path, undefined, timeoutMs);
     if (!response.ok) throw refusal(response.status, parseJson(await response.text()), this.operator.url, path);
     try {
       await pipeline(Readable.fromWeb(response.body as never), out, { end: false });

@@ -6,6 +6,7 @@ import { addBackendCommands } from './backend-program';
 import { addBudgetCommands } from './budget-program';
 import { addBooksCommands } from './books-program';
 import * as commands from './commands';
+import { addCompletionCommand } from './completion';
 import { addKafkaCommands } from './kafka-commands';
 import { UsageFailure } from './failure';
 import { addKeyCommands } from './key-program';
@@ -142,14 +143,18 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
     'check a configuration file, without a server',
     'config check',
     'config check /etc/tollgate/tollgate.yaml',
-  ).action(async (file: string | undefined, options: { json?: boolean }) => {
-    // Loaded for this command alone, because loading takes longer than the other commands run.
-    const { checkConfig } = await import('./config-check.js');
-    const path = file ?? (env['TOLLGATE_CONFIG'] || 'tollgate.yaml');
-    if (!checkConfig(path, env, new Output('json' in options))) fail();
-  });
+    'config check deploy/tollgate.yaml --allow-missing-env',
+  )
+    .option('--allow-missing-env', 'accept that secrets which the file names are not here')
+    .action(async (file: string | undefined, options: { json?: boolean; allowMissingEnv?: boolean }) => {
+      // Loaded for this command alone, because loading takes longer than the other commands run.
+      const { checkConfig } = await import('./config-check.js');
+      const path = file ?? (env['TOLLGATE_CONFIG'] || 'tollgate.yaml');
+      if (!checkConfig(path, env, new Output('json' in options), options.allowMissingEnv === true)) fail();
+    });
   addKafkaCommands(program, env);
   addRedisCommands(program, env);
+  addCompletionCommand(program);
   return program;
 }
 

@@ -51,6 +51,17 @@ export interface KeyRow {
   tags: string[];
 }
 
+/** What a key and its tenant are called. */
+export interface KeyNames {
+  id: string;
+  name: string;
+  owner: string | null;
+  tags: string[];
+  tenantName: string;
+  externalId: string | null;
+}
+export const MAX_KEY_NAMES = 1_000;
+
 export const MAX_KEY_TAGS = 16;
 /** The longest time in which a former secret of a key is accepted beside the next one: 30 days. */
 export const MAX_ROTATION_GRACE_SECONDS = 2_592_000;

@@ -18,6 +18,7 @@ import type {
   CreditState,
   EntriesQuery,
   IssuedInvoice,
+  KeyNames,
   KeyRow,
   LedgerEntry,
   OperatorTokenRow,
@@ -32,7 +33,16 @@ import type {
   UsageSummary,
   WantedKey,
 } from './resources';
-import type { RefusalCount, RefusalPoint, RequestsQuery, UsageSeries, UsageSeriesQuery, UsageStep } from './usage';
+import type {
+  ExportedUsage,
+  RefusalCount,
+  RefusalPoint,
+  RequestsQuery,
+  UsageSeries,
+  UsageExportQuery,
+  UsageSeriesQuery,
+  UsageStep,
+} from './usage';
 
 /**
  * Request–reply between the gateway and the services: one entry for each subject, `[request, reply]`. Plain JSON (no
@@ -96,6 +106,11 @@ export interface Subjects {
   ];
   /** not_found: no such key of this tenant. */
   'auth.keys.get': [{ tenantId: string; id: string }, KeyRow];
+  /**
+   * What keys and their tenants are called, for at most 1,000 ids of any tenants. Unknown ones are left out.
+   * invalid_parameter
+   */
+  'auth.keys.names': [{ ids: string[] }, { data: KeyNames[] }];
   /**
    * Changes the given fields of a key; null for no owner and no expiry. not_found, invalid_profile. In force everywhere
    * within a second of the answer. UnavailableError: the change may be committed but not in force, so repeat it.
@@ -227,6 +242,8 @@ export interface Subjects {
     { tenantId: string; from: string; to: string; step: UsageStep; keyId?: string },
     { from: string; to: string; points: RefusalPoint[] },
   ];
+  /** A page of usage for another system. invalid_parameter: a time, step, after, a filter, or limit. */
+  'metering.usage.export': [UsageExportQuery, { data: ExportedUsage[]; nextCursor: string | null }];
   /** invalid_parameter: a limit above MAX_DIGEST_EVENTS. */
   'metering.events.digest': [EventRange, EventDigest];
   /** The events of a range, ascending by id. invalid_parameter: a limit above MAX_LISTED_EVENTS. */

@@ -1,4 +1,4 @@
-import type { Outcome } from './events';
+import type { InferenceKind, Outcome } from './events';
 import type { PageQuery } from './resources';
 
 // What a tenant asks about its requests: each of them, and their sums over time.
@@ -96,4 +96,53 @@ export interface RefusalPoint {
   at: string;
   code: string;
   requests: number;
+}
+
+/** The most rows in a page of an export: less than 700 KB, which fits into a message. */
+export const MAX_EXPORT_ROWS = 1_000;
+
+/**
+ * Usage of requests that ended in [`from`, `to`), ISO 8601 UTC, of all tenants or of one. `request`: a row for each
+ * request. `hour`: a row for each tenant, hour, model and key, from the rollups; both times are full hours then. `after`:
+ * the `nextCursor` of the same query. Rows are in an order of the store, in which new ones may come before the cursor:
+ * only a range that is over, and whose usage has arrived, is exported as a whole.
+ */
+export interface UsageExportQuery {
+  from: string;
+  to: string;
+  step: 'request' | 'hour';
+  tenantId?: string;
+  model?: string;
+  keyId?: string;
+  after?: string;
+  limit?: number;
+}
+
+export interface ExportedUsage {
+  /** The request; null: a row of several. */
+  id: string | null;
+  /** Of a request its start and end; otherwise those of the hour. ISO 8601 UTC. */
+  from: string;
+  to: string;
+  tenantId: string;
+  keyId: string;
+  model: string;
+  /** The next three are null for a row of several. */
+  kind: InferenceKind | null;
+  outcome: Outcome | null;
+  /** The backend that served it; null if unknown, too. */
+  backend: string | null;
+  requests: number;
+  /** A part of them: the backend broke off, the credit ended, or the gateway died. */
+  failed: number;
+  /** Another part: the client left before the end. */
+  clientClosed: number;
+  /** Requests whose tokens the gateway counted. */
+  estimated: number;
+  promptTokens: number;
+  /** A part of promptTokens. */
+  cachedTokens: number;
+  completionTokens: number;
+  /** Decimal string. */
+  costNanos: string;
 }

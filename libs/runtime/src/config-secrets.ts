@@ -16,12 +16,16 @@ const SETTING = 'TOLLGATE_CONFIG_SECRETS_FILE';
  */
 export const secretsFileOf = (env: NodeJS.ProcessEnv | null): string | undefined => env?.[SETTING] || undefined;
 
-/** Inserts the secrets, or omits them (`env` null). Refuses a secret that is written out in the file. */
+/**
+ * Inserts the secrets, or omits them (`env` null). Refuses a secret that is written out in the file. With `onMissing` a
+ * secret that is not here is no problem: it is omitted, and its reference reported.
+ */
 export function resolveSecrets(
   raw: Record<string, unknown>,
   directory: string,
   env: NodeJS.ProcessEnv | null,
   problems: SecretProblem[],
+  onMissing?: (reference: string) => void,
 ): void {
   const file = secretsFileOf(env);
   const named = file === undefined ? {} : readSecretsFile(file, problems);
@@ -40,7 +44,12 @@ export function resolveSecrets(
     for (const field of fields) {
       const value = holder[field];
       if (value === undefined || value === null) continue;
-      const path = [...at, field];
+      const path: Path = [...at, field];
+      const missing = (message: string) => {
+        if (!onMissing) return problems.push({ path, message });
+        delete holder[field];
+        return onMissing(value as string);
+      };
       const variable = typeof value === 'string' ? /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$/.exec(value)?.[1] : undefined;
       const isFile = typeof value === 'string' && value.startsWith('file:');
       if (variable === undefined && !isFile) {
@@ -50,13 +59,13 @@ export function resolveSecrets(
         delete holder[field];
       } else if (variable !== undefined) {
         const resolved = env[variable] || named[variable];
-        if (resolved) holder[field] = resolved;
-        else problems.push({ path, message: notSet(variable, file) });
+          if (resolved) holder[field] = resolved;
+          else missing(notSet(variable, file));
       } else {
         try {
           holder[field] = readFileSync(resolve(directory, (value as string).slice('file:'.length)), 'utf8').trim();
         } catch (error) {
-          problems.push({ path, message: `the file cannot be read (${(error as NodeJS.ErrnoException).code})` });
+          missing(`the file cannot be read (${(error as NodeJS.ErrnoException).code})`);
         }
       }
     }

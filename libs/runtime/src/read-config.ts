@@ -36,9 +36,13 @@ const MAX_ALIASES = 100;
  * Reads and checks `tollgate.yaml`, and resolves secrets (`apiKey`): `${NAME}` from `env` or from the file that
  * TOLLGATE_CONFIG_SECRETS_FILE names there, `file:path` relative to the configuration file. `env` null: the caller
  * needs no secrets, and they are omitted. Throws ConfigError with every problem found, and never with the value of a
- * secret.
+ * secret. `onMissing`: secrets that are not here are omitted, and their references reported.
  */
-export function readConfigFile(file: string, env: NodeJS.ProcessEnv | null): TollgateConfig {
+export function readConfigFile(
+  file: string,
+  env: NodeJS.ProcessEnv | null,
+  onMissing?: (reference: string) => void,
+): TollgateConfig {
   const lines = new LineCounter();
   let text: string;
   try {
@@ -71,7 +75,7 @@ export function readConfigFile(file: string, env: NodeJS.ProcessEnv | null): Tol
   if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) {
     throw new ConfigError(file, [{ path: '', message: 'must be a mapping with "models" and "plans"' }]);
   }
-  resolveSecrets(raw as Record<string, unknown>, dirname(resolve(file)), env, problems);
+  resolveSecrets(raw as Record<string, unknown>, dirname(resolve(file)), env, problems, onMissing);
   const config = plainToInstance(TollgateConfig, raw, { exposeDefaultValues: true });
   const errors = validateSync(config, {
     whitelist: true,
@@ -132,10 +136,18 @@ function crossChecks(config: TollgateConfig, env: NodeJS.ProcessEnv | null): { p
 function flatten(error: ValidationError, above: Path): { path: Path; message: string }[] {
   const path = [...above, /^\d+$/.test(error.property) ? Number(error.property) : error.property];
   const own = Object.entries(error.constraints ?? {}).map(([rule, message]) => ({
-    path,
+    path: rule === 'arrayUnique' ? [...path, ...secondOf(error.value)] : path,
     message: rule === 'whitelistValidation' ? 'there is no such field' : message,
   }));
   return [...own, ...(error.children ?? []).flatMap((child) => flatten(child, path))];
+}
+
+/** Where the second of two equal ids of a list is. Empty: the value is no such list. */
+function secondOf(value: unknown): Path {
+  if (!Array.isArray(value)) return [];
+  const ids = (value as ({ id?: unknown } | null)[]).map((one) => one?.id);
+  const second = ids.findIndex((id, index) => id !== undefined && ids.indexOf(id) < index);
+  return second < 0 ? [] : [second, 'id'];
 }
 
 function lineOf(document: Document, path: Path, lines: LineCounter): number | undefined {

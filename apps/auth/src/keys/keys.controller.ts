@@ -33,6 +33,11 @@ export class KeysController {
     return this.keys.used(request);
   }
 
+  @MessagePattern('auth.keys.names')
+  names(request: RequestOf<'auth.keys.names'>): Promise<ReplyOf<'auth.keys.names'>> {
+    return this.keys.names(request);
+  }
+
   @MessagePattern('auth.keys.update')
   update(request: RequestOf<'auth.keys.update'>): Promise<KeyRow> {
     return this.keys.update(request);

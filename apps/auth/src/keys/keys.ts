@@ -1,5 +1,14 @@
 import { Injectable } from '@nestjs/common';
-import { type KeyRow, type Page, type RequestOf } from '@tollgate/contracts';
+import {
+  isId,
+  MAX_KEY_NAMES,
+  RequestError,
+  type KeyNames,
+  type KeyRow,
+  type Page,
+  type RequestOf,
+} from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import { ConfigSource } from '@tollgate/runtime';
 import { CredentialBook } from '../credentials/credential-book';
 import { recordUses } from '../credentials/last-use';
@@ -48,6 +57,19 @@ export class Keys {
   /** RequestError not_found, also for a key of another tenant. */
   async get({ tenantId, id }: RequestOf<'auth.keys.get'>): Promise<KeyRow> {
     return keyRow(await this.book.get('key', tenantId, id));
+  }
+
+  /** RequestError invalid_parameter. */
+  async names({ ids }: RequestOf<'auth.keys.names'>): Promise<{ data: KeyNames[] }> {
+    if (!Array.isArray(ids) || ids.length > MAX_KEY_NAMES || !ids.every((id) => isId('key', id)))
+      throw new RequestError('invalid_parameter', `ids must be a list of at most ${MAX_KEY_NAMES} key ids.`);
+    const data = await query<KeyNames>(
+      this.database.dataSource,
+      `SELECT c.id, c.name, c.owner, c.tags, t.name AS "tenantName", t.external_id AS "externalId"
+         FROM credential c JOIN tenant t ON t.id = c.tenant_id WHERE c.id = ANY($1) AND c.kind = 'key'`,
+      [ids],
+    );
+    return { data };
   }
 
   revoke(request: RequestOf<'auth.keys.revoke'>): Promise<{ revokedAt: string }> {

@@ -11,8 +11,8 @@ export interface Endpoint<Code extends string = string> {
   description: string;
   query?: TObject;
   body?: { schema: TSchema; examples: Readonly<Record<string, JsonObject>> };
-  /** Status, description and schema; without a schema there is no body. Default: 204. */
-  success?: readonly (readonly [status: string, description: string, schema?: TSchema])[];
+  /** Status, description, and a schema for each media type; without a schema there is no body. Default: 204. */
+  success?: readonly (readonly [status: string, description: string, ...schemas: TSchema[]])[];
   errors?: readonly Code[];
 }
 
@@ -72,7 +72,7 @@ function operation<E extends Endpoint>(
     ...(parameters.length > 0 && { parameters }),
     ...(body && { requestBody: requestBody(body) }),
     responses: {
-      ...Object.fromEntries(success.map(([status, what, schema]) => [status, successResponse(what, schema)])),
+      ...Object.fromEntries(success.map(([status, what, ...schemas]) => [status, successResponse(what, schemas)])),
       ...errorResponses(surface.errors, codes),
     },
   };
@@ -87,9 +87,14 @@ function requestBody({ schema, examples }: NonNullable<Endpoint['body']>): JsonO
   };
 }
 
-function successResponse(description: string, schema: TSchema | undefined): JsonObject {
-  const media = schema?.['contentMediaType'] as string | undefined;
-  if (schema && !media) return jsonResponse(description, refTo(schema));
-  const content = media === undefined ? {} : { content: { [media]: { schema: refTo(schema!) } } };
-  return { description, ...content, headers: REQUEST_ID };
+function successResponse(description: string, schemas: readonly TSchema[]): JsonObject {
+  const [schema] = schemas;
+  const mediaOf = (one: TSchema) => String(one['contentMediaType'] ?? '');
+  if (schema && mediaOf(schema) === '') return jsonResponse(description, refTo(schema));
+  const content: JsonObject = Object.fromEntries(schemas.map((one) => [mediaOf(one), { schema: refTo(one) }]));
+  return {
+    description,
+    ...(schemas.length > 0 && { content }),
+    headers: REQUEST_ID,
+  };
 }

@@ -1,4 +1,5 @@
 import type { AuditRow } from '@tollgate/contracts';
+import { csvLine } from './csv';
 
 export const AUDIT_CSV_HEADER =
   'id,at,author_kind,author_id,author_name,address,request_id,action,tenant_id,target,before,after\r\n';
@@ -7,11 +8,5 @@ export const AUDIT_CSV_HEADER =
 export function auditCsvLine({ id, at, by, action, tenantId, target, before, after }: AuditRow): string {
   const author = [by.kind, by.id, by.name, by.address, by.requestId];
   const fields = [before, after].map((value) => value && JSON.stringify(value));
-  return `${[id, at, ...author, action, tenantId, target, ...fields].map(cell).join(',')}\r\n`;
-}
-
-/** A spreadsheet would compute a text that begins like a formula, so such a text gets an apostrophe. */
-function cell(value: string | null): string {
-  const text = (value ?? '').replace(/^[=+\-@]/, "'$&");
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  return csvLine([id, at, ...author, action, tenantId, target, ...fields]);
 }

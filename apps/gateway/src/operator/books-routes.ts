@@ -5,9 +5,25 @@ import type { OperatorEndpoint } from './endpoint';
 import { BackendHours, BackendHoursQuery } from './backend-schemas';
 import * as answers from './response-schemas';
 import * as requests from './schemas';
+import { UsageCsv, UsageExportQuery, UsageNdjson } from './usage-export-schemas';
 
 /** The routes of usage, invoices, and the proof of the books. */
 export const BOOKS_ROUTES: RouteTable<OperatorEndpoint> = {
+  '/usage/export': {
+    get: {
+      id: 'exportUsage',
+      tag: 'Books',
+      scope: 'read',
+      summary: 'Export usage of all tenants as CSV, NDJSON or FOCUS',
+      description:
+        'All requests that ended in the range, or their sums by tenant, key, model and hour or day, with cost, tokens, ' +
+        'errors, and the names, owner and tags of the key. A stream: an answer that breaks off is not complete. Usage ' +
+        'may arrive some seconds after the end of a request.',
+      query: UsageExportQuery,
+      success: [['200', 'A line for each request or sum.', UsageCsv, UsageNdjson]],
+      errors: ['not_found', 'invalid_parameter'],
+    },
+  },
   '/tenants/{tenantId}/usage': {
     get: {
       id: 'readUsage',

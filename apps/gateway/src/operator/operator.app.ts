@@ -32,6 +32,7 @@ import { TenantLookup } from './tenant-lookup';
 import { TenantsController } from './tenants.controller';
 import { OperatorTokensController } from './tokens.controller';
 import { OperatorUsageController } from './usage.controller';
+import { UsageExportController } from './usage-export.controller';
 import { OperatorUnknownRouteController, unknownRoute } from './unknown-route.controller';
 
 export interface OperatorOptions {
@@ -61,6 +62,7 @@ const MAX_PARAM_CHARS = 16_384;
     OperatorKeysController,
     OperatorTokensController,
     OperatorUsageController,
+    UsageExportController,
     InvoicesController,
     ReconcileController,
     BackendsController,

@@ -8,6 +8,7 @@ import { MonthSpent } from './month-spent';
 import { namedRequests, recordedEvents } from './recorded-events';
 import { RequestsList } from './requests-list';
 import { RollUpAudit } from './roll-up-audit';
+import { UsageExport } from './usage-export';
 import { UsageQueries } from './usage-query';
 import { UsageSeriesQueries } from './usage-series';
 
@@ -21,6 +22,7 @@ export class QueryController {
     private readonly rollUps: RollUpAudit,
     private readonly requests: RequestsList,
     private readonly series: UsageSeriesQueries,
+    private readonly exports: UsageExport,
   ) {}
 
   @MessagePattern('metering.usage.query')
@@ -51,6 +53,11 @@ export class QueryController {
   @MessagePattern('metering.usage.series')
   usageSeries(request: RequestOf<'metering.usage.series'>): Promise<ReplyOf<'metering.usage.series'>> {
     return this.series.query(request);
+  }
+
+  @MessagePattern('metering.usage.export')
+  exportUsage(request: RequestOf<'metering.usage.export'>): Promise<ReplyOf<'metering.usage.export'>> {
+    return this.exports.page(request);
   }
 
   @MessagePattern('metering.events.digest')

@@ -5,6 +5,7 @@ import { MonthSpent } from './month-spent';
 import { QueryController } from './query.controller';
 import { RequestsList } from './requests-list';
 import { RollUpAudit } from './roll-up-audit';
+import { UsageExport } from './usage-export';
 import { UsageQueries } from './usage-query';
 import { UsageSeriesQueries } from './usage-series';
 
@@ -15,6 +16,7 @@ const inject = [MeteringDataSource];
   providers: [
     UsageQueries,
     UsageSeriesQueries,
+    UsageExport,
     EventRanges,
     // Made by a factory, because tests use smaller pages.
     { provide: MonthSpent, inject, useFactory: (dataSource: MeteringDataSource) => new MonthSpent(dataSource) },

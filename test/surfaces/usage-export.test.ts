@@ -1,0 +1,149 @@
+import { idBound, newId, type UsageEvent } from '@tollgate/contracts';
+import { eventually } from '@tollgate/testing';
+import { type Asked, send } from './ask';
+import { OPERATOR_SECRET, useServices } from './services';
+import { runTollgate, useDataDirectory } from './tollgate-process';
+
+const services = useServices();
+const directory = useDataDirectory(services);
+const ask = (path: string, asked: Asked = {}) =>
+  send(`${services.operatorUrl}/_operator/v1${path}`, { token: OPERATOR_SECRET, ...asked });
+const exported = async (query: string) => (await ask(`/usage/export?${query}`)).text;
+const tollgate = async (...args: string[]) => {
+  const { code, stdout, stderr } = await runTollgate(args, { TOLLGATE_DATA_DIR: directory.path });
+  return { code, stdout, stderr };
+};
+/** An id of this time. `newId` never goes back. */
+const requestId = (ms: number) => idBound('req', ms).slice(0, 14) + newId('req').slice(14);
+const MONTH = 'from=2026-10-01&to=2026-11-01';
+
+interface Owner {
+  tenantId: string;
+  keyId: string;
+}
+const owners: Owner[] = [];
+const REQUESTS = 60;
+const nanosOf = (index: number) => BigInt(index + 1) * 1_000_000n + 7n;
+
+/** Two tenants, each with a key and requests in October 2026, the last of them in its last millisecond. */
+beforeAll(async () => {
+  const events: UsageEvent[] = [];
+  for (const [number, name] of ['=Acme, "Ltd"', 'Widgets'].entries()) {
+    const externalId = `crm-${number}`;
+    const { id: tenantId } = await services.messages.request('auth.tenants.create', { name, externalId });
+    const body = { name: 'prod', owner: 'anna', tags: ['batch', 'team:search'] };
+    const keyId = (await ask(`/tenants/${tenantId}/keys`, { body })).json.data.id as string;
+    owners.push({ tenantId, keyId });
+    for (let index = 0; index < REQUESTS; index++) {
+      const endedMs = Date.UTC(2026, 10, 1) - 1 - (REQUESTS - 1 - index) * 3_600_000;
+      const requestNanos = String(nanosOf(index));
+      events.push({
+        ...{ id: requestId(endedMs), tenantId, keyId, model: 'sim-small', kind: 'chat', stream: false },
+        price: { version: 'test', inputFemtos: '0', cachedInputFemtos: '0', outputFemtos: '0', requestNanos },
+        ...{ startedAt: new Date(endedMs).toISOString(), endedAt: new Date(endedMs).toISOString() },
+        ...{ promptTokens: 10, cachedTokens: 3, completionTokens: 5, costNanos: requestNanos, overrunNanos: '0' },
+        ...{ estimated: false, outcome: index === 0 ? 'upstream_error' : 'complete' },
+      });
+    }
+  }
+  await services.messages.publish('usage-events', events);
+  await eventually(async () => {
+    for (const { tenantId } of owners) {
+      const { json } = await ask(`/tenants/${tenantId}/usage?${MONTH}`);
+      expect(json.data.totals.requests).toBe(REQUESTS);
+    }
+  });
+});
+const total = Array.from({ length: REQUESTS }, (_, index) => nanosOf(index)).reduce((sum, nanos) => sum + nanos);
+const rowsOf = (text: string) =>
+  text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+
+describe('the export of usage', () => {
+  it('has each request of all tenants once, with the names, owner and tags of its key', async () => {
+    const answer = await ask(`/usage/export?${MONTH}&format=ndjson`);
+    expect(answer.headers.get('content-type')).toBe('application/x-ndjson; charset=utf-8');
+    const rows = rowsOf(answer.text);
+    expect(rows).toHaveLength(2 * REQUESTS);
+    expect(new Set(rows.map(({ requestId }) => requestId)).size).toBe(2 * REQUESTS);
+    for (const { tenantId, keyId } of owners) {
+      const own = rows.filter((row) => row.tenantId === tenantId);
+      expect(own.reduce((sum, { costNanos }) => sum + BigInt(costNanos), 0n)).toBe(total);
+      expect(own[1]).toEqual({
+        ...{ from: own[1].to, to: expect.any(String), requestId: expect.stringMatching(/^req_/), tenantId, keyId },
+        ...{ tenantName: expect.any(String), externalId: expect.stringMatching(/^crm-\d$/), keyName: 'prod' },
+        ...{ owner: 'anna', tags: ['batch', 'team:search'], model: 'sim-small', kind: 'chat', outcome: 'complete' },
+        ...{ backend: null, requests: 1, failed: 0, clientClosed: 0, estimated: 0 },
+        ...{ promptTokens: 10, cachedTokens: 3, completionTokens: 5, costNanos: String(nanosOf(1)), currency: 'USD' },
+      });
+    }
+  });
+
+  it('sums hours and days, whose sums are those of the requests, and shows one tenant alone', async () => {
+    const { tenantId } = owners[1]!;
+    for (const [step, rows] of [
+      ['hour', REQUESTS],
+      ['day', 3],
+    ] as const) {
+      const sums = rowsOf(await exported(`${MONTH}&format=ndjson&step=${step}&tenantId=${tenantId}`));
+      expect(sums).toHaveLength(rows);
+      expect(new Set(sums.map((row) => row.tenantId))).toEqual(new Set([tenantId]));
+      expect(sums.reduce((sum, { costNanos }) => sum + BigInt(costNanos), 0n)).toBe(total);
+      expect(sums.reduce((sum, { requests }) => sum + requests, 0)).toBe(REQUESTS);
+      expect(sums.reduce((sum, { failed }) => sum + failed, 0)).toBe(1);
+      expect(rowsOf(await exported(`${MONTH}&format=ndjson&step=${step}`))).toHaveLength(2 * rows);
+    }
+    const day = rowsOf(await exported(`${MONTH}&format=ndjson&step=day&tenantId=${tenantId}`)).at(-1);
+    expect([day.from, day.to, day.requests]).toEqual(['2026-10-31T00:00:00.000Z', '2026-11-01T00:00:00.000Z', 24]);
+  });
+
+  it('is CSV that a spreadsheet does not compute, with one head', async () => {
+    const answer = await ask(`/usage/export?${MONTH}&tenantId=${owners[0]!.tenantId}`);
+    expect(answer.headers.get('content-type')).toBe('text/csv; charset=utf-8');
+    const [head, first, ...rest] = answer.text.split('\r\n');
+    expect(head).toMatch(/^from,to,request_id,tenant_id,tenant_name,external_id,key_id,key_name,owner,tags,model,/);
+    expect(first).toContain(`,"'=Acme, ""Ltd""",crm-0,`);
+    expect([rest.length, rest.at(-1)]).toEqual([REQUESTS, '']);
+  });
+
+  it('has the columns of FOCUS, with exact costs and the month of the charge', async () => {
+    const query = `${MONTH}&format=focus&step=hour&provider=Acme%20AI&tenantId=${owners[1]!.tenantId}`;
+    const [head, ...lines] = (await exported(query)).trim().split('\r\n');
+    const columns = head!.split(',');
+    const at = (line: string, name: string) => line.split(',')[columns.indexOf(name)];
+    const last = lines.at(-1)!;
+    expect(Object.fromEntries(columns.slice(0, 8).map((name) => [name, at(last, name)]))).toEqual({
+      ...{ BilledCost: '0.060000007', BillingAccountId: owners[1]!.tenantId, BillingAccountName: 'Widgets' },
+      ...{ BillingAccountType: 'Tenant', BillingCurrency: 'USD', ChargeCategory: 'Usage' },
+      ...{ BillingPeriodStart: '2026-10-01T00:00:00.000Z', BillingPeriodEnd: '2026-11-01T00:00:00.000Z' },
+    });
+    expect([at(last, 'ProviderName'), at(last, 'ConsumedQuantity')]).toEqual(['Acme AI', '15']);
+    expect(last).toContain('"{""batch"":true,""team"":""search"",""owner"":""anna""}"');
+    const sum = lines.reduce((nanos, line) => nanos + BigInt(at(line, 'BilledCost')!.replace('.', '')), 0n);
+    expect(sum).toBe(total);
+  });
+
+  it('refuses an unknown tenant, step, form or range, in the envelope', async () => {
+    expect((await ask(`/usage/export?tenantId=${newId('ten')}`)).json.error.code).toBe('not_found');
+    for (const query of ['step=week', 'format=xml', 'from=x', 'from=2026-11-01&to=2026-10-01', 'tenantId=x', 'keyId=x'])
+      expect((await ask(`/usage/export?${query}`)).json.error.code).toBe('invalid_parameter');
+    expect((await ask('/usage/export', { token: null })).status).toBe(401);
+  });
+
+  it('is printed by the command, and filtered by model and key like the usage of a tenant', async () => {
+    const { tenantId, keyId } = owners[0]!;
+    const range = ['--from', '2026-10-01', '--to', '2026-11-01'];
+    const { code, stdout } = await tollgate('usage', 'export', ...range, '--key', keyId, '--format', 'ndjson');
+    expect([code, rowsOf(stdout).length]).toEqual([0, REQUESTS]);
+    expect((await tollgate('usage', 'export', ...range, '--step', 'week')).code).toBe(2);
+    const requests = async (...filter: string[]) =>
+      JSON.parse((await tollgate('usage', tenantId, ...range, ...filter, '--json')).stdout).totals.requests as number;
+    expect(await requests('--model', 'sim-small', '--key', keyId)).toBe(REQUESTS);
+    expect(await requests('--model', 'other')).toBe(0);
+    expect(await requests('--key', newId('key'))).toBe(0);
+    const wrong = await tollgate('usage', tenantId, '--group-by', 'week');
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('There is no group "week".')]);
+  });
+});
