@@ -59,8 +59,8 @@ export function resolveSecrets(
         delete holder[field];
       } else if (variable !== undefined) {
         const resolved = env[variable] || named[variable];
-          if (resolved) holder[field] = resolved;
-          else missing(notSet(variable, file));
+        if (resolved) holder[field] = resolved;
+        else missing(notSet(variable, file));
       } else {
         try {
           holder[field] = readFileSync(resolve(directory, (value as string).slice('file:'.length)), 'utf8').trim();
