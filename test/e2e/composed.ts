@@ -22,14 +22,24 @@ const SHOWN_CHARS = 2_000;
 /** The wait for the first message on a busy machine, and the silence after which all messages have been read. */
 const FIRST_READ_SECONDS = 60;
 const READ_SILENCE_SECONDS = 10;
-/** Prints all messages of all topics. A time limit of the reader itself would include its start. */
+/**
+ * Prints all messages of all topics. A time limit of the reader itself would include its start. Services ask each other
+ * all the time, so it also ends with a message that was made that long after the first one was read.
+ */
 const READ_ALL = `
 exec 3< <(exec java -cp '/opt/kafka/libs/*' org.apache.kafka.tools.consumer.ConsoleConsumer \\
   --bootstrap-server 127.0.0.1:9091 --include '.*' --from-beginning \\
-  --property print.key=true --property print.headers=true)
+  --property print.timestamp=true --property print.key=true --property print.headers=true)
 reader=$!
 waits=${FIRST_READ_SECONDS}
-while IFS= read -r -t $waits line <&3; do printf '%s\\n' "$line"; waits=${READ_SILENCE_SECONDS}; done
+while IFS= read -r -t $waits line <&3; do
+  printf '%s\\n' "$line"
+  waits=${READ_SILENCE_SECONDS}
+  first=\${first:-$EPOCHSECONDS}
+  made=\${line#CreateTime:}
+  made=\${made%%[!0-9]*}
+  [ "\${#made}" -ne 13 ] || [ "\${made%???}" -lt $((first + waits)) ] || break
+done
 kill $reader`;
 
 const SERVICES = ['gateway', 'auth', 'metering', 'billing'] as const;

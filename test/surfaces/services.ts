@@ -15,6 +15,7 @@ import { ANY_PRICE } from '../../apps/metering/src/sample-events.fixture';
 import { type Simulator, startSimulator } from '../../apps/simulator/src';
 
 export const OPERATOR_SECRET = 'a-secret-of-the-operator';
+const IDEMPOTENCY_SECRET = 'encrypts-the-answers-of-the-tests';
 /** Time for the first use of a credential on a busy machine. */
 const READ_TIMEOUT_MS = 15_000;
 
@@ -98,7 +99,7 @@ async function startServices(
         currency: () => config.current.currency,
         ...billing,
       }),
-      GatewayModule.register({ simulatorUrl: simulator.url }),
+      GatewayModule.register({ simulatorUrl: simulator.url, idempotency: { secrets: [IDEMPOTENCY_SECRET] } }),
     ],
   };
   const front = await createPublicApp(root);
