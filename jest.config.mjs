@@ -37,13 +37,15 @@ const common = {
 };
 
 /**
- * Tests that measure on the whole machine: the effects of a fault under load, or the wait for a lock. They run last, one
- * after the other.
+ * Tests that need the whole machine: they start all services in containers, or measure the effects of a fault or the
+ * wait for a lock. They run last, one after the other.
  */
 const ALONE = [
   '<rootDir>/test/contention/postgres.test.ts',
   '<rootDir>/test/contention/redis-kafka.docker.test.ts',
   '<rootDir>/test/faults/faults.docker.test.ts',
+  '<rootDir>/test/e2e/composed.docker.test.ts',
+  '<rootDir>/test/stack/stack.docker.test.ts',
 ];
 /** Unit and conformance tests without containers. CI runs them first, while the images of the others are made. */
 const UNITS = ['<rootDir>/(apps|libs)/*/src/**/*.test.ts'];
@@ -66,8 +68,8 @@ export default {
   // Only for tests that hang. A test that guarantees a time measures it itself.
   testTimeout: 180_000,
   testSequencer: '<rootDir>/test/setup/longest-first.mjs',
-  // Twice as many workers as cores, because half of the time of the tests is a wait for a server in a container.
-  maxWorkers: 4,
+  // More workers than cores, because half of the tests mostly wait for a server.
+  maxWorkers: 3,
   projects: [
     {
       ...common,
