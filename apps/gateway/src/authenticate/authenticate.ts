@@ -35,7 +35,12 @@ export type Authentication =
    * `management_token`: the value has the prefix of a management token. `no_profile`: the key is valid, but the
    * configuration no longer has its plan or profile.
    */
-  | { kind: 'refused'; reason: 'missing_api_key' | 'invalid_api_key' | 'management_token' | 'no_profile' };
+  | {
+      kind: 'refused';
+      reason: 'missing_api_key' | 'invalid_api_key' | 'management_token' | 'no_profile';
+      /** The key was revoked or has expired: its sender knows it, and guesses nothing. */
+      wasIssued?: true;
+    };
 
 type Rights = Omit<Principal, 'tenantId' | 'keyId'>;
 
@@ -68,7 +73,8 @@ export class Authenticator {
     const found = this.credentials.lookup(hashCredential(value));
     // Awaits only a look-up in the store: an answer from memory costs no turn of the event loop.
     const record = found instanceof Promise ? await found : found;
-    if (!record || !isInForce(record, nowMs)) return { kind: 'refused', reason: 'invalid_api_key' };
+    if (!record) return { kind: 'refused', reason: 'invalid_api_key' };
+    if (!isInForce(record, nowMs)) return { kind: 'refused', reason: 'invalid_api_key', wasIssued: true };
     const rights = this.rightsOf(record);
     if (!rights) return { kind: 'refused', reason: 'no_profile' };
     return { kind: 'principal', principal: { tenantId: record.tenantId, keyId: record.id, ...rights } };

@@ -150,8 +150,9 @@ export class Pipeline {
       client.setLimits(() => nearestLimits(principal, this.limitStates.now(principal, Date.now())));
       return principal;
     }
-    // A request without a key guesses nothing.
-    const furtherMs = result.reason === 'missing_api_key' ? 0 : this.credentialGuard.failed(request);
+    // A request without a key, or with one that was issued, guesses nothing.
+    const isGuess = result.reason !== 'missing_api_key' && result.reason !== 'no_profile' && !result.wasIssued;
+    const furtherMs = isGuess ? this.credentialGuard.failed(request) : 0;
     if (furtherMs > 0) throw new InferenceError('requests_limit_exceeded', tooManyAttempts(furtherMs));
     if (result.reason === 'management_token')
       throw new InferenceError('invalid_api_key', {

@@ -23,6 +23,9 @@ import { TokenUses } from './token-uses';
 export const SCOPE_METADATA = 'management:scope';
 const BEARER = /^Bearer +(.*)$/is;
 
+/** Codes of credentials that were never issued as tokens. Who sends a revoked or an expired one guesses nothing. */
+const GUESSES: readonly string[] = ['invalid_token', 'inference_key_not_accepted'];
+
 /** Declares the scope that an endpoint needs. */
 export const NeedsScope = (scope: Scope) => SetMetadata(SCOPE_METADATA, scope);
 
@@ -93,8 +96,8 @@ export class TokenGuard implements CanActivate {
       this.credentialGuard.admitted(request);
       return token;
     } catch (error) {
-      const isWrong = error instanceof ApiError && error.code !== 'missing_credential';
-      const furtherMs = isWrong ? this.credentialGuard.failed(request) : 0;
+      const isGuess = error instanceof ApiError && GUESSES.includes(error.code);
+      const furtherMs = isGuess ? this.credentialGuard.failed(request) : 0;
       throw furtherMs > 0 ? rateLimited(furtherMs) : error;
     }
   }
