@@ -67,7 +67,7 @@ describe('POST /keys', () => {
     await expectRefusal('/keys', { body: { name: '😀'.repeat(101) } }, 400, 'invalid_name');
   });
 
-  it.each([1, null, [], '', 'no such profile', 'nobody'].map((profile) => [profile]))(
+  it.each([1, [], '', 'no such profile', 'nobody'].map((profile) => [profile]))(
     'answers 400 invalid_profile to %j',
     (profile) => expectRefusal('/keys', { body: { name: 'k', profile } }, 400, 'invalid_profile'),
   );
