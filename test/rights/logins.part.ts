@@ -4,7 +4,7 @@ import { ask, connected, LOGINS, NO_RIGHT, refusal, SERVICES, type RolesServer, 
 
 /** The tables in which a service may delete rows. It may not in any other. */
 const DELETABLE: Record<Service, string[]> = {
-  auth: ['outbox'],
+  auth: ['outbox', 'drained_backend'],
   metering: ['outbox', 'backend_unbilled', 'refusal_hour'],
   billing: ['outbox', 'withdrawal_intent', 'reconcile_run'],
 };

@@ -49,7 +49,7 @@ beforeAll(async () => {
       await makeFormerSchema(client, name);
       if (name === 'billing') await giveFormerRights(client, 'billing');
     });
-  await withBilling(server.url('billing'), (dataSource) => book(dataSource, tenantId, topUpAsFormer));
+  await withBilling(server.url('billing'), (dataSource) => topUpAsFormer(dataSource, tenantId));
   await connected(server.url('metering'), async (client) => {
     await client.query('CREATE TABLE metering.usage_event_2025_01 (LIKE metering.usage_event INCLUDING ALL)');
     await client.query(

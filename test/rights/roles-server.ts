@@ -71,9 +71,9 @@ export const refusal = (client: Client, sql: string) =>
     (error: unknown) => sqlState(error) ?? String(error),
   );
 
-/** Books a top-up, by default as billing does, and a debit of two cents. */
-export async function book(dataSource: DataSource, tenantId: string, topUp = topUpNow): Promise<void> {
-  await topUp(dataSource, tenantId);
+/** Books a top-up and a debit of two cents as billing does. */
+export async function book(dataSource: DataSource, tenantId: string): Promise<void> {
+  await topUpNow(dataSource, tenantId);
   await new ChargeGatherer(dataSource, POSTING).gather([charge(tenantId, 2n * CENT)]);
   await new Poster(dataSource, POSTING).postDue();
 }
