@@ -26,11 +26,11 @@ const PARAMETERS: readonly Parameter<AdmitRequest>[] = [
 ];
 
 /** The call of functions/admit.sql. */
-const ADMIT = new NamedCall<AdmitRequest>('admit', SCALARS, PARAMETERS);
+const ADMIT = new NamedCall<AdmitRequest>('admit_batch', SCALARS, PARAMETERS);
 
 /** The same for requests of which some have a claim. */
 const ADMIT_CLAIMING = new NamedCall<AdmitRequest>(
-  'admit',
+  'admit_batch',
   [...SCALARS, ['p_keep_ms', 'bigint'], ['p_max_claims', 'bigint']],
   [
     ...PARAMETERS,

@@ -5,7 +5,7 @@ import { NamedCall } from './named-call';
 
 /** The call of functions/look.sql. */
 const LOOK = new NamedCall<LookRequest>(
-  'look',
+  'look_batch',
   [['p_now_ms', 'bigint']],
   [
     ['p_tenant_id', 'text', ({ tenantId }) => tenantId],

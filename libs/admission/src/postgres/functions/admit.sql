@@ -14,7 +14,7 @@ $$;
 -- Admits a batch of requests, one array element for each, in the given order within each tenant. No id may occur twice.
 -- Returns one row for each element; `n` is its position from 1. code: 'held', a refusal of admission-store.ts, or
 -- 'id_used' (the id belongs to a settled hold, or to one of another key).
-CREATE OR REPLACE FUNCTION admit(
+CREATE OR REPLACE FUNCTION admit_batch(
   p_now_ms bigint, p_lease_ms bigint,
   p_id text[], p_tenant_id text[], p_key_id text[], p_draft text[],
   p_key_requests bigint[], p_key_tokens bigint[], p_key_concurrency bigint[],

@@ -1,0 +1,40 @@
+-- What processes of the previous version call, with the answers that their prepared statements expect. To be deleted in
+-- the next version.
+CREATE OR REPLACE FUNCTION admit(
+  p_now_ms bigint, p_lease_ms bigint,
+  p_id text[], p_tenant_id text[], p_key_id text[], p_draft text[],
+  p_key_requests bigint[], p_key_tokens bigint[], p_key_concurrency bigint[],
+  p_tenant_requests bigint[], p_tenant_tokens bigint[], p_tenant_concurrency bigint[],
+  p_key_budget_nanos bigint[], p_tenant_budget_nanos bigint[],
+  p_prompt_tokens bigint[], p_prompt_femtos numeric[], p_output_femtos numeric[],
+  p_want_tokens bigint[], p_min_tokens bigint[], p_bound_is_exact boolean[],
+  p_want_nanos bigint[], p_least_nanos bigint[])
+RETURNS TABLE (
+  n bigint, code text, scope text, retry_ms bigint, granted_nanos bigint, granted_tokens bigint,
+  requests_left bigint, requests_reset_ms bigint, tokens_left bigint, tokens_reset_ms bigint)
+LANGUAGE sql AS $$
+  SELECT n, code, scope, retry_ms, granted_nanos, granted_tokens,
+    requests_left, requests_reset_ms, tokens_left, tokens_reset_ms
+  FROM admit_batch(
+    p_now_ms, p_lease_ms, p_id, p_tenant_id, p_key_id, p_draft,
+    p_key_requests, p_key_tokens, p_key_concurrency, p_tenant_requests, p_tenant_tokens, p_tenant_concurrency,
+    p_key_budget_nanos, p_tenant_budget_nanos, p_prompt_tokens, p_prompt_femtos, p_output_femtos,
+    p_want_tokens, p_min_tokens, p_bound_is_exact, p_want_nanos, p_least_nanos)
+$$;
+
+CREATE OR REPLACE FUNCTION look(
+  p_now_ms bigint,
+  p_tenant_id text[], p_key_id text[],
+  p_key_requests bigint[], p_key_tokens bigint[], p_key_concurrency bigint[],
+  p_tenant_requests bigint[], p_tenant_tokens bigint[], p_tenant_concurrency bigint[],
+  p_key_budget_nanos bigint[], p_tenant_budget_nanos bigint[], p_is_paid boolean[])
+RETURNS TABLE (
+  n bigint, code text, scope text, retry_ms bigint,
+  requests_left bigint, requests_reset_ms bigint, tokens_left bigint, tokens_reset_ms bigint)
+LANGUAGE sql STABLE AS $$
+  SELECT n, code, scope, retry_ms, requests_left, requests_reset_ms, tokens_left, tokens_reset_ms
+  FROM look_batch(
+    p_now_ms, p_tenant_id, p_key_id,
+    p_key_requests, p_key_tokens, p_key_concurrency, p_tenant_requests, p_tenant_tokens, p_tenant_concurrency,
+    p_key_budget_nanos, p_tenant_budget_nanos, p_is_paid)
+$$;
