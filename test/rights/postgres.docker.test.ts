@@ -9,7 +9,8 @@ import { PriceVersions } from '../../apps/metering/src/record/price-versions';
 import { Partitions } from '../../apps/metering/src/record/partitions';
 import { ANY_PRICE } from '../../apps/metering/src/sample-events.fixture';
 import { usageEvent } from '../reconcile/books';
-import { giveFormerRights, makeFormerSchema, topUpAsFormer } from '../upgrade/former-version';
+import { bookAsFormer } from '../upgrade/former-billing';
+import { giveFormerRights, makeFormerSchema } from '../upgrade/former-version';
 import { loginsTests } from './logins.part';
 import {
   ask,
@@ -49,7 +50,7 @@ beforeAll(async () => {
       await makeFormerSchema(client, name);
       if (name === 'billing') await giveFormerRights(client, 'billing');
     });
-  await withBilling(server.url('billing'), (dataSource) => topUpAsFormer(dataSource, tenantId));
+  await withBilling(server.url('billing'), (dataSource) => bookAsFormer(dataSource, tenantId));
   await connected(server.url('metering'), async (client) => {
     await client.query('CREATE TABLE metering.usage_event_2025_01 (LIKE metering.usage_event INCLUDING ALL)');
     await client.query(

@@ -1,15 +1,9 @@
 import type { AdmitRequest } from '@tollgate/admission';
-import { newId, type UsageEvent } from '@tollgate/contracts';
-import { transaction } from '@tollgate/postgres';
+import type { UsageEvent } from '@tollgate/contracts';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import type { DataSource } from 'typeorm';
-import { lockBooks, saveBooks } from '../../apps/billing/src/ledger/books-store';
-import { book } from '../../apps/billing/src/ledger/core/entry';
-import { periodOf } from '../../apps/billing/src/ledger/core/period';
-import { insertEntries } from '../../apps/billing/src/ledger/journal';
 
 /** The number of migrations of each schema in the former version. */
 export const FORMER_NUMBERS = { auth: 3, metering: 4, billing: 13, admission: 14, credentials: 1 } as const;
@@ -40,17 +34,6 @@ export async function asFormerVersion<T>(
   } finally {
     rmSync(former, { recursive: true });
   }
-}
-
-/** Adds 1.00 of credit as the former version did, which had no audit log. */
-export async function topUpAsFormer(dataSource: DataSource, tenantId: string): Promise<void> {
-  await transaction(dataSource, async (tx) => {
-    const books = (await lockBooks(tx, [tenantId])).get(tenantId)!;
-    const wanted = { type: 'topup', amountCents: 100n, source: 'manual', ref: newId('msg') } as const;
-    const booked = book(books, newId('ent'), { ...wanted, period: periodOf(new Date()) });
-    await insertEntries(tx, [booked.entry]);
-    await saveBooks(tx, [booked.books], { postingIntervalMs: 0 });
-  });
 }
 
 /** The calls of the former version to the admission store, as prepared statements with positional parameters. */
