@@ -60,6 +60,13 @@ describe('the gateway neither asks for nor reads a body', () => {
     },
   );
 
+  it('of an unknown sender, but drops a short one and answers the next request of the connection', async () => {
+    const socket = open(head(stranger, length(1_000)));
+    await socket.until('"invalid_api_key"');
+    socket.send(Buffer.alloc(1_000, ' ')).send(head(stranger, length(9 * MIB)));
+    expect((await socket.toEnd()).match(/HTTP\/1\.1 401 /g)).toHaveLength(2);
+  });
+
   it('of an unknown sender, and answers each time if the client reads while it sends', async () => {
     const body = Buffer.alloc(9 * MIB, ' ');
     const sockets = Array.from({ length: 20 }, () => open(head(stranger, length(body.length))).send(body));

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { hasUnreadBody } from './http-form';
 import { linger } from './linger';
 
 /**
@@ -29,7 +30,7 @@ export class Exchanges {
     response.once('close', () => {
       responses.splice(responses.indexOf(response), 1);
       // node:http would read an unwanted body of any length to its end.
-      if (!response.req.complete && !socket.destroyed) linger(socket);
+      if (hasUnreadBody(response.req) && !socket.destroyed) linger(socket);
       else if (this.ending.has(socket) && !this.of(socket).some(isAnswered)) linger(socket);
     });
   }

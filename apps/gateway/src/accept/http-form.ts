@@ -26,8 +26,16 @@ export function validateHttp({ httpVersion, rawHeaders }: IncomingMessage): stri
 const HOST = 'host';
 const TRANSFER_ENCODING = 'transfer-encoding';
 
-/** A body was announced and has not fully arrived. The rest precedes the next request of the connection. */
+/**
+ * A body was announced and has not fully arrived, so the connection takes no further request. It does if the rest is
+ * short and on its way: node:http reads and drops it after the answer. A client that waits for `100 Continue` may never
+ * send it.
+ */
 export function hasUnreadBody({ complete, headers }: IncomingMessage): boolean {
   if (complete) return false;
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+  if (headers['transfer-encoding'] !== undefined) return true;
+  const bytes = Number(headers['content-length'] ?? 0);
+  return bytes > MAX_DROPPED_BYTES || (bytes > 0 && headers.expect !== undefined);
 }
+
+const MAX_DROPPED_BYTES = 64 * 1024;

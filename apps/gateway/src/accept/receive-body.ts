@@ -50,7 +50,7 @@ function readAll(request: IncomingMessage): Promise<Buffer> {
   });
 }
 
-/** Before an answer is sent: a connection with an unread body takes no further request. */
+/** Before an answer is sent: closes a connection that takes no further request. */
 export function closeIfUnread(request: FastifyRequest, reply: FastifyReply): void {
   if (hasUnreadBody(request.raw)) reply.header('connection', 'close');
 }

@@ -131,7 +131,6 @@ export class Client implements ClientSide {
     if (this.left) return;
     const body = typeof json === 'string' ? Buffer.from(json) : json;
     this.addCommon();
-    // Nobody will read the rest of the body, so the connection cannot be reused.
     if (hasUnreadBody(this.response.req)) this.closeAfter();
     this.headers.push('content-type', 'application/json', 'content-length', String(body.length));
     this.response.writeHead(status, this.headers);
