@@ -24,7 +24,7 @@ const FIRST_READ_SECONDS = 60;
 const READ_SILENCE_SECONDS = 10;
 /**
  * Prints all messages of all topics. A time limit of the reader itself would include its start. Services ask each other
- * all the time, so it also ends with a message that was made that long after the first one was read.
+ * all the time, so it also ends when that long only messages have been read that were made after the first one was.
  */
 const READ_ALL = `
 exec 3< <(exec java -cp '/opt/kafka/libs/*' org.apache.kafka.tools.consumer.ConsoleConsumer \\
@@ -36,9 +36,11 @@ while IFS= read -r -t $waits line <&3; do
   printf '%s\\n' "$line"
   waits=${READ_SILENCE_SECONDS}
   first=\${first:-$EPOCHSECONDS}
-  made=\${line#CreateTime:}
+  read_at=\${read_at:-$first}
+  made=\${line#*Time:}
   made=\${made%%[!0-9]*}
-  [ "\${#made}" -ne 13 ] || [ "\${made%???}" -lt $((first + waits)) ] || break
+  if [ "\${#made}" -ne 13 ] || [ "\${made%???}" -le "$first" ]; then read_at=$EPOCHSECONDS; fi
+  [ $EPOCHSECONDS -lt $((read_at + waits)) ] || break
 done
 kill $reader`;
 
