@@ -5,6 +5,8 @@ import { join as joinPath } from 'node:path';
 import { useDataDirectory } from '../e2e/standalone-process';
 import { BrowserSession } from './browser';
 import { startConsole, type RunningConsole } from './running-console';
+import { accessTests } from './access.part';
+import { bookTests } from './books.part';
 import { API, invite, join, makeTenant, PASSWORD, type Role, ROLES, secretOf, signIn } from './people';
 
 // Before the database is dropped.
@@ -34,112 +36,8 @@ beforeAll(async () => {
 
 const of = (role: Role) => people.get(role)!;
 
-describe('access', () => {
-  // Functions with a rest parameter: to one with more parameters than a row has values, Jest passes a callback.
-  /** `allowed`: O owner, A admin, B billing, M member, V viewer. */
-  type Route = [method: string, path: string, allowed: string, body?: unknown];
-  type OperatorRoute = [method: string, path: string, body?: unknown];
-  const ROUTES: readonly Route[] = [
-    ['GET', 'overview', 'OABMV'],
-    ['GET', 'usage?from=2026-11-01T00:00:00Z&to=2026-11-02T00:00:00Z&step=day&by=model', 'OABMV'],
-    ['GET', 'requests?model=sim-small&outcome=complete', 'OABMV'],
-    ['GET', 'models', 'OABMV'],
-    ['GET', 'plan', 'OABMV'],
-    ['GET', 'keys', 'OABMV'],
-    ['POST', 'keys', 'OAM', { name: 'matrix' }],
-    ['DELETE', 'keys/key_01kd8v7e5bqgrt3m2n9x0c4hya', 'OAM'],
-    ['GET', 'tokens', 'OA'],
-    ['POST', 'tokens', 'OA', { name: 'matrix', scopes: ['keys:read'] }],
-    ['DELETE', 'tokens/tok_01kd8v7e5bqgrt3m2n9x0c4hya', 'OA'],
-    ['GET', 'credit', 'OAB'],
-    ['GET', 'credit/ent_01kd8v7e5bqgrt3m2n9x0c4hya/requests', 'OAB'],
-    ['GET', 'requests/req_01kd8v7e5bqgrt3m2n9x0c4hya', 'OABMV'],
-    ['GET', 'members', 'OA'],
-    ['POST', 'invitations', 'OA', { email: 'somebody@example.com', role: 'viewer' }],
-    ['DELETE', 'invitations/inv_01kd8v7e5bqgrt3m2n9x0c4hya', 'OA'],
-    ['PATCH', 'members/nobody', 'OA', { role: 'viewer' }],
-    ['DELETE', 'members/nobody', 'OA'],
-  ];
-  const OPERATOR_ROUTES: readonly OperatorRoute[] = [
-    ['GET', 'tenants'],
-    ['GET', 'plans'],
-    ['POST', 'tenants', { name: 'mine' }],
-    ['GET', 'tenants/ten_01kd8v7e5bqgrt3m2n9x0c4hya'],
-    ['PATCH', 'tenants/ten_01kd8v7e5bqgrt3m2n9x0c4hya', { status: 'suspended' }],
-    ['POST', 'tenants/ten_01kd8v7e5bqgrt3m2n9x0c4hya/credit', {}],
-    ['POST', 'tenants/ten_01kd8v7e5bqgrt3m2n9x0c4hya/credit/preview', {}],
-    ['POST', 'reconcile'],
-    ['GET', 'reconcile/rec_01kd8v7e5bqgrt3m2n9x0c4hya'],
-  ];
-
-  it.each(ROUTES)(
-    '%s %s answers those whose role allows it, and 403 to the others',
-    async (...[method, path, who, body]: Route) => {
-      for (const role of ROLES) {
-        const { status } = await of(role).send(method, `${API}/tenants/${tenantId}/${path}`, body);
-        const isAllowed = who.includes(role[0]!.toUpperCase());
-        expect([role, status === 403]).toEqual([role, !isAllowed]);
-        // The ids of the table do not exist.
-        if (isAllowed) expect([role, [200, 201, 204, 404]]).toEqual([role, expect.arrayContaining([status])]);
-      }
-    },
-  );
-
-  it.each(ROUTES)('%s %s of a foreign tenant does not exist', async (...[method, path, , body]: Route) => {
-    for (const role of ROLES) {
-      const answer = await of(role).send(method, `${API}/tenants/${foreignId}/${path}`, body);
-      expect([role, answer.status, answer.json.error.code]).toEqual([role, 404, 'not_found']);
-    }
-  });
-
-  it.each(OPERATOR_ROUTES)(
-    '%s operator/%s does not exist for those who are no operators',
-    async (...[method, path, body]: OperatorRoute) => {
-      for (const role of ROLES) {
-        const answer = await of(role).send(method, `${API}/operator/${path}`, body);
-        expect([role, answer.status]).toEqual([role, 404]);
-      }
-    },
-  );
-
-  it('every route refuses a person without a session', async () => {
-    const nobody = new BrowserSession(console_.base);
-    const all = [
-      ...ROUTES.map(([method, path, , body]) => [method, `tenants/${tenantId}/${path}`, body] as const),
-      ...OPERATOR_ROUTES.map(([method, path, body]) => [method, `operator/${path}`, body] as const),
-      ['GET', 'me', undefined] as const,
-      ['GET', 'sessions', undefined] as const,
-      ['DELETE', 'sessions/x', undefined] as const,
-      ['POST', 'invitation/accept', {}] as const,
-    ];
-    for (const [method, path, body] of all)
-      expect([path, (await nobody.send(method, `${API}/${path}`, body)).status]).toEqual([path, 401]);
-  });
-
-  it('a write from a page of another site is refused, whoever is signed in', async () => {
-    for (const origin of ['https://evil.example', 'null', console_.base.replace('http:', 'https:')]) {
-      const answer = await operator.post(`${API}/operator/tenants`, { name: 'forged' }, { origin });
-      expect([answer.status, answer.json.error.code]).toEqual([403, 'wrong_origin']);
-    }
-    const signOut = await operator.post(`${API}/auth/sign-out`, {}, { origin: 'https://evil.example' });
-    expect(signOut.status).toBe(403);
-    expect((await operator.get(`${API}/me`)).status).toBe(200);
-  });
-
-  it('an admin neither makes nor changes owners, and the last owner stays', async () => {
-    const [row] = await database.query<{ id: string }>(
-      `SELECT id FROM console."user" WHERE email = 'owner@example.com'`,
-    );
-    const members = `${API}/tenants/${tenantId}/members`;
-    const owner = `${members}/${row!.id}`;
-    const invited = { email: 'new@example.com', role: 'owner' };
-    expect((await of('admin').post(`${API}/tenants/${tenantId}/invitations`, invited)).status).toBe(403);
-    expect((await of('admin').send('DELETE', owner)).status).toBe(403);
-    expect((await of('admin').send('PATCH', owner, { role: 'viewer' })).status).toBe(403);
-    expect((await of('owner').send('DELETE', owner)).json.error.code).toBe('last_owner');
-    expect((await operator.send('PATCH', owner, { role: 'viewer' })).json.error.code).toBe('last_owner');
-  });
-});
+accessTests(() => ({ base: console_.base, operator, of, tenantId, foreignId, database }));
+bookTests(() => ({ operator, of, tenantId, foreignId, database }));
 
 describe('sign-in', () => {
   it('the link of the first operator works once, and no later start prints another', async () => {
@@ -300,16 +198,18 @@ describe('answers', () => {
 
   it('a top-up is previewed, booked, and booked once when it is repeated', async () => {
     const credit = `${API}/operator/tenants/${tenantId}/credit`;
+    const before = (await operator.get(`${API}/tenants/${tenantId}/credit`)).json.balanceCents as number;
     const booking = { kind: 'topup', amountCents: 500, reason: 'first', ref: 'test-1' };
     const preview = await operator.post(`${credit}/preview`, booking);
     expect(preview.json).toEqual({
       type: 'topup',
       amountCents: 500,
-      balanceBeforeCents: 0,
-      balanceAfterCents: 500,
+      balanceBeforeCents: before,
+      balanceAfterCents: before + 500,
     });
-    for (let time = 0; time < 2; time++) expect((await operator.post(credit, booking)).json.balanceCents).toBe(500);
-    expect((await of('billing').get(`${API}/tenants/${tenantId}/credit`)).json.balanceCents).toBe(500);
+    for (let time = 0; time < 2; time++)
+      expect((await operator.post(credit, booking)).json.balanceCents).toBe(before + 500);
+    expect((await of('billing').get(`${API}/tenants/${tenantId}/credit`)).json.balanceCents).toBe(before + 500);
   });
 });
 

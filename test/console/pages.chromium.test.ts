@@ -3,7 +3,9 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { BrowserContext, Page } from 'playwright-core';
 import { useDataDirectory } from '../e2e/standalone-process';
+import type { Configuration } from '../../apps/console/src/api/answers';
 import { useChromium } from './chromium';
+import { issueInvoice } from './invoice.fixture';
 import { PASSWORD } from './people';
 import { startConsole, type RunningConsole } from './running-console';
 
@@ -109,9 +111,14 @@ describe('pages', () => {
     ['models', 'Models'],
     ['settings/tokens', 'Management tokens'],
     ['settings/members', 'Members'],
+    ['settings/budgets', 'Budgets'],
+    ['settings/audit', 'Audit'],
     ['/account', 'Account'],
     ['/operator/tenants', 'Tenants'],
     ['/operator/books', 'Books'],
+    ['/operator/invoices', 'Invoices'],
+    ['/operator/plans', 'Plans and prices'],
+    ['/operator/audit', 'Audit'],
   ] as const;
 
   beforeAll(async () => {
@@ -170,6 +177,42 @@ describe('pages', () => {
       expect(overflow).toBeLessThanOrEqual(0);
       await picture(path, width === 375 ? 'phone' : scheme);
     }
+  });
+
+  it('an invoice adds up on the screen, and prints without the frame around it', async () => {
+    const call = (path: string, body?: unknown) =>
+      page.evaluate<unknown, [string, unknown]>(
+        async ([url, value]) => {
+          const write = {
+            method: 'POST',
+            headers: { 'content-type': 'application/json' },
+            body: JSON.stringify(value),
+          };
+          return (await fetch(url, value === undefined ? {} : write)).json();
+        },
+        [`/console/api/operator/${path}`, body],
+      );
+    const { id } = (await call('tenants', { name: 'Invoiced' })) as { id: string };
+    const booking = { kind: 'topup', amountCents: 1_000, reason: 'for the invoice', ref: 'invoiced-1' };
+    await call(`tenants/${id}/credit`, booking);
+    const { number } = await issueInvoice(database, id, (await call('configuration')) as Configuration);
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await page.goto(`${console_.base}/console/operator/invoices`);
+    await page.getByRole('link', { name: String(number), exact: true }).click();
+    await page.getByRole('heading', { name: `Invoice ${number}`, level: 1 }).waitFor();
+    // 10 and 200,000 tokens of sim-small: 1,500 + 120,000,000 nanos, of which 12 whole cents are debited.
+    for (const [label, amount] of [
+      ['Usage', '0.1200015 USD'],
+      ['Carried between months, and late charges', '−0.0000015 USD'],
+      ['Paid from credit', '0.12 USD'],
+    ] as const)
+      await page.getByRole('row', { name: `${label} ${amount}`, exact: true }).waitFor();
+    expect(await violations()).toEqual([]);
+    await picture('invoice', 'light');
+    await page.emulateMedia({ media: 'print' });
+    expect(await page.getByRole('navigation').first().isVisible()).toBe(false);
+    expect(await page.getByRole('button', { name: 'Print or save as PDF' }).isVisible()).toBe(false);
+    await page.emulateMedia({ media: 'screen' });
   });
 
   it('nothing broke the policy of the pages, and no script failed', () => {

@@ -1,4 +1,4 @@
-import type { PageQuery } from './resources';
+import type { Page, PageQuery } from './resources';
 
 /** The changes that the audit log has. Each write of the operator and the management API makes one of them. */
 export const AUDIT_ACTIONS = [
@@ -81,4 +81,15 @@ export interface AuditQuery extends PageQuery {
   requestId?: string;
   from?: string;
   to?: string;
+}
+
+/**
+ * One page of both logs, newest first, from a page of each with the same query. Ids ascend with time across services,
+ * so the newest rows of the union are among the newest of each, and the id of the last one is the cursor for both.
+ */
+export function mergedAudit(pages: readonly Page<AuditRow>[], limit: number): Page<AuditRow> {
+  const rows = pages.flatMap(({ data }) => data).sort((a, b) => (a.id < b.id ? 1 : -1));
+  const data = rows.slice(0, limit);
+  const isLast = rows.length <= limit && pages.every(({ nextCursor }) => nextCursor === null);
+  return { data, nextCursor: isLast ? null : data.at(-1)!.id };
 }

@@ -13,6 +13,7 @@ const MATRIX: Readonly<Record<TenantAction, string>> = {
   'credit.read': 'OAB',
   'budgets.read': 'OAB',
   'budgets.write': 'OAB',
+  'audit.read': 'OA',
   'members.read': 'OA',
   'members.write': 'OA',
 };

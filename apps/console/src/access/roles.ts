@@ -20,12 +20,21 @@ export const TENANT_ACTIONS = {
   'credit.read': ['owner', 'admin', 'billing'],
   'budgets.read': ['owner', 'admin', 'billing'],
   'budgets.write': ['owner', 'admin', 'billing'],
+  'audit.read': ['owner', 'admin'],
   'members.read': ['owner', 'admin'],
   'members.write': ['owner', 'admin'],
 } as const satisfies Record<string, readonly TenantRole[]>;
 
 /** What only an operator may do. */
-export const OPERATOR_ACTIONS = ['tenants.read', 'tenants.write', 'credit.write', 'books.check'] as const;
+export const OPERATOR_ACTIONS = [
+  'tenants.read',
+  'tenants.write',
+  'credit.write',
+  'books.check',
+  'invoices.read',
+  'configuration.read',
+  'audit.read',
+] as const;
 
 export type TenantAction = keyof typeof TENANT_ACTIONS;
 export type OperatorAction = (typeof OPERATOR_ACTIONS)[number];

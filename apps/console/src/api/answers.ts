@@ -1,5 +1,9 @@
 import type {
+  AuditAction,
+  AuditRow,
   BillingSummary,
+  BudgetState,
+  IssuedInvoice,
   KeyRow,
   LedgerEntry,
   Page,
@@ -135,8 +139,62 @@ export interface CreditPreview {
   balanceAfterCents: number;
 }
 
+/** A monthly budget as it is in force. Null: none. */
+export interface BudgetRow extends Omit<BudgetState, 'budgetCents'> {
+  budgetCents: number | null;
+  /** It is the budget of the configuration. */
+  isDefault: boolean;
+}
+
+export interface BudgetList {
+  tenant: BudgetRow;
+  keys: Page<BudgetRow & { keyName: string | null }>;
+}
+
+/** An invoice, and the usage of its month by model. */
+export interface InvoiceSheet {
+  invoice: IssuedInvoice;
+  tenantName: string;
+  lines: UsagePoint[];
+}
+
+/** What an operator decides in `tollgate.yaml`, as it is in force. */
+export interface Configuration {
+  currency: string;
+  thresholdsPercent: number[];
+  plans: {
+    id: string;
+    limits: Limits;
+    monthlyBudgetCents: number | null;
+    profiles: { id: string; models: string[]; limits: Limits; monthlyBudgetCents: number | null }[];
+  }[];
+  models: ModelRow[];
+}
+
+export interface AuditList extends Page<AuditRow> {
+  /** Every kind of change that the log can have, for the filter. */
+  actions: readonly AuditAction[];
+}
+
+export interface Limits {
+  requestsPerMinute: number;
+  tokensPerMinute: number;
+  concurrency: number;
+}
+
+export type InvoiceList = Page<IssuedInvoice>;
 export type KeyList = Page<KeyRow>;
 export type TokenList = Page<TokenRow>;
 export type TenantList = Page<TenantRow>;
-export type { BillingSummary, KeyRow, LedgerEntry, MemberRow, TenantRow, TokenRow, RecordedEvent };
+export type {
+  AuditRow,
+  BillingSummary,
+  IssuedInvoice,
+  KeyRow,
+  LedgerEntry,
+  MemberRow,
+  TenantRow,
+  TokenRow,
+  RecordedEvent,
+};
 export type { InvitationRow, Role, TenantAction, TenantRole };

@@ -1,4 +1,6 @@
 import type { Type } from '@nestjs/common';
+import { AuditController } from './audit.controller';
+import { BudgetsController } from './budgets.controller';
 import { InvitationsController } from './invitations.controller';
 import { KeysController } from './keys.controller';
 import { MeController } from './me.controller';
@@ -18,6 +20,8 @@ export const API_CONTROLLERS: readonly Type[] = [
   TokensController,
   UsageController,
   MoneyController,
+  BudgetsController,
+  AuditController,
   RequestsController,
   MembersController,
   OperatorController,

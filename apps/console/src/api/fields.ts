@@ -29,6 +29,14 @@ export const pageOf = (prefix: IdPrefix) =>
     after: Type.Optional(Type.String({ pattern: `^${prefix}_[0-7][0-9a-hjkmnp-tv-z]{25}$` })),
   });
 
+/** Invoices, newest number first. `after`: a number. */
+export const InvoicePage = Type.Object({
+  limit: pageSize,
+  after: Type.Optional(Type.String({ pattern: '^[1-9]\\d{0,15}$' })),
+  tenantId: Type.Optional(Type.String({ pattern: '^ten_[0-7][0-9a-hjkmnp-tv-z]{25}$' })),
+  period: Type.Optional(MonthField),
+});
+
 /** The name without surrounding space. Error: invalid_name, with the reason. */
 export function checkedName(given: string): string {
   const name = given.trim();

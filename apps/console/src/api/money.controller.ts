@@ -4,9 +4,15 @@ import { ServiceClient } from '@tollgate/messaging/nest';
 import { AllowInTenant } from '../access/allow';
 import { queryOf } from '../http/body';
 import { ConsoleError } from '../http/errors';
+import type { InvoiceSheet } from './answers';
 import { pageOf } from './fields';
+import { monthRange } from './months';
 
 const readPage = queryOf(pageOf('ent'));
+const INVOICE_NUMBER = /^[1-9]\d{0,15}$/;
+/** More models of an invoice are one line. */
+const INVOICE_LINES = 200;
+
 const readRequests = queryOf(pageOf('req'));
 
 /** The credit of a tenant: its entries, and the requests behind them. */
@@ -31,5 +37,20 @@ export class MoneyController {
     const found = await this.services.request('billing.entry.requests', { entryId, ...readRequests(query) });
     if (found.entry.tenantId !== tenantId) throw new ConsoleError('not_found');
     return found;
+  }
+
+  /** An invoice with the usage of its month by model. */
+  @Get('invoices/:number')
+  @AllowInTenant('credit.read')
+  async invoice(@Param('tenantId') tenantId: string, @Param('number') number: string): Promise<InvoiceSheet> {
+    if (!INVOICE_NUMBER.test(number)) throw new ConsoleError('not_found');
+    const wanted = { tenantId, accountingNumber: Number(number) };
+    const [invoice, tenant] = await Promise.all([
+      this.services.request('billing.invoices.get', wanted),
+      this.services.request('auth.tenants.get', { tenantId }),
+    ]);
+    const query = { tenantId, ...monthRange(invoice.period), step: 'all', by: 'model', top: INVOICE_LINES } as const;
+    const { points } = await this.services.request('metering.usage.series', query);
+    return { invoice, tenantName: tenant.name, lines: points };
   }
 }

@@ -6,13 +6,15 @@ import { ConfigSource } from '@tollgate/runtime';
 import type { FastifyRequest } from 'fastify';
 import { AllowOperator, ByCaller } from '../access/allow';
 import { bodyOf, queryOf } from '../http/body';
-import type { Booked, CreditPreview, TenantList } from './answers';
-import { checkedName, exact, NameField, pageOf } from './fields';
+import type { Booked, Configuration, CreditPreview, InvoiceList, TenantList } from './answers';
+import { checkedName, exact, InvoicePage, NameField, pageOf } from './fields';
+import { modelRows } from './model-rows';
 
 /** Where an entry of the console comes from. */
 const SOURCE = 'manual';
 
 const readPage = queryOf(pageOf('ten'));
+const readInvoices = queryOf(InvoicePage);
 const readTenant = bodyOf(
   Type.Object({ name: NameField, plan: Type.Optional(Type.String({ maxLength: 100 })) }, exact),
 );
@@ -49,6 +51,21 @@ export class OperatorController {
   @AllowOperator('tenants.read')
   plans(): { data: string[] } {
     return { data: this.config.current.plans.map(({ id }) => id) };
+  }
+
+  /** `tollgate.yaml` as it is in force, without backends and their secrets. */
+  @Get('configuration')
+  @AllowOperator('configuration.read')
+  configuration(): Configuration {
+    const { currency, plans, budgets } = this.config.current;
+    return { currency, plans, thresholdsPercent: budgets.thresholdsPercent, models: modelRows(this.config.current) };
+  }
+
+  /** Issued invoices of all tenants, newest first. */
+  @Get('invoices')
+  @AllowOperator('invoices.read')
+  invoices(@Query() query: unknown): Promise<InvoiceList> {
+    return this.services.request('billing.invoices.list', readInvoices(query));
   }
 
   @Post('tenants')

@@ -7,6 +7,7 @@ import { AllowInTenant } from '../access/allow';
 import { queryOf } from '../http/body';
 import type { ModelRow, Overview, Plan, Usage, UsageTotals } from './answers';
 import { KeyIdField, ModelField } from './fields';
+import { modelRows } from './model-rows';
 
 const DAY_MS = 24 * 60 * 60_000;
 const OVERVIEW_DAYS = 30;
@@ -82,20 +83,7 @@ export class UsageController {
   @Get('models')
   @AllowInTenant('models.read')
   models(): { data: ModelRow[] } {
-    const data = this.config.current.models.map(({ id, kind, ownedBy, contextTokens, maxOutputTokens, price }) => ({
-      id,
-      kind,
-      ownedBy,
-      contextTokens,
-      maxOutputTokens: maxOutputTokens ?? contextTokens,
-      price: {
-        input: price.input,
-        cachedInput: price.cachedInput ?? null,
-        output: price.output,
-        request: price.request,
-      },
-    }));
-    return { data };
+    return { data: modelRows(this.config.current) };
   }
 
   /** The plan of the tenant, for the choice of a key's profile. */

@@ -76,6 +76,36 @@ const members = createRoute({
   path: '/settings/members',
   component: lazyRouteComponent(() => import('./pages/members'), 'MembersPage'),
 });
+const budgets = createRoute({
+  getParentRoute: () => tenant,
+  path: '/settings/budgets',
+  component: lazyRouteComponent(() => import('./pages/budgets'), 'BudgetsPage'),
+});
+const audit = createRoute({
+  getParentRoute: () => tenant,
+  path: '/settings/audit',
+  component: lazyRouteComponent(() => import('./pages/audit'), 'TenantAuditPage'),
+});
+const invoice = createRoute({
+  getParentRoute: () => tenant,
+  path: '/invoices/$number',
+  component: lazyRouteComponent(() => import('./pages/invoice'), 'InvoicePage'),
+});
+const operatorInvoices = createRoute({
+  getParentRoute: () => shell,
+  path: '/operator/invoices',
+  component: lazyRouteComponent(() => import('./pages/operator-invoices'), 'OperatorInvoicesPage'),
+});
+const operatorPlans = createRoute({
+  getParentRoute: () => shell,
+  path: '/operator/plans',
+  component: lazyRouteComponent(() => import('./pages/operator-plans'), 'OperatorPlansPage'),
+});
+const operatorAudit = createRoute({
+  getParentRoute: () => shell,
+  path: '/operator/audit',
+  component: lazyRouteComponent(() => import('./pages/audit'), 'OperatorAuditPage'),
+});
 const operatorTenants = createRoute({
   getParentRoute: () => shell,
   path: '/operator/tenants',
@@ -95,9 +125,12 @@ export const router = createRouter({
     shell.addChildren([
       home,
       account,
-      tenant.addChildren([overview, usage, requests, keys, credit, models, tokens, members]),
+      tenant.addChildren([overview, usage, requests, keys, credit, models, tokens, members, budgets, audit, invoice]),
       operatorTenants,
       operatorBooks,
+      operatorInvoices,
+      operatorPlans,
+      operatorAudit,
     ]),
   ]),
   defaultPreload: 'intent',

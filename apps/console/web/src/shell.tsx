@@ -33,10 +33,15 @@ const TENANT_PAGES = [
 const SETTINGS_PAGES = [
   { to: '/t/$tenantId/settings/tokens', label: 'Management tokens', action: 'tokens.read' },
   { to: '/t/$tenantId/settings/members', label: 'Members', action: 'members.read' },
+  { to: '/t/$tenantId/settings/budgets', label: 'Budgets', action: 'budgets.read' },
+  { to: '/t/$tenantId/settings/audit', label: 'Audit', action: 'audit.read' },
 ] as const satisfies readonly { to: string; label: string; action: TenantAction }[];
 const OPERATOR_PAGES = [
   { to: '/operator/tenants', label: 'Tenants' },
   { to: '/operator/books', label: 'Books' },
+  { to: '/operator/invoices', label: 'Invoices' },
+  { to: '/operator/plans', label: 'Plans and prices' },
+  { to: '/operator/audit', label: 'Audit' },
 ] as const;
 
 /** Frame of all pages for people who are signed in: navigation, the choice of the tenant, the account. */

@@ -1,5 +1,5 @@
 import { Controller, Get, Query, Res, UseGuards } from '@nestjs/common';
-import type { AuditQuery, AuditRow, Page } from '@tollgate/contracts';
+import { mergedAudit, type AuditQuery, type AuditRow, type Page } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyReply } from 'fastify';
 import { Readable } from 'node:stream';
@@ -42,20 +42,13 @@ export class AuditController {
     }
   }
 
-  /**
-   * A page of both logs, newest first. Ids ascend with time across services, so the newest rows of the union are among
-   * the newest of each, and the id of the last one is the cursor for both.
-   */
+  /** A page of both logs. */
   private async page(wanted: AuditQuery): Promise<Page<AuditRow>> {
     const pages = await Promise.all([
       this.services.request('auth.audit.list', wanted),
       this.services.request('billing.audit.list', wanted),
     ]);
-    const { limit = DEFAULT_PAGE_ROWS } = wanted;
-    const rows = pages.flatMap((page) => page.data).sort((a, b) => (a.id < b.id ? 1 : -1));
-    const data = rows.slice(0, limit);
-    const isLast = rows.length <= limit && pages.every((page) => page.nextCursor === null);
-    return { data, nextCursor: isLast ? null : data.at(-1)!.id };
+    return mergedAudit(pages, wanted.limit ?? DEFAULT_PAGE_ROWS);
   }
 }
 

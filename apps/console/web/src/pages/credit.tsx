@@ -1,5 +1,6 @@
-import { Button, Group, Title } from '@mantine/core';
+import { Anchor, Button, Group, Title } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import type { BillingSummary } from '../../../src/api/answers';
 import { api, queryOf } from '../api';
 import { Failure } from '../failure';
@@ -70,7 +71,18 @@ export function CreditPage() {
         head={['Month (UTC)', 'Number', 'Amount', 'Status']}
         rows={first.invoices.map((invoice) => [
           invoice.period,
-          invoice.accountingNumber ?? '–',
+          invoice.accountingNumber === null ? (
+            '–'
+          ) : (
+            <Anchor
+              component={Link}
+              to="/t/$tenantId/invoices/$number"
+              params={{ tenantId: id, number: String(invoice.accountingNumber) } as never}
+              underline="always"
+            >
+              {invoice.accountingNumber}
+            </Anchor>
+          ),
           <Money cents={invoice.amountCents} currency={currency} />,
           invoice.status,
         ])}

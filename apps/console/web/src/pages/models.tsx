@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
 import type { ModelRow } from '../../../src/api/answers';
 import { api } from '../api';
-import { count } from '../format';
 import { usePerson, useTenant } from '../me';
-import { Answer, DataTable, Page } from '../page';
+import { ModelTable } from '../model-table';
+import { Answer, Page } from '../page';
 
 /** The catalog with its prices, as written in the configuration. */
 export function ModelsPage() {
@@ -18,24 +18,7 @@ export function ModelsPage() {
       title="Models"
       about={`Prices are in ${currency} per million tokens. A key's profile may allow fewer models.`}
     >
-      <Answer of={models}>
-        {({ data }) => (
-          <DataTable
-            label="Models"
-            head={['Model', 'Kind', 'Context', 'Largest output', 'Input', 'Cached input', 'Output', 'Per request']}
-            rows={data.map((model) => [
-              model.id,
-              model.kind,
-              count(model.contextTokens),
-              model.kind === 'chat' ? count(model.maxOutputTokens) : '–',
-              <span className="figures">{model.price.input}</span>,
-              <span className="figures">{model.price.cachedInput ?? model.price.input}</span>,
-              <span className="figures">{model.kind === 'chat' ? model.price.output : '–'}</span>,
-              <span className="figures">{model.price.request}</span>,
-            ])}
-          />
-        )}
-      </Answer>
+      <Answer of={models}>{({ data }) => <ModelTable models={data} />}</Answer>
     </Page>
   );
 }

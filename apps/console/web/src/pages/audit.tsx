@@ -1,0 +1,118 @@
+import { Button, Code, Group, Select, TextInput } from '@mantine/core';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { AuditList, AuditRow } from '../../../src/api/answers';
+import { api, pathOf, queryOf } from '../api';
+import { downloadCsv } from '../csv';
+import { Failure } from '../failure';
+import { Time } from '../format';
+import { useTenant } from '../me';
+import { DataTable, Empty, Loading, Page } from '../page';
+
+/** Settings → Audit: the changes of one tenant. */
+export function TenantAuditPage() {
+  const { id } = useTenant();
+  return <AuditPage of={pathOf('tenants', id, 'audit')} about="Who changed what in this tenant, newest first." />;
+}
+
+/** Operator → Audit: the changes of all tenants, and those of none. */
+export function OperatorAuditPage() {
+  return <AuditPage of="/operator/audit" about="Who changed what, newest first." />;
+}
+
+function AuditPage({ of, about }: { of: string; about: string }) {
+  const [action, setAction] = useState<string | null>(null);
+  const [author, setAuthor] = useState('');
+  const log = useInfiniteQuery({
+    queryKey: ['audit', of, action, author],
+    queryFn: ({ pageParam }) =>
+      api.get<AuditList>(of + queryOf({ after: pageParam, action: action ?? undefined, author: author.trim() })),
+    initialPageParam: '',
+    getNextPageParam: ({ nextCursor }) => nextCursor,
+  });
+  const rows = log.data?.pages.flatMap(({ data }) => data) ?? [];
+  return (
+    <Page
+      title="Audit"
+      about={about}
+      action={
+        <Button variant="default" disabled={rows.length === 0} onClick={() => downloadCsv('audit.csv', rows.map(flat))}>
+          CSV of the rows below
+        </Button>
+      }
+    >
+      <Group align="flex-end">
+        <Select
+          label="Change"
+          clearable
+          searchable
+          data={log.data?.pages[0]?.actions ?? []}
+          value={action}
+          onChange={setAction}
+        />
+        <TextInput
+          label="Author, by id or name"
+          value={author}
+          onChange={({ currentTarget }) => setAuthor(currentTarget.value)}
+        />
+      </Group>
+      <Failure error={log.error} />
+      {log.isPending ? <Loading /> : null}
+      {log.data && rows.length === 0 ? (
+        <Empty text="No change matches these filters." />
+      ) : (
+        <DataTable
+          label="Audit"
+          head={['Time (UTC)', 'Change', 'Author', 'From', 'Target', 'Before', 'After', 'Request']}
+          rows={rows.map((row) => [
+            <Time at={row.at} />,
+            row.action,
+            authorOf(row),
+            row.by.address ?? '–',
+            row.target ?? row.tenantId ?? '–',
+            <Fields of={row.before} />,
+            <Fields of={row.after} />,
+            row.by.requestId ?? '–',
+          ])}
+        />
+      )}
+      {log.hasNextPage ? (
+        <Group>
+          <Button variant="default" onClick={() => void log.fetchNextPage()} loading={log.isFetchingNextPage}>
+            Older changes
+          </Button>
+        </Group>
+      ) : null}
+    </Page>
+  );
+}
+
+const NAMELESS = {
+  secret: 'operator secret',
+  operator: 'operator',
+  token: 'token',
+  person: 'person',
+  service: 'service',
+};
+
+const authorOf = ({ by }: AuditRow): string =>
+  by.name ?? (by.id === null ? NAMELESS[by.kind] : `${NAMELESS[by.kind]} ${by.id}`);
+
+function Fields({ of }: { of: Record<string, unknown> | null }) {
+  if (of === null || Object.keys(of).length === 0) return <>–</>;
+  return <Code>{JSON.stringify(of)}</Code>;
+}
+
+/** A row with one text for each column. */
+function flat({ by, before, after, ...row }: AuditRow) {
+  return {
+    ...row,
+    authorKind: by.kind,
+    authorId: by.id,
+    authorName: by.name,
+    address: by.address,
+    requestId: by.requestId,
+    before: before && JSON.stringify(before),
+    after: after && JSON.stringify(after),
+  };
+}

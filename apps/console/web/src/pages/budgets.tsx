@@ -1,0 +1,181 @@
+import { Badge, Button, Group, Modal, NumberInput, Progress, Select, Stack, Text, Title } from '@mantine/core';
+import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState, type FormEvent } from 'react';
+import type { BudgetList, BudgetRow } from '../../../src/api/answers';
+import { api, queryOf } from '../api';
+import { Failure } from '../failure';
+import { Money, Time } from '../format';
+import { usePerson, useTenant } from '../me';
+import { DataTable, Loading, Page } from '../page';
+
+const CENTS = 100;
+const NANOS_PER_CENT = 10_000_000n;
+const PERCENT = 100n;
+
+/** Settings → Budgets: what the tenant and its keys may spend in a month. */
+export function BudgetsPage() {
+  const { id, may, path } = useTenant();
+  const queries = useQueryClient();
+  const [open, setOpen] = useState<{ row: BudgetRow; title: string } | null>(null);
+  const budgets = useInfiniteQuery({
+    queryKey: ['budgets', id],
+    queryFn: ({ pageParam }) => api.get<BudgetList>(path('budgets') + queryOf({ after: pageParam })),
+    initialPageParam: '',
+    getNextPageParam: ({ keys }) => keys.nextCursor,
+  });
+  const [first] = budgets.data?.pages ?? [];
+  const keys = budgets.data?.pages.flatMap((page) => page.keys.data) ?? [];
+  const change = (row: BudgetRow, title: string) =>
+    may('budgets.write') ? (
+      <Button size="xs" variant="default" aria-label={`Change: ${title}`} onClick={() => setOpen({ row, title })}>
+        Change
+      </Button>
+    ) : null;
+  return (
+    <Page title="Budgets" about="A request that could exceed the budget of its month is refused. Months are in UTC.">
+      {open ? (
+        <ChangeBudget
+          of={open.row}
+          title={open.title}
+          onClose={() => setOpen(null)}
+          onChanged={() => queries.invalidateQueries({ queryKey: ['budgets', id] })}
+        />
+      ) : null}
+      <Failure error={budgets.error} />
+      {budgets.isPending ? <Loading /> : null}
+      {first ? (
+        <>
+          <Title order={2} size="h4">
+            All keys together
+          </Title>
+          <Budget of={first.tenant} />
+          <Group>{change(first.tenant, 'Budget of all keys together')}</Group>
+          <Title order={2} size="h4">
+            Keys with their own budget
+          </Title>
+          {keys.length === 0 ? (
+            <Text>No key has its own budget. Its profile may still have one.</Text>
+          ) : (
+            <DataTable
+              label="Budgets of keys"
+              head={['Key', 'Budget and use', 'Actions']}
+              rows={keys.map((row) => [
+                row.keyName ?? row.keyId,
+                <Budget of={row} />,
+                change(row, `Budget of ${row.keyName ?? row.keyId}`),
+              ])}
+            />
+          )}
+        </>
+      ) : null}
+      {budgets.hasNextPage ? (
+        <Group>
+          <Button variant="default" onClick={() => void budgets.fetchNextPage()} loading={budgets.isFetchingNextPage}>
+            More keys
+          </Button>
+        </Group>
+      ) : null}
+    </Page>
+  );
+}
+
+/** What is spent of a budget, its thresholds, and those that were reached. */
+function Budget({ of }: { of: BudgetRow }) {
+  const { currency } = usePerson();
+  const spent = BigInt(of.spentNanos);
+  const limit = of.budgetCents === null ? null : BigInt(of.budgetCents) * NANOS_PER_CENT;
+  const percent = limit === null ? 0 : limit === 0n ? 100 : Number((spent * PERCENT) / limit);
+  return (
+    <Stack gap={4}>
+      <Text>
+        <Money nanos={of.spentNanos} currency={currency} /> spent in {of.period}
+        {of.budgetCents === null ? (
+          ', without a budget'
+        ) : (
+          <>
+            {' '}
+            of <Money cents={of.budgetCents} currency={currency} />
+          </>
+        )}
+        {of.isDefault && of.budgetCents !== null ? ' (of the plan)' : ''}
+      </Text>
+      {limit === null ? null : (
+        <Progress value={Math.min(percent, 100)} aria-label={`${percent} % of the budget is spent`} />
+      )}
+      <Group gap="xs">
+        {(limit === null ? [] : of.thresholdsPercent).map((threshold) => {
+          const event = of.events.find(({ thresholdPercent }) => thresholdPercent === threshold);
+          return (
+            <Badge key={threshold} variant="outline" color={event ? 'orange' : 'gray'}>
+              {threshold} %{event ? ' reached' : ''}
+            </Badge>
+          );
+        })}
+        {of.events.length > 0 ? (
+          <Text size="sm">
+            last at <Time at={of.events.at(-1)!.at} />
+          </Text>
+        ) : null}
+      </Group>
+    </Stack>
+  );
+}
+
+type Kind = 'amount' | 'default' | 'none';
+
+function ChangeBudget(props: { of: BudgetRow; title: string; onClose: () => void; onChanged: () => Promise<void> }) {
+  const { of, title, onClose, onChanged } = props;
+  const { path } = useTenant();
+  const { currency } = usePerson();
+  const [kind, setKind] = useState<Kind>(of.isDefault ? 'default' : of.budgetCents === null ? 'none' : 'amount');
+  const [amount, setAmount] = useState<string | number>(of.budgetCents === null ? '' : of.budgetCents / CENTS);
+  const target = of.keyId === null ? path('budget') : path('keys', of.keyId, 'budget');
+  const budgetCents = kind === 'default' ? 'default' : kind === 'none' ? null : Math.round(Number(amount) * CENTS);
+  const change = useMutation({
+    mutationFn: () => api.put<BudgetRow>(target, { budgetCents }),
+    onSuccess: async () => {
+      await onChanged();
+      onClose();
+    },
+  });
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    change.mutate();
+  };
+  return (
+    <Modal opened onClose={onClose} title={title}>
+      <form onSubmit={submit}>
+        <Stack>
+          <Select
+            label="Budget"
+            allowDeselect={false}
+            data={[
+              { value: 'amount', label: 'an amount each month' },
+              { value: 'default', label: of.keyId === null ? 'as the plan says' : 'as the profile says' },
+              { value: 'none', label: 'no budget' },
+            ]}
+            value={kind}
+            onChange={(value) => setKind(value ?? 'default')}
+          />
+          {kind === 'amount' ? (
+            <NumberInput
+              label={`Amount a month (${currency})`}
+              required
+              min={0}
+              decimalScale={2}
+              fixedDecimalScale
+              value={amount}
+              onChange={setAmount}
+            />
+          ) : null}
+          <Group justify="flex-end">
+            <Button type="submit" loading={change.isPending}>
+              Save
+            </Button>
+          </Group>
+          <Failure error={change.error} />
+        </Stack>
+      </form>
+    </Modal>
+  );
+}

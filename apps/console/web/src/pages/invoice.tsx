@@ -1,0 +1,87 @@
+import { Badge, Button, Group, Table, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useParams } from '@tanstack/react-router';
+import type { InvoiceSheet } from '../../../src/api/answers';
+import { api } from '../api';
+import { count, Money, Time } from '../format';
+import { usePerson, useTenant } from '../me';
+import { Answer, DataTable, Page } from '../page';
+
+const NANOS_PER_CENT = 10_000_000n;
+
+/** An invoice for the screen and for paper: browsers print it or save it as PDF. */
+export function InvoicePage() {
+  const { number = '' } = useParams({ strict: false });
+  const { id, path } = useTenant();
+  const invoice = useQuery({
+    queryKey: ['invoice', id, number],
+    queryFn: () => api.get<InvoiceSheet>(path('invoices', number)),
+  });
+  return (
+    <Page
+      title={`Invoice ${number}`}
+      action={
+        <Button className="screen" variant="default" onClick={() => window.print()}>
+          Print or save as PDF
+        </Button>
+      }
+    >
+      <Answer of={invoice}>{(sheet) => <Sheet of={sheet} />}</Answer>
+    </Page>
+  );
+}
+
+function Sheet({ of: { invoice, tenantName, lines } }: { of: InvoiceSheet }) {
+  const { currency } = usePerson();
+  const used = lines.reduce((sum, { costNanos }) => sum + BigInt(costNanos), 0n);
+  const total = BigInt(invoice.amountCents) * NANOS_PER_CENT;
+  return (
+    <>
+      <Group gap="xs">
+        <Text fw={600}>{tenantName}</Text>
+        <Text>{invoice.tenantId}</Text>
+        <Badge variant="outline" color={invoice.status === 'paid' ? 'green' : 'gray'}>
+          {invoice.status}
+        </Badge>
+      </Group>
+      <Text>
+        Month {invoice.period} (UTC), issued <Time at={invoice.createdAt} />
+        {invoice.voidedAt === null ? null : (
+          <>
+            , void since <Time at={invoice.voidedAt} />
+          </>
+        )}
+      </Text>
+      <DataTable
+        label="Usage of the month"
+        head={['Model', 'Requests', 'Prompt tokens', 'of them cached', 'Output tokens', 'Cost']}
+        rows={lines.map((line) => [
+          line.name ?? 'other models',
+          <span className="figures">{count(line.requests)}</span>,
+          <span className="figures">{count(line.promptTokens)}</span>,
+          <span className="figures">{count(line.cachedTokens)}</span>,
+          <span className="figures">{count(line.completionTokens)}</span>,
+          <Money nanos={line.costNanos} currency={currency} />,
+        ])}
+      />
+      <Table maw={420} aria-label="Sum">
+        <Table.Tbody>
+          <Sum label="Usage" nanos={used} currency={currency} />
+          <Sum label="Carried between months, and late charges" nanos={total - used} currency={currency} />
+          <Sum label="Paid from credit" nanos={total} currency={currency} />
+        </Table.Tbody>
+      </Table>
+    </>
+  );
+}
+
+function Sum({ label, nanos, currency }: { label: string; nanos: bigint; currency: string }) {
+  return (
+    <Table.Tr>
+      <Table.Th scope="row">{label}</Table.Th>
+      <Table.Td ta="right">
+        <Money nanos={nanos} currency={currency} />
+      </Table.Td>
+    </Table.Tr>
+  );
+}

@@ -1,0 +1,74 @@
+import { Anchor, Badge, Button, Group, TextInput } from '@mantine/core';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { InvoiceList } from '../../../src/api/answers';
+import { api, queryOf } from '../api';
+import { Failure } from '../failure';
+import { Money, Time } from '../format';
+import { usePerson } from '../me';
+import { DataTable, Empty, Loading, Page } from '../page';
+
+const MONTH = /^\d{4}-(0[1-9]|1[0-2])$/;
+
+/** Operator → Invoices: the issued invoices of all tenants. */
+export function OperatorInvoicesPage() {
+  const { currency } = usePerson();
+  const [month, setMonth] = useState('');
+  const period = MONTH.test(month) ? month : undefined;
+  const invoices = useInfiniteQuery({
+    queryKey: ['operator', 'invoices', period],
+    queryFn: ({ pageParam }) => api.get<InvoiceList>(`/operator/invoices${queryOf({ after: pageParam, period })}`),
+    initialPageParam: '',
+    getNextPageParam: ({ nextCursor }) => nextCursor,
+  });
+  const rows = invoices.data?.pages.flatMap(({ data }) => data) ?? [];
+  return (
+    <Page title="Invoices" about="Months that are over, newest number first. An open month is shown with its tenant.">
+      <TextInput
+        label="Month (YYYY-MM)"
+        maw={200}
+        value={month}
+        error={month === '' || period ? null : 'A month is written like 2026-11.'}
+        onChange={({ currentTarget }) => setMonth(currentTarget.value)}
+      />
+      <Failure error={invoices.error} />
+      {invoices.isPending ? <Loading /> : null}
+      {invoices.data && rows.length === 0 ? (
+        <Empty
+          text="No invoice was issued yet. Months are closed by themselves; this closes one now:"
+          command="npx tollgate invoice close 2026-10"
+        />
+      ) : (
+        <DataTable
+          label="Invoices"
+          head={['Number', 'Tenant', 'Month (UTC)', 'Amount', 'Status', 'Issued (UTC)']}
+          rows={rows.map((invoice) => [
+            <Anchor
+              component={Link}
+              to="/t/$tenantId/invoices/$number"
+              params={{ tenantId: invoice.tenantId, number: String(invoice.accountingNumber) } as never}
+              underline="always"
+            >
+              {invoice.accountingNumber}
+            </Anchor>,
+            invoice.tenantId,
+            invoice.period,
+            <Money cents={invoice.amountCents} currency={currency} />,
+            <Badge variant="outline" color={invoice.status === 'paid' ? 'green' : 'gray'}>
+              {invoice.status}
+            </Badge>,
+            <Time at={invoice.createdAt} />,
+          ])}
+        />
+      )}
+      {invoices.hasNextPage ? (
+        <Group>
+          <Button variant="default" onClick={() => void invoices.fetchNextPage()} loading={invoices.isFetchingNextPage}>
+            Older invoices
+          </Button>
+        </Group>
+      ) : null}
+    </Page>
+  );
+}

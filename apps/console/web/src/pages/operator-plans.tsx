@@ -1,0 +1,58 @@
+import { Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import type { Configuration, Limits } from '../../../src/api/answers';
+import { api } from '../api';
+import { count, Money } from '../format';
+import { ModelTable } from '../model-table';
+import { Answer, DataTable, Page } from '../page';
+
+/** Operator → Plans and prices: the configuration as it is in force. */
+export function OperatorPlansPage() {
+  const configuration = useQuery({
+    queryKey: ['operator', 'configuration'],
+    queryFn: () => api.get<Configuration>('/operator/configuration'),
+  });
+  return (
+    <Page
+      title="Plans and prices"
+      about="From tollgate.yaml, as it is in force. A change of the file is in force about a second later."
+    >
+      <Answer of={configuration}>{(data) => <InForce of={data} />}</Answer>
+    </Page>
+  );
+}
+
+function InForce({ of: { plans, models, currency, thresholdsPercent } }: { of: Configuration }) {
+  const budget = (cents: number | null) => (cents === null ? 'none' : <Money cents={cents} currency={currency} />);
+  const limits = ({ requestsPerMinute, tokensPerMinute, concurrency }: Limits) =>
+    [requestsPerMinute, tokensPerMinute, concurrency].map((value) => <span className="figures">{count(value)}</span>);
+  return (
+    <>
+      <Title order={2} size="h4">
+        Plans
+      </Title>
+      <DataTable
+        label="Plans"
+        head={['Plan', 'Profile', 'Models', 'Requests a minute', 'Tokens a minute', 'At once', 'Budget a month']}
+        rows={plans.flatMap((plan) => [
+          [plan.id, 'all keys of a tenant', '–', ...limits(plan.limits), budget(plan.monthlyBudgetCents)],
+          ...plan.profiles.map((profile) => [
+            plan.id,
+            profile.id,
+            profile.models.join(', '),
+            ...limits(profile.limits),
+            budget(profile.monthlyBudgetCents),
+          ]),
+        ])}
+      />
+      <Title order={2} size="h4">
+        Prices in {currency} per million tokens
+      </Title>
+      <ModelTable models={models} />
+      <Title order={2} size="h4">
+        Thresholds of budgets
+      </Title>
+      <DataTable label="Thresholds" head={['Percent']} rows={thresholdsPercent.map((percent) => [`${percent} %`])} />
+    </>
+  );
+}

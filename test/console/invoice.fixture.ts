@@ -1,0 +1,62 @@
+import { costNanos, newId, type TokenCounts } from '@tollgate/contracts';
+import { PostgresMessages } from '@tollgate/messaging';
+import { stampPrice } from '@tollgate/runtime';
+import { eventually, type TestDatabase } from '@tollgate/testing';
+import type { Configuration } from '../../apps/console/src/api/answers';
+
+const ARRIVES_WITHIN_MS = 60_000;
+
+export interface TestInvoice {
+  number: number;
+  period: string;
+  model: string;
+  tokens: TokenCounts;
+  /** Nanos. */
+  cost: bigint;
+}
+
+/**
+ * Charges a tenant for one request that ended now, by an event like those of a gateway, and closes the running month as
+ * billing closes one that is over. The API closes no running month, and a charge for a past one would be late. The
+ * tenant has credit for it, and no other charges.
+ */
+export async function issueInvoice(
+  database: TestDatabase,
+  tenantId: string,
+  { models }: Configuration,
+): Promise<TestInvoice> {
+  const { id: model, price: given } = models.find(({ id }) => id === 'sim-small')!;
+  const price = stampPrice({ ...given, cachedInput: given.cachedInput ?? given.input }, 'chat');
+  const tokens = { promptTokens: 10, cachedTokens: 0, completionTokens: 200_000 };
+  const cost = costNanos(tokens, price);
+  const endedAt = new Date().toISOString();
+  const messages = new PostgresMessages({ url: database.url, applicationName: 'console-test' });
+  try {
+    await messages.start();
+    const event = { id: newId('req'), tenantId, keyId: newId('key'), model, kind: 'chat', stream: false } as const;
+    const times = { startedAt: endedAt, endedAt, outcome: 'complete', estimated: false } as const;
+    const money = { price, costNanos: String(cost), overrunNanos: '0' };
+    await messages.publish('usage-events', [{ ...event, ...tokens, ...times, ...money }]);
+  } finally {
+    await messages.close();
+  }
+  await eventually(
+    async () => {
+      const sql = 'SELECT 1 FROM billing.tenant_month WHERE tenant_id = $1 AND debited_cents > 0';
+      expect(await database.query(sql, [tenantId])).toHaveLength(1);
+    },
+    { timeoutMs: ARRIVES_WITHIN_MS },
+  );
+  const [invoice] = await database.query<{ period: string; number: string }>(
+    `WITH closed AS (
+       UPDATE billing.tenant_month SET closed_at = now() WHERE tenant_id = $1 RETURNING period, debited_cents
+     ), counter AS (
+       UPDATE billing.invoice_counter SET last_number = last_number + 1 RETURNING last_number
+     )
+     INSERT INTO billing.invoice (accounting_number, tenant_id, period, amount_cents, created_at)
+     SELECT last_number, $1, period, debited_cents, now() FROM closed, counter
+     RETURNING period, accounting_number AS number`,
+    [tenantId],
+  );
+  return { period: invoice!.period, number: Number(invoice!.number), model, tokens, cost };
+}
