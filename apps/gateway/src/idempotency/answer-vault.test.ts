@@ -62,7 +62,7 @@ describe('the vault of answers', () => {
   it('gives up on an answer that is larger than it can be', async () => {
     const vault = new AnswerVault([NEW]);
     const sealed = await vault.seal(Buffer.alloc(MAX_BYTES), 'a');
-    await expect(vault.open(sealed, 'a', MAX_BYTES - 1)).rejects.toThrow(/larger than/);
+    expect(await vault.open(sealed, 'a', MAX_BYTES - 1)).toBeNull();
   });
 });
 

@@ -65,7 +65,7 @@ export class AnswerVault {
     return `${name}.${Buffer.concat([nonce, cipher.getAuthTag(), text]).toString('base64url')}`;
   }
 
-  /** Null: no secret opens it, or it is not what was sealed. `maxBytes`: of the plain answer. */
+  /** Null: no secret opens it, it is not what was sealed, or the plain answer is larger than `maxBytes`. */
   async open(sealed: string, context: string, maxBytes: number): Promise<Buffer | null> {
     const [name, rest = ''] = sealed.split('.');
     const keys = this.keys.find((one) => one.name === name);
@@ -75,14 +75,13 @@ export class AnswerVault {
       authTagLength: TAG_BYTES,
     });
     decipher.setAAD(Buffer.from(context)).setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
-    let compressed: Buffer;
     try {
-      compressed = Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]);
+      const compressed = Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]);
+      return await decompress(compressed, { maxOutputLength: maxBytes });
     } catch {
-      // Not authentic. The caller counts it as an answer that is not stored.
+      // Not authentic, or larger than this version allows. The caller counts it as an answer that is not stored.
       return null;
     }
-    return decompress(compressed, { maxOutputLength: maxBytes });
   }
 }
 

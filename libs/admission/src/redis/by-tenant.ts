@@ -10,7 +10,7 @@ export function tenantKeys(tenantId: string): string[] {
   return [`${key}credit`, `${key}keys`, `${key}pending`, `${key}settled`, `${key}unconfirmed`];
 }
 
-/** The same, and the four keys of its claims (lua/3_taken_claims.lua). Only for calls with a claim. */
+/** The same, and the four keys of its claims (lua/3_taken_claims.lua). Only for the sweep and calls with a claim. */
 export function claimKeys(tenantId: string): string[] {
   const key = `tga:{${tenantId}}:`;
   return [...tenantKeys(tenantId), `${key}claims`, `${key}claim_times`, `${key}answers`, `${key}answer_times`];

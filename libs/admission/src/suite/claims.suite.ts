@@ -69,8 +69,8 @@ export function claimsSuite(open: OpenStore): void {
     expect(await recall(f, claim.id)).toMatchObject({ kind: 'running' });
     expect((await admit(f, claim.id)).got).toBe('claimed');
     await f.sweep();
-    expect(await recall(f, claim.id)).toEqual({ kind: 'free' });
-    expect((await admit(f, claim.id)).got).toBe('held');
+    expect(await recall(f, claim.id)).toMatchObject({ kind: 'settled', sealed: null });
+    expect((await admit(f, claim.id)).got).toBe('claimed');
   });
 
   it('keeps the answer with the settlement, once, and gives it to every repeat', async () => {
@@ -98,7 +98,7 @@ export function claimsSuite(open: OpenStore): void {
     expect((await admit(f, claim.id)).got).toBe('claimed');
   });
 
-  it('is free again when the request was void, or settled by a sweep, whose answer nobody has', async () => {
+  it('is free again when the request was void, or its hold expired before anything was delivered', async () => {
     const f = fixture();
     const claim = claimOf();
     const first = await admit(f, claim.id);
@@ -106,17 +106,32 @@ export function claimsSuite(open: OpenStore): void {
     expect(await recall(f, claim.id)).toEqual({ kind: 'free' });
     const second = await admit(f, claim.id);
     expect(second.got).toBe('held');
-    await f.progress(second.id, 3);
     f.nowMs += LEASE_MS;
-    expect(await f.sweep()).toMatchObject([{ id: second.id, outcome: 'expired' }]);
-    expect(await recall(f, claim.id)).toEqual({ kind: 'free' });
-    // The dead gateway was only slow: its settlement comes too late for the claim, too.
-    expect(await settle(f, second.id, claim.id)).toMatchObject({ repeated: true, event: { outcome: 'expired' } });
+    expect(await f.sweep()).toEqual([]);
     expect(await recall(f, claim.id)).toEqual({ kind: 'free' });
     const third = await admit(f, claim.id);
     expect(third.got).toBe('held');
     expect(await settle(f, third.id, claim.id, { sealed: 'third' })).toMatchObject({ repeated: false });
     expect(await recall(f, claim.id)).toMatchObject({ kind: 'settled', sealed: 'third' });
+  });
+
+  it('is settled without an answer when a sweep has charged the request, so that no repeat is charged', async () => {
+    const f = fixture();
+    const [claim, other] = [claimOf(), claimOf()];
+    const dead = await admit(f, claim.id);
+    const bystander = await admit(f, other.id);
+    await f.progress(dead.id, 3);
+    f.nowMs += LEASE_MS / 2;
+    await f.progress(bystander.id, 1);
+    f.nowMs += LEASE_MS / 2;
+    expect(await f.sweep()).toMatchObject([{ id: dead.id, outcome: 'expired' }]);
+    const charged = { kind: 'settled', fingerprint: claim.fingerprint, sealed: null };
+    expect(await recall(f, claim.id)).toEqual(charged);
+    expect((await admit(f, claim.id)).got).toBe('claimed');
+    expect(await recall(f, other.id)).toMatchObject({ kind: 'running' });
+    // The dead gateway was only slow: its settlement comes too late for the claim, too.
+    expect(await settle(f, dead.id, claim.id)).toMatchObject({ repeated: true, event: { outcome: 'expired' } });
+    expect(await recall(f, claim.id)).toEqual(charged);
   });
 
   it('takes nothing for a request that is refused, so it may be asked again', async () => {

@@ -1,6 +1,6 @@
 -- Claims: Idempotency-Keys in use. A claim is taken in the transaction that makes its hold, and settled in the
--- transaction that settles it. So it needs no end of its own: if its hold is not pending, and it was not settled, then
--- the hold is void or has expired, and the claim is free.
+-- transaction that settles it: by its gateway, or by the sweep. So it needs no end of its own: if its hold is not
+-- pending, and it was not settled, then the request was not charged, and the claim is free.
 
 -- rule 33: the oldest claims
 -- Deletes claims of the tenant that are older than p_keep_ms or beyond the newest p_max, the oldest first, but none
@@ -84,6 +84,18 @@ BEGIN
     UPDATE claim_sum SET answer_chars = answer_chars - v_oldest.chars WHERE tenant_id = p_tenant_id
       RETURNING answer_chars INTO v_sum;
   END LOOP;
+END
+$$;
+
+-- rule 32: the answer of a claim
+-- Settles the claims of requests that the sweep has charged, without an answer: nobody has it, and the requests must not
+-- be charged again. The caller has locked the tenants.
+CREATE OR REPLACE FUNCTION settle_expired(p_tenant_id text[], p_request_id text[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF cardinality(p_request_id) > 0 THEN
+    UPDATE claim SET settled = true
+      WHERE tenant_id = ANY (p_tenant_id) AND request_id = ANY (p_request_id) AND NOT settled;
+  END IF;
 END
 $$;
 

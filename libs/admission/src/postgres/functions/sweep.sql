@@ -27,6 +27,8 @@ DECLARE
       AND (deadline_ms <= v_now_us / 1000 OR progressed_ms > v_now_us / 1000)
     LIMIT p_limit);
   e record;
+  -- The places of those that were charged.
+  v_charged bigint[];
 BEGIN
   IF cardinality(v_ids) > 0 THEN
     PERFORM lock_tenants(array(SELECT tenant_id FROM hold WHERE id = ANY (v_ids)));
@@ -51,9 +53,11 @@ BEGIN
             AS cost_nanos_now) c
         WHERE id = ANY (v_ids) AND state = 'pending' AND deadline_ms <= v_now_us / 1000) expired;
     IF e.ids IS NOT NULL THEN
-      RETURN QUERY SELECT e.records[d.n]
-        FROM end_holds(v_now_us, e.ids, e.tenant_ids, e.costs, e.tokens, e.months, e.records)
-        d WHERE d.code = 'settled';
+      v_charged := array(
+        SELECT d.n FROM end_holds(v_now_us, e.ids, e.tenant_ids, e.costs, e.tokens, e.months, e.records) d
+        WHERE d.code = 'settled');
+      RETURN QUERY SELECT e.records[n] FROM unnest(v_charged) AS n;
+      PERFORM settle_expired(e.tenant_ids, array(SELECT e.ids[n] FROM unnest(v_charged) AS n));
     END IF;
   END IF;
 

@@ -1,10 +1,12 @@
--- Claims: Idempotency-Keys in use, in four more keys of the tenant's slot. Only calls with a claim name these keys.
+-- Claims: Idempotency-Keys in use, in four more keys of the tenant's slot. Only the sweep and calls with a claim name
+-- these keys.
 --   6 claims        hash   claim id → request id, fingerprint, time (ms), settled
 --   7 claim_times   zset   claim id by that time
 --   8 answers       hash   claim id → sealed answer; the characters of all of them under TOTAL
 --   9 answer_times  zset   claim id by the time of its claim
--- A claim is taken by the call that makes its hold, and settled by the call that settles it. So it needs no end of its
--- own: if its hold is not pending, and it was not settled, then the hold is void or has expired, and the claim is free.
+-- A claim is taken by the call that makes its hold, and settled by the call that settles it: of its gateway, or of the
+-- sweep. So it needs no end of its own: if its hold is not pending, and it was not settled, then the request was not
+-- charged, and the claim is free.
 local CLAIMS, CLAIM_TIMES, ANSWERS, ANSWER_TIMES = 6, 7, 8, 9
 local TOTAL = '*'
 -- Claims that an admission looks at beside as many as it adds, so that a tenant with too many gets below its bound.

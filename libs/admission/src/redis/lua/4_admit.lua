@@ -168,7 +168,7 @@ local function admit(keys, args)
           key_tokens_per_minute = r.key_tokens,
           tenant_tokens_per_minute = r.tenant_tokens, key_budget = r.key_budget, tenant_budget = r.tenant_budget,
           deadline_ms = deadline_ms, progressed_ms = math.floor(now / 1000), delivered = false, draft = r.draft,
-          admitted_ms = math.floor(now / 1000),
+          admitted_ms = math.floor(now / 1000), claim = r.claim,
         }
         fresh[r.id] = h
         if r.claim then

@@ -38,7 +38,7 @@ local function expire(keys, now, limit)
       writes[#writes + 1] = pack_hold(h)
     end
     if h.deadline_ms <= now_ms and #ends < limit then
-      local e = { id = all[i], tokens = 0 }
+      local e = { id = all[i], tokens = 0, claim = h.claim }
       if h.delivered then
         e.record, e.cost, e.tokens = expired_event(h)
         e.month = month_of(h.progressed_ms * 1000)
@@ -55,6 +55,11 @@ local function expire(keys, now, limit)
     end_holds(keys, now, ends)
     for _, e in ipairs(ends) do
       records[#records + 1] = e.record
+      -- rule 32: the answer of a claim
+      -- Nobody has it, and the request must not be charged again. A sweep of the former version names no keys of claims.
+      if e.record and e.claim and keys[CLAIMS] then
+        settle_claim(keys, e.claim, e.id, '')
+      end
     end
   end
   redis.call('HSET', keys[CREDIT], 'deadline_ms', next_ms and text(next_ms) or '')
