@@ -150,7 +150,21 @@ describe('the official client', () => {
       'org/tuned/small',
       'gpt-4o-mini',
     ]);
-    expect(Object.keys(models.data[0]!).sort()).toEqual(['created', 'id', 'object', 'owned_by']);
+    expect(models.data[0]).toEqual({
+      id: 'small',
+      object: 'model',
+      created: expect.any(Number),
+      owned_by: expect.any(String),
+      context_length: expect.any(Number),
+      max_model_len: (models.data[0] as unknown as { context_length: number }).context_length,
+      pricing: {
+        currency: 'USD',
+        prompt: expect.stringMatching(/^\d+(\.\d+)?$/),
+        input_cache_read: expect.any(String),
+        completion: expect.any(String),
+        request: expect.any(String),
+      },
+    });
     expect(await openai.models.retrieve('small')).toEqual(models.data[0]);
     const kinds = (await gateway.events(tenantId, 3)).map((event) => event.kind);
     expect(kinds.sort()).toEqual(['completion', 'completion', 'embedding']);

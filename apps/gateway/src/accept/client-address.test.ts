@@ -20,6 +20,17 @@ describe('the address of a client', () => {
     expect(addresses.of(from('203.0.113.9', '10.0.0.1'))).toBe('203.0.113.9');
   });
 
+  it.each([
+    ['203.0.113.9:4711', '203.0.113.9'],
+    ['[2001:db8::5]:4711', '2001:db8::5'],
+    ['[2001:db8::5]', '2001:db8::5'],
+    ['203.0.113.9:x', '10.0.0.1'],
+    ['203.0.113.9:4711:1', '10.0.0.1'],
+    ['[203.0.113', '10.0.0.1'],
+  ])('is read without the port that some proxies add: %s', (forwarded, address) => {
+    expect(new ClientAddresses('private').of(from('10.0.0.1', forwarded))).toBe(address);
+  });
+
   it('is that of the proxy that says nothing readable', () => {
     const addresses = new ClientAddresses('private');
     for (const forwarded of [undefined, '', 'unknown', '203.0.113.9, nonsense'])

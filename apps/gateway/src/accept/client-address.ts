@@ -54,7 +54,7 @@ export class ClientAddresses {
     const forwarded = headers['x-forwarded-for'];
     const list = (typeof forwarded === 'string' ? forwarded.split(',') : []).slice(-MAX_FORWARDED);
     for (const text of list.reverse()) {
-      const before = plain(text.trim());
+      const before = plain(withoutPort(text.trim()));
       if (isIP(before) === 0) return address;
       address = before;
       if (!this.isProxy(address)) return address;
@@ -68,6 +68,12 @@ export class ClientAddresses {
     const version = isIP(one);
     return this.proxies !== null && version !== 0 && this.proxies.check(one, version === 6 ? 'ipv6' : 'ipv4');
   }
+}
+
+/** Some proxies add the port: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
+function withoutPort(address: string): string {
+  const [, v6, v4] = /^\[([^\]]*)\](?::\d{1,5})?$|^([\d.]+):\d{1,5}$/.exec(address) ?? [];
+  return v6 ?? v4 ?? address;
 }
 
 /** IPv4 without the prefix that it has on an IPv6 socket. */

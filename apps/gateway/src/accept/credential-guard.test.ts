@@ -31,6 +31,27 @@ describe('wrong credentials', () => {
     expect(guard.failed(from('192.0.2.1'))).toBe(60_000);
   });
 
+  it('do not lock out a connection that had a valid one, however many other addresses had one since', () => {
+    const guard = new CredentialGuard(undefined, () => nowMs);
+    const connection = from('192.0.2.1');
+    guard.admitted(connection);
+    for (let n = 0; n < 2_000; n++) guard.admitted(from(`10.0.${n >> 8}.${n & 255}`));
+    fail(guard, from('192.0.2.1'));
+    expect(guard.waitMs(connection)).toBe(0);
+    // Another connection of the address is not known any more.
+    expect(guard.waitMs(from('192.0.2.1'))).toBe(60_000);
+  });
+
+  it('keep an address known that goes on being used', () => {
+    const guard = new CredentialGuard(undefined, () => nowMs);
+    guard.admitted(from('192.0.2.1'));
+    fail(guard, from('192.0.2.1'));
+    for (let n = 0; n < 2_000; n++) {
+      guard.admitted(from(`10.0.${n >> 8}.${n & 255}`));
+      expect(guard.waitMs(from('192.0.2.1'))).toBe(0);
+    }
+  });
+
   it('are counted by the address that a trusted proxy names', () => {
     const guard = new CredentialGuard('10.0.0.0/8', () => nowMs);
     fail(guard, from('10.0.0.1', '203.0.113.9'));

@@ -33,7 +33,7 @@ export class CredentialGuard {
 
   /** Milliseconds until a credential of this client is checked again. 0: now. */
   waitMs(request: IncomingMessage): number {
-    if (this.refused.isEmpty) return 0;
+    if (this.refused.isEmpty || this.known.has(request.socket)) return 0;
     const address = this.addresses.of(request);
     return this.refused.isTrusted(address) ? 0 : this.refused.waitMs(address);
   }

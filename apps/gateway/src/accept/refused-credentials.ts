@@ -56,8 +56,9 @@ export class RefusedCredentials {
     return own.count >= this.limits.maxOfAddress || allFull ? own.endsMs - now : 0;
   }
 
+  /** Looking renews it: of many addresses, those stay known that are used. */
   isTrusted(address: string): boolean {
-    return this.trusted.has(networkOf(address));
+    return this.trusted.get(networkOf(address)) === true;
   }
 
   trust(address: string): void {

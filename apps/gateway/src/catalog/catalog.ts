@@ -1,6 +1,7 @@
 import { FEMTOS_PER_NANO, type PriceStamp } from '@tollgate/contracts';
 import { type ConfigSource, logger, type ModelConfig, stampPrice, type TollgateConfig } from '@tollgate/runtime';
 import { type Backend, compileBackend } from './backend';
+import { type ModelRow, pricingOf } from './model-row';
 
 export type { Backend } from './backend';
 
@@ -51,14 +52,6 @@ export interface CatalogModel {
   usageBand: { min: number; max: number };
   /** Its row, and one for each alias. */
   rows: readonly ModelRow[];
-}
-
-/** A row of `GET /models`. */
-export interface ModelRow {
-  id: string;
-  object: 'model';
-  created: number;
-  owned_by: string;
 }
 
 /**
@@ -130,8 +123,8 @@ export class Catalog {
     return this.models;
   }
 
-  private compile({ models }: TollgateConfig): ReadonlyMap<string, CatalogModel> {
-    return new Map(models.map((model) => [model.id, compileModel(model, this.simulatorUrl)]));
+  private compile({ models, currency }: TollgateConfig): ReadonlyMap<string, CatalogModel> {
+    return new Map(models.map((model) => [model.id, compileModel(model, currency, this.simulatorUrl)]));
   }
 }
 
@@ -143,8 +136,9 @@ function isFree({ promptFemtosPerToken, outputFemtosPerToken, requestFemtos }: C
   return promptFemtosPerToken === 0n && outputFemtosPerToken === 0n && requestFemtos === 0n;
 }
 
-function compileModel(model: ModelConfig, simulatorUrl: string): CatalogModel {
+function compileModel(model: ModelConfig, currency: string, simulatorUrl: string): CatalogModel {
   const price = stampPrice(model.price, model.kind);
+  const pricing = pricingOf(price, currency);
   const input = BigInt(price.inputFemtos);
   const cached = BigInt(price.cachedInputFemtos);
   const backends = model.backends.map((backend) => compileBackend(backend, model, simulatorUrl));
@@ -177,6 +171,9 @@ function compileModel(model: ModelConfig, simulatorUrl: string): CatalogModel {
       object: 'model',
       created: CATALOG_CREATED_SECONDS,
       owned_by: model.ownedBy,
+      context_length: model.contextTokens,
+      max_model_len: model.contextTokens,
+      pricing,
     })),
   };
 }

@@ -125,7 +125,24 @@ export const EmbeddingList = Type.Object(
 );
 
 export const Model = Type.Object(
-  { id: Type.String(), object: Type.Literal('model'), created, owned_by: Type.String() },
+  {
+    id: Type.String(),
+    object: Type.Literal('model'),
+    created,
+    owned_by: Type.String(),
+    context_length: Type.Integer({ description: 'The tokens of a prompt and its answer together, at most.' }),
+    max_model_len: Type.Integer({ description: 'The same as `context_length`.' }),
+    pricing: Type.Object(
+      {
+        currency: Type.String({ description: 'ISO 4217' }),
+        prompt: Type.String(),
+        input_cache_read: Type.String(),
+        completion: Type.String(),
+        request: Type.String(),
+      },
+      { description: 'Decimal amounts: for one token of each kind, and for a request.' },
+    ),
+  },
   { $id: 'Model', title: 'Model', description: '`id` is the value to pass as `model`.' },
 );
 
