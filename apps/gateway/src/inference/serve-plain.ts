@@ -1,5 +1,6 @@
 import type { AdmissionClient } from '@tollgate/admission';
-import { PlainRelay } from '../upstream/plain-answer';
+import type { InferenceKind } from '@tollgate/contracts';
+import { PlainRelay, type ReadAnswer } from '../upstream/plain-answer';
 import type { Upstream } from '../upstream/upstream';
 import type { Backend } from '../catalog/catalog';
 import { noteOverlong } from './backend-faults';
@@ -8,7 +9,13 @@ import type { Client } from './client';
 import { type AdmittedRequest, KINDS, type Served } from './admitted-request';
 import { maxAnswerBytes } from './answer-bytes';
 import { fitPlain } from './plain-output';
-import { encodeVectors, haveMessages, readPlainResponse, writePlainResponse } from './plain-response';
+import {
+  encodeVectors,
+  haveMessages,
+  type PlainResponse,
+  readPlainResponse,
+  writePlainResponse,
+} from './plain-response';
 import { failureAnswer, interrupted } from './refusals';
 import { upstreamBody } from './body/outgoing';
 
@@ -25,7 +32,8 @@ export async function servePlain(
   client: Client,
 ): Promise<Served> {
   const { request, model, draft, hold } = admitted;
-  const relay = new PlainRelay(maxAnswerBytes(request, hold.maxTokensPerChoice));
+  const read = (body: Buffer) => readAnswer(request.kind, body);
+  const relay = new PlainRelay(read, maxAnswerBytes(request, hold.maxTokensPerChoice));
   client.onLeave = () => relay.clientClosed();
   client.onCutOff = () => relay.cutOff();
   admission.track({
@@ -56,12 +64,19 @@ export async function servePlain(
     case 'failed':
       return { kind: 'nothing', error: failureAnswer(answer.failure, admitted, exchange.backendUrl) };
     case 'answer':
-      return deliver(answer.body, admitted, exchange.backendUrl, client, counting);
+      return deliver(answer.answer, admitted, exchange.backendUrl, client, counting);
   }
 }
 
+function readAnswer(kind: InferenceKind, body: Buffer): ReturnType<ReadAnswer<PlainResponse>> {
+  const answer = readPlainResponse(kind, body);
+  if (!answer) return { kind: 'unusable', reason: 'the answer cannot be parsed' };
+  if (kind === 'chat' && !haveMessages(answer.content)) return { kind: 'unusable', reason: 'a choice has no message' };
+  return { kind: 'usable', answer };
+}
+
 async function deliver(
-  body: Buffer,
+  answered: PlainResponse,
   admitted: AdmittedRequest,
   backendUrl: string,
   client: Client,
@@ -72,9 +87,6 @@ async function deliver(
     kind: 'nothing',
     error: failureAnswer({ kind: 'failed', reason }, admitted, backendUrl),
   });
-  const answered = readPlainResponse(request.kind, body);
-  if (!answered) return refused('the answer cannot be parsed');
-  if (request.kind === 'chat' && !haveMessages(answered.content)) return refused('a choice has no message');
   if (request.encodingFormat === 'base64') encodeVectors(answered);
   const fitted = await fitPlain(admitted, answered, counting);
   if (fitted.kind !== 'fits') noteOverlong({ ...admitted.logged, backend: backendUrl });

@@ -1,12 +1,31 @@
+import { metrics } from '@tollgate/runtime';
 import { eventually } from '@tollgate/testing';
-import { ask, askedOf, backend, closeAll, exchangeWith, upstreamWith } from './exchange.fixture';
 import { PlainRelay } from './plain-answer';
+import {
+  type Answer,
+  ask,
+  askedOf,
+  backend,
+  closeAll,
+  exchangeWith,
+  upstreamWith,
+  wholeRelay,
+} from './exchange.fixture';
 
 const upstream = upstreamWith({});
 const impatient = upstreamWith({ timeoutMs: 500 });
 /** Turns of the event loop, a few microseconds each. A slow machine needs no more of them. */
 const MAX_TURNS = 2_000;
+const nonsense: Answer = (_, response) => void response.end('no');
+const well: Answer = (_, response) => void response.end('yes');
 afterAll(closeAll);
+
+async function failuresOf(name: string): Promise<number> {
+  const { values } = await metrics.getSingleMetric('tollgate_backend_calls_total')!.get();
+  return values
+    .filter(({ labels }) => labels['backend'] === name && labels['result'] === 'failed')
+    .reduce((sum, { value }) => sum + value, 0);
+}
 
 describe('an exchange', () => {
   it('sends the backend’s own key, path and body', async () => {
@@ -15,15 +34,34 @@ describe('an exchange', () => {
       seen = [request.method, request.url, request.headers.authorization, request.headers['content-length']];
       response.end('yes');
     });
-    expect(await ask(upstream, echo)).toEqual({ kind: 'answer', body: Buffer.from('yes') });
+    expect(await ask(upstream, echo)).toEqual({ kind: 'answer', answer: Buffer.from('yes') });
     expect(seen).toEqual(['POST', '/v1/x', 'Bearer secret', '5']);
+  });
+
+  it('asks another backend for an answer that cannot be used, once, and counts it as a failure', async () => {
+    const [bad, worse, good] = [await backend(nonsense), await backend(nonsense), await backend(well)];
+    const relayOf = () =>
+      new PlainRelay((body) =>
+        body.toString() === 'yes' ? { kind: 'usable', answer: 'yes' } : { kind: 'unusable', reason: 'nonsense' },
+      );
+    for (let n = 0; n < 20; n++) {
+      const relay = relayOf();
+      expect(await relay.run(exchangeWith(relay, [bad, good], upstream))).toEqual({ kind: 'answer', answer: 'yes' });
+    }
+    const relay = relayOf();
+    const failed = { kind: 'failed', failure: { kind: 'failed', reason: 'nonsense' } };
+    expect(await relay.run(exchangeWith(relay, [worse, { ...worse, basePath: '/other' }], upstream))).toEqual(failed);
+    // The first one may have run, so the second was the last.
+    expect(worse.asked).toBe(2);
+    expect(await failuresOf(bad.name)).toBe(bad.asked);
+    expect(bad.asked).toBeGreaterThan(0);
   });
 
   it('fails with a timeout if the head is late or the body stops', async () => {
     const headless = await backend(() => {});
     const silent = await backend((_, response) => void response.writeHead(200).write('a'));
     for (const one of [headless, silent]) {
-      const relay = new PlainRelay();
+      const relay = wholeRelay();
       const answer = await relay.run(exchangeWith(relay, [one], impatient));
       expect(answer).toEqual({ kind: 'failed', failure: { kind: 'timeout' } });
     }
@@ -31,7 +69,7 @@ describe('an exchange', () => {
 
   it('that is aborted before its connection is open leaves the backend usable for the next one', async () => {
     const slow = await backend((_, response) => void response.end('yes'));
-    const relay = new PlainRelay();
+    const relay = wholeRelay();
     const exchange = exchangeWith(relay, [slow], upstream);
     const answer = relay.run(exchange);
     relay.clientClosed();
@@ -44,7 +82,7 @@ describe('an exchange', () => {
     for (let n = 0; n < 3; n++) {
       let closed = false;
       const hanging = await backend((request) => void request.socket.on('close', () => (closed = true)));
-      const relay = new PlainRelay();
+      const relay = wholeRelay();
       void relay.run(exchangeWith(relay, [hanging], upstream));
       await eventually(() => expect(hanging.asked).toBe(1));
       relay.clientClosed();

@@ -4,8 +4,17 @@ import type { ServerResponse } from 'node:http';
 import { metrics } from '@tollgate/runtime';
 import { eventually } from '@tollgate/testing';
 import type { CatalogModel } from '../catalog/catalog';
-import { type Answer, backend, backendAt, closeAll, exchangeOf, modelWith, upstreamWith } from './exchange.fixture';
-import { type PlainAnswer, PlainRelay } from './plain-answer';
+import {
+  type Answer,
+  backend,
+  backendAt,
+  closeAll,
+  exchangeOf,
+  modelWith,
+  upstreamWith,
+  wholeRelay,
+} from './exchange.fixture';
+import type { PlainAnswer } from './plain-answer';
 import type { Upstream } from './upstream';
 
 const CALLS = 1_000;
@@ -28,8 +37,8 @@ afterAll(async () => {
   await new Promise((resolve) => mute.close(resolve));
 });
 
-const askModel = (model: CatalogModel, by: Upstream = upstream): Promise<PlainAnswer> => {
-  const relay = new PlainRelay();
+const askModel = (model: CatalogModel, by: Upstream = upstream): Promise<PlainAnswer<Buffer>> => {
+  const relay = wholeRelay();
   return relay.run(exchangeOf(model, relay, by));
 };
 
@@ -154,7 +163,7 @@ describe('a model whose backends are full', () => {
     const { one, open } = await hanging();
     one.maxConcurrency = 1;
     const model = modelWith([one], { maxRequests: 10, maxWaitMs: 60_000 });
-    const relays = [1, 2, 3].map(() => new PlainRelay());
+    const relays = [1, 2, 3].map(() => wholeRelay());
     const answers = relays.map((relay) => relay.run(exchangeOf(model, relay, upstream)));
     await eventually(() => expect(open.length).toBe(1));
     // The second leaves the queue, the first its place.

@@ -71,8 +71,13 @@ export async function backend(answer: Answer): Promise<CountingBackend> {
   return self;
 }
 
+/** A relay that takes every answer as it is. */
+export function wholeRelay(): PlainRelay<Buffer> {
+  return new PlainRelay((answer) => ({ kind: 'usable', answer }));
+}
+
 /** An exchange whose body is the backend's name for the model. */
-export function exchangeWith(relay: PlainRelay, backends: Backend[], upstream: Upstream) {
+export function exchangeWith<T>(relay: PlainRelay<T>, backends: Backend[], upstream: Upstream) {
   return exchangeOf(modelWith(backends), relay, upstream);
 }
 
@@ -81,13 +86,13 @@ export function modelWith(backends: Backend[], queue = { maxRequests: 0, maxWait
   return { id: `model-${(models += 1)}`, backends, queue } as unknown as CatalogModel;
 }
 
-export function exchangeOf(model: CatalogModel, relay: PlainRelay, upstream: Upstream) {
+export function exchangeOf<T>(model: CatalogModel, relay: PlainRelay<T>, upstream: Upstream) {
   const call = { model, path: '/x', stream: false, affinity: null, headers: [], request: { logged: {} } };
   return upstream.exchange({ ...call, body: (one) => one.model }, relay);
 }
 
 export function ask(upstream: Upstream, ...backends: Backend[]) {
-  const relay = new PlainRelay();
+  const relay = wholeRelay();
   return relay.run(exchangeWith(relay, backends, upstream));
 }
 

@@ -7,8 +7,8 @@ import {
   closedOrigin,
   exchangeWith,
   upstreamWith,
+  wholeRelay,
 } from './exchange.fixture';
-import { PlainRelay } from './plain-answer';
 import type { Upstream } from './upstream';
 
 const upstream = upstreamWith({});
@@ -119,7 +119,7 @@ describe('an exchange', () => {
     const begunAt = (...answers: Answer[]) => begunBy(upstream, ...answers);
     const begunBy = async (by: Upstream, ...answers: Answer[]) => {
       const backends = await Promise.all(answers.map((answer) => backend(answer)));
-      const relay = new PlainRelay();
+      const relay = wholeRelay();
       const exchange = exchangeWith(relay, backends, by);
       await relay.run(exchange);
       const asked = new Map(backends.map((one, index) => [one.name, index]));
@@ -142,7 +142,7 @@ describe('an exchange', () => {
     const all = await Promise.all([1, 2, 3].map(() => backend(cut)));
     expect(await ask(upstream, ...all)).toMatchObject({ kind: 'failed', failure: { kind: 'failed' } });
     expect(askedOf(all)).toBe(2);
-    const relay = new PlainRelay();
+    const relay = wholeRelay();
     relay.restart = () => false;
     expect((await relay.run(exchangeWith(relay, all, upstream))).kind).toBe('failed');
     expect(askedOf(all)).toBe(3);
@@ -157,7 +157,7 @@ describe('an exchange', () => {
     for (const bad of [cut, (_: unknown, response: { end(): unknown }) => void response.end()] as Answer[]) {
       const [first, second] = await Promise.all([backend(bad), backend(well)]);
       first.weight = 1e9;
-      expect(await ask(upstream, first, second)).toEqual({ kind: 'answer', body: Buffer.from('whole') });
+      expect(await ask(upstream, first, second)).toEqual({ kind: 'answer', answer: Buffer.from('whole') });
       expect([first.asked, second.asked]).toEqual([1, 1]);
     }
   });

@@ -163,9 +163,12 @@ export class Exchange implements AttemptOwner, Waiting {
     this.upstream.lookFor(managed);
   }
 
-  onPlace(): void {
+  onPlace(): boolean {
+    const chosen = this.choose(performance.now());
+    if (chosen === 'full') return false;
     this.leaveQueue();
-    this.next();
+    this.go(chosen);
+    return true;
   }
 
   onTimeout(): void {
@@ -176,8 +179,16 @@ export class Exchange implements AttemptOwner, Waiting {
   /** Asks a backend that was not tried yet, or waits for its place. */
   private next(): void {
     const nowMs = performance.now();
-    const chosen = choose(this.pool.backends, this.tried ?? NOTHING_TRIED, nowMs, this.call.affinity);
+    const chosen = this.choose(nowMs);
     if (chosen === 'full') return this.wait(nowMs);
+    this.go(chosen);
+  }
+
+  private choose(nowMs: number): ManagedBackend | 'full' | null {
+    return choose(this.pool.backends, this.tried ?? NOTHING_TRIED, nowMs, this.call.affinity);
+  }
+
+  private go(chosen: ManagedBackend | null): void {
     if (chosen === null) return this.endUnasked();
     this.ask(chosen);
   }

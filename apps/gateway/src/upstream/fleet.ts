@@ -124,17 +124,15 @@ export class Fleet {
     this.recheck();
   }
 
-  /** A call of this engine ended. The next waiting request goes on, outside of undici's parser. */
+  /** A call of this engine ended. Waiting requests go on, outside of undici's parser. */
   released(engine: Engine): void {
     engine.inFlight -= 1;
-    if (engine.queues.size > 0) queueMicrotask(() => longestWaiting(engine.queues)?.next());
+    if (engine.queues.size > 0) queueMicrotask(() => wake(engine.queues));
   }
 
   /** Lets all waiting requests look for a place again: a backend came back. */
   recheck(): void {
-    for (const { queue } of this.shared.values()) {
-      for (let left = queue.length; left > 0; left--) queue.next();
-    }
+    wake(new Set([...this.shared.values()].map(({ queue }) => queue)));
   }
 
   private compile(model: CatalogModel): Pool {
@@ -152,8 +150,15 @@ export class Fleet {
   }
 }
 
-function longestWaiting(queues: ReadonlySet<WaitQueue>): WaitQueue | null {
-  let longest: WaitQueue | null = null;
-  for (const queue of queues) if (longest === null || queue.sinceMs < longest.sinceMs) longest = queue;
-  return longest;
+/**
+ * Lets requests go until the first of each queue finds no place, those that wait longest first. One that goes may leave
+ * the place free for others: it asks another backend, or ends without asking any.
+ */
+function wake(queues: ReadonlySet<WaitQueue>): void {
+  const left = new Set(queues);
+  while (left.size > 0) {
+    const [first, ...others] = left;
+    const longest = others.reduce((a, b) => (b.sinceMs < a.sinceMs ? b : a), first!);
+    if (!longest.next()) left.delete(longest);
+  }
 }

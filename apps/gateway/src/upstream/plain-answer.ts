@@ -5,22 +5,31 @@ import type { Exchange } from './exchange';
 /** Limit of a plain answer. 2,048 embeddings of 3,072 numbers exceed it: they are about 130 MB of JSON. */
 export const MAX_ANSWER_BYTES = 96 * 1024 * 1024;
 
-export type PlainAnswer =
-  | { kind: 'answer'; body: Buffer }
+export type PlainAnswer<T> =
+  | { kind: 'answer'; answer: T }
   | { kind: 'failed'; failure: UpstreamFailure }
   | { kind: 'client_closed' | 'hold_lost' };
 
-/** Buffers a plain answer. Aborts its exchange when the client leaves. */
-export class PlainRelay implements AnswerSink {
+/** What is in a whole answer, or why it cannot be used. */
+export type ReadAnswer<T> = (body: Buffer) => { kind: 'usable'; answer: T } | { kind: 'unusable'; reason: string };
+
+/**
+ * Buffers a plain answer and reads it. Another backend is asked for one that cannot be used. Aborts its exchange when
+ * the client leaves.
+ */
+export class PlainRelay<T> implements AnswerSink {
   private chunks: Buffer[] = [];
   private bytes = 0;
   private exchange!: Exchange;
-  private resolve!: (answer: PlainAnswer) => void;
-  readonly answer = new Promise<PlainAnswer>((resolve) => (this.resolve = resolve));
+  private resolve!: (answer: PlainAnswer<T>) => void;
+  readonly answer = new Promise<PlainAnswer<T>>((resolve) => (this.resolve = resolve));
 
-  constructor(private readonly maxBytes = MAX_ANSWER_BYTES) {}
+  constructor(
+    private readonly read: ReadAnswer<T>,
+    private readonly maxBytes = MAX_ANSWER_BYTES,
+  ) {}
 
-  run(exchange: Exchange): Promise<PlainAnswer> {
+  run(exchange: Exchange): Promise<PlainAnswer<T>> {
     this.exchange = exchange;
     exchange.start();
     return this.answer;
@@ -61,7 +70,9 @@ export class PlainRelay implements AnswerSink {
   }
 
   onEnd(): void {
-    this.resolve({ kind: 'answer', body: this.chunks.length === 1 ? this.chunks[0]! : Buffer.concat(this.chunks) });
+    const read = this.read(this.chunks.length === 1 ? this.chunks[0]! : Buffer.concat(this.chunks));
+    if (read.kind === 'usable') this.resolve({ kind: 'answer', answer: read.answer });
+    else this.exchange.reject({ kind: 'failed', reason: read.reason });
   }
 
   onFailure(failure: UpstreamFailure): void {

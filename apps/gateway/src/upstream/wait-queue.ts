@@ -1,7 +1,7 @@
 /** A request that waits for a place at one of its model's backends. */
 export interface Waiting {
-  /** Called once: a place may be free. */
-  onPlace(): void;
+  /** A place may be free. Returns false if there is none for this request, which then waits on. */
+  onPlace(): boolean;
   /** Called once instead, when the time is over. */
   onTimeout(): void;
 }
@@ -48,11 +48,9 @@ export class WaitQueue {
     this.entries.delete(waiting);
   }
 
-  /** Lets the first one go. */
-  next(): void {
-    for (const { waiting } of this.entries.values()) {
-      this.remove(waiting);
-      return waiting.onPlace();
-    }
+  /** Lets the first one go. Returns false if it waits on, or if there is none. */
+  next(): boolean {
+    for (const { waiting } of this.entries.values()) return waiting.onPlace();
+    return false;
   }
 }
