@@ -132,10 +132,11 @@ describe('functions that the services may not load', () => {
       const gateway = await eventually(() => admissionOf('gateway'), { timeoutMs: 60_000 });
       fixture.store = gateway;
       await fixture.setBalance(BALANCE);
-      await fixture.hold();
+      // The store asks billing for a tenant that it does not know. Until the answer arrives, requests get 503.
+      await eventually(() => fixture.hold());
       await admin('FUNCTION', 'FLUSH');
       await admin('FLUSHALL');
-      // The emptied store asks billing for the tenant. Until the answer arrives, requests get 503.
+      // The emptied store asks again.
       await eventually(() => fixture.hold(), { timeoutMs: 60_000 });
       const ended = new Promise((done) => keeper.once('exit', (code) => done(code)));
       keeper.kill('SIGTERM');
