@@ -2,10 +2,10 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { embedMany, generateText, isStepCount, jsonSchema, Output, streamText, tool } from 'ai';
 import { input, PERSON, refused, run, WEATHER } from './run.mjs';
 
-const provider = (apiKey) =>
+const provider = (apiKey, baseURL = input.baseUrl) =>
   createOpenAICompatible({
     name: 'tollgate',
-    baseURL: input.baseUrl,
+    baseURL,
     apiKey,
     includeUsage: true,
     supportsStructuredOutputs: true,
@@ -68,6 +68,11 @@ await run({
   },
   async retries() {
     const { text } = await generateText({ ...asked, model: provider(input.singleKey)(input.model), maxRetries: 6 });
+    return { text };
+  },
+  async repeats() {
+    const model = provider(input.repeatedKey, input.breakingUrl)(input.model);
+    const { text } = await generateText({ ...asked, model, maxRetries: 2, headers: { 'idempotency-key': 'once' } });
     return { text };
   },
   async abort() {

@@ -5,6 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { configYaml, PLENTY, useGateway, type Caller } from '../gateway/use-gateway';
+import { breakingProxy, type BreakingProxy } from './breaking-proxy';
 import { pythonEnv } from './python';
 
 const ROOT = join(__dirname, '../..');
@@ -58,6 +59,7 @@ function documentedCases(client: string): Map<string, boolean> {
 /** Runs each program against a gateway, and asserts what it saw and what it was charged. */
 export function clientSuite(programs: readonly Program[]): void {
   const gateway = useGateway({
+    idempotency: { secrets: ['a-secret-for-the-answers-of-this-test-file'] },
     simulator: { models: { 'inner-slow': SLOW, 'inner-embed': { embeddingDimensions: 8 } } },
     yaml: () =>
       configYaml({
@@ -71,6 +73,8 @@ export function clientSuite(programs: readonly Program[]): void {
     const documented = documentedCases(client);
     const outcomes = new Map<string, Outcome>();
     let caller: Caller;
+    let repeater: Caller;
+    let proxy: BreakingProxy;
     let refusedForConcurrency = 0;
 
     /** What the program reported about a case. */
@@ -89,6 +93,8 @@ export function clientSuite(programs: readonly Program[]): void {
     beforeAll(async () => {
       caller = await gateway.caller();
       const [poor, single] = await Promise.all([gateway.caller({ nanos: 0n }), gateway.caller({ profile: 'single' })]);
+      repeater = await gateway.caller();
+      proxy = await breakingProxy(gateway.url);
       // A running stream takes the only place of a key until the program was refused it once.
       const blocking = new AbortController();
       const body = { model: 'slow', messages: [{ role: 'user', content: PROMPT }], stream: true };
@@ -110,6 +116,8 @@ export function clientSuite(programs: readonly Program[]): void {
           key: caller.key,
           poorKey: poor.key,
           singleKey: single.key,
+          repeatedKey: repeater.key,
+          breakingUrl: `${proxy.url}/v1`,
           model: 'small',
           slowModel: 'slow',
           embeddingModel: 'embed',
@@ -119,6 +127,7 @@ export function clientSuite(programs: readonly Program[]): void {
       } finally {
         server.off('request', watch);
         blocking.abort();
+        await proxy.close();
       }
     }, HOOK_TIMEOUT_MS);
 
@@ -206,6 +215,13 @@ export function clientSuite(programs: readonly Program[]): void {
     plays('retries', 'waits as `Retry-After` says after a 429, and succeeds by itself', () => {
       expect(refusedForConcurrency).toBeGreaterThan(0);
       expect(result<Text>('retries').text).toBe(result<Text>('chat').text);
+    });
+
+    plays('repeats', 'repeats by itself when the connection breaks, and is charged once', async () => {
+      expect(proxy.connections).toBe(2);
+      expect(result<Text>('repeats').text).toBe(result<Text>('chat').text);
+      await gateway.events(repeater.tenantId, 1);
+      expect((await gateway.snapshot(repeater.tenantId)).pendingHolds).toBe(0);
     });
 
     plays('abort', 'pays for the part of a stream that it read before it left', async () => {

@@ -63,6 +63,12 @@ await run({
   async retries() {
     return { text: (await chat({}, input.singleKey, 6).invoke(input.prompt)).content };
   },
+  async repeats() {
+    const model = chat({ configuration: { baseURL: input.breakingUrl } }, input.repeatedKey, 2);
+    return {
+      text: (await model.invoke(input.prompt, { options: { headers: { 'idempotency-key': 'once' } } })).content,
+    };
+  },
   async abort() {
     const controller = new AbortController();
     const model = chat({ model: input.slowModel, maxTokens: undefined });

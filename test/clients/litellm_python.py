@@ -83,6 +83,12 @@ def retries():
     return {"text": answer.choices[0].message.content}
 
 
+def repeats():
+    broken = {**asking(INPUT["repeatedKey"], max_retries=2), "api_base": INPUT["breakingUrl"]}
+    answer = litellm.completion(**{**ASKED, **broken}, extra_headers={"Idempotency-Key": "once"})
+    return {"text": answer.choices[0].message.content}
+
+
 def abort():
     fields = {**asking(model=INPUT["slowModel"]), "messages": MESSAGES, "stream": True}
     chunks = litellm.completion(**fields)
@@ -92,4 +98,4 @@ def abort():
             return {"text": chunk.choices[0].delta.content}
 
 
-run([chat, stream, tools, structured, legacy, embeddings, errors, retries, abort])
+run([chat, stream, tools, structured, legacy, embeddings, errors, retries, repeats, abort])

@@ -1,7 +1,7 @@
 import OpenAI from 'openai';
 import { input, PERSON, refused, run, WEATHER } from './run.mjs';
 
-const client = (apiKey, maxRetries = 0) => new OpenAI({ baseURL: input.baseUrl, apiKey, maxRetries });
+const client = (apiKey, maxRetries = 0, baseURL = input.baseUrl) => new OpenAI({ baseURL, apiKey, maxRetries });
 const openai = client(input.key);
 const messages = [{ role: 'user', content: input.prompt }];
 const asked = { model: input.model, messages, max_tokens: 20 };
@@ -72,6 +72,11 @@ await run({
   },
   async retries() {
     const { choices } = await client(input.singleKey, 6).chat.completions.create(asked);
+    return { text: choices[0].message.content };
+  },
+  async repeats() {
+    const broken = client(input.repeatedKey, 2, input.breakingUrl);
+    const { choices } = await broken.chat.completions.create(asked, { headers: { 'idempotency-key': 'once' } });
     return { text: choices[0].message.content };
   },
   async abort() {

@@ -4,8 +4,8 @@ import openai
 from run import INPUT, RESPONSE_FORMAT, TOOLS, joined, refused, run, usage_of
 
 
-def client(key, max_retries=0):
-    return openai.OpenAI(base_url=INPUT["baseUrl"], api_key=key, max_retries=max_retries)
+def client(key, max_retries=0, base_url=INPUT["baseUrl"]):
+    return openai.OpenAI(base_url=base_url, api_key=key, max_retries=max_retries)
 
 
 tollgate = client(INPUT["key"])
@@ -88,6 +88,12 @@ def retries():
     return {"text": answer.choices[0].message.content}
 
 
+def repeats():
+    broken = client(INPUT["repeatedKey"], max_retries=2, base_url=INPUT["breakingUrl"])
+    answer = broken.chat.completions.create(**ASKED, extra_headers={"Idempotency-Key": "once"})
+    return {"text": answer.choices[0].message.content}
+
+
 def abort():
     fields = {"model": INPUT["slowModel"], "messages": MESSAGES, "stream": True}
     with tollgate.chat.completions.create(**fields) as chunks:
@@ -96,4 +102,4 @@ def abort():
                 return {"text": chunk.choices[0].delta.content}
 
 
-run([chat, stream, tools, structured, legacy, embeddings, models, errors, retries, abort])
+run([chat, stream, tools, structured, legacy, embeddings, models, errors, retries, repeats, abort])
