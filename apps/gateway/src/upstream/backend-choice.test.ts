@@ -55,7 +55,7 @@ describe('the choice of a backend', () => {
 
   it('passes over those that are unhealthy, asked for a pause, or have an open breaker, while others are good', () => {
     const ill = managed(1);
-    ill.engine.healthy = false;
+    ill.engine.failingChecks.add(ill);
     const resting = managed(1);
     resting.engine.rest(5, NOW_MS);
     const all = [ill, resting, broken(managed(1), 'failed'), broken(managed(1), 'unreachable'), managed(1)];

@@ -14,8 +14,8 @@ export class Engine {
   inFlight = 0;
   /** An operator drained it: it gets no new calls. */
   drained = false;
-  /** Its last health checks did not fail. True without checks. */
-  healthy = true;
+  /** Its health checks that fail. Models with the same URL may have different ones. */
+  readonly failingChecks = new Set<object>();
   /** It answered 429, or said when to come back. By `performance.now()`. */
   restUntilMs = 0;
   /** The circuit breakers of its models. */
@@ -25,6 +25,11 @@ export class Engine {
 
   /** @param name as in usage events: the base URL */
   constructor(readonly name: string) {}
+
+  /** True without checks. */
+  get healthy(): boolean {
+    return this.failingChecks.size === 0;
+  }
 
   get openBreakers(): number {
     let open = 0;

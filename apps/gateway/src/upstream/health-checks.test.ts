@@ -42,6 +42,28 @@ describe('the health checks', () => {
     expect(asked.length).toBe(before);
   });
 
+  it('of the same backend must all succeed, if its models have different ones', async () => {
+    let status = 200;
+    // The health of the backend before each answer of the check that fails, after those of the other one.
+    const seen: boolean[] = [];
+    const one = await backend(({ url }, response) => {
+      if (url === '/other') seen.push(fleet.engineOf(one.name).healthy);
+      response.writeHead(url === '/well' ? 200 : status).end();
+    });
+    const health = { intervalMs: 20, isStrict: true };
+    const well = { ...one, health: { ...health, path: '/well' } };
+    checks.follow(modelOf(well, { ...one, health: { ...health, path: '/other' } }));
+    const engine = fleet.engineOf(one.name);
+    status = 503;
+    await eventually(() => expect(engine.healthy).toBe(false));
+    // The success of the one does not hide the failure of the other.
+    seen.length = 0;
+    await eventually(() => expect(seen.length).toBeGreaterThan(5));
+    expect(new Set(seen)).toEqual(new Set([false]));
+    checks.follow(modelOf(well));
+    expect(engine.healthy).toBe(true);
+  });
+
   it('take any answer below 500 for healthy on a path that the operator did not choose', async () => {
     let status = 401;
     const one = await backend((_, response) => response.writeHead(status).end());

@@ -64,7 +64,7 @@ class EngineCheck {
     clearInterval(this.timer);
     void this.client.destroy();
     // Nobody looks any more.
-    this.engine.healthy = true;
+    if (this.engine.failingChecks.delete(this) && this.engine.healthy) this.onHealthy();
   }
 
   private async check(): Promise<void> {
@@ -75,8 +75,10 @@ class EngineCheck {
     if (this.client.destroyed) return;
     if (reason === null) return this.succeeded();
     this.failures += 1;
-    if (this.failures < FAILURES_IN_A_ROW || !this.engine.healthy) return;
-    this.engine.healthy = false;
+    const { healthy, failingChecks } = this.engine;
+    if (this.failures < FAILURES_IN_A_ROW) return;
+    failingChecks.add(this);
+    if (!healthy) return;
     logger('gateway').warn(
       { backend: this.engine.name, reason },
       'a backend is unhealthy: it gets no calls if others can',
@@ -85,8 +87,7 @@ class EngineCheck {
 
   private succeeded(): void {
     this.failures = 0;
-    if (this.engine.healthy) return;
-    this.engine.healthy = true;
+    if (!this.engine.failingChecks.delete(this) || !this.engine.healthy) return;
     logger('gateway').info({ backend: this.engine.name }, 'a backend is healthy again');
     this.onHealthy();
   }
