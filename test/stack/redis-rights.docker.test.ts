@@ -165,7 +165,9 @@ describe('with its own user and without a refusal,', () => {
     await f.admit().catch(() => {});
     await eventually(async () => expect(await f.admit()).toMatchObject({ kind: 'held' }));
     expect(await f.look()).toMatchObject({ kind: 'clear' });
-    const [settled, voided, dead, idle] = [await f.hold(), await f.hold(), await f.hold(), await f.hold()];
+    const claim = { id: newId('key'), fingerprint: 'print' };
+    const [settled, voided, idle] = [await f.hold(), await f.hold(), await f.hold()];
+    const dead = await f.hold({ claim });
     const more = { id: settled, tenantId: f.tenantId, wantNanos: 10n * TOKEN_NANOS, minNanos: TOKEN_NANOS };
     expect(await gateway!.extend([more])).toMatchObject([{ kind: 'extended' }]);
     expect(await f.progress(dead, 3)).toBe(true);
@@ -177,6 +179,7 @@ describe('with its own user and without a refusal,', () => {
     const swept = await metering!.sweep({ limit: 100, confirmAfterMs: 1_000 });
     expect(swept.map(({ id }) => id).sort()).toEqual([settled, dead].sort());
     expect(swept.map(({ id }) => id)).not.toContain(idle);
+    expect(await gateway!.recall([{ tenantId: f.tenantId, claimId: claim.id }])).toMatchObject([{ kind: 'settled' }]);
     await metering!.check();
     // Billing: the release of charged holds, a budget, a refund, and the reads of reconcile.
     f.store = billing!;

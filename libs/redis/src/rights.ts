@@ -84,8 +84,8 @@ export const REDIS_RIGHTS = {
     grants: [
       {
         for: 'sweep',
-        keys: tenant,
-        commands: [...CALL, 'hmget', 'hset', 'hdel', 'hgetall', 'hlen', 'zadd', 'zcard', 'zrangebyscore'],
+        keys: [...tenant, 'tga:{*}:claims'],
+        commands: [...CALL, 'hmget', 'hget', 'hset', 'hdel', 'hgetall', 'hlen', 'zadd', 'zcard', 'zrangebyscore'],
       },
       {
         for: 'the list of tenants to sweep, forget_idle',

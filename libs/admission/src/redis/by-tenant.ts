@@ -10,10 +10,15 @@ export function tenantKeys(tenantId: string): string[] {
   return [`${key}credit`, `${key}keys`, `${key}pending`, `${key}settled`, `${key}unconfirmed`];
 }
 
-/** The same, and the four keys of its claims (lua/3_taken_claims.lua). Only for the sweep and calls with a claim. */
+/** The same, and the four keys of its claims (lua/3_taken_claims.lua). Only for calls with a claim. */
 export function claimKeys(tenantId: string): string[] {
   const key = `tga:{${tenantId}}:`;
   return [...tenantKeys(tenantId), `${key}claims`, `${key}claim_times`, `${key}answers`, `${key}answer_times`];
+}
+
+/** The five, and the key of the claims that a sweep settles without an answer. */
+export function sweepKeys(tenantId: string): string[] {
+  return claimKeys(tenantId).slice(0, tenantKeys(tenantId).length + 1);
 }
 
 /** Reads a tenant that does not exist. */

@@ -2,7 +2,7 @@ import type { UsageEvent } from '@tollgate/contracts';
 import type { Call, RedisLink } from '@tollgate/redis';
 import { holds } from '../admission-metrics';
 import type { SweepOptions } from '../admission-store';
-import { claimKeys } from './by-tenant';
+import { sweepKeys } from './by-tenant';
 import type { TenantRegistry } from './tenant-registry';
 
 /** One round trip. A tenant with nothing to do costs Redis some 5 µs. */
@@ -35,7 +35,7 @@ export async function sweepTenants(
     const batch = queue.splice(0, Math.min(MAX_TENANTS_PER_CALL, ...left.filter((most) => most > 0)));
     const [mostExpired, mostOwed] = left.map((most) => Math.floor(most / batch.length)) as [number, number];
     const args = [now, mostExpired, mostOwed, confirmAfterMs];
-    const replies = await link.call(batch.map((id): Call => ({ function: 'sweep', keys: claimKeys(id), args })));
+    const replies = await link.call(batch.map((id): Call => ({ function: 'sweep', keys: sweepKeys(id), args })));
     for (const [i, reply] of replies.entries()) {
       if (reply instanceof Error) {
         failure ??= reply;

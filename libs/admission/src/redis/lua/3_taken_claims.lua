@@ -1,5 +1,5 @@
--- Claims: Idempotency-Keys in use, in four more keys of the tenant's slot. Only the sweep and calls with a claim name
--- these keys.
+-- Claims: Idempotency-Keys in use, in four more keys of the tenant's slot. Only calls with a claim name
+-- these keys, and the sweep the first of them.
 --   6 claims        hash   claim id → request id, fingerprint, time (ms), settled
 --   7 claim_times   zset   claim id by that time
 --   8 answers       hash   claim id → sealed answer; the characters of all of them under TOTAL
