@@ -81,7 +81,7 @@ describe('the backends of a model', () => {
   });
 
   it('make one call wait for a connection that does not open, and no other', async () => {
-    const impatient = upstreamWith({ timeoutMs: 1_000 });
+    const impatient = upstreamWith({ connectTimeoutMs: 1_000 });
     const gone = backendAt(muteUrl, '/one');
     const good = await backend(well);
     const model = modelWith([gone, good]);

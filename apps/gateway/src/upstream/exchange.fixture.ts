@@ -11,19 +11,25 @@ export type Answer = (request: IncomingMessage, response: ServerResponse) => voi
 export type CountingBackend = Backend & { asked: number };
 
 const DEFAULT_TIMEOUT_MS = 10_000;
+const TOTAL_TIMEOUT_MS = 60_000;
 /** A closed connection counts as stale, however late a slow machine notices the close. */
 const ALWAYS_STALE_MS = 600_000;
 const servers: Server[] = [];
 let models = 0;
 const upstreams: Upstream[] = [];
 
-export function upstreamWith({ timeoutMs = DEFAULT_TIMEOUT_MS, staleCloseMs = ALWAYS_STALE_MS }): Upstream {
+/** @param timeoutMs of the head and of silence; the total time is longer than any machine stands still */
+export function upstreamWith({
+  timeoutMs = DEFAULT_TIMEOUT_MS,
+  connectTimeoutMs = timeoutMs,
+  staleCloseMs = ALWAYS_STALE_MS,
+}): Upstream {
   const upstream = new Upstream({
-    connectTimeoutMs: timeoutMs,
+    connectTimeoutMs,
     plainHeadTimeoutMs: timeoutMs,
     streamHeadTimeoutMs: timeoutMs,
     idleTimeoutMs: timeoutMs,
-    plainTotalTimeoutMs: timeoutMs * 3,
+    plainTotalTimeoutMs: TOTAL_TIMEOUT_MS,
     staleCloseMs,
   });
   upstreams.push(upstream);
