@@ -99,7 +99,7 @@ describe('a large body', () => {
 
   it('waits only for its time limit, both for a worker and for other bodies of its key', async () => {
     // Less than a worker needs to start.
-    const other = new BodyReader(catalog, { maxWaitMs: 1, readTimeoutMs: 600_000 });
+    const other = new BodyReader(catalog, { maxWaitMs: 1, maxReadMs: 600_000, readTimeoutMs: 600_000 });
     const reads = [1, 2].map(() => other.read('chat', chat(LARGE), sender('a')) as Promise<unknown>);
     for (const { status, reason } of (await Promise.allSettled(reads)) as PromiseRejectedResult[]) {
       expect(status).toBe('rejected');
@@ -110,10 +110,21 @@ describe('a large body', () => {
   });
 
   it('that takes a worker too long is reported as ruinous, and the next one gets another worker', async () => {
-    const other = new BodyReader(catalog, { maxWaitMs: 600_000, readTimeoutMs: 1 });
+    const other = new BodyReader(catalog, { maxWaitMs: 600_000, maxReadMs: 1, readTimeoutMs: 600_000 });
     const reading = () => other.read('chat', chat(LARGE), sender('a')) as Promise<unknown>;
     await expect(reading()).rejects.toThrow(RuinousBodyError);
     await expect(reading()).rejects.toThrow('took too long');
+    await other.close();
+  });
+
+  it('whose worker gets no time from the machine is given up, but not reported as ruinous', async () => {
+    const other = new BodyReader(catalog, { maxWaitMs: 600_000, maxReadMs: 600_000, readTimeoutMs: 1 });
+    const error: unknown = await (other.read('chat', chat(LARGE), sender('a')) as Promise<unknown>).catch(
+      (reason: unknown) => reason,
+    );
+    expect(error).toBeInstanceOf(UnavailableError);
+    expect(error).not.toBeInstanceOf(RuinousBodyError);
+    expect((error as Error).message).toContain('took too long');
     await other.close();
   });
 });

@@ -1,12 +1,13 @@
 import { join } from 'node:path';
 import { availableParallelism } from 'node:os';
-import { pool, Promise as PoolPromise, type Pool, TerminateError } from 'workerpool';
+import { pool, type Pool, TerminateError } from 'workerpool';
 import { type InferenceKind, UnavailableError } from '@tollgate/contracts';
 import { settlesWithin } from '@tollgate/runtime';
 import type { Catalog, AllowedModels } from '../../catalog/catalog';
 import { InferenceError, RuinousBodyError } from '../errors';
 import { ClientLeftError } from '../read-body';
 import { type InferenceRequest, readRequest } from './inference-request';
+import { ReadTime } from './read-time';
 import type { BodyRules } from './rules';
 import type { BodyRead } from './body-worker';
 
@@ -15,11 +16,13 @@ export const MAX_INLINE_BYTES = 32 * 1024;
 export interface ReadLimits {
   /** Until a worker begins, behind other large bodies. */
   maxWaitMs: number;
-  /** For one body in a worker. The largest body that `checkStructure` accepts takes a tenth of it. */
+  /** CPU time of one body in a worker. The largest body that `checkStructure` accepts takes a tenth of it. */
+  maxReadMs: number;
+  /** For one body in a worker, if other programs or the main thread need the cores. */
   readTimeoutMs: number;
 }
 
-const DEFAULT_READ_LIMITS: ReadLimits = { maxWaitMs: 30_000, readTimeoutMs: 10_000 };
+const DEFAULT_READ_LIMITS: ReadLimits = { maxWaitMs: 30_000, maxReadMs: 10_000, readTimeoutMs: 60_000 };
 /** Each worker has its own tokenizers (80 MB), so idle workers are ended. */
 const MAX_WORKERS = Math.max(1, Math.min(2, availableParallelism() - 1));
 const IDLE_MS = 60_000;
@@ -120,21 +123,28 @@ export class BodyReader {
       maxWorkers: MAX_WORKERS,
       workerThreadOpts: { resourceLimits: { maxOldGenerationSizeMb: MAX_WORKER_HEAP_MIB } },
     }));
+    const time = new ReadTime(this.limits);
     try {
-      const task = workers.exec('read', [kind, bytes, models], { transfer: [bytes.buffer], on: waiting.begin });
+      const task = workers.exec('read', [kind, bytes, models], {
+        transfer: [bytes.buffer],
+        on: () => {
+          waiting.begin();
+          time.begin(() => void task.cancel());
+        },
+      });
       waiting.leave = () => void task.cancel();
-      const result = (await task.timeout(this.limits.readTimeoutMs)) as BodyRead;
+      const result = (await task) as BodyRead;
       if ('request' in result) return received(result.request);
       const { code, message, param } = result.refusal;
       throw new InferenceError(code, { message, param });
     } catch (error) {
       if (error instanceof InferenceError) throw error;
-      const tookTooLong = error instanceof PoolPromise.TimeoutError;
-      const why = `a body of ${length} bytes was not read: ${tookTooLong ? 'took too long' : (error as Error).message}`;
-      // The body cost a worker, unless our own shutdown ended it.
-      const isRuinous = tookTooLong || (error instanceof TerminateError && this.workers === workers);
+      const why = `a body of ${length} bytes was not read: ${time.isOver ? 'took too long' : (error as Error).message}`;
+      // The body cost a worker, unless our own shutdown ended it, or the machine gave the worker no time.
+      const isRuinous = time.isUsedUp || (error instanceof TerminateError && this.workers === workers && !time.isOver);
       throw isRuinous ? new RuinousBodyError(why) : new UnavailableError(why);
     } finally {
+      time.end();
       this.running -= 1;
       if (this.running === 0) this.idle = setTimeout(() => void this.close(), IDLE_MS).unref();
     }
