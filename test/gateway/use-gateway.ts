@@ -49,7 +49,7 @@ export interface GatewayTestOptions extends GatewayOptions {
 /** Time for usage events to be published and consumed on a busy machine. */
 const EVENTS_TIMEOUT_MS = 20_000;
 /** Time for the first read of a credential. */
-const READ_TIMEOUT_MS = 15_000;
+const CALL_TIMEOUT_MS = 15_000;
 
 export const PLENTY: Limits = { requestsPerMinute: 1_000_000, tokensPerMinute: 1_000_000_000, concurrency: 10_000 };
 
@@ -100,7 +100,7 @@ export function useGateway({
     cleanUp.push(() => config.close());
     const { url } = database;
     const messages = new PostgresMessages({ url, applicationName: 'gateway-test-messages' });
-    const reads = { applicationName: 'gateway-test-credentials', readTimeoutMs: READ_TIMEOUT_MS };
+    const reads = { applicationName: 'gateway-test-credentials', callTimeoutMs: CALL_TIMEOUT_MS };
     const credentials = new PostgresCredentialStore({ url, ...reads });
     const admission = new PostgresAdmissionStore({ url });
     const events: UsageEvent[] = [];

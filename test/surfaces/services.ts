@@ -17,7 +17,7 @@ import { type Simulator, startSimulator } from '../../apps/simulator/src';
 export const OPERATOR_SECRET = 'a-secret-of-the-operator';
 const IDEMPOTENCY_SECRET = 'encrypts-the-answers-of-the-tests';
 /** Time for the first use of a credential on a busy machine. */
-const READ_TIMEOUT_MS = 15_000;
+const CALL_TIMEOUT_MS = 15_000;
 
 export interface Services {
   /** `http://127.0.0.1:…` without a path. */
@@ -74,7 +74,7 @@ async function startServices(
 ): Promise<Services> {
   const { url } = database;
   const messages = new PostgresMessages({ url, applicationName: 'services-test-messages' });
-  const reads = { applicationName: 'services-test-credentials', readTimeoutMs: READ_TIMEOUT_MS };
+  const reads = { applicationName: 'services-test-credentials', callTimeoutMs: CALL_TIMEOUT_MS };
   const credentials = new PostgresCredentialStore({ url, ...reads });
   const admission = new PostgresAdmissionStore({ url });
   await Promise.all([credentials.start(), admission.start()]);

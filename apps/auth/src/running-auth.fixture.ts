@@ -13,7 +13,7 @@ import { CredentialStore, PostgresCredentialStore } from '@tollgate/credentials'
 import { PostgresMessages } from '@tollgate/messaging';
 import { MessagesModule, MessagesServer } from '@tollgate/messaging/nest';
 import { ConfigSource, globalModule, provide, type LimitsConfig, type TollgateConfig } from '@tollgate/runtime';
-import { useTestDatabase, type TestDatabase } from '@tollgate/testing';
+import { PATIENT_CALL_MS, useTestDatabase, type TestDatabase } from '@tollgate/testing';
 import { AuthModule } from './auth.module';
 import { Projector } from './project/projector';
 
@@ -63,7 +63,7 @@ export interface RunningAuth {
 export async function startAuth(
   url: string,
   openStore: (name: string) => CredentialStore = (applicationName) =>
-    new PostgresCredentialStore({ url, applicationName }),
+    new PostgresCredentialStore({ url, applicationName, callTimeoutMs: PATIENT_CALL_MS }),
 ): Promise<RunningAuth> {
   const messages = new PostgresMessages({ url, applicationName: 'auth-test-messages' });
   const store = openStore('auth-test-credentials');

@@ -1,5 +1,5 @@
 import { metrics, WakeableDelay } from '@tollgate/runtime';
-import { eventually } from '@tollgate/testing';
+import { elapsedMs, eventually } from '@tollgate/testing';
 import { messageFailuresSuite } from './message-failures.suite';
 import { MAX_BATCH_MESSAGES } from './messages';
 import {
@@ -78,8 +78,8 @@ export function messagesSuite(name: string, createStore: () => Promise<MessagesS
         TOPIC,
         versions.map((version) => balanceUpdate('large', version)),
       );
-      await eventually(() => received.assertAllInOrder(tenants, perCall * calls), { timeoutMs: 15_000 });
-      await eventually(() => received.assertAllInOrder(['large'], versions.length), { timeoutMs: 15_000 });
+      await eventually(() => received.assertAllInOrder(tenants, perCall * calls));
+      await eventually(() => received.assertAllInOrder(['large'], versions.length));
       for (const batch of received.batches) {
         expect(batch.length).toBeGreaterThan(0);
         expect(batch.length).toBeLessThanOrEqual(MAX_BATCH_MESSAGES);
@@ -116,12 +116,14 @@ export function messagesSuite(name: string, createStore: () => Promise<MessagesS
       const messages = await start(async () => arrived.wake());
       const latenciesMs: number[] = [];
       for (let version = 1; version <= 15; version++) {
-        const before = performance.now();
-        await messages.publish(TOPIC, [balanceUpdate('a', version)]);
-        await arrived.wait(10_000);
-        latenciesMs.push(performance.now() - before);
+        const deliver = async () => {
+          await messages.publish(TOPIC, [balanceUpdate('a', version)]);
+          await arrived.wait(10_000);
+        };
+        latenciesMs.push(await elapsedMs(deliver));
       }
-      expect(latenciesMs.sort((a, b) => a - b)[7]).toBeLessThan(250);
+      // Without the notification each would wait for a second.
+      expect(latenciesMs.sort((a, b) => a - b)[7]).toBeLessThan(500);
     });
 
     it('counts the messages that wait for a group', async () => {

@@ -39,7 +39,7 @@ describe('a Redis whose connection was given up after a long silence', () => {
         await expect(link.one({ command: 'incr', keys: ['again'], args: [] })).rejects.toThrow(UnavailableError);
         await lost;
         await redis.unpause();
-        await eventually(() => link.check(), { timeoutMs: 10_000, everyMs: 5 });
+        await eventually(() => link.check(), { everyMs: 5 });
         expect(await link.one({ command: 'exists', keys: ['none'], args: [] })).toBe(0);
       }
     } finally {

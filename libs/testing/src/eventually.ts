@@ -9,7 +9,7 @@ const SERVED_POLL_MS = 50;
  */
 export async function eventually<T>(
   check: () => T | Promise<T>,
-  { timeoutMs = 15_000, everyMs = 20 } = {},
+  { timeoutMs = 60_000, everyMs = 20 } = {},
 ): Promise<T> {
   const until = Date.now() + timeoutMs;
   for (;;) {
@@ -51,7 +51,7 @@ export async function leastMs(enoughMs: number, measureMs: () => Promise<number>
 /**
  * Calls `check` until it passes. Returns the milliseconds from `fromMs` (of `performance.now()`) to the last failing
  * check, or 0 if none failed. Counts from the start of the last failing check, because a busy machine may delay its end
- * and the next check, and does not count a standstill of this process. Throws the last error of `check` after 15 s.
+ * and the next check, and does not count a standstill of this process. Throws the last error of `check` after a minute.
  */
 export async function inForceAfterMs(check: () => unknown, fromMs = performance.now()): Promise<number> {
   let lastMs = 0;

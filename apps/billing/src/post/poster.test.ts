@@ -230,7 +230,7 @@ describe('the posting interval', () => {
     expect(dueInMs).toBeLessThanOrEqual(3_000);
     expect(await billing.poster.postDue()).toBe(0);
     await billing.gatherer.gather([charge(tenantId, CENT)]);
-    await eventually(async () => expect(await billing.poster.postDue()).toBe(1), { timeoutMs: 15_000 });
+    await eventually(async () => expect(await billing.poster.postDue()).toBe(1));
     const times = await database.query<{ at: Date; amount: number }>(
       `SELECT created_at AS at, amount_cents::int AS amount
        FROM billing.journal_entry

@@ -10,8 +10,8 @@ import { RECORD_COLUMNS, toRecord, toRow, type RecordRow } from './record-row';
 export interface PostgresCredentialStoreOptions {
   url: string;
   applicationName: string;
-  /** The time limit of a read. For tests. */
-  readTimeoutMs?: number;
+  /** The time limit of a connection, and of a read. For tests. */
+  callTimeoutMs?: number;
 }
 
 /** The limit for connecting and asking together: the longest wait of a request with an unknown value. */
@@ -56,17 +56,18 @@ export class PostgresCredentialStore extends CredentialStore {
   constructor(options: PostgresCredentialStoreOptions) {
     super();
     const config = connectionConfig({ ...options, schema: 'credentials' });
+    const { callTimeoutMs } = options;
     this.reads = this.openPool({
       ...config,
       max: 1,
       idleTimeoutMillis: 0,
-      connectionTimeoutMillis: options.readTimeoutMs ?? READ_CONNECT_TIMEOUT_MS,
-      query_timeout: options.readTimeoutMs ?? READ_TIMEOUT_MS,
+      connectionTimeoutMillis: callTimeoutMs ?? READ_CONNECT_TIMEOUT_MS,
+      query_timeout: callTimeoutMs ?? READ_TIMEOUT_MS,
     });
     this.writes = this.openPool({
       ...config,
       max: WRITE_CONNECTIONS,
-      connectionTimeoutMillis: WRITE_CONNECT_TIMEOUT_MS,
+      connectionTimeoutMillis: callTimeoutMs ?? WRITE_CONNECT_TIMEOUT_MS,
       query_timeout: WRITE_TIMEOUT_MS,
     });
     this.memory = new CredentialMemory(async (hashes) =>

@@ -181,7 +181,7 @@ describe('PostgresMessages', () => {
           await eventually(() => instances[publisher]!.publish(TOPIC, batch));
         }
         for (const [key, count] of published.entries()) {
-          if (count > 0) await eventually(() => received.assertAllInOrder([`t${key}`], count), { timeoutMs: 10_000 });
+          if (count > 0) await eventually(() => received.assertAllInOrder([`t${key}`], count));
         }
         await Promise.all(instances.map((messages) => messages.close()));
       }),
@@ -207,8 +207,8 @@ describe('PostgresMessages and its server', () => {
       expect(error).toBeInstanceOf(UnavailableError);
       expect((error as Error).message).toMatch(/cannot be reached/);
       server = await startEmbeddedPostgres({ dataDirectory, settings });
-      await eventually(() => messages.publish(TOPIC, [balanceUpdate('a', 2)]), { timeoutMs: 10_000 });
-      await eventually(() => received.assertAllInOrder(['a'], 2), { timeoutMs: 10_000 });
+      await eventually(() => messages.publish(TOPIC, [balanceUpdate('a', 2)]));
+      await eventually(() => received.assertAllInOrder(['a'], 2));
     } finally {
       await messages.close();
       await server.stop();
