@@ -1,4 +1,5 @@
 import type { PriceStamp, TokenCounts } from './money';
+import type { RequestLife } from './request-life';
 
 export type InferenceKind = 'chat' | 'completion' | 'embedding';
 
@@ -55,6 +56,8 @@ export interface UsageEvent extends UsageDraft, TokenCounts {
    * events.
    */
   backend?: string;
+  /** How it ran, for an explanation; nothing is charged or limited by it. Absent: its gateway could not tell. */
+  life?: RequestLife;
   /** ISO 8601 UTC, milliseconds. The month of this time is the month of the debit. */
   endedAt: string;
 }

@@ -1,5 +1,6 @@
 import type { InferenceKind, Outcome } from './events';
 import type { TokenCounts } from './money';
+import type { RequestLife } from './request-life';
 
 // The resources that requests and replies of the services consist of (subjects.ts).
 
@@ -181,6 +182,17 @@ export interface RecordedEvent extends ChargedRequest, TokenCounts {
   overrunNanos: string;
   priceVersion: string;
   startedAt: string;
+}
+
+/** A served request in metering's records, with its life. */
+export interface ServedRequest extends RecordedEvent {
+  callerRequestId: string | null;
+  /** Null: unknown. */
+  backend: string | null;
+  /** When metering recorded it; ISO 8601 UTC. */
+  recordedAt: string;
+  /** Null: its gateway died, or was of an earlier version. */
+  life: RequestLife | null;
 }
 
 /** An entry with the balance after it. */

@@ -1,6 +1,7 @@
 import type { AuditQuery, AuditRow, Authored } from './audit';
 import type { BackendHour, DrainedBackend, UnbilledWork } from './backends';
 import type { BalanceUpdate, TenantUpdate } from './events';
+import type { RefusedRequest } from './request-life';
 import type {
   Difference,
   EventDigest,
@@ -25,6 +26,7 @@ import type {
   Page,
   PageQuery,
   RecordedEvent,
+  ServedRequest,
   SetBudget,
   StatementEntry,
   TenantRow,
@@ -106,6 +108,8 @@ export interface Subjects {
   ];
   /** not_found: no such key of this tenant. */
   'auth.keys.get': [{ tenantId: string; id: string }, KeyRow];
+  /** A key of any tenant, for an operator. `revokedAt`: as far as gateways know. not_found */
+  'auth.keys.find': [{ id: string }, KeyRow & { tenantId: string; revokedAt: string | null }];
   /**
    * What keys and their tenants are called, for at most 1,000 ids of any tenants. Unknown ones are left out.
    * invalid_parameter
@@ -231,9 +235,14 @@ export interface Subjects {
   'metering.usage.series': [UsageSeriesQuery, UsageSeries];
   /**
    * What a gateway process refused, by hour: always the whole count so far, so repeats and late reports change nothing.
-   * `source` names the process. invalid_parameter: more than MAX_REFUSAL_COUNTS, or malformed counts.
+   * `source` names the process. `refused`: some of the requests, for explanations; a repeat changes nothing, and those
+   * beyond MAX_REFUSED_PER_MINUTE are dropped. invalid_parameter: more than MAX_REFUSAL_COUNTS or
+   * MAX_REFUSED_IN_REPORT, or a malformed one.
    */
-  'metering.refusals.report': [{ source: string; counts: RefusalCount[] }, { recorded: true }];
+  'metering.refusals.report': [
+    { source: string; counts: RefusalCount[]; refused?: RefusedRequest[] },
+    { recorded: true },
+  ];
   /**
    * Refused requests of a tenant by code, ascending by time and code; the range as in metering.usage.series. Those of
    * the last seconds are on their way. invalid_parameter
@@ -242,6 +251,16 @@ export interface Subjects {
     { tenantId: string; from: string; to: string; step: UsageStep; keyId?: string },
     { from: string; to: string; points: RefusalPoint[] },
   ];
+  /**
+   * The lives of requests by our id, or by the `x-request-id` that callers chose: the newest MAX_EXPLAINED served, and
+   * as many refused ones of the last REFUSED_KEPT_DAYS. Of one tenant, if given. invalid_parameter
+   */
+  'metering.requests.explain': [
+    { name: string; tenantId?: string },
+    { served: ServedRequest[]; refused: RefusedRequest[] },
+  ];
+  /** The newest MAX_EXPLAINED refused requests of a key that are kept. invalid_parameter */
+  'metering.refusals.newest': [{ keyId: string }, { refused: RefusedRequest[] }];
   /** A page of usage for another system. invalid_parameter: a time, step, after, a filter, or limit. */
   'metering.usage.export': [UsageExportQuery, { data: ExportedUsage[]; nextCursor: string | null }];
   /** invalid_parameter: a limit above MAX_DIGEST_EVENTS. */
@@ -378,6 +397,15 @@ export interface Subjects {
       /** The invoice of its month; null while that is open. */
       invoice: { period: string; accountingNumber: number; status: 'paid' | 'void' } | null;
     },
+  ];
+  /**
+   * The hold of a request, while the admission store has it: of a running request, or of one whose cost is on its way
+   * to the ledger. `nanos`: held, or the cost; decimal string. Null: there is none, or the store cannot be reached.
+   * invalid_parameter
+   */
+  'billing.request.hold': [
+    { tenantId: string; requestId: string },
+    { hold: { state: 'pending' | 'settled'; nanos: string; quietMs: number } | null },
   ];
   /**
    * The message of topic `tenant-news`, sent ahead of it. The admission store has it when this is answered. A repeat

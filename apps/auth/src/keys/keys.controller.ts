@@ -28,6 +28,11 @@ export class KeysController {
     return this.keys.get(request);
   }
 
+  @MessagePattern('auth.keys.find')
+  find(request: RequestOf<'auth.keys.find'>): Promise<ReplyOf<'auth.keys.find'>> {
+    return this.keys.find(request);
+  }
+
   @MessagePattern('auth.keys.used')
   used(request: RequestOf<'auth.keys.used'>): Promise<{ recorded: number }> {
     return this.keys.used(request);

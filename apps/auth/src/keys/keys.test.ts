@@ -59,6 +59,7 @@ it('returns one key with its profile, and refuses an unknown id, a token and a k
   const other = await auth.tenant();
   const { hash, last4 } = minted('key');
   const row = await auth.request('auth.keys.create', { tenantId, profile: 'batch', name: 'k', hash, last4 });
+  expect(await auth.request('auth.keys.find', { id: row.id })).toEqual({ ...row, tenantId, revokedAt: null });
   expect(await auth.request('auth.keys.get', { tenantId, id: row.id })).toEqual(row);
   for (const [tenant, id] of [
     [other, row.id],

@@ -6,11 +6,13 @@ import {
   type KeyNames,
   type KeyRow,
   type Page,
+  type ReplyOf,
   type RequestOf,
 } from '@tollgate/contracts';
 import { query } from '@tollgate/postgres';
 import { ConfigSource } from '@tollgate/runtime';
 import { CredentialBook } from '../credentials/credential-book';
+import { revokedAtEdge } from '../credentials/credential.entity';
 import { recordUses } from '../credentials/last-use';
 import { AuthDatabase } from '../database';
 import { keyRow } from './key-row';
@@ -57,6 +59,13 @@ export class Keys {
   /** RequestError not_found, also for a key of another tenant. */
   async get({ tenantId, id }: RequestOf<'auth.keys.get'>): Promise<KeyRow> {
     return keyRow(await this.book.get('key', tenantId, id));
+  }
+
+  /** RequestError not_found. */
+  async find({ id }: RequestOf<'auth.keys.find'>): Promise<ReplyOf<'auth.keys.find'>> {
+    const key = isId('key', id) && (await this.database.credentials.findOneBy({ id, kind: 'key' }));
+    if (!key) throw new RequestError('not_found', 'No such key.');
+    return { ...keyRow(key), tenantId: key.tenantId, revokedAt: revokedAtEdge(key)?.toISOString() ?? null };
   }
 
   /** RequestError invalid_parameter. */

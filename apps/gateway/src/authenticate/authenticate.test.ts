@@ -37,5 +37,21 @@ it('a valid key keeps the former rights of a plan that the configuration lacks, 
       { lookup: () => known } as unknown as CredentialStore,
       { current: configOf(plan('kept', 5)) } as unknown as ConfigSource,
     ).authenticate(`Bearer ${value}`, Date.now()),
-  ).toEqual({ kind: 'refused', reason: 'no_profile' });
+  ).toEqual({ kind: 'refused', reason: 'no_profile', of: { tenantId: 'ten_1', keyId: 'key_1' } });
+});
+
+it.each<[string, Partial<CredentialRecord>, object]>([
+  ['revoked', { revokedAtMs: 1 }, { of: { tenantId: 'ten_1', keyId: 'key_1' }, by: { what: 'key_revoked' } }],
+  ['expired', { expiresAtMs: 1 }, { of: { tenantId: 'ten_1', keyId: 'key_1' }, by: { what: 'key_expired' } }],
+  ['no key at all', { kind: 'token' }, {}],
+])('a refused value that was issued tells whose it is, and why: %s', async (_, changes, told) => {
+  const { value, hash } = mintCredential('key');
+  const record = { hash, kind: 'key', id: 'key_1', tenantId: 'ten_1', plan: 'kept', profile: 'default' };
+  const known = { ...record, scopes: [], expiresAtMs: null, revokedAtMs: null, version: 1, ...changes };
+  const authenticator = new Authenticator(
+    { lookup: () => known } as unknown as CredentialStore,
+    { current: configOf(plan('kept', 5)) } as unknown as ConfigSource,
+  );
+  const refused = { kind: 'refused', reason: 'invalid_api_key', wasIssued: true };
+  expect(await authenticator.authenticate(`Bearer ${value}`, Date.now())).toEqual({ ...refused, ...told });
 });

@@ -7,6 +7,7 @@ import { LateSettlements } from './late-settlements';
 import { UnbilledReports } from './unbilled-reports';
 import { toUsageEvent } from './usage-event';
 import type { HeldRequest } from './held-request';
+import { lifeOf } from './request-life';
 import { unbilledWork } from './unbilled-work';
 
 const overruns = new Counter({
@@ -36,6 +37,10 @@ export interface Delivered {
   readonly tokens: TokenCounts;
   readonly estimated: boolean;
   readonly outcome: Outcome;
+  /** By `performance.now()`. Null for a plain answer and for a stream without output. */
+  readonly firstTokenAtMs: number | null;
+  /** How often the hold was extended. */
+  readonly extensions: number;
   /**
    * Raises the hold to the cost, as far as the credit allows, where a backend's report may exceed the hold. Resolves
    * with the amount held afterwards.
@@ -81,15 +86,24 @@ export class Settlements {
    */
   async settle(
     request: HeldRequest,
-    { tokens, estimated, outcome, raise }: Delivered,
+    { tokens, estimated, outcome, firstTokenAtMs, extensions, raise }: Delivered,
     answerOf?: (event: UsageEvent) => Promise<ClaimAnswer>,
   ): Promise<Settled | null> {
-    const { draft, hold, begun } = request;
+    const { draft, hold, begun, failed, admittedAtMs } = request;
     const cost = costNanos(tokens, draft.price);
     // The heartbeat renews the hold until it is raised. If the raise fails, the hold must expire.
     const holdNanos = await raise(cost).finally(() => this.client.untrack(draft.id));
     const backend = begun.at(-1);
-    const event = toUsageEvent(draft, { tokens, cost, estimated, outcome, backend, holdNanos, endedMs: Date.now() });
+    const life = lifeOf({
+      admittedUnder: hold.admittedUnder,
+      heldNanos: hold.holdNanos,
+      endNanos: holdNanos,
+      extensions,
+      firstMs: firstTokenAtMs === null ? null : Math.max(0, Math.round(firstTokenAtMs - admittedAtMs)),
+      failed,
+    });
+    const endedMs = Date.now();
+    const event = toUsageEvent(draft, { tokens, cost, estimated, outcome, backend, life, holdNanos, endedMs });
     if (event.overrunNanos !== '0') overruns.inc();
     const settlement: Settlement = { event, storeEpoch: hold.storeEpoch };
     if (answerOf) settlement.answer = await answerOf(event);

@@ -1,4 +1,11 @@
-import { costNanos, type Outcome, type TokenCounts, type UsageDraft, type UsageEvent } from '@tollgate/contracts';
+import {
+  costNanos,
+  type Outcome,
+  type RequestLife,
+  type TokenCounts,
+  type UsageDraft,
+  type UsageEvent,
+} from '@tollgate/contracts';
 
 /**
  * The usage event of a request that ends now. The charge is the cost of the tokens, at most the hold. The excess is the
@@ -12,6 +19,7 @@ export function toUsageEvent(
     estimated,
     outcome,
     backend,
+    life,
     holdNanos,
     endedMs,
   }: {
@@ -21,6 +29,7 @@ export function toUsageEvent(
     estimated: boolean;
     outcome: Outcome;
     backend?: string | undefined;
+    life?: RequestLife;
     holdNanos: bigint;
     endedMs: number;
   },
@@ -36,6 +45,7 @@ export function toUsageEvent(
     estimated,
     outcome,
     ...(backend !== undefined && { backend }),
+    ...(life !== undefined && { life }),
     endedAt: new Date(endedMs).toISOString(),
   };
 }

@@ -77,6 +77,7 @@ describe('recording', () => {
     expect(await database.query('SELECT * FROM metering.usage_event')).toEqual([
       {
         id: event.id,
+        life: null,
         backend: 'http://gpu:8000/v1',
         tenant_id: TENANT,
         key_id: KEY,

@@ -28,6 +28,8 @@ GRANT INSERT,
   ON backend_hour TO tollgate_metering;
 GRANT INSERT, DELETE ON backend_unbilled TO tollgate_metering;
 GRANT INSERT, UPDATE (requests), DELETE ON refusal_hour TO tollgate_metering;
+-- Written once, and deleted after some days.
+GRANT INSERT, DELETE ON refused_request TO tollgate_metering;
 GRANT INSERT, UPDATE ON engine_sample, engine_hour TO tollgate_metering;
 
 GRANT INSERT, UPDATE (reason, times, last_at, price_version) ON rejected_event TO tollgate_metering;
