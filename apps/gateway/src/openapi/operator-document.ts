@@ -4,6 +4,7 @@ import * as access from '../operator/access-schemas';
 import type { OperatorEndpoint } from '../operator/endpoint';
 import * as audit from '../operator/audit-schemas';
 import * as backends from '../operator/backend-schemas';
+import * as lives from '../operator/explain-schemas';
 import * as keys from '../operator/key-schemas';
 import * as repairs from '../operator/repair-schemas';
 import * as answers from '../operator/response-schemas';
@@ -55,6 +56,8 @@ const OPERATOR_SURFACE: Surface<OperatorEndpoint> = {
     id: 'Id of the key, the token, the operator token or the reconcile run.',
     entryId: 'Id of a ledger entry.',
     requestId: 'Id of an inference request: its `x-tollgate-request-id`.',
+    keyId: 'Id of an inference key.',
+    name: 'Id of a request, of its answer, or the `x-request-id` that its caller chose.',
     accountingNumber: 'Number of the invoice.',
   },
   security: ({ scope }) => [{ operatorSecret: [] }, { operatorToken: [scope] }],
@@ -103,7 +106,8 @@ export function operatorDocument(): JsonObject {
       responses,
       schemas: schemaComponents([
         ...namedSchemas({ KeyCreate, Token, TokenList, Invoice, UsageTotals, UsageGroup }),
-        ...namedSchemas(access, audit, keys, answers, backends, repairs, requests, tenants, { UsageCsv, UsageNdjson }),
+        ...namedSchemas(access, audit, keys, answers, backends, lives, repairs, requests, tenants),
+        ...namedSchemas({ UsageCsv, UsageNdjson }),
       ]),
     },
   };

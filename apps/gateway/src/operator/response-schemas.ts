@@ -7,7 +7,7 @@ import { CENTS, JournalHead, nanos, NAMED_ID, PERIOD } from './schemas';
 /** The answers of the operator API, for its OpenAPI document. A test compares the document with real answers. */
 
 const exact = { additionalProperties: false };
-const currency = Type.String({
+export const currency = Type.String({
   pattern: '^[A-Z]{3}$',
   description: 'The currency of all amounts, from tollgate.yaml.',
 });
