@@ -49,6 +49,8 @@ export interface KeyRow {
   owner: string | null;
   /** The tenant's own groups, in the order given; at most MAX_KEY_TAGS. */
   tags: string[];
+  /** Ids of the only models that it may use, of those of its profile; at most MAX_KEY_MODELS. Null: all of them. */
+  models: string[] | null;
 }
 
 /** What a key and its tenant are called. */
@@ -63,6 +65,7 @@ export interface KeyNames {
 export const MAX_KEY_NAMES = 1_000;
 
 export const MAX_KEY_TAGS = 16;
+export const MAX_KEY_MODELS = 100;
 /** The longest time in which a former secret of a key is accepted beside the next one: 30 days. */
 export const MAX_ROTATION_GRACE_SECONDS = 2_592_000;
 export const MAX_APPLIED_KEYS = 500;
@@ -75,6 +78,7 @@ export interface WantedKey {
   expiresAt?: string | null;
   owner?: string | null;
   tags?: string[];
+  models?: string[] | null;
 }
 
 /** Whole cents. `none`: no budget, whatever the configuration says. `default`: the configuration's budget. */

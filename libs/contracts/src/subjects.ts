@@ -90,7 +90,10 @@ export interface Subjects {
   'auth.tenants.erase': [Authored<{ tenantId: string }>, TenantRow];
 
   'auth.keys.list': [{ tenantId: string } & PageQuery, Page<KeyRow>];
-  /** not_found (tenant), tenant_closed, invalid_profile. In force when answered, or once the credential store is back. */
+  /**
+   * not_found (tenant), tenant_closed, invalid_profile, invalid_models. In force when answered, or once the credential
+   * store is back.
+   */
   'auth.keys.create': [
     Authored<{
       tenantId: string;
@@ -101,6 +104,7 @@ export interface Subjects {
       expiresAt?: string;
       owner?: string;
       tags?: string[];
+      models?: string[] | null;
     }>,
     KeyRow,
   ];
@@ -112,8 +116,9 @@ export interface Subjects {
    */
   'auth.keys.names': [{ ids: string[] }, { data: KeyNames[] }];
   /**
-   * Changes the given fields of a key; null for no owner and no expiry. not_found, invalid_profile. In force everywhere
-   * within a second of the answer. UnavailableError: the change may be committed but not in force, so repeat it.
+   * Changes the given fields of a key; null for no owner, no expiry and all models. not_found, invalid_profile,
+   * invalid_models. In force everywhere within a second of the answer. UnavailableError: the change may be committed
+   * but not in force, so repeat it.
    */
   'auth.keys.update': [
     Authored<{
@@ -124,6 +129,7 @@ export interface Subjects {
       expiresAt?: string | null;
       owner?: string | null;
       tags?: string[];
+      models?: string[] | null;
     }>,
     KeyRow,
   ];
@@ -139,8 +145,8 @@ export interface Subjects {
   /**
    * Makes the keys of a tenant those of a list, all or none: creates and changes those that it names, and revokes others
    * with `revokeOthers`. `secrets`: one for each key of the list, in its order; those of new keys are used. Absent: only
-   * says what it would do, and new keys have no id. not_found, tenant_closed, invalid_profile, invalid_parameter (more
-   * than MAX_APPLIED_KEYS, a name twice), ambiguous_name. `inForce` false: committed, and in force later; a repeat says
+   * says what it would do, and new keys have no id. not_found, tenant_closed, invalid_profile, invalid_models,
+   * invalid_parameter (more than MAX_APPLIED_KEYS, a name twice), ambiguous_name. `inForce` false: committed, and in force later; a repeat says
    * when.
    */
   'auth.keys.apply': [

@@ -77,7 +77,10 @@ export class Authenticator {
     if (!isInForce(record, nowMs)) return { kind: 'refused', reason: 'invalid_api_key', wasIssued: true };
     const rights = this.rightsOf(record);
     if (!rights) return { kind: 'refused', reason: 'no_profile' };
-    return { kind: 'principal', principal: { tenantId: record.tenantId, keyId: record.id, ...rights } };
+    const { tenantId, id: keyId } = record;
+    if (record.models == null) return { kind: 'principal', principal: { tenantId, keyId, ...rights } };
+    const models = allowedBoth(record.models, rights.models);
+    return { kind: 'principal', principal: { tenantId, keyId, ...rights, models } };
   }
 
   private rightsOf({ plan, profile }: CredentialRecord): Rights | null {
@@ -112,6 +115,11 @@ export class Authenticator {
       }
     }
   }
+}
+
+/** The models of a key that its profile allows, too. */
+function allowedBoth(own: readonly string[], ofProfile: Principal['models']): ReadonlySet<string> {
+  return new Set(ofProfile === null ? own : own.filter((id) => ofProfile.has(id)));
 }
 
 /** "Bearer" followed by more than one word is an invalid key, not a missing one. */

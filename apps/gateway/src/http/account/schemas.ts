@@ -4,6 +4,8 @@ import {
   ExpiresAt,
   idSchema,
   last4,
+  MODEL_ID,
+  Models,
   Name,
   nextCursor,
   orNull,
@@ -19,7 +21,6 @@ import {
  * and the OpenAPI documents are generated from them.
  */
 
-const MODEL_ID = '^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$';
 const exact = { additionalProperties: false };
 
 export const KeyCreate = Type.Object(
@@ -29,6 +30,7 @@ export const KeyCreate = Type.Object(
     expiresAt: Type.Optional(ExpiresAt),
     owner: Type.Optional(Owner),
     tags: Type.Optional(Tags),
+    models: Type.Optional(Models),
   },
   { ...exact, $id: 'KeyCreate' },
 );
