@@ -164,6 +164,7 @@ describe('a database of the former version', () => {
       '006_unfinished.sql',
       '007_refusals.sql',
       '008_caller_requests.sql',
+      '009_reasoning_tokens.sql',
       'functions',
     ]);
     expect(await startTwo('credentials')).toEqual(['002_functions.sql', '003_key_models.sql', 'functions']);

@@ -6,7 +6,7 @@ import { compareJournal, showHeads } from './journal';
 import { group, leaf } from './leaf';
 import { exportUsage, type UsageExport } from './usage-export';
 
-const USAGE_GROUPS = ['model', 'key', 'day', 'hour'];
+const USAGE_GROUPS = ['model', 'key', 'owner', 'tag', 'backend', 'day', 'hour'];
 
 interface UsageOptions {
   entry?: string;

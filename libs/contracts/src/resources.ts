@@ -120,7 +120,9 @@ export type OperatorScope = (typeof OPERATOR_SCOPES)[number];
 /** An operator token: it has the fields of a management token, and belongs to no tenant. */
 export type OperatorTokenRow = TokenRow;
 
-export type UsageGroup = 'model' | 'key' | 'day' | 'hour';
+export type UsageGroup = 'model' | 'key' | 'day' | 'hour' | 'backend';
+/** `backend` is read from the requests themselves, and so has a shorter range. */
+export const MAX_BACKEND_USAGE_DAYS = 32;
 
 /** `from` inclusive, `to` exclusive, ISO 8601 UTC. */
 export interface UsageQuery {
@@ -134,17 +136,31 @@ export interface UsageQuery {
 
 export interface UsageNumbers {
   requests: number;
+  /** A part of them: the backend broke off, the credit ended, or the gateway died. */
+  failed: number;
+  /** Another part: the client left before the end. */
+  clientClosed: number;
   promptTokens: number;
+  /** A part of promptTokens. */
+  cachedTokens: number;
   completionTokens: number;
+  /** A part of completionTokens. */
+  reasoningTokens: number;
   totalTokens: number;
   /** Whole cents. Those of the groups add up exactly to the total. */
   costCents: number;
+  /** Decimal string. */
+  costNanos: string;
   /** Requests whose tokens the gateway counted: no usage was reported, or the answer broke off. Absent: none. */
   estimatedRequests?: number;
 }
 
-/** Group fields: `model`, `key` (the key's id), `day` (YYYY-MM-DD), `hour` (ISO 8601 at the full hour). */
-export type UsageGroupRow = UsageNumbers & Partial<Record<UsageGroup, string>>;
+/**
+ * Group fields: `model`, `key` (the key's id), `day` (YYYY-MM-DD), `hour` (ISO 8601 at the full hour), `backend` (null:
+ * unknown).
+ */
+export type UsageGroupRow = UsageNumbers &
+  Partial<Record<Exclude<UsageGroup, 'backend'>, string>> & { backend?: string | null };
 
 export interface UsageSummary {
   from: string;
@@ -182,6 +198,8 @@ export interface RecordedEvent extends ChargedRequest, TokenCounts {
   stream: boolean;
   outcome: Outcome;
   estimated: boolean;
+  /** A part of completionTokens. */
+  reasoningTokens: number;
   overrunNanos: string;
   priceVersion: string;
   startedAt: string;

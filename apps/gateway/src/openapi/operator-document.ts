@@ -12,6 +12,7 @@ import { OPERATOR_ROUTES } from '../operator/routes';
 import * as requests from '../operator/schemas';
 import * as tenants from '../operator/tenant-schemas';
 import { UsageCsv, UsageNdjson } from '../operator/usage-export-schemas';
+import * as usage from '../operator/usage-schemas';
 import { HEADERS, INFO } from './document';
 import { accountEnvelope, earlyResponses, withEarlyAnswers } from './early-answers';
 import { type JsonObject, namedSchemas, refTo, schemaComponents, usedHeaders } from './open-api';
@@ -103,7 +104,10 @@ export function operatorDocument(): JsonObject {
       responses,
       schemas: schemaComponents([
         ...namedSchemas({ KeyCreate, Token, TokenList, Invoice, UsageTotals, UsageGroup }),
-        ...namedSchemas(access, audit, keys, answers, backends, repairs, requests, tenants, { UsageCsv, UsageNdjson }),
+        ...namedSchemas(access, audit, keys, answers, backends, repairs, requests, tenants, usage, {
+          UsageCsv,
+          UsageNdjson,
+        }),
       ]),
     },
   };

@@ -5,7 +5,7 @@ import { Counter, logger, metrics } from '@tollgate/runtime';
 import { UsageEmitter } from './emitter';
 import { LateSettlements } from './late-settlements';
 import { UnbilledReports } from './unbilled-reports';
-import { toUsageEvent } from './usage-event';
+import { type AnswerDetails, toUsageEvent } from './usage-event';
 import type { HeldRequest } from './held-request';
 import { unbilledWork } from './unbilled-work';
 
@@ -35,6 +35,7 @@ const settledLate = new Counter({
 export interface Delivered {
   readonly tokens: TokenCounts;
   readonly estimated: boolean;
+  readonly details: AnswerDetails;
   readonly outcome: Outcome;
   /**
    * Raises the hold to the cost, as far as the credit allows, where a backend's report may exceed the hold. Resolves
@@ -81,7 +82,7 @@ export class Settlements {
    */
   async settle(
     request: HeldRequest,
-    { tokens, estimated, outcome, raise }: Delivered,
+    { tokens, estimated, details, outcome, raise }: Delivered,
     answerOf?: (event: UsageEvent) => Promise<ClaimAnswer>,
   ): Promise<Settled | null> {
     const { draft, hold, begun } = request;
@@ -89,7 +90,9 @@ export class Settlements {
     // The heartbeat renews the hold until it is raised. If the raise fails, the hold must expire.
     const holdNanos = await raise(cost).finally(() => this.client.untrack(draft.id));
     const backend = begun.at(-1);
-    const event = toUsageEvent(draft, { tokens, cost, estimated, outcome, backend, holdNanos, endedMs: Date.now() });
+    const reasoningTokens = details.completion?.['reasoning_tokens'] ?? 0;
+    const counts = { tokens, reasoningTokens, cost, estimated };
+    const event = toUsageEvent(draft, { ...counts, outcome, backend, holdNanos, endedMs: Date.now() });
     if (event.overrunNanos !== '0') overruns.inc();
     const settlement: Settlement = { event, storeEpoch: hold.storeEpoch };
     if (answerOf) settlement.answer = await answerOf(event);

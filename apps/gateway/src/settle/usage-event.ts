@@ -8,6 +8,7 @@ export function toUsageEvent(
   draft: UsageDraft,
   {
     tokens,
+    reasoningTokens = 0,
     cost = costNanos(tokens, draft.price),
     estimated,
     outcome,
@@ -16,6 +17,8 @@ export function toUsageEvent(
     endedMs,
   }: {
     tokens: TokenCounts;
+    /** A part of the completion tokens, as the backend reports it. */
+    reasoningTokens?: number;
     /** Of the tokens, where it is known. */
     cost?: bigint;
     estimated: boolean;
@@ -31,6 +34,7 @@ export function toUsageEvent(
     promptTokens: tokens.promptTokens,
     cachedTokens: tokens.cachedTokens,
     completionTokens: tokens.completionTokens,
+    ...(reasoningTokens > 0 && { reasoningTokens }),
     costNanos: String(charged),
     overrunNanos: String(cost - charged),
     estimated,
@@ -40,7 +44,7 @@ export function toUsageEvent(
   };
 }
 
-/** Parts of the counts by name, as a backend reported them. They are shown to the client and not recorded. */
+/** Parts of the counts by name, as a backend reported them. They are shown to the client. Only the reasoning tokens are recorded. */
 export interface AnswerDetails {
   prompt?: Readonly<Record<string, number>> | undefined;
   completion?: Readonly<Record<string, number>> | undefined;
