@@ -27,6 +27,8 @@ export interface Principal {
   models: ReadonlySet<string> | null;
   /** Whether Idempotency-Keys are honoured, and answers kept for repeats. */
   idempotency: boolean;
+  /** Whether answers say what they cost. */
+  usageCost: boolean;
 }
 
 export type Authentication =
@@ -145,6 +147,7 @@ function resolveRights(config: TollgateConfig, planId: string, profileId: string
     defaultBudgets: defaultBudgets(plan.monthlyBudgetCents, profile.monthlyBudgetCents),
     models: profile.models.includes('*') ? null : new Set(profile.models),
     idempotency: profile.idempotency ?? plan.idempotency ?? true,
+    usageCost: profile.usageCost ?? false,
   };
 }
 

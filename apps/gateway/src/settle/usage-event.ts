@@ -1,5 +1,7 @@
 import { costNanos, type Outcome, type TokenCounts, type UsageDraft, type UsageEvent } from '@tollgate/contracts';
 
+const NANOS_PER_UNIT = 1_000_000_000;
+
 /**
  * The usage event of a request that ends now. The charge is the cost of the tokens, at most the hold. The excess is the
  * operator's loss: `overrunNanos`.
@@ -50,8 +52,17 @@ export interface AnswerDetails {
   completion?: Readonly<Record<string, number>> | undefined;
 }
 
-/** `usage` as the client gets it. The completion tokens of embeddings are 0. */
-export function toUsageField(event: UsageEvent, { prompt, completion }: AnswerDetails): Record<string, unknown> {
+/** The field `cost`: what is charged, in currency units. A double has all digits of a nano below nine million units. */
+const costField = (nanos: string): number => Number(nanos) / NANOS_PER_UNIT;
+
+/**
+ * `usage` as the client gets it. The completion tokens of embeddings are 0. `withCost`: it says what the request costs.
+ */
+export function toUsageField(
+  event: UsageEvent,
+  { prompt, completion }: AnswerDetails,
+  withCost: boolean,
+): Record<string, unknown> {
   const { promptTokens, cachedTokens, completionTokens } = event;
   const ofPrompt = cachedTokens > 0 ? { ...prompt, cached_tokens: cachedTokens } : prompt;
   return {
@@ -60,5 +71,6 @@ export function toUsageField(event: UsageEvent, { prompt, completion }: AnswerDe
     total_tokens: promptTokens + completionTokens,
     ...(ofPrompt && { prompt_tokens_details: ofPrompt }),
     ...(completion && { completion_tokens_details: completion }),
+    ...(withCost && { cost: costField(event.costNanos) }),
   };
 }
