@@ -64,6 +64,12 @@ export interface KeyNames {
 }
 export const MAX_KEY_NAMES = 1_000;
 
+/** The ids of a plan and of its profiles. */
+export interface PlannedProfiles {
+  id: string;
+  profiles: { id: string }[];
+}
+
 export const MAX_KEY_TAGS = 16;
 export const MAX_KEY_MODELS = 100;
 /** The longest time in which a former secret of a key is accepted beside the next one: 30 days. */

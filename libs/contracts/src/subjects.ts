@@ -20,6 +20,7 @@ import type {
   IssuedInvoice,
   KeyNames,
   KeyRow,
+  PlannedProfiles,
   LedgerEntry,
   OperatorTokenRow,
   Page,
@@ -201,6 +202,9 @@ export interface Subjects {
    */
   'auth.operators.use': [{ hash: string }, { id: string; name: string; scopes: string[] }];
 
+  /** A line for each profile that active keys have and these plans lack. */
+  'auth.config.check': [{ plans: PlannedProfiles[] }, { problems: string[] }];
+
   /** The backends that get no new calls. */
   'auth.backends.drained': [Record<string, never>, { drained: DrainedBackend[] }];
   /** In force about a second after its answer. A repeat changes nothing. invalid_backend */
@@ -273,6 +277,9 @@ export interface Subjects {
    * for the next page. invalid_parameter: hours (1 to MAX_COMPARED_HOURS), before.
    */
   'metering.backends.compare': [{ hours: number; before?: string }, { data: BackendHour[]; nextCursor: string | null }];
+
+  /** A line if the books have entries in another currency. */
+  'billing.config.check': [{ currency: string }, { problems: string[] }];
 
   /** Entries newest first. invalid_parameter: unknown `after`. */
   'billing.summary': [{ tenantId: string } & PageQuery, BillingSummary];

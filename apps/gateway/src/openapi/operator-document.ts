@@ -4,6 +4,7 @@ import * as access from '../operator/access-schemas';
 import type { OperatorEndpoint } from '../operator/endpoint';
 import * as audit from '../operator/audit-schemas';
 import * as backends from '../operator/backend-schemas';
+import * as config from '../operator/config-schemas';
 import * as keys from '../operator/key-schemas';
 import * as repairs from '../operator/repair-schemas';
 import * as answers from '../operator/response-schemas';
@@ -104,7 +105,7 @@ export function operatorDocument(): JsonObject {
       responses,
       schemas: schemaComponents([
         ...namedSchemas({ KeyCreate, Token, TokenList, Invoice, UsageTotals, UsageGroup }),
-        ...namedSchemas(access, audit, keys, answers, backends, repairs, requests, tenants, usage, {
+        ...namedSchemas(access, audit, config, keys, answers, backends, repairs, requests, tenants, usage, {
           UsageCsv,
           UsageNdjson,
         }),
