@@ -148,6 +148,22 @@ describe('exit code 2', () => {
     expect(stderr).toMatch(/error:|Usage:/);
   });
 
+  it.each([
+    ['usage', ['--from', 'yesterday'], '--from must be a date or time such as 2026-11-01.'],
+    ['usage', ['--key', 'nonsense'], '--key must be an id, which begins with key_.'],
+    ['usage', ['--from', '2026-11-02', '--to', '2026-11-01'], '--from must be before to.'],
+    ['key create', ['--tags', 'a b'], '--tags must be a list of at most 16 distinct words'],
+    ['key create', ['--profile', 'nothing'], "--profile must name a key profile of the tenant's plan."],
+    ['key create', ['--expires-at', 'tomorrow'], '--expires-at must be an ISO 8601 timestamp in the future.'],
+  ])(
+    'for what the server finds wrong in "%s" with %j, in the words of the command',
+    async (command, options, message) => {
+      const { tenantId } = await services.tenant();
+      const { code, stdout, stderr } = await tollgate([...command.split(' '), tenantId, ...options]);
+      expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining(`tollgate: ${message}`)]);
+    },
+  );
+
   it('for contradictory settings', async () => {
     for (const env of [
       { TOLLGATE_OPERATOR_URL: 'http://x' },
