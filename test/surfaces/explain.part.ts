@@ -175,6 +175,10 @@ export function explainTests(services: Services): void {
         `^0 Admitted now: +yes\nKey: +${keyId} \\(production\\), active, profile default\nTenant: .*\nModels: .*sim-large`,
       ),
     );
+    const path = `/tenants/${tenantId}/keys/${keyId}`;
+    await ask(path, { method: 'PATCH', body: { models: ['sim-small'] } });
+    expect((await ask(`/explain/keys/${keyId}`)).json.data.models).toEqual(['sim-small']);
+    await ask(path, { method: 'PATCH', body: { models: null } });
     await ask(`/tenants/${tenantId}/keys/${keyId}/budget`, { method: 'PUT', body: { monthlyBudgetCents: 0 } });
     await eventually(async () => expect((await chat()).json.error.code).toBe('budget_reached'));
     await ask(`/tenants/${tenantId}/suspend`, { method: 'POST' });

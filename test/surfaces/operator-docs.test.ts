@@ -105,6 +105,8 @@ it('real answers of every operation match the document', async () => {
     { accountingNumber: String(invoice.accountingNumber) },
   );
 
+  const plans = [{ id: 'default', profiles: [{ id: 'default' }] }];
+  await ask('post', '/config/check', { body: { currency: 'USD', plans } });
   await ask('post', '/reconcile');
   const { id } = await services.messages.request('billing.reconcile.start', {});
   await eventually(async () =>

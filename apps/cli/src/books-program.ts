@@ -7,7 +7,7 @@ import { explainKey, explainRequest } from './explain';
 import { group, leaf } from './leaf';
 import { exportUsage, type UsageExport } from './usage-export';
 
-const USAGE_GROUPS = ['model', 'key', 'day', 'hour'];
+const USAGE_GROUPS = ['model', 'key', 'owner', 'tag', 'backend', 'day', 'hour'];
 
 interface UsageOptions {
   entry?: string;

@@ -16,7 +16,7 @@ const WHAT: Record<Obstacle['what'], string> = {
   key_revoked: 'the key is revoked',
   key_expired: 'the key, or this former secret of it, has expired',
   no_profile: 'the configuration no longer has its plan or profile',
-  no_models: 'its profile allows no model of the configuration',
+  no_models: 'it may use no model of the configuration',
 };
 
 const WHY: Record<FailedAttempt['why'], string> = {

@@ -48,6 +48,8 @@ export interface UsageEvent extends UsageDraft, TokenCounts {
   costNanos: string;
   /** The cost that the backend reported beyond the hold, decimal string: the operator's loss. Usually "0". */
   overrunNanos: string;
+  /** A part of completionTokens, as the backend reports it. Absent: none, or unknown. It has no price of its own. */
+  reasoningTokens?: number;
   /** True: the gateway counted the tokens, because the backend reported no usage, or an impossible one. */
   estimated: boolean;
   outcome: Outcome;

@@ -51,6 +51,7 @@ export const ASKERS: Readonly<Record<Subject, readonly Service[]>> = {
   'metering.events.list': ['billing'],
   'metering.rollups.audit': ['billing'],
   'metering.rejected.audit': ['billing'],
+  'auth.config.check': ['gateway'],
   'auth.backends.drained': ['gateway'],
   'auth.backends.drain': ['gateway'],
   'auth.backends.enable': ['gateway'],
@@ -58,6 +59,7 @@ export const ASKERS: Readonly<Record<Subject, readonly Service[]>> = {
   'metering.backends.unbilled': ['gateway'],
   'metering.backends.compare': ['gateway'],
 
+  'billing.config.check': ['gateway'],
   'billing.summary': ['gateway'],
   'billing.credit.spendable': ['gateway'],
   'billing.credit.state': ['gateway'],

@@ -21,6 +21,7 @@ import type {
   IssuedInvoice,
   KeyNames,
   KeyRow,
+  PlannedProfiles,
   LedgerEntry,
   OperatorTokenRow,
   Page,
@@ -92,7 +93,10 @@ export interface Subjects {
   'auth.tenants.erase': [Authored<{ tenantId: string }>, TenantRow];
 
   'auth.keys.list': [{ tenantId: string } & PageQuery, Page<KeyRow>];
-  /** not_found (tenant), tenant_closed, invalid_profile. In force when answered, or once the credential store is back. */
+  /**
+   * not_found (tenant), tenant_closed, invalid_profile, invalid_models. In force when answered, or once the credential
+   * store is back.
+   */
   'auth.keys.create': [
     Authored<{
       tenantId: string;
@@ -103,6 +107,7 @@ export interface Subjects {
       expiresAt?: string;
       owner?: string;
       tags?: string[];
+      models?: string[] | null;
     }>,
     KeyRow,
   ];
@@ -116,8 +121,9 @@ export interface Subjects {
    */
   'auth.keys.names': [{ ids: string[] }, { data: KeyNames[] }];
   /**
-   * Changes the given fields of a key; null for no owner and no expiry. not_found, invalid_profile. In force everywhere
-   * within a second of the answer. UnavailableError: the change may be committed but not in force, so repeat it.
+   * Changes the given fields of a key; null for no owner, no expiry and all models. not_found, invalid_profile,
+   * invalid_models. In force everywhere within a second of the answer. UnavailableError: the change may be committed
+   * but not in force, so repeat it.
    */
   'auth.keys.update': [
     Authored<{
@@ -128,6 +134,7 @@ export interface Subjects {
       expiresAt?: string | null;
       owner?: string | null;
       tags?: string[];
+      models?: string[] | null;
     }>,
     KeyRow,
   ];
@@ -143,8 +150,8 @@ export interface Subjects {
   /**
    * Makes the keys of a tenant those of a list, all or none: creates and changes those that it names, and revokes others
    * with `revokeOthers`. `secrets`: one for each key of the list, in its order; those of new keys are used. Absent: only
-   * says what it would do, and new keys have no id. not_found, tenant_closed, invalid_profile, invalid_parameter (more
-   * than MAX_APPLIED_KEYS, a name twice), ambiguous_name. `inForce` false: committed, and in force later; a repeat says
+   * says what it would do, and new keys have no id. not_found, tenant_closed, invalid_profile, invalid_models,
+   * invalid_parameter (more than MAX_APPLIED_KEYS, a name twice), ambiguous_name. `inForce` false: committed, and in force later; a repeat says
    * when.
    */
   'auth.keys.apply': [
@@ -198,6 +205,9 @@ export interface Subjects {
    * none with this hash; token_revoked; token_expired.
    */
   'auth.operators.use': [{ hash: string }, { id: string; name: string; scopes: string[] }];
+
+  /** A line for each profile that active keys have and these plans lack. */
+  'auth.config.check': [{ plans: PlannedProfiles[] }, { problems: string[] }];
 
   /** The backends that get no new calls. */
   'auth.backends.drained': [Record<string, never>, { drained: DrainedBackend[] }];
@@ -286,6 +296,9 @@ export interface Subjects {
    * for the next page. invalid_parameter: hours (1 to MAX_COMPARED_HOURS), before.
    */
   'metering.backends.compare': [{ hours: number; before?: string }, { data: BackendHour[]; nextCursor: string | null }];
+
+  /** A line if the books have entries in another currency. */
+  'billing.config.check': [{ currency: string }, { problems: string[] }];
 
   /** Entries newest first. invalid_parameter: unknown `after`. */
   'billing.summary': [{ tenantId: string } & PageQuery, BillingSummary];

@@ -16,7 +16,7 @@ import { revokedAtEdge } from '../credentials/credential.entity';
 import { recordUses } from '../credentials/last-use';
 import { AuthDatabase } from '../database';
 import { keyRow } from './key-row';
-import { profileOf } from './profile-of';
+import { modelsOf, profileOf } from './profile-of';
 
 /** `auth.keys.*`: inference keys. */
 @Injectable()
@@ -29,24 +29,26 @@ export class Keys {
 
   /**
    * Without a profile, the key gets the first one of the tenant's plan. RequestError not_found (tenant), tenant_closed,
-   * invalid_profile.
+   * invalid_profile, invalid_models.
    */
   async create(request: RequestOf<'auth.keys.create'>): Promise<KeyRow> {
     const { tenantId, name, hash, last4, expiresAt, owner = null, tags = [], by } = request;
+    const models = modelsOf(this.config.current, request.models ?? null);
     const profile = (plan: string) => profileOf(this.config.current, plan, request.profile);
-    const fields = { tenantId, name, hash, last4, profile, scopes: [], expiresAt, owner, tags };
+    const fields = { tenantId, name, hash, last4, profile, scopes: [], expiresAt, owner, tags, models };
     return keyRow(await this.book.issue('key', fields, by));
   }
 
-  /** RequestError not_found, also for a key of another tenant; invalid_profile. */
+  /** RequestError not_found, also for a key of another tenant; invalid_profile, invalid_models. */
   async update(request: RequestOf<'auth.keys.update'>): Promise<KeyRow> {
-    const { tenantId, id, name, profile, expiresAt, owner, tags, by } = request;
+    const { tenantId, id, name, profile, expiresAt, owner, tags, models, by } = request;
     const wanted = {
       ...(name !== undefined && { name }),
       ...(profile !== undefined && { profile }),
       ...(expiresAt !== undefined && { expiresAt: expiresAt === null ? null : new Date(expiresAt) }),
       ...(owner !== undefined && { owner }),
       ...(tags !== undefined && { tags }),
+      ...(models !== undefined && { models: modelsOf(this.config.current, models) }),
     };
     const check = (plan: string) => void profileOf(this.config.current, plan, profile);
     return keyRow(await this.book.update({ tenantId, id, ...(by && { by }) }, wanted, check));

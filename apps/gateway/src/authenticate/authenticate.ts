@@ -28,6 +28,8 @@ export interface Principal {
   models: ReadonlySet<string> | null;
   /** Whether Idempotency-Keys are honoured, and answers kept for repeats. */
   idempotency: boolean;
+  /** Whether answers say what they cost. */
+  usageCost: boolean;
 }
 
 export type Authentication =
@@ -90,7 +92,9 @@ export class Authenticator {
     }
     const rights = this.rightsOf(record);
     if (!rights) return { kind: 'refused', reason: 'no_profile', of };
-    return { kind: 'principal', principal: { ...of, ...rights } };
+    if (record.models == null) return { kind: 'principal', principal: { ...of, ...rights } };
+    const models = allowedBoth(record.models, rights.models);
+    return { kind: 'principal', principal: { ...of, ...rights, models } };
   }
 
   private rightsOf({ plan, profile }: CredentialRecord): Rights | null {
@@ -127,6 +131,11 @@ export class Authenticator {
   }
 }
 
+/** The models of a key that its profile allows, too. */
+export function allowedBoth(own: readonly string[], ofProfile: Principal['models']): ReadonlySet<string> {
+  return new Set(ofProfile === null ? own : own.filter((id) => ofProfile.has(id)));
+}
+
 /** "Bearer" followed by more than one word is an invalid key, not a missing one. */
 function isBearer(authorization: string | undefined): boolean {
   return authorization !== undefined && /^bearer +\S/i.test(authorization);
@@ -151,6 +160,7 @@ export function resolveRights(config: TollgateConfig, planId: string, profileId:
     defaultBudgets: defaultBudgets(plan.monthlyBudgetCents, profile.monthlyBudgetCents),
     models: profile.models.includes('*') ? null : new Set(profile.models),
     idempotency: profile.idempotency ?? plan.idempotency ?? true,
+    usageCost: profile.usageCost ?? false,
   };
 }
 

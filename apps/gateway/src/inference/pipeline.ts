@@ -79,7 +79,8 @@ export class Pipeline {
       failPoint('served');
       // 10. Settle durably …, with the answer for repeats.
       let ending: Ending | undefined;
-      const endOf = (event: UsageEvent): Ending => (ending ??= served.ending(toUsageField(event, served.details)));
+      const usageOf = (event: UsageEvent) => toUsageField(event, served.details, principal.usageCost);
+      const endOf = (event: UsageEvent): Ending => (ending ??= served.ending(usageOf(event)));
       const keep = (event: UsageEvent) => keyed!.keep(model.id, request.stream, endOf(event).bytes);
       const settled = await this.settlements.settle(admitted, served, keyed ? keep : undefined);
       if (!settled) throw interrupted();

@@ -4,6 +4,7 @@ import * as access from '../operator/access-schemas';
 import type { OperatorEndpoint } from '../operator/endpoint';
 import * as audit from '../operator/audit-schemas';
 import * as backends from '../operator/backend-schemas';
+import * as config from '../operator/config-schemas';
 import * as lives from '../operator/explain-schemas';
 import * as keys from '../operator/key-schemas';
 import * as repairs from '../operator/repair-schemas';
@@ -13,6 +14,7 @@ import { OPERATOR_ROUTES } from '../operator/routes';
 import * as requests from '../operator/schemas';
 import * as tenants from '../operator/tenant-schemas';
 import { UsageCsv, UsageNdjson } from '../operator/usage-export-schemas';
+import * as usage from '../operator/usage-schemas';
 import { HEADERS, INFO } from './document';
 import { accountEnvelope, earlyResponses, withEarlyAnswers } from './early-answers';
 import { type JsonObject, namedSchemas, refTo, schemaComponents, usedHeaders } from './open-api';
@@ -106,7 +108,7 @@ export function operatorDocument(): JsonObject {
       responses,
       schemas: schemaComponents([
         ...namedSchemas({ KeyCreate, Token, TokenList, Invoice, UsageTotals, UsageGroup }),
-        ...namedSchemas(access, audit, keys, answers, backends, lives, repairs, requests, tenants),
+        ...namedSchemas(access, audit, config, keys, answers, backends, lives, repairs, requests, tenants, usage),
         ...namedSchemas({ UsageCsv, UsageNdjson }),
       ]),
     },

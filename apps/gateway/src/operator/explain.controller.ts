@@ -6,7 +6,7 @@ import { ConfigSource, stampPrice, type ModelConfig } from '@tollgate/runtime';
 import { ApiError } from '../http/api-error';
 import { REQUEST_ID_PATTERN } from '../http/request-id';
 import { queryCheck } from '../http/validate';
-import { resolveRights, type Rights } from '../authenticate/authenticate';
+import { allowedBoth, resolveRights, type Rights } from '../authenticate/authenticate';
 import { ExplainQuery } from './explain-schemas';
 import { budgetInForce, obstaclesOf } from './key-obstacles';
 import { OPERATOR_PREFIX } from './prefix';
@@ -59,7 +59,8 @@ export class ExplainController {
     ]);
     const { current } = this.config;
     const rights = resolveRights(current, tenant.plan, key.profile);
-    const models = current.models.filter((model) => rights !== null && (rights.models?.has(model.id) ?? true));
+    const allowed = key.models === null ? rights?.models : allowedBoth(key.models, rights?.models ?? null);
+    const models = current.models.filter((model) => rights !== null && (allowed?.has(model.id) ?? true));
     const isPaid = !models.every(isFree);
     const look = rights === null ? null : await this.look(key.tenantId, id, rights, isPaid);
     const budgets = {

@@ -19,6 +19,7 @@ import { AccessController } from './access.controller';
 import { AuditController } from './audit.controller';
 import { BackendsController } from './backends.controller';
 import { BudgetController } from './budget.controller';
+import { ConfigController } from './config.controller';
 import { CreditController } from './credit.controller';
 import { ExplainController, LOOKS, type Looks } from './explain.controller';
 import { OPERATOR_ERRORS } from './errors';
@@ -58,6 +59,7 @@ const MAX_PARAM_CHARS = 16_384;
 @Module({
   controllers: [
     TenantsController,
+    ConfigController,
     CreditController,
     BudgetController,
     OperatorKeysController,

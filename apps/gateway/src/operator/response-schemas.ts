@@ -1,6 +1,6 @@
 import { Type, type TSchema } from '@sinclair/typebox';
 import { nextCursor, orNull, timestamp } from '../http/account/fields';
-import { Invoice, LedgerEntry, Token, UsageAnswer } from '../http/account/schemas';
+import { Invoice, LedgerEntry, Token } from '../http/account/schemas';
 import { OPERATOR_ERRORS } from './errors';
 import { CENTS, JournalHead, nanos, NAMED_ID, PERIOD } from './schemas';
 
@@ -87,11 +87,6 @@ export const OperatorTokenCreated = Type.Object(
   { ...exact, $id: 'OperatorTokenCreated' },
 );
 
-export const OperatorUsageAnswer = answer(
-  Type.Object({ ...UsageAnswer.properties.data.properties, currency }, exact),
-  'OperatorUsageAnswer',
-);
-
 const charged = {
   id: NAMED_ID.request,
   keyId: NAMED_ID.key,
@@ -117,6 +112,7 @@ export const RecordedRequest = Type.Object(
     promptTokens: count('Tokens of the prompt.'),
     cachedTokens: count('Tokens of the prompt that came from the cache.'),
     completionTokens: count('Tokens of the answer.'),
+    reasoningTokens: count('Those of them that are reasoning, as the backend reports it.'),
   },
   { ...exact, $id: 'RecordedRequest' },
 );

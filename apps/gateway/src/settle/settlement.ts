@@ -5,7 +5,7 @@ import { Counter, logger, metrics } from '@tollgate/runtime';
 import { UsageEmitter } from './emitter';
 import { LateSettlements } from './late-settlements';
 import { UnbilledReports } from './unbilled-reports';
-import { toUsageEvent } from './usage-event';
+import { type AnswerDetails, toUsageEvent } from './usage-event';
 import type { HeldRequest } from './held-request';
 import { lifeOf } from './request-life';
 import { unbilledWork } from './unbilled-work';
@@ -36,6 +36,7 @@ const settledLate = new Counter({
 export interface Delivered {
   readonly tokens: TokenCounts;
   readonly estimated: boolean;
+  readonly details: AnswerDetails;
   readonly outcome: Outcome;
   /** By `performance.now()`. Null for a plain answer and for a stream without output. */
   readonly firstTokenAtMs: number | null;
@@ -86,7 +87,7 @@ export class Settlements {
    */
   async settle(
     request: HeldRequest,
-    { tokens, estimated, outcome, firstTokenAtMs, extensions, raise }: Delivered,
+    { tokens, estimated, details, outcome, firstTokenAtMs, extensions, raise }: Delivered,
     answerOf?: (event: UsageEvent) => Promise<ClaimAnswer>,
   ): Promise<Settled | null> {
     const { draft, hold, begun, failed, admittedAtMs } = request;
@@ -102,8 +103,9 @@ export class Settlements {
       firstMs: firstTokenAtMs === null ? null : Math.max(0, Math.round(firstTokenAtMs - admittedAtMs)),
       failed,
     });
-    const endedMs = Date.now();
-    const event = toUsageEvent(draft, { tokens, cost, estimated, outcome, backend, life, holdNanos, endedMs });
+    const reasoningTokens = details.completion?.['reasoning_tokens'] ?? 0;
+    const counts = { tokens, reasoningTokens, cost, estimated };
+    const event = toUsageEvent(draft, { ...counts, outcome, backend, life, holdNanos, endedMs: Date.now() });
     if (event.overrunNanos !== '0') overruns.inc();
     const settlement: Settlement = { event, storeEpoch: hold.storeEpoch };
     if (answerOf) settlement.answer = await answerOf(event);

@@ -7,6 +7,8 @@ import {
   type UsageEvent,
 } from '@tollgate/contracts';
 
+const NANOS_PER_UNIT = 1_000_000_000;
+
 /**
  * The usage event of a request that ends now. The charge is the cost of the tokens, at most the hold. The excess is the
  * operator's loss: `overrunNanos`.
@@ -15,6 +17,7 @@ export function toUsageEvent(
   draft: UsageDraft,
   {
     tokens,
+    reasoningTokens = 0,
     cost = costNanos(tokens, draft.price),
     estimated,
     outcome,
@@ -24,6 +27,8 @@ export function toUsageEvent(
     endedMs,
   }: {
     tokens: TokenCounts;
+    /** A part of the completion tokens, as the backend reports it. */
+    reasoningTokens?: number;
     /** Of the tokens, where it is known. */
     cost?: bigint;
     estimated: boolean;
@@ -40,6 +45,7 @@ export function toUsageEvent(
     promptTokens: tokens.promptTokens,
     cachedTokens: tokens.cachedTokens,
     completionTokens: tokens.completionTokens,
+    ...(reasoningTokens > 0 && { reasoningTokens }),
     costNanos: String(charged),
     overrunNanos: String(cost - charged),
     estimated,
@@ -50,14 +56,23 @@ export function toUsageEvent(
   };
 }
 
-/** Parts of the counts by name, as a backend reported them. They are shown to the client and not recorded. */
+/** Parts of the counts by name, as a backend reported them. They are shown to the client. Only the reasoning tokens are recorded. */
 export interface AnswerDetails {
   prompt?: Readonly<Record<string, number>> | undefined;
   completion?: Readonly<Record<string, number>> | undefined;
 }
 
-/** `usage` as the client gets it. The completion tokens of embeddings are 0. */
-export function toUsageField(event: UsageEvent, { prompt, completion }: AnswerDetails): Record<string, unknown> {
+/** The field `cost`: what is charged, in currency units. A double has all digits of a nano below nine million units. */
+const costField = (nanos: string): number => Number(nanos) / NANOS_PER_UNIT;
+
+/**
+ * `usage` as the client gets it. The completion tokens of embeddings are 0. `withCost`: it says what the request costs.
+ */
+export function toUsageField(
+  event: UsageEvent,
+  { prompt, completion }: AnswerDetails,
+  withCost: boolean,
+): Record<string, unknown> {
   const { promptTokens, cachedTokens, completionTokens } = event;
   const ofPrompt = cachedTokens > 0 ? { ...prompt, cached_tokens: cachedTokens } : prompt;
   return {
@@ -66,5 +81,6 @@ export function toUsageField(event: UsageEvent, { prompt, completion }: AnswerDe
     total_tokens: promptTokens + completionTokens,
     ...(ofPrompt && { prompt_tokens_details: ofPrompt }),
     ...(completion && { completion_tokens_details: completion }),
+    ...(withCost && { cost: costField(event.costNanos) }),
   };
 }

@@ -17,7 +17,7 @@ GRANT EXECUTE ON FUNCTION add_month(int, int), index_partition() TO tollgate_met
 GRANT INSERT ON caller_request TO tollgate_metering;
 
 -- Sums only grow. Their keys never change.
-GRANT INSERT, UPDATE (requests, prompt_tokens, cached_tokens, completion_tokens, estimated, cost_nanos)
+GRANT INSERT, UPDATE (requests, prompt_tokens, cached_tokens, completion_tokens, estimated, cost_nanos, reasoning_tokens)
   ON usage_hour TO tollgate_metering;
 GRANT INSERT, UPDATE (events, cost_nanos) ON tenant_sum TO tollgate_metering;
 GRANT INSERT,

@@ -14,7 +14,7 @@ const COPY_EVENTS = `
     id, tenant_id, key_id, model, kind, stream, started_at, ended_at,
     outcome, estimated, prompt_tokens, cached_tokens, completion_tokens,
     cost_nanos, overrun_nanos, price_version,
-    input_femtos, cached_input_femtos, output_femtos, request_nanos, backend, life
+    input_femtos, cached_input_femtos, output_femtos, request_nanos, backend, reasoning_tokens, life
   ) FROM STDIN`;
 
 /**
@@ -37,7 +37,8 @@ export function recordEvents(copyIn: CopyIn, rated: readonly RatedEvent[]): Prom
       `${event.completionTokens}\t` +
       `${chargeNanos}\t${overrunNanos}\t${escape(price.version)}\t` +
       `${price.inputFemtos}\t${price.cachedInputFemtos}\t${price.outputFemtos}\t${price.requestNanos}\t` +
-      `${backend === null ? '\\N' : escape(backend)}\t${life === null ? '\\N' : escape(life)}\n`;
+      `${backend === null ? '\\N' : escape(backend)}\t${event.reasoningTokens ?? 0}\t` +
+      `${life === null ? '\\N' : escape(life)}\n`;
   }
   return copyIn(COPY_EVENTS, rows);
 }

@@ -152,6 +152,7 @@ function rulesOf(model: BodyRules): BodyRules {
   const { id, aliases, kind, contextTokens, maxOutputTokens, clamp, tools, jsonSchema, routing, tokenizer } = model;
   const { templateTokensPerMessage, templateTokens, maxTokensPerImage, maxTokensPerAudio, passthrough, mediaUrls } =
     model;
+  const { maxStops, dottedNames } = model;
   return {
     id,
     aliases,
@@ -169,5 +170,7 @@ function rulesOf(model: BodyRules): BodyRules {
     maxTokensPerAudio,
     passthrough,
     mediaUrls,
+    maxStops,
+    dottedNames,
   };
 }
