@@ -102,6 +102,8 @@ describe.each([true, false])('usage that a backend reports (stream: %s)', (strea
     const disbelieved = await ask(caller, stream, { usage: { ...usage(PROMPT, 10 ** 6).usage, ...details } });
     expect(disbelieved).toContain('"prompt_tokens_details"');
     expect(disbelieved).not.toContain('completion_tokens_details');
+    const [first, second] = await gateway.events(caller.tenantId, 2);
+    expect([first!.reasoningTokens, second!.reasoningTokens]).toEqual([3, undefined]);
   });
 
   it('never counts more cached tokens than tokens of the prompt', async () => {

@@ -15,7 +15,9 @@ const models = (price: object) => `
   - { id: paid-embed, kind: embedding, contextTokens: 256,
       price: { input: '3', cachedInput: '1', output: '99', request: '0.001' }, backends: [{ url: 'simulator:' }] }`;
 const tight = `
-      - { id: tight, models: ['*'], limits: { requestsPerMinute: 2, tokensPerMinute: 1000000, concurrency: 5 } }`;
+      - { id: tight, models: ['*'], limits: { requestsPerMinute: 2, tokensPerMinute: 1000000, concurrency: 5 } }
+      - { id: curious, models: ['*'], usageCost: true,
+          limits: { requestsPerMinute: 1000, tokensPerMinute: 1000000, concurrency: 5 } }`;
 const yaml = (price: object) => configYaml({ models: models(price), plans: tight });
 
 const gateway = useGateway({ yaml: () => yaml(DEAR) });
@@ -24,6 +26,9 @@ const chat = (caller: Caller, fields: object = {}, simulator: object = {}) =>
   gateway.post('/v1/chat/completions', { model: 'priced', messages, max_tokens: 10, simulator, ...fields }, caller);
 
 const read = async (answer: Response) => (await answer.json()) as { usage: { prompt_tokens: number } };
+/** The one before the end. */
+const lastChunk = async (answer: Response) => JSON.parse((await readEvents(answer)).events.at(-2)!) as Usage;
+type Usage = { usage: { cost?: number } };
 const charged = async (caller: Caller): Promise<UsageEvent> => (await gateway.events(caller.tenantId, 1))[0]!;
 
 describe('a price', () => {
@@ -51,6 +56,25 @@ describe('a price', () => {
       completionTokens: 0,
       costNanos: String(usage.prompt_tokens * 3_000 + 1_000_000),
     });
+  });
+
+  it('is what an answer says that it costs, for keys whose profile asks for it, and for no others', async () => {
+    const embeddings = { model: 'paid-embed', input: 'one two' };
+    for (const [profile, says] of [
+      ['curious', true],
+      ['default', false],
+    ] as const) {
+      const caller = await gateway.caller({ profile });
+      const plain = await read(await chat(caller));
+      const streamed = await lastChunk(await chat(caller, { stream: true }));
+      const separate = await lastChunk(await chat(caller, { stream: true, stream_options: { include_usage: true } }));
+      const vectors = await read(await gateway.post('/v1/embeddings', embeddings, caller));
+      const usages = [plain, streamed, separate, vectors].map((answer) => (answer as Usage).usage);
+      const costs = (await gateway.events(caller.tenantId, 4)).map(({ costNanos: nanos }) => Number(nanos) / 1e9);
+      const shown = usages.map(({ cost }) => cost);
+      if (says) expect([...(shown as number[])].sort()).toEqual(costs.sort());
+      else expect(shown).toEqual([undefined, undefined, undefined, undefined]);
+    }
   });
 
   it('that changes applies to new requests, and running ones keep their price to the last extension', async () => {

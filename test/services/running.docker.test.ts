@@ -1,5 +1,6 @@
 import { comeAndGoTests } from './come-and-go.part';
 import { useDeployment, useReplicas } from './deployment';
+import { explainTests } from './explain.part';
 import { moneyTests } from './money.part';
 import { runTimeChangesTests } from './run-time-changes.part';
 import { workersTests } from './workers.part';
@@ -9,6 +10,7 @@ import { workersTests } from './workers.part';
 const deployment = useDeployment();
 const replicas = useReplicas(deployment, { gateway: 2, auth: 1, metering: 1, billing: 2 });
 describe('money', () => moneyTests(deployment, replicas));
+describe('a complaint', () => explainTests(replicas));
 describe('a change at run time', () => runTimeChangesTests(deployment, replicas));
 describe('a gateway of several workers', () => workersTests(deployment));
 describe('servers that come and go', () => comeAndGoTests(deployment, replicas));

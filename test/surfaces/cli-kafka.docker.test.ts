@@ -1,9 +1,12 @@
 import { newId, SERVICES, type Charge } from '@tollgate/contracts';
 import { KafkaMessages, Signatures } from '@tollgate/messaging';
 import { eventually, useKafka } from '@tollgate/testing';
+import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { usageEvent } from '../../apps/metering/src/sample-events.fixture';
 import { toRecord, type DeadLetter } from '../../libs/messaging/src/kafka/dead-letters';
 import { Publisher } from '../../libs/messaging/src/kafka/publisher';
 import { TEST_IDENTITY } from '../../libs/messaging/src/kafka/sign/test-identity.fixture';
@@ -95,6 +98,32 @@ describe('tollgate topics', () => {
       { error: { code: 'topics_wrong', message: expect.stringContaining('"none.charges"') } },
     ]);
   });
+});
+
+it('the example of a consumer prints each usage event, also those that share a record', async () => {
+  const prefix = 'example.';
+  expect((await tollgate(['topics', 'apply'], { KAFKA_TOPIC_PREFIX: prefix })).code).toBe(0);
+  const tenantId = newId('ten');
+  const events = Array.from({ length: 7 }, (_, index) => usageEvent({ tenantId, completionTokens: index }));
+  const messages = new KafkaMessages({
+    ...{ connection: { brokers: kafka.brokers, clientId: 'test' }, identity: TEST_IDENTITY, topicPrefix: prefix },
+  });
+  await messages.start();
+  await messages.publish('usage-events', events.slice(0, 6));
+  await messages.publish('usage-events', events.slice(6));
+  await messages.close();
+  const program = join(__dirname, '../../docs/events/consume-usage.mjs');
+  const example = spawn(process.execPath, [program], {
+    env: { ...process.env, KAFKA_BROKERS: kafka.brokers.join(','), KAFKA_TOPIC_PREFIX: prefix },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const printed: { id: string }[] = [];
+  for await (const line of createInterface({ input: example.stdout })) {
+    printed.push(JSON.parse(line));
+    if (printed.length === events.length) example.kill('SIGTERM');
+  }
+  expect(printed.map(({ id }) => id)).toEqual(events.map(({ id }) => id));
+  expect(printed[3]).toMatchObject({ tenantId, completionTokens: 3, costNanos: events[3]!.costNanos });
 });
 
 describe('tollgate message-keys', () => {

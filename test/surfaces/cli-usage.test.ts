@@ -1,4 +1,4 @@
-import { newId } from '@tollgate/contracts';
+import { hashCredential, newId } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -148,6 +148,22 @@ describe('exit code 2', () => {
     expect(stderr).toMatch(/error:|Usage:/);
   });
 
+  it.each([
+    ['usage', ['--from', 'yesterday'], '--from must be a date or time such as 2026-11-01.'],
+    ['usage', ['--key', 'nonsense'], '--key must be an id, which begins with key_.'],
+    ['usage', ['--from', '2026-11-02', '--to', '2026-11-01'], '--from must be before to.'],
+    ['key create', ['--tags', 'a b'], '--tags must be a list of at most 16 distinct words'],
+    ['key create', ['--profile', 'nothing'], "--profile must name a key profile of the tenant's plan."],
+    ['key create', ['--expires-at', 'tomorrow'], '--expires-at must be an ISO 8601 timestamp in the future.'],
+  ])(
+    'for what the server finds wrong in "%s" with %j, in the words of the command',
+    async (command, options, message) => {
+      const { tenantId } = await services.tenant();
+      const { code, stdout, stderr } = await tollgate([...command.split(' '), tenantId, ...options]);
+      expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining(`tollgate: ${message}`)]);
+    },
+  );
+
   it('for contradictory settings', async () => {
     for (const env of [
       { TOLLGATE_OPERATOR_URL: 'http://x' },
@@ -224,6 +240,29 @@ describe('config check', () => {
       '${NOT_HERE} is not here, and was not checked',
     ]);
   });
+});
+
+it('config check says what a running Tollgate would refuse, and asks none with --no-server', async () => {
+  const { tenantId } = await services.tenant();
+  await services.messages.request('auth.keys.create', {
+    ...{ tenantId, name: 'in use', hash: hashCredential(newId('msg')), last4: 'test' },
+  });
+  const shipped = readFileSync(join(__dirname, '../../tollgate.yaml'), 'utf8');
+  const file = join(directory.path, 'renamed.yaml');
+  writeFileSync(file, shipped.replace('      - id: default\n', '      - id: other\n'));
+  const refused = await tollgate(['config', 'check', file, '--json']);
+  expect([refused.code, JSON.parse(refused.stdout)]).toMatchObject([
+    1,
+    { ok: false, problems: [{ message: expect.stringMatching(/would refuse it: .*profile default of plan default/) }] },
+  ]);
+  expect((await tollgate(['config', 'check', file, '--no-server'])).code).toBe(0);
+  expect((await tollgate(['config', 'check', 'tollgate.yaml'])).code).toBe(0);
+  const closed = {
+    TOLLGATE_OPERATOR_URL: await withServer('', (url) => Promise.resolve(url)),
+    TOLLGATE_OPERATOR_SECRET: 'x',
+  };
+  const away = await tollgate(['config', 'check', file], closed);
+  expect([away.code, away.stdout]).toEqual([0, expect.stringMatching(/was not asked: .*does not answer/)]);
 });
 
 describe('completion', () => {

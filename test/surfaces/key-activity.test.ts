@@ -1,5 +1,6 @@
 import { mintCredential } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
+import { explainTests } from './explain.part';
 import { useServices } from './services';
 
 // From a request at the public port to what its owner can read about it.
@@ -81,3 +82,5 @@ it("a key's last use is the end of its last request, served or refused", async (
   await (await post([])).arrayBuffer();
   await eventually(async () => expect(Date.parse((await lastUsedAt())!)).toBeGreaterThan(first));
 });
+
+describe('a complaint', () => explainTests(services));

@@ -94,6 +94,8 @@ it('real answers of every operation match the document', async () => {
   expect((await ask('get', '/entries/{entryId}/requests', {}, { entryId })).json.data).toHaveLength(1);
   await ask('post', '/invoices/close', { body: { period: '2026-10', tenantId } });
   await ask('get', '/requests/{requestId}', {}, { requestId });
+  await ask('get', '/explain/requests/{name}', {}, { name: 'my-own-id', query: `?tenantId=${tenantId}` });
+  await ask('get', '/explain/keys/{keyId}', {}, { keyId: key.id });
   expect((await ask('get', '/requests', {}, { query: '?callerRequestId=my-own-id' })).json.data).toHaveLength(1);
   const [invoice] = (await ask('get', '/invoices', {}, { query: `?tenantId=${tenantId}` })).json.data;
   await ask(
@@ -103,6 +105,8 @@ it('real answers of every operation match the document', async () => {
     { accountingNumber: String(invoice.accountingNumber) },
   );
 
+  const plans = [{ id: 'default', profiles: [{ id: 'default' }] }];
+  await ask('post', '/config/check', { body: { currency: 'USD', plans } });
   await ask('post', '/reconcile');
   const { id } = await services.messages.request('billing.reconcile.start', {});
   await eventually(async () =>
@@ -165,6 +169,9 @@ it('refusals match the document', async () => {
   await refused(404, 'post', '/tenants/{tenantId}/repair', { body: {} }, { tenantId: newId('ten') });
   await refused(400, 'post', '/invoices/close', { body: { period: '2999-01' } });
   await refused(404, 'get', '/reconcile/{id}', {}, { id: 'x' });
+  await refused(404, 'get', '/explain/requests/{name}', {}, { name: newId('req') });
+  await refused(404, 'get', '/explain/keys/{keyId}', {}, { keyId: newId('key') });
+  await refused(400, 'get', '/explain/keys/{keyId}', {}, { keyId: newId('key'), query: '?tenantId=x' });
   for (const body of [{}, { heads: [] }, { heads: [{ tenantId, sequence: 0, hash: 'x' }] }])
     await refused(400, 'post', '/journal/compare', { body });
   await refused(400, 'get', '/journal/heads', {}, { query: '?limit=201' });

@@ -50,6 +50,28 @@ describe('tollgate key rotate', () => {
   });
 });
 
+it('a key reaches the models that it names and no others, within a second of a change', async () => {
+  const { tenantId } = await services.tenant();
+  const { id, key } = await answered('key', 'create', tenantId, 'one model', '--models', 'sim-small');
+  const reached = async () => (await models(key)).json.data.map((row: { id: string }) => row.id);
+  expect(await reached()).toEqual(['sim-small']);
+  const chat = { model: 'sim-large', messages: [{ role: 'user', content: 'x' }] };
+  const refused = await send(`${services.publicUrl}/v1/chat/completions`, { token: key, body: chat });
+  expect([refused.status, refused.json.error.code]).toEqual([404, 'model_not_found']);
+  expect((await tollgate('key', 'list', tenantId)).stdout).toMatch(/sim-small/);
+  const unknown = await tollgate('key', 'update', tenantId, id, '--models', 'sim-small,nothing');
+  expect([unknown.code, unknown.stderr]).toEqual([
+    2,
+    expect.stringMatching(/^tollgate: --models .*no model "nothing"/),
+  ]);
+  expect((await tollgate('key', 'update', tenantId, id, '--models', 'x', '--all-models')).code).toBe(2);
+  await answered('key', 'update', tenantId, id, '--all-models');
+  await eventually(async () => expect((await reached()).length).toBeGreaterThan(1));
+  const other = (await services.tenant()).tenantId;
+  const foreign = await ask(`/tenants/${other}/keys/${id}`, { method: 'PATCH', body: { models: ['sim-small'] } });
+  expect([foreign.status, foreign.json.error.code]).toEqual([404, 'not_found']);
+});
+
 describe('tollgate keys apply', () => {
   it('shows its plan, makes 230 keys that work, and does nothing when it is repeated', async () => {
     const { tenantId } = await services.tenant();

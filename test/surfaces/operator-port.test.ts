@@ -66,9 +66,9 @@ describe('with a metrics token and a configured name', () => {
   it('/metrics requires the token, and the name is accepted', async () => {
     const health = new Health();
     health.state = 'serving';
-    const { messages } = services;
+    const { messages, admission } = services;
     const options = { secret: OPERATOR_SECRET, health, hosts: ['ops.internal'], metricsToken: METRICS_TOKEN };
-    const app = await createOperatorApp({ messages, config: {} as never }, options);
+    const app = await createOperatorApp({ messages, config: {} as never, admission }, options);
     try {
       await app.listen(0, '127.0.0.1');
       const url = await app.getUrl();

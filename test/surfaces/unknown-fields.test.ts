@@ -58,7 +58,7 @@ it('no key is issued with a misspelt profile', async () => {
   const before = (await keys()).json.data.length;
   const body = { name: 'dev', profil: 'default' };
   expect((await send(`${services.publicUrl}/_api/v1/keys`, { token, body })).json.error.message).toBe(
-    '"profil" is not a field of this endpoint. It has: name, profile, expiresAt, owner, tags.',
+    '"profil" is not a field of this endpoint. It has: name, profile, expiresAt, owner, tags, models.',
   );
   expect((await keys()).json.data).toHaveLength(before);
 });

@@ -41,7 +41,8 @@ beforeAll(async () => {
         ...{ id: requestId(endedMs), tenantId, keyId, model: 'sim-small', kind: 'chat', stream: false },
         price: { version: 'test', inputFemtos: '0', cachedInputFemtos: '0', outputFemtos: '0', requestNanos },
         ...{ startedAt: new Date(endedMs).toISOString(), endedAt: new Date(endedMs).toISOString() },
-        ...{ promptTokens: 10, cachedTokens: 3, completionTokens: 5, costNanos: requestNanos, overrunNanos: '0' },
+        ...{ promptTokens: 10, cachedTokens: 3, completionTokens: 5, reasoningTokens: 2 },
+        ...{ costNanos: requestNanos, overrunNanos: '0', backend: `http://gpu-${index % 2}/v1` },
         ...{ estimated: false, outcome: index === 0 ? 'upstream_error' : 'complete' },
       });
     }
@@ -61,6 +62,43 @@ const rowsOf = (text: string) =>
     .split('\n')
     .map((line) => JSON.parse(line));
 
+describe('the usage of a tenant', () => {
+  const usage = async (groupBy: string, of = owners[0]!.tenantId) =>
+    (await ask(`/tenants/${of}/usage?from=2026-10-15&to=2026-11-01&groupBy=${groupBy}`)).json.data;
+
+  it('has the exact cost, errors, cached and reasoning tokens, by owner, tag and backend', async () => {
+    const all = {
+      ...{ requests: REQUESTS, failed: 1, clientClosed: 0, promptTokens: 10 * REQUESTS, cachedTokens: 3 * REQUESTS },
+      ...{ completionTokens: 5 * REQUESTS, reasoningTokens: 2 * REQUESTS, totalTokens: 15 * REQUESTS },
+      ...{ costNanos: String(total), costCents: Number((total + 5_000_000n) / 10_000_000n) },
+    };
+    const byOwner = await usage('owner');
+    expect(byOwner).toMatchObject({ totals: all, groups: [{ owner: 'anna', ...all }], currency: 'USD' });
+    expect(Object.keys(byOwner.groups[0])).not.toContain('key');
+    const byTag = await usage('tag,day');
+    expect(byTag.groups.map(({ day, tag }: { day: string; tag: string }) => [day, tag])).toEqual(
+      ['2026-10-29', '2026-10-30', '2026-10-31'].flatMap((day) => [
+        [day, 'batch'],
+        [day, 'team:search'],
+      ]),
+    );
+    const { groups } = await usage('backend,owner');
+    expect(groups).toMatchObject([
+      { backend: 'http://gpu-0/v1', owner: 'anna', requests: REQUESTS / 2 },
+      { backend: 'http://gpu-1/v1', owner: 'anna', requests: REQUESTS / 2 },
+    ]);
+    expect((await usage('owner', (await services.tenant()).tenantId)).groups).toEqual([]);
+  });
+
+  it('is shown by the command in the same groups', async () => {
+    const range = ['--from', '2026-10-15', '--to', '2026-11-01'];
+    const { stdout } = await tollgate('usage', owners[0]!.tenantId, ...range, '--group-by', 'owner,backend');
+    expect(stdout).toMatch(/^http:\/\/gpu-0\/v1 anna +30 /m);
+    const unknown = await tollgate('usage', owners[0]!.tenantId, '--group-by', 'team');
+    expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('There is no group "team"')]);
+  });
+});
+
 describe('the export of usage', () => {
   it('has each request of all tenants once, with the names, owner and tags of its key', async () => {
     const answer = await ask(`/usage/export?${MONTH}&format=ndjson`);
@@ -75,8 +113,9 @@ describe('the export of usage', () => {
         ...{ from: own[1].to, to: expect.any(String), requestId: expect.stringMatching(/^req_/), tenantId, keyId },
         ...{ tenantName: expect.any(String), externalId: expect.stringMatching(/^crm-\d$/), keyName: 'prod' },
         ...{ owner: 'anna', tags: ['batch', 'team:search'], model: 'sim-small', kind: 'chat', outcome: 'complete' },
-        ...{ backend: null, requests: 1, failed: 0, clientClosed: 0, estimated: 0 },
-        ...{ promptTokens: 10, cachedTokens: 3, completionTokens: 5, costNanos: String(nanosOf(1)), currency: 'USD' },
+        ...{ backend: 'http://gpu-1/v1', requests: 1, failed: 0, clientClosed: 0, estimated: 0 },
+        ...{ promptTokens: 10, cachedTokens: 3, completionTokens: 5, reasoningTokens: 2 },
+        ...{ costNanos: String(nanosOf(1)), currency: 'USD' },
       });
     }
   });

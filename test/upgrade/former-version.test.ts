@@ -156,6 +156,7 @@ describe('a database of the former version', () => {
       '008_tenants.sql',
       '009_key_rotation.sql',
       '010_drained_backends.sql',
+      '011_key_models.sql',
       'functions',
     ]);
     expect(await startTwo('metering')).toEqual([
@@ -163,9 +164,11 @@ describe('a database of the former version', () => {
       '006_unfinished.sql',
       '007_refusals.sql',
       '008_caller_requests.sql',
+      '009_reasoning_tokens.sql',
+      '010_request_lives.sql',
       'functions',
     ]);
-    expect(await startTwo('credentials')).toEqual(['002_functions.sql', 'functions']);
+    expect(await startTwo('credentials')).toEqual(['002_functions.sql', '003_key_models.sql', 'functions']);
     await expect(ask('UPDATE auth.credential SET revoked_at = NULL')).rejects.toThrow(/stays revoked/);
     expect(await ask('SELECT metering.add_month(2030, 1) AS old, metering.add_month(2030, 2) AS new')).toEqual([
       { old: false, new: true },

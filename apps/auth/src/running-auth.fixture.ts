@@ -12,7 +12,14 @@ import {
 import { CredentialStore, PostgresCredentialStore } from '@tollgate/credentials';
 import { PostgresMessages } from '@tollgate/messaging';
 import { MessagesModule, MessagesServer } from '@tollgate/messaging/nest';
-import { ConfigSource, globalModule, provide, type LimitsConfig, type TollgateConfig } from '@tollgate/runtime';
+import {
+  ConfigSource,
+  globalModule,
+  provide,
+  type LimitsConfig,
+  type ModelConfig,
+  type TollgateConfig,
+} from '@tollgate/runtime';
 import { PATIENT_CALL_MS, useTestDatabase, type TestDatabase } from '@tollgate/testing';
 import { AuthModule } from './auth.module';
 import { Projector } from './project/projector';
@@ -24,7 +31,7 @@ const profile = (id: string) => ({ id, models: ['*'], limits, monthlyBudgetCents
 class TwoPlans extends ConfigSource {
   current: TollgateConfig = {
     currency: 'USD',
-    models: [],
+    models: ['m-1', 'm-2'].map((id) => ({ id }) as ModelConfig),
     plans: [
       { id: 'free', limits, monthlyBudgetCents: null, profiles: [profile('small'), profile('batch')] },
       { id: 'pro', limits, monthlyBudgetCents: null, profiles: [profile('large')] },

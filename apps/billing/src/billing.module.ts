@@ -7,6 +7,7 @@ import { BillingDataSource, openBillingDatabase } from './database';
 import { withDefaults } from './default-options';
 import { InvoicesModule } from './invoices/invoices.module';
 import { BooksCurrency } from './ledger/books-currency';
+import { BooksCurrencyController } from './ledger/books-currency.controller';
 import { ReceiptsModule } from './receipts/receipts.module';
 import { BILLING_OPTIONS, type BillingOptions } from './options';
 import { ReconcileModule } from './reconcile/reconcile.module';
@@ -41,6 +42,7 @@ class BillingGlobals implements OnApplicationShutdown {
     RepairModule,
     AuditModule,
   ],
+  controllers: [BooksCurrencyController],
   providers: [BooksCurrency],
 })
 export class BillingModule {

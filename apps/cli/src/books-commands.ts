@@ -5,6 +5,7 @@ import type {
   LedgerEntry,
   RecordedEvent,
   ReplyOf,
+  UsageGroupRow,
   UsageNumbers,
   UsageSummary,
 } from '@tollgate/contracts';
@@ -112,6 +113,12 @@ async function trailOf({ client, output }: Context, requestId: string): Promise<
   output.answer(data, lines.join('\n'));
 }
 
+/** The operator API also groups by what keys are called. */
+type NamedUsage = Omit<UsageSummary, 'groups'> & {
+  currency: string;
+  groups: (UsageGroupRow & { owner?: string | null; tag?: string | null })[];
+};
+
 export async function usageOfTenant(
   { client, output }: Context,
   tenant: string,
@@ -122,26 +129,26 @@ export async function usageOfTenant(
   const query = new URLSearchParams(
     Object.entries(named).filter((entry): entry is [string, string] => entry[1] !== undefined),
   );
-  const { data } = await client.get<{ data: UsageSummary & { currency: string } }>(
+  const { data } = await client.get<{ data: NamedUsage }>(
     `/tenants/${encodeURIComponent(tenant)}/usage?${query.toString()}`,
   );
   const { from, to, totals, groups, currency } = data;
-  const numbers = ({ requests, promptTokens, completionTokens, costCents, estimatedRequests = 0 }: UsageNumbers) => [
-    String(requests),
-    String(estimatedRequests),
-    String(promptTokens),
-    String(completionTokens),
-    formatCents(costCents, currency),
+  const numbers = ({ requests, failed, clientClosed, estimatedRequests = 0, ...tokens }: UsageNumbers) => [
+    ...[requests, failed, clientClosed, estimatedRequests].map(String),
+    ...[tokens.promptTokens, tokens.cachedTokens, tokens.completionTokens, tokens.reasoningTokens].map(String),
+    formatNanos(tokens.costNanos, currency),
   ];
   const rows = groups.map((row) => [
-    [row.day, row.hour, row.model, row.key].filter((part) => part !== undefined).join(' '),
+    [row.day, row.hour, row.model, row.backend, row.owner, row.tag, row.key]
+      .filter((part) => part !== undefined)
+      .map((part) => (part === null ? '-' : printable(part)))
+      .join(' '),
     ...numbers(row),
   ]);
   rows.push(['all', ...numbers(totals)]);
-  output.answer(
-    data,
-    `${from} to ${to}\n\n${table(['', 'REQUESTS', 'ESTIMATED', 'PROMPT', 'COMPLETION', 'COST'], rows, '')}`,
-  );
+  const head = ['REQUESTS', 'FAILED', 'LEFT', 'ESTIMATED', 'PROMPT', 'CACHED', 'COMPLETION', 'REASONING', 'COST'];
+  output.answer(data, `${from} to ${to}\n\n${table(['', ...head], rows, '')}`);
+  if (groupBy?.split(',').includes('tag')) output.note('A key with several tags is in the line of each.');
 }
 
 export async function listInvoices(

@@ -3,10 +3,11 @@ import * as commands from './books-commands';
 import type { Context } from './commands';
 import { UsageFailure } from './failure';
 import { compareJournal, showHeads } from './journal';
+import { explainKey, explainRequest } from './explain';
 import { group, leaf } from './leaf';
 import { exportUsage, type UsageExport } from './usage-export';
 
-const USAGE_GROUPS = ['model', 'key', 'day', 'hour'];
+const USAGE_GROUPS = ['model', 'key', 'owner', 'tag', 'backend', 'day', 'hour'];
 
 interface UsageOptions {
   entry?: string;
@@ -73,6 +74,25 @@ export function addBooksCommands(program: Command, context: (options: object) =>
       // The options --from, --to, --model and --key are those of "usage", too, which may have taken them.
       exportUsage(context({}), command.optsWithGlobals<UsageExport>()),
     );
+
+  leaf(
+    program,
+    'explain [request]',
+    'show the whole life of a request, or what stands in the way of a key now',
+    'explain req_01k…',
+    'explain chatcmpl-01k…',
+    'explain my-own-id-17 --tenant ten_01k… --json',
+    'explain --key key_01k…',
+  )
+    .option('--key <key>', 'show what this key may do now, and its last refused requests')
+    .option('--tenant <tenant>', 'only if it is of this tenant; needed to find a request that still runs')
+    .action(async (request: string | undefined, options: { key?: string; tenant?: string }) => {
+      const { key, tenant } = options;
+      if ((request === undefined) === (key === undefined))
+        throw new UsageFailure('Give exactly one of: a request, --key.');
+      if (key !== undefined) await explainKey(context(options), key, tenant);
+      else await explainRequest(context(options), request!, tenant);
+    });
 
   const invoice = group(
     program,

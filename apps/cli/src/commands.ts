@@ -46,6 +46,7 @@ export interface KeyOptions {
   expiresAt?: string;
   owner?: string;
   tags?: string[];
+  models?: string[];
 }
 
 export async function createKey(
@@ -89,14 +90,16 @@ export async function rotateKey(
 
 export async function listKeys({ client, output }: Context, tenant: string): Promise<void> {
   const { rows, truncated } = await client.list<KeyRow>(at(tenant, '/keys'));
-  const cells = rows.map(({ id, name, last4, status, profile, owner, tags, createdAt, lastUsedAt, expiresAt }) => [
-    ...[id, name, `…${last4}`, status, profile, owner ?? '-', tags.join(',') || '-'],
-    ...[createdAt, lastUsedAt ?? 'never', expiresAt ?? 'never'],
-  ]);
+  const cells = rows.map(
+    ({ id, name, last4, status, profile, models, owner, tags, createdAt, lastUsedAt, expiresAt }) => [
+      ...[id, name, `…${last4}`, status, profile, models?.join(',') ?? 'all', owner ?? '-', tags.join(',') || '-'],
+      ...[createdAt, lastUsedAt ?? 'never', expiresAt ?? 'never'],
+    ],
+  );
   output.answer(
     rows,
     table(
-      ['ID', 'NAME', 'KEY', 'STATUS', 'PROFILE', 'OWNER', 'TAGS', 'CREATED', 'LAST USED', 'EXPIRES'],
+      ['ID', 'NAME', 'KEY', 'STATUS', 'PROFILE', 'MODELS', 'OWNER', 'TAGS', 'CREATED', 'LAST USED', 'EXPIRES'],
       cells,
       `There are no keys yet: tollgate key create ${tenant} <name>`,
     ),

@@ -1,18 +1,42 @@
 import { ConfigError, readConfigFile, type TollgateConfig } from '@tollgate/runtime';
 import { Failure } from './failure';
+import { findOperator, OperatorClient } from './operator-client';
 import type { Output } from './output';
 import { counted } from './table';
 
+const ASK_TIMEOUT_MS = 5_000;
+
+export interface CheckOptions {
+  allowMissingEnv?: boolean;
+  /** False: no running Tollgate is asked. */
+  server?: boolean;
+}
+
 /**
- * Reads and validates a configuration file without a server. False if it has problems; each is printed with its path.
- * `allowMissing`: secrets that it names need not be here.
+ * Reads and validates a configuration file, and asks a running Tollgate, where one is found, whether it would accept it.
+ * False if it has problems; each is printed with its path. `allowMissingEnv`: secrets that it names need not be here.
  */
-export function checkConfig(file: string, env: NodeJS.ProcessEnv, output: Output, allowMissing: boolean): boolean {
+export async function checkConfig(
+  file: string,
+  env: NodeJS.ProcessEnv,
+  output: Output,
+  { allowMissingEnv: allowMissing = false, server = true }: CheckOptions,
+): Promise<boolean> {
   const missing: string[] = [];
   try {
     const config = readConfigFile(file, env, allowMissing ? (reference) => missing.push(reference) : undefined);
     const { models, plans, currency } = config;
-    const notes = [...derived(config), ...missing.map((reference) => `${reference} is not here, and was not checked`)];
+    const asked = server ? await askServer(config, env) : NOT_ASKED;
+    if (asked.problems.length > 0)
+      throw new ConfigError(
+        file,
+        asked.problems.map((message) => ({ path: '', message: `the running Tollgate would refuse it: ${message}` })),
+      );
+    const notes = [
+      ...derived(config),
+      ...missing.map((reference) => `${reference} is not here, and was not checked`),
+      ...asked.notes,
+    ];
     const named = {
       ...{ ok: true, file, currency, models: models.map(({ id }) => id), plans: plans.map(({ id }) => id) },
       ...{ problems: [], notes },
@@ -27,6 +51,35 @@ export function checkConfig(file: string, env: NodeJS.ProcessEnv, output: Output
     if (!output.json && !allowMissing && error.problems.some(({ path }) => path.endsWith('.apiKey')))
       output.note('To check the file where its secrets are not: --allow-missing-env.');
     return false;
+  }
+}
+
+interface Asked {
+  problems: string[];
+  notes: string[];
+}
+const NOT_ASKED: Asked = { problems: [], notes: [] };
+
+/** What a running Tollgate says. One that cannot be asked is no problem of the file. */
+async function askServer({ currency, plans }: TollgateConfig, env: NodeJS.ProcessEnv): Promise<Asked> {
+  let operator;
+  try {
+    operator = findOperator(env);
+  } catch (error) {
+    if (error instanceof Failure && error.code === 'not_running') return NOT_ASKED;
+    throw error;
+  }
+  try {
+    const wanted = plans.map(({ id, profiles }) => ({ id, profiles: profiles.map((profile) => ({ id: profile.id })) }));
+    const { data } = await new OperatorClient(operator).post<{ data: { problems: string[] } }>(
+      '/config/check',
+      { currency, plans: wanted },
+      ASK_TIMEOUT_MS,
+    );
+    return { problems: data.problems, notes: [] };
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    return { problems: [], notes: [`the running Tollgate was not asked: ${error.message.replace(/\.$/, '')}`] };
   }
 }
 

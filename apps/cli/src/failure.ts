@@ -1,9 +1,11 @@
-/** A failure, with a message that says what to do. Exit code 1. */
+/** A failure, with a message that says what to do. Exit code 1, or 2 if the command line caused it. */
 export class Failure extends Error {
   constructor(
     message: string,
     /** The operator API's code, or the command's own, for `--json`. */
     readonly code: string,
+    /** The server refused what the command line says. */
+    readonly isWrongUsage = false,
   ) {
     super(message);
     this.name = 'Failure';

@@ -17,6 +17,8 @@ interface Changes {
   /** False: `--no-owner`. */
   owner?: string | false;
   tags?: string[];
+  models?: string[];
+  allModels?: true;
 }
 
 /** Inference keys of a tenant. */
@@ -33,10 +35,11 @@ export function addKeyCommands(program: Command, context: (options: object) => c
     .option('--expires-at <time>', 'ISO 8601 date or timestamp, UTC (default: never)')
     .option('--owner <text>', 'who uses the key')
     .option('--tags <list>', 'comma-separated groups', listOf)
+    .option('--models <list>', 'comma-separated ids of the only models that it may use', listOf)
     .action((id: string, name: string | undefined, options: commands.KeyOptions) =>
       commands.createKey(context(options), id, {
         name: name ?? DEFAULT_NAME,
-        ...pick(options, 'profile', 'expiresAt', 'owner', 'tags'),
+        ...pick(options, 'profile', 'expiresAt', 'owner', 'tags', 'models'),
       }),
     );
   leaf(key, 'list <tenant>', 'list the keys of a tenant, newest first', 'key list ten_01k…').action(
@@ -56,6 +59,8 @@ export function addKeyCommands(program: Command, context: (options: object) => c
     .option('--owner <text>', 'who uses the key')
     .option('--no-owner', 'name nobody')
     .option('--tags <list>', 'comma-separated groups, in place of the former ones', listOf)
+    .option('--models <list>', 'comma-separated ids of the only models that it may use', listOf)
+    .option('--all-models', 'let it use all models of its profile')
     .action((id: string, keyId: string, options: Changes) =>
       commands.updateKey(context(options), id, keyId, changesOf(options)),
     );
@@ -114,8 +119,11 @@ const listOf = (text: string): string[] => (text === '' ? [] : text.split(',').m
 function changesOf({ expiry, owner, ...options }: Changes): Record<string, unknown> {
   if (expiry === false && options.expiresAt !== undefined)
     throw new UsageFailure('Give only one of --expires-at and --no-expiry.');
+  if (options.models !== undefined && options.allModels)
+    throw new UsageFailure('Give only one of --models and --all-models.');
   const changes = {
-    ...pick(options, 'name', 'profile', 'expiresAt', 'tags'),
+    ...pick(options, 'name', 'profile', 'expiresAt', 'tags', 'models'),
+    ...(options.allModels && { models: null }),
     ...(expiry === false && { expiresAt: null }),
     ...(owner === false ? { owner: null } : typeof owner === 'string' && { owner }),
   };

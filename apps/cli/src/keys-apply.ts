@@ -105,7 +105,7 @@ async function run(
   const whole: Applied = { created: [], updated: [], revoked: [], unchanged: 0, dryRun: how.dryRun, inForce: true };
   for (const keys of parts) {
     const path = `/tenants/${encodeURIComponent(tenant)}/keys/apply`;
-    const { data } = await client.post<{ data: Applied }>(path, { keys, ...how }, TIMEOUT_MS);
+    const { data } = await client.post<{ data: Applied }>(path, { keys, ...how }, TIMEOUT_MS).catch(wrongFile);
     each(data);
     whole.created.push(...data.created);
     whole.updated.push(...data.updated);
@@ -114,6 +114,11 @@ async function run(
     whole.inForce &&= data.inForce;
   }
   return whole;
+}
+
+/** What the server refuses is in the file, not on the command line. */
+function wrongFile(error: unknown): never {
+  throw error instanceof Failure && error.isWrongUsage ? new Failure(error.message, error.code) : error;
 }
 
 function planText({ created, updated, revoked, unchanged }: Applied): string {

@@ -23,7 +23,7 @@ async function main(args: readonly string[]): Promise<number> {
     if (error instanceof UsageFailure) return WRONG_USAGE;
     const code = error instanceof Failure ? error.code : 'internal_error';
     if (args.includes('--json')) process.stdout.write(`${JSON.stringify({ error: { code, message } }, null, 2)}\n`);
-    return FAILED;
+    return error instanceof Failure && error.isWrongUsage ? WRONG_USAGE : FAILED;
   }
 }
 

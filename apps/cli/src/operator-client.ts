@@ -11,6 +11,13 @@ const DOWNLOAD_TIMEOUT_MS = 600_000;
 /** The largest number of rows in a list, over all its pages. */
 export const MAX_LIST_ROWS = 10_000;
 const PAGE_ROWS = 200;
+const WRONG_REQUEST = 400;
+/** The options whose names are not those of their fields with dashes. */
+const OPTIONS: Readonly<Record<string, string>> = {
+  ...{ keyId: '--key', tenantId: '--tenant', from: '--from', to: '--to', model: '--model', groupBy: '--group-by' },
+  ...{ profile: '--profile', expiresAt: '--expires-at', owner: '--owner', tags: '--tags', models: '--models' },
+  ...{ externalId: '--external-id', source: '--source', ref: '--ref', reason: '--reason', provider: '--provider' },
+};
 const PREFIX = '/_operator/v1';
 /** The server's message for an unknown tenant, which does not say how to find the right one. */
 const NO_TENANT = 'No such tenant.';
@@ -94,6 +101,8 @@ export class OperatorClient {
     try {
       await pipeline(Readable.fromWeb(response.body as never), out, { end: false });
     } catch (error) {
+      // `tollgate … | head` closes the pipe early, which is no failure.
+      if ((error as NodeJS.ErrnoException).code === 'EPIPE') return;
       throw new Failure(`The answer of ${this.operator.url} broke off (${reasonOf(error)}).`, 'unreachable');
     }
   }
@@ -150,7 +159,14 @@ function refusal(status: number, answer: unknown, url: string, path: string): Fa
     const id = printable(decodeURIComponent(tenant));
     return new Failure(`No tenant has the id '${id}'. See: tollgate tenant list`, error.code);
   }
-  return new Failure(String(error.message), error.code);
+  // What a command line says is in the request alone.
+  return new Failure(inOptions(String(error.message)), error.code, status === WRONG_REQUEST);
+}
+
+/** Names a field of the API by the option that it came from. */
+function inOptions(message: string): string {
+  const [field = ''] = /^\w+/.exec(message) ?? [];
+  return Object.hasOwn(OPTIONS, field) ? OPTIONS[field] + message.slice(field.length) : message;
 }
 
 function baseUrl(text: string, from: string): string {

@@ -7,6 +7,7 @@ import { addBudgetCommands } from './budget-program';
 import { addBooksCommands } from './books-program';
 import * as commands from './commands';
 import { addCompletionCommand } from './completion';
+import type { CheckOptions } from './config-check';
 import { addKafkaCommands } from './kafka-commands';
 import { UsageFailure } from './failure';
 import { addKeyCommands } from './key-program';
@@ -140,17 +141,18 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
   leaf(
     config,
     'check [file]',
-    'check a configuration file, without a server',
+    'check a configuration file, and ask a running Tollgate whether it would accept it',
     'config check',
     'config check /etc/tollgate/tollgate.yaml',
     'config check deploy/tollgate.yaml --allow-missing-env',
   )
     .option('--allow-missing-env', 'accept that secrets which the file names are not here')
-    .action(async (file: string | undefined, options: { json?: boolean; allowMissingEnv?: boolean }) => {
+    .option('--no-server', 'do not ask a running Tollgate')
+    .action(async (file: string | undefined, options: CheckOptions & { json?: boolean }) => {
       // Loaded for this command alone, because loading takes longer than the other commands run.
       const { checkConfig } = await import('./config-check.js');
       const path = file ?? (env['TOLLGATE_CONFIG'] || 'tollgate.yaml');
-      if (!checkConfig(path, env, new Output('json' in options), options.allowMissingEnv === true)) fail();
+      if (!(await checkConfig(path, env, new Output('json' in options), options))) fail();
     });
   addKafkaCommands(program, env);
   addRedisCommands(program, env);

@@ -68,7 +68,7 @@ runService(
       const hosts = [settings.TOLLGATE_OPERATOR_HOST, ...(settings.TOLLGATE_OPERATOR_ALLOWED_HOSTS?.split(',') ?? [])];
       const metricsToken = settings.TOLLGATE_METRICS_TOKEN;
       const operatorApp = await createOperatorApp(
-        { messages, config },
+        { messages, config, admission },
         { secret, health, hosts, metricsToken, trustedProxies },
       );
       takeDown.add(

@@ -55,7 +55,7 @@ describe('the metering module', () => {
     await eventually(() => expect(new Set(charges.map(({ id }) => id))).toEqual(new Set(events.map(({ id }) => id))));
     const nanos = 30 * Number(usageEvent().costNanos);
     expect((await query()).totals).toEqual({
-      requests: 30,
+      ...{ requests: 30, failed: 0, clientClosed: 0, cachedTokens: 600, reasoningTokens: 0, costNanos: String(nanos) },
       promptTokens: 3_000,
       completionTokens: 1_500,
       totalTokens: 4_500,

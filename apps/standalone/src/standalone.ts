@@ -112,7 +112,7 @@ export async function startStandalone(
   const health = new Health();
   health.depend('postgres', { required: true, check: () => admission.check() });
   const operatorApp = await createOperatorApp(
-    { messages, config },
+    { messages, config, admission },
     {
       secret,
       health,

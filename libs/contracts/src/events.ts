@@ -1,4 +1,5 @@
 import type { PriceStamp, TokenCounts } from './money';
+import type { RequestLife } from './request-life';
 
 export type InferenceKind = 'chat' | 'completion' | 'embedding';
 
@@ -47,6 +48,8 @@ export interface UsageEvent extends UsageDraft, TokenCounts {
   costNanos: string;
   /** The cost that the backend reported beyond the hold, decimal string: the operator's loss. Usually "0". */
   overrunNanos: string;
+  /** A part of completionTokens, as the backend reports it. Absent: none, or unknown. It has no price of its own. */
+  reasoningTokens?: number;
   /** True: the gateway counted the tokens, because the backend reported no usage, or an impossible one. */
   estimated: boolean;
   outcome: Outcome;
@@ -55,6 +58,8 @@ export interface UsageEvent extends UsageDraft, TokenCounts {
    * events.
    */
   backend?: string;
+  /** How it ran, for an explanation; nothing is charged or limited by it. Absent: its gateway could not tell. */
+  life?: RequestLife;
   /** ISO 8601 UTC, milliseconds. The month of this time is the month of the debit. */
   endedAt: string;
 }

@@ -1,4 +1,4 @@
-import { idBound, isId, newId } from './ids';
+import { idBound, idTimeMs, isId, newId } from './ids';
 import { hashCredential, isWellFormedCredential, mintCredential } from './credentials';
 
 describe('ids', () => {
@@ -14,6 +14,7 @@ describe('ids', () => {
     const id = newId('req', now);
     expect(id >= idBound('req', now)).toBe(true);
     expect(id < idBound('req', now + 1)).toBe(true);
+    expect(idTimeMs(id)).toBe(now);
   });
 
   it('must have the whole form, not only the prefix', () => {

@@ -40,6 +40,15 @@ export function idBound(prefix: IdPrefix, ms: number): string {
   return `${prefix}_${base32(bytes)}`;
 }
 
+/** The time in an id of ours, in milliseconds. */
+export function idTimeMs(id: string): number {
+  const digits = id.slice(id.indexOf('_') + 1);
+  let bits = 0n;
+  for (const digit of digits) bits = bits * 32n + BigInt(ALPHABET.indexOf(digit));
+  // The id holds 16 bytes; the first six are the time.
+  return Number(bits >> 80n);
+}
+
 /** Whether `value` has the form of an id with this prefix. */
 export function isId(prefix: IdPrefix, value: unknown): value is string {
   return (

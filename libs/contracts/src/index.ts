@@ -7,6 +7,7 @@ export * from './topics';
 export * from './services';
 export * from './speakers';
 export * from './resources';
+export * from './request-life';
 export * from './usage';
 export * from './subjects';
 export * from './request-error';

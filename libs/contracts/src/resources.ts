@@ -1,5 +1,6 @@
 import type { InferenceKind, Outcome } from './events';
 import type { TokenCounts } from './money';
+import type { RequestLife } from './request-life';
 
 // The resources that requests and replies of the services consist of (subjects.ts).
 
@@ -49,6 +50,8 @@ export interface KeyRow {
   owner: string | null;
   /** The tenant's own groups, in the order given; at most MAX_KEY_TAGS. */
   tags: string[];
+  /** Ids of the only models that it may use, of those of its profile; at most MAX_KEY_MODELS. Null: all of them. */
+  models: string[] | null;
 }
 
 /** What a key and its tenant are called. */
@@ -62,7 +65,14 @@ export interface KeyNames {
 }
 export const MAX_KEY_NAMES = 1_000;
 
+/** The ids of a plan and of its profiles. */
+export interface PlannedProfiles {
+  id: string;
+  profiles: { id: string }[];
+}
+
 export const MAX_KEY_TAGS = 16;
+export const MAX_KEY_MODELS = 100;
 /** The longest time in which a former secret of a key is accepted beside the next one: 30 days. */
 export const MAX_ROTATION_GRACE_SECONDS = 2_592_000;
 export const MAX_APPLIED_KEYS = 500;
@@ -75,6 +85,7 @@ export interface WantedKey {
   expiresAt?: string | null;
   owner?: string | null;
   tags?: string[];
+  models?: string[] | null;
 }
 
 /** Whole cents. `none`: no budget, whatever the configuration says. `default`: the configuration's budget. */
@@ -116,7 +127,9 @@ export type OperatorScope = (typeof OPERATOR_SCOPES)[number];
 /** An operator token: it has the fields of a management token, and belongs to no tenant. */
 export type OperatorTokenRow = TokenRow;
 
-export type UsageGroup = 'model' | 'key' | 'day' | 'hour';
+export type UsageGroup = 'model' | 'key' | 'day' | 'hour' | 'backend';
+/** `backend` is read from the requests themselves, and so has a shorter range. */
+export const MAX_BACKEND_USAGE_DAYS = 32;
 
 /** `from` inclusive, `to` exclusive, ISO 8601 UTC. */
 export interface UsageQuery {
@@ -130,17 +143,31 @@ export interface UsageQuery {
 
 export interface UsageNumbers {
   requests: number;
+  /** A part of them: the backend broke off, the credit ended, or the gateway died. */
+  failed: number;
+  /** Another part: the client left before the end. */
+  clientClosed: number;
   promptTokens: number;
+  /** A part of promptTokens. */
+  cachedTokens: number;
   completionTokens: number;
+  /** A part of completionTokens. */
+  reasoningTokens: number;
   totalTokens: number;
   /** Whole cents. Those of the groups add up exactly to the total. */
   costCents: number;
+  /** Decimal string. */
+  costNanos: string;
   /** Requests whose tokens the gateway counted: no usage was reported, or the answer broke off. Absent: none. */
   estimatedRequests?: number;
 }
 
-/** Group fields: `model`, `key` (the key's id), `day` (YYYY-MM-DD), `hour` (ISO 8601 at the full hour). */
-export type UsageGroupRow = UsageNumbers & Partial<Record<UsageGroup, string>>;
+/**
+ * Group fields: `model`, `key` (the key's id), `day` (YYYY-MM-DD), `hour` (ISO 8601 at the full hour), `backend` (null:
+ * unknown).
+ */
+export type UsageGroupRow = UsageNumbers &
+  Partial<Record<Exclude<UsageGroup, 'backend'>, string>> & { backend?: string | null };
 
 export interface UsageSummary {
   from: string;
@@ -178,9 +205,22 @@ export interface RecordedEvent extends ChargedRequest, TokenCounts {
   stream: boolean;
   outcome: Outcome;
   estimated: boolean;
+  /** A part of completionTokens. */
+  reasoningTokens: number;
   overrunNanos: string;
   priceVersion: string;
   startedAt: string;
+}
+
+/** A served request in metering's records, with its life. */
+export interface ServedRequest extends RecordedEvent {
+  callerRequestId: string | null;
+  /** Null: unknown. */
+  backend: string | null;
+  /** When metering recorded it; ISO 8601 UTC. */
+  recordedAt: string;
+  /** Null: its gateway died, or was of an earlier version. */
+  life: RequestLife | null;
 }
 
 /** An entry with the balance after it. */

@@ -1,6 +1,7 @@
 import type { AuditQuery, AuditRow, Authored } from './audit';
 import type { BackendHour, DrainedBackend, UnbilledWork } from './backends';
 import type { BalanceUpdate, TenantUpdate } from './events';
+import type { RefusedRequest } from './request-life';
 import type {
   Difference,
   EventDigest,
@@ -20,11 +21,13 @@ import type {
   IssuedInvoice,
   KeyNames,
   KeyRow,
+  PlannedProfiles,
   LedgerEntry,
   OperatorTokenRow,
   Page,
   PageQuery,
   RecordedEvent,
+  ServedRequest,
   SetBudget,
   StatementEntry,
   TenantRow,
@@ -90,7 +93,10 @@ export interface Subjects {
   'auth.tenants.erase': [Authored<{ tenantId: string }>, TenantRow];
 
   'auth.keys.list': [{ tenantId: string } & PageQuery, Page<KeyRow>];
-  /** not_found (tenant), tenant_closed, invalid_profile. In force when answered, or once the credential store is back. */
+  /**
+   * not_found (tenant), tenant_closed, invalid_profile, invalid_models. In force when answered, or once the credential
+   * store is back.
+   */
   'auth.keys.create': [
     Authored<{
       tenantId: string;
@@ -101,19 +107,23 @@ export interface Subjects {
       expiresAt?: string;
       owner?: string;
       tags?: string[];
+      models?: string[] | null;
     }>,
     KeyRow,
   ];
   /** not_found: no such key of this tenant. */
   'auth.keys.get': [{ tenantId: string; id: string }, KeyRow];
+  /** A key of any tenant, for an operator. `revokedAt`: as far as gateways know. not_found */
+  'auth.keys.find': [{ id: string }, KeyRow & { tenantId: string; revokedAt: string | null }];
   /**
    * What keys and their tenants are called, for at most 1,000 ids of any tenants. Unknown ones are left out.
    * invalid_parameter
    */
   'auth.keys.names': [{ ids: string[] }, { data: KeyNames[] }];
   /**
-   * Changes the given fields of a key; null for no owner and no expiry. not_found, invalid_profile. In force everywhere
-   * within a second of the answer. UnavailableError: the change may be committed but not in force, so repeat it.
+   * Changes the given fields of a key; null for no owner, no expiry and all models. not_found, invalid_profile,
+   * invalid_models. In force everywhere within a second of the answer. UnavailableError: the change may be committed
+   * but not in force, so repeat it.
    */
   'auth.keys.update': [
     Authored<{
@@ -124,6 +134,7 @@ export interface Subjects {
       expiresAt?: string | null;
       owner?: string | null;
       tags?: string[];
+      models?: string[] | null;
     }>,
     KeyRow,
   ];
@@ -139,8 +150,8 @@ export interface Subjects {
   /**
    * Makes the keys of a tenant those of a list, all or none: creates and changes those that it names, and revokes others
    * with `revokeOthers`. `secrets`: one for each key of the list, in its order; those of new keys are used. Absent: only
-   * says what it would do, and new keys have no id. not_found, tenant_closed, invalid_profile, invalid_parameter (more
-   * than MAX_APPLIED_KEYS, a name twice), ambiguous_name. `inForce` false: committed, and in force later; a repeat says
+   * says what it would do, and new keys have no id. not_found, tenant_closed, invalid_profile, invalid_models,
+   * invalid_parameter (more than MAX_APPLIED_KEYS, a name twice), ambiguous_name. `inForce` false: committed, and in force later; a repeat says
    * when.
    */
   'auth.keys.apply': [
@@ -195,6 +206,9 @@ export interface Subjects {
    */
   'auth.operators.use': [{ hash: string }, { id: string; name: string; scopes: string[] }];
 
+  /** A line for each profile that active keys have and these plans lack. */
+  'auth.config.check': [{ plans: PlannedProfiles[] }, { problems: string[] }];
+
   /** The backends that get no new calls. */
   'auth.backends.drained': [Record<string, never>, { drained: DrainedBackend[] }];
   /** In force about a second after its answer. A repeat changes nothing. invalid_backend */
@@ -231,9 +245,14 @@ export interface Subjects {
   'metering.usage.series': [UsageSeriesQuery, UsageSeries];
   /**
    * What a gateway process refused, by hour: always the whole count so far, so repeats and late reports change nothing.
-   * `source` names the process. invalid_parameter: more than MAX_REFUSAL_COUNTS, or malformed counts.
+   * `source` names the process. `refused`: some of the requests, for explanations; a repeat changes nothing, and those
+   * beyond MAX_REFUSED_PER_MINUTE are dropped. invalid_parameter: more than MAX_REFUSAL_COUNTS or
+   * MAX_REFUSED_IN_REPORT, or a malformed one.
    */
-  'metering.refusals.report': [{ source: string; counts: RefusalCount[] }, { recorded: true }];
+  'metering.refusals.report': [
+    { source: string; counts: RefusalCount[]; refused?: RefusedRequest[] },
+    { recorded: true },
+  ];
   /**
    * Refused requests of a tenant by code, ascending by time and code; the range as in metering.usage.series. Those of
    * the last seconds are on their way. invalid_parameter
@@ -242,6 +261,16 @@ export interface Subjects {
     { tenantId: string; from: string; to: string; step: UsageStep; keyId?: string },
     { from: string; to: string; points: RefusalPoint[] },
   ];
+  /**
+   * The lives of requests by our id, or by the `x-request-id` that callers chose: the newest MAX_EXPLAINED served, and
+   * as many refused ones of the last REFUSED_KEPT_DAYS. Of one tenant, if given. invalid_parameter
+   */
+  'metering.requests.explain': [
+    { name: string; tenantId?: string },
+    { served: ServedRequest[]; refused: RefusedRequest[] },
+  ];
+  /** The newest MAX_EXPLAINED refused requests of a key that are kept. invalid_parameter */
+  'metering.refusals.newest': [{ keyId: string }, { refused: RefusedRequest[] }];
   /** A page of usage for another system. invalid_parameter: a time, step, after, a filter, or limit. */
   'metering.usage.export': [UsageExportQuery, { data: ExportedUsage[]; nextCursor: string | null }];
   /** invalid_parameter: a limit above MAX_DIGEST_EVENTS. */
@@ -267,6 +296,9 @@ export interface Subjects {
    * for the next page. invalid_parameter: hours (1 to MAX_COMPARED_HOURS), before.
    */
   'metering.backends.compare': [{ hours: number; before?: string }, { data: BackendHour[]; nextCursor: string | null }];
+
+  /** A line if the books have entries in another currency. */
+  'billing.config.check': [{ currency: string }, { problems: string[] }];
 
   /** Entries newest first. invalid_parameter: unknown `after`. */
   'billing.summary': [{ tenantId: string } & PageQuery, BillingSummary];
@@ -378,6 +410,15 @@ export interface Subjects {
       /** The invoice of its month; null while that is open. */
       invoice: { period: string; accountingNumber: number; status: 'paid' | 'void' } | null;
     },
+  ];
+  /**
+   * The hold of a request, while the admission store has it: of a running request, or of one whose cost is on its way
+   * to the ledger. `nanos`: held, or the cost; decimal string. Null: there is none, or the store cannot be reached.
+   * invalid_parameter
+   */
+  'billing.request.hold': [
+    { tenantId: string; requestId: string },
+    { hold: { state: 'pending' | 'settled'; nanos: string; quietMs: number } | null },
   ];
   /**
    * The message of topic `tenant-news`, sent ahead of it. The admission store has it when this is answered. A repeat

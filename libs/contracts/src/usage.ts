@@ -1,5 +1,6 @@
 import type { InferenceKind, Outcome } from './events';
-import type { PageQuery } from './resources';
+import { roundPartsToCents } from './money';
+import type { PageQuery, UsageNumbers } from './resources';
 
 // What a tenant asks about its requests: each of them, and their sums over time.
 
@@ -143,6 +144,35 @@ export interface ExportedUsage {
   /** A part of promptTokens. */
   cachedTokens: number;
   completionTokens: number;
+  /** A part of completionTokens. */
+  reasoningTokens: number;
   /** Decimal string. */
   costNanos: string;
+}
+
+/** Usage before its cost is rounded to cents. */
+export type UnroundedUsage = Omit<UsageNumbers, 'costCents'>;
+
+const SUMS = [
+  ...(['requests', 'failed', 'clientClosed', 'promptTokens', 'cachedTokens', 'completionTokens'] as const),
+  ...(['reasoningTokens', 'totalTokens'] as const),
+];
+
+/** Adds up parts of usage. Whole cents of the parts add up exactly to those of the total. */
+export function totalOf(parts: readonly UnroundedUsage[]): { totals: UsageNumbers; parts: UsageNumbers[] } {
+  const { totalCents, partCents } = roundPartsToCents(parts.map(({ costNanos }) => BigInt(costNanos)));
+  const sums = Object.fromEntries(
+    SUMS.map((field) => [field, parts.reduce((sum, part) => sum + part[field], 0)]),
+  ) as Record<(typeof SUMS)[number], number>;
+  const costNanos = String(parts.reduce((sum, part) => sum + BigInt(part.costNanos), 0n));
+  const estimated = parts.reduce((sum, { estimatedRequests = 0 }) => sum + estimatedRequests, 0);
+  return {
+    totals: {
+      ...sums,
+      costCents: Number(totalCents),
+      costNanos,
+      ...(estimated > 0 && { estimatedRequests: estimated }),
+    },
+    parts: parts.map((part, index) => ({ ...part, costCents: Number(partCents[index]!) })),
+  };
 }

@@ -83,7 +83,7 @@ export function credentialsSuite(
     }
 
     it('returns a record as it was put, null for an unissued value, and a known record synchronously', async () => {
-      const key = aRecord({ expiresAtMs: 1_900_000_000_000 });
+      const key = aRecord({ models: ['m-1', 'm-2'], expiresAtMs: 1_900_000_000_000 });
       const token = aRecord({ kind: 'token', id: newId('tok'), profile: '', scopes: ['keys:read', 'usage:read'] });
       await writer.put([key, token]);
       expect(await lookupAll(key.hash)).toEqual(stores.map(() => key));

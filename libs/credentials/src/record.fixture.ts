@@ -13,6 +13,7 @@ export function aRecord(over: Partial<CredentialRecord> = {}): CredentialRecord 
     plan: 'default',
     profile: 'default',
     scopes: [],
+    models: null,
     expiresAtMs: null,
     revokedAtMs: null,
     version: 1,

@@ -142,12 +142,14 @@ function flatten(error: ValidationError, above: Path): { path: Path; message: st
   return [...own, ...(error.children ?? []).flatMap((child) => flatten(child, path))];
 }
 
-/** Where the second of two equal ids of a list is. Empty: the value is no such list. */
+const isNamed = (one: unknown): one is { id: unknown } => typeof one === 'object' && one !== null && 'id' in one;
+
+/** Where the second of two equal ids or words of a list is. Empty: the value is no such list. */
 function secondOf(value: unknown): Path {
   if (!Array.isArray(value)) return [];
-  const ids = (value as ({ id?: unknown } | null)[]).map((one) => one?.id);
-  const second = ids.findIndex((id, index) => id !== undefined && ids.indexOf(id) < index);
-  return second < 0 ? [] : [second, 'id'];
+  const names = (value as unknown[]).map((one) => (isNamed(one) ? one.id : one));
+  const second = names.findIndex((name, index) => name !== undefined && names.indexOf(name) < index);
+  return second < 0 ? [] : isNamed((value as unknown[])[second]) ? [second, 'id'] : [second];
 }
 
 function lineOf(document: Document, path: Path, lines: LineCounter): number | undefined {

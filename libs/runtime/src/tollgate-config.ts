@@ -117,6 +117,8 @@ export class ProfileConfig {
   @IsOptional() @IsInt() @Min(0) @Max(Number.MAX_SAFE_INTEGER) monthlyBudgetCents: number | null = null;
   /** False: the header Idempotency-Key is ignored, and no answer is kept for repeats. Absent: as the plan says. */
   @IsOptional() @IsBoolean() idempotency?: boolean;
+  /** True: `usage` of answers has the cost of the request, in `cost`. */
+  @IsOptional() @IsBoolean() usageCost?: boolean;
 }
 
 export class PlanConfig {

@@ -30,14 +30,15 @@ export interface NewCredential {
   scopes: string[];
   owner: string | null;
   tags: string[];
+  models: string[] | null;
   /** ISO 8601. Without it the credential never expires. */
   expiresAt: string | undefined;
 }
 
 /** The fields of a key that may change. */
-export type KeyFields = Pick<Credential, 'name' | 'profile' | 'expiresAt' | 'owner' | 'tags'>;
+export type KeyFields = Pick<Credential, 'name' | 'profile' | 'expiresAt' | 'owner' | 'tags' | 'models'>;
 /** Those that the edge must know. */
-const PROJECTED: ReadonlySet<keyof KeyFields> = new Set(['profile', 'expiresAt'] as const);
+const PROJECTED: ReadonlySet<keyof KeyFields> = new Set(['profile', 'expiresAt', 'models'] as const);
 
 /** The common part of keys and tokens. Each change is committed, then projected to the edge, then answered. */
 @Injectable()
@@ -191,8 +192,9 @@ export function shownCredential({
   scopes,
   owner,
   tags,
+  models,
   expiresAt,
 }: Credential): Record<string, unknown> {
-  const own = kind === 'key' ? { profile, owner, tags } : { scopes };
+  const own = kind === 'key' ? { profile, owner, tags, models } : { scopes };
   return { name, last4, ...own, expiresAt: expiresAt?.toISOString() ?? null };
 }

@@ -41,6 +41,10 @@ export class Credential {
   @Column('text', { array: true })
   tags!: string[];
 
+  /** The only models that a key may use, of those of its profile. Null: all of them, and for a token. */
+  @Column({ type: 'text', array: true, nullable: true })
+  models!: string[] | null;
+
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
   createdAt!: Date;
 

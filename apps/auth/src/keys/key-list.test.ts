@@ -31,13 +31,13 @@ describe('a list of keys', () => {
 
     const wanted: WantedKey[] = [
       { name: 'a', tags: ['x'] },
-      { name: 'b', profile: 'batch', owner: 'anna' },
+      { name: 'b', profile: 'batch', owner: 'anna', models: ['m-1'] },
       { name: 'd' },
     ];
     const planned = await apply(wanted, { revokeOthers: true, dryRun: true });
     expect(planned).toMatchObject({
       created: [{ name: 'd', id: null }],
-      updated: [{ row: { name: 'b', profile: 'batch', owner: 'anna' }, fields: ['profile', 'owner'] }],
+      updated: [{ row: { name: 'b', profile: 'batch', models: ['m-1'] }, fields: ['profile', 'owner', 'models'] }],
       revoked: [{ name: 'c' }],
       unchanged: 1,
     });
@@ -50,7 +50,7 @@ describe('a list of keys', () => {
     await eventually(async () => {
       const [a, b, c] = await Promise.all(first.secrets.map(({ hash }) => auth.edge.lookup(hash)));
       expect(a).toMatchObject({ profile: 'batch', version: 1 });
-      expect(b).toMatchObject({ profile: 'batch', version: 2, revokedAtMs: null });
+      expect(b).toMatchObject({ profile: 'batch', models: ['m-1'], version: 2, revokedAtMs: null });
       expect(c).toMatchObject({ revokedAtMs: expect.any(Number) });
     });
     expect(await apply(wanted, { revokeOthers: true })).toMatchObject({

@@ -16,7 +16,7 @@ import { AuthDatabase } from '../database';
 import { Projector } from '../project/projector';
 import { lockTenant } from '../tenants/lock-tenant';
 import { keyRow } from './key-row';
-import { profileOf } from './profile-of';
+import { modelsOf, profileOf } from './profile-of';
 
 type Request = RequestOf<'auth.keys.apply'>;
 type Reply = ReplyOf<'auth.keys.apply'>;
@@ -40,7 +40,7 @@ export class KeyList {
 
   /**
    * The tenant is locked, so that no key is issued between the comparison and the change. RequestError not_found,
-   * tenant_closed, invalid_profile, invalid_parameter, ambiguous_name.
+   * tenant_closed, invalid_profile, invalid_models, invalid_parameter, ambiguous_name.
    */
   async apply(request: Request): Promise<Reply> {
     const { tenantId, keys, secrets, by } = request;
@@ -89,12 +89,14 @@ export class KeyList {
     return plan;
   }
 
-  private changesOf(key: Credential, { profile, expiresAt, owner, tags }: WantedKey, tenantPlan: string): Changes {
+  private changesOf(key: Credential, wantedKey: WantedKey, tenantPlan: string): Changes {
+    const { profile, expiresAt, owner, tags, models } = wantedKey;
     const wanted: Changes = {
       ...(profile !== undefined && { profile: profileOf(this.config.current, tenantPlan, profile) }),
       ...(expiresAt !== undefined && { expiresAt: expiresAt === null ? null : new Date(expiresAt) }),
       ...(owner !== undefined && { owner }),
       ...(tags !== undefined && { tags }),
+      ...(models !== undefined && { models: modelsOf(this.config.current, models) }),
     };
     const fields = (Object.keys(wanted) as (keyof Changes)[]).filter(
       (field) => JSON.stringify(key[field]) !== JSON.stringify(wanted[field]),
@@ -104,7 +106,7 @@ export class KeyList {
 
   private made(
     tenantId: string,
-    { name, profile, expiresAt, owner, tags }: WantedKey,
+    { name, profile, expiresAt, owner, tags, models }: WantedKey,
     tenantPlan: string,
     secret: { hash: string; last4: string } = { hash: '', last4: '' },
   ): Credential {
@@ -112,6 +114,7 @@ export class KeyList {
       ...{ id: newId('key'), kind: 'key', tenantId, name, ...secret, scopes: [] },
       profile: profileOf(this.config.current, tenantPlan, profile),
       expiresAt: expiresAt ? new Date(expiresAt) : null,
+      models: modelsOf(this.config.current, models ?? null),
       ...{ owner: owner ?? null, tags: tags ?? [], createdAt: new Date() },
       ...{ revokedAt: null, lastUsedAt: null, rotatedAt: null, formerUntil: null, version: 1, projectedVersion: 0 },
     });

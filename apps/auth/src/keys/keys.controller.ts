@@ -4,6 +4,7 @@ import { MessagePattern } from '@tollgate/messaging/nest';
 import { KeyList } from './key-list';
 import { KeyRotation } from './key-rotation';
 import { Keys } from './keys';
+import { ProfilesInUse } from './profiles-in-use';
 
 @Controller()
 export class KeysController {
@@ -11,6 +12,7 @@ export class KeysController {
     private readonly keys: Keys,
     private readonly rotation: KeyRotation,
     private readonly keyList: KeyList,
+    private readonly profilesInUse: ProfilesInUse,
   ) {}
 
   @MessagePattern('auth.keys.create')
@@ -26,6 +28,11 @@ export class KeysController {
   @MessagePattern('auth.keys.get')
   get(request: RequestOf<'auth.keys.get'>): Promise<KeyRow> {
     return this.keys.get(request);
+  }
+
+  @MessagePattern('auth.keys.find')
+  find(request: RequestOf<'auth.keys.find'>): Promise<ReplyOf<'auth.keys.find'>> {
+    return this.keys.find(request);
   }
 
   @MessagePattern('auth.keys.used')
@@ -51,6 +58,11 @@ export class KeysController {
   @MessagePattern('auth.keys.apply')
   apply(request: RequestOf<'auth.keys.apply'>): Promise<ReplyOf<'auth.keys.apply'>> {
     return this.keyList.apply(request);
+  }
+
+  @MessagePattern('auth.config.check')
+  async checkConfig(next: RequestOf<'auth.config.check'>): Promise<ReplyOf<'auth.config.check'>> {
+    return { problems: await this.profilesInUse.missingIn(next) };
   }
 
   @MessagePattern('auth.keys.revoke')

@@ -34,6 +34,7 @@ it('a key is in force at the edge when it is answered, with its tenant, plan, pr
     profile: 'batch',
     owner: null,
     tags: [],
+    models: null,
   });
   expect(await auth.edge.lookup(hash)).toEqual({
     hash,
@@ -43,6 +44,7 @@ it('a key is in force at the edge when it is answered, with its tenant, plan, pr
     plan: 'free',
     profile: 'batch',
     scopes: [],
+    models: null,
     expiresAtMs: Date.parse(expiresAt),
     revokedAtMs: null,
     version: 1,
@@ -59,6 +61,7 @@ it('returns one key with its profile, and refuses an unknown id, a token and a k
   const other = await auth.tenant();
   const { hash, last4 } = minted('key');
   const row = await auth.request('auth.keys.create', { tenantId, profile: 'batch', name: 'k', hash, last4 });
+  expect(await auth.request('auth.keys.find', { id: row.id })).toEqual({ ...row, tenantId, revokedAt: null });
   expect(await auth.request('auth.keys.get', { tenantId, id: row.id })).toEqual(row);
   for (const [tenant, id] of [
     [other, row.id],
@@ -101,8 +104,8 @@ it('lists the keys of one tenant, newest first, in pages', async () => {
   const third = await auth.request('auth.keys.list', { tenantId, limit: 2, after: ids[1]! });
   expect(third).toMatchObject({ data: [{ id: ids[0] }], nextCursor: null });
   expect(Object.keys(first.data[0]!).sort()).toEqual([
-    ...['createdAt', 'expiresAt', 'formerUntil', 'id', 'last4', 'lastUsedAt', 'name', 'owner', 'profile'],
-    ...['rotatedAt', 'status', 'tags'],
+    ...['createdAt', 'expiresAt', 'formerUntil', 'id', 'last4', 'lastUsedAt', 'models', 'name', 'owner'],
+    ...['profile', 'rotatedAt', 'status', 'tags'],
   ]);
 });
 
@@ -201,6 +204,7 @@ it('no table stores the value of a credential: only its hash and its last four c
       'kind',
       'last4',
       'last_used_at',
+      'models',
       'name',
       'owner',
       'profile',
@@ -268,6 +272,22 @@ describe('a change of a key', () => {
     const changed = await auth.request('auth.keys.update', { tenantId, id, expiresAt: null });
     expect(changed).toMatchObject({ name: 'k', owner: 'anna', profile: 'small', expiresAt: null });
     expect(await auth.edge.lookup(hash)).toMatchObject({ expiresAtMs: null });
+  });
+
+  it('has its models at the edge, and all of its profile again without them', async () => {
+    const { id, hash, models } = await issue({ models: ['m-1'] });
+    expect(models).toEqual(['m-1']);
+    expect(await auth.edge.lookup(hash)).toMatchObject({ models: ['m-1'], version: 1 });
+    expect((await auth.request('auth.keys.update', { tenantId, id, models: ['m-2', 'm-1'] })).models).toHaveLength(2);
+    const atEdge = (record: object) =>
+      eventually(async () => expect(await auth.edge.lookup(hash)).toMatchObject(record));
+    await atEdge({ models: ['m-2', 'm-1'], version: 2 });
+    await auth.request('auth.keys.update', { tenantId, id, models: null });
+    await atEdge({ models: null, version: 3 });
+    expect((await changes(id)).map(({ after }) => after)).toEqual([{ models: ['m-2', 'm-1'] }, { models: null }]);
+    expect(await auth.refusal('auth.keys.update', { tenantId, id, models: ['m-1', 'nothing'] })).toBe('invalid_models');
+    const made = { tenantId, name: 'k', ...minted('key') };
+    expect(await auth.refusal('auth.keys.create', { ...made, models: ['nothing'] })).toBe('invalid_models');
   });
 
   it('does not make a revoked key valid', async () => {

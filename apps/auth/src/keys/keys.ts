@@ -6,15 +6,17 @@ import {
   type KeyNames,
   type KeyRow,
   type Page,
+  type ReplyOf,
   type RequestOf,
 } from '@tollgate/contracts';
 import { query } from '@tollgate/postgres';
 import { ConfigSource } from '@tollgate/runtime';
 import { CredentialBook } from '../credentials/credential-book';
+import { revokedAtEdge } from '../credentials/credential.entity';
 import { recordUses } from '../credentials/last-use';
 import { AuthDatabase } from '../database';
 import { keyRow } from './key-row';
-import { profileOf } from './profile-of';
+import { modelsOf, profileOf } from './profile-of';
 
 /** `auth.keys.*`: inference keys. */
 @Injectable()
@@ -27,24 +29,26 @@ export class Keys {
 
   /**
    * Without a profile, the key gets the first one of the tenant's plan. RequestError not_found (tenant), tenant_closed,
-   * invalid_profile.
+   * invalid_profile, invalid_models.
    */
   async create(request: RequestOf<'auth.keys.create'>): Promise<KeyRow> {
     const { tenantId, name, hash, last4, expiresAt, owner = null, tags = [], by } = request;
+    const models = modelsOf(this.config.current, request.models ?? null);
     const profile = (plan: string) => profileOf(this.config.current, plan, request.profile);
-    const fields = { tenantId, name, hash, last4, profile, scopes: [], expiresAt, owner, tags };
+    const fields = { tenantId, name, hash, last4, profile, scopes: [], expiresAt, owner, tags, models };
     return keyRow(await this.book.issue('key', fields, by));
   }
 
-  /** RequestError not_found, also for a key of another tenant; invalid_profile. */
+  /** RequestError not_found, also for a key of another tenant; invalid_profile, invalid_models. */
   async update(request: RequestOf<'auth.keys.update'>): Promise<KeyRow> {
-    const { tenantId, id, name, profile, expiresAt, owner, tags, by } = request;
+    const { tenantId, id, name, profile, expiresAt, owner, tags, models, by } = request;
     const wanted = {
       ...(name !== undefined && { name }),
       ...(profile !== undefined && { profile }),
       ...(expiresAt !== undefined && { expiresAt: expiresAt === null ? null : new Date(expiresAt) }),
       ...(owner !== undefined && { owner }),
       ...(tags !== undefined && { tags }),
+      ...(models !== undefined && { models: modelsOf(this.config.current, models) }),
     };
     const check = (plan: string) => void profileOf(this.config.current, plan, profile);
     return keyRow(await this.book.update({ tenantId, id, ...(by && { by }) }, wanted, check));
@@ -57,6 +61,13 @@ export class Keys {
   /** RequestError not_found, also for a key of another tenant. */
   async get({ tenantId, id }: RequestOf<'auth.keys.get'>): Promise<KeyRow> {
     return keyRow(await this.book.get('key', tenantId, id));
+  }
+
+  /** RequestError not_found. */
+  async find({ id }: RequestOf<'auth.keys.find'>): Promise<ReplyOf<'auth.keys.find'>> {
+    const key = isId('key', id) && (await this.database.credentials.findOneBy({ id, kind: 'key' }));
+    if (!key) throw new RequestError('not_found', 'No such key.');
+    return { ...keyRow(key), tenantId: key.tenantId, revokedAt: revokedAtEdge(key)?.toISOString() ?? null };
   }
 
   /** RequestError invalid_parameter. */

@@ -8,3 +8,11 @@ export function profileOf({ plans }: Pick<TollgateConfig, 'plans'>, plan: string
   if (!chosen) throw new RequestError('invalid_profile', "profile must name a key profile of the tenant's plan.");
   return chosen.id;
 }
+
+/** The ids of models that a key may use; null: those of its profile. RequestError invalid_models: one does not exist. */
+export function modelsOf({ models }: Pick<TollgateConfig, 'models'>, wanted: string[] | null): string[] | null {
+  const unknown = wanted?.find((name) => !models.some(({ id }) => id === name));
+  if (unknown !== undefined)
+    throw new RequestError('invalid_models', `models must have ids of tollgate.yaml. It has no model "${unknown}".`);
+  return wanted;
+}

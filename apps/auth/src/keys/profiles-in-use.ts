@@ -1,6 +1,7 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
+import type { PlannedProfiles } from '@tollgate/contracts';
 import { query } from '@tollgate/postgres';
-import { ConfigSource, StartError, type TollgateConfig } from '@tollgate/runtime';
+import { ConfigSource, StartError } from '@tollgate/runtime';
 import { AuthDatabase } from '../database';
 
 interface UsedProfile {
@@ -32,7 +33,7 @@ export class ProfilesInUse implements OnModuleInit {
    * One line for each profile that active keys have and this configuration lacks. Rejects when the database does not
    * answer.
    */
-  private async missingIn({ plans }: TollgateConfig): Promise<string[]> {
+  async missingIn({ plans }: { plans: readonly PlannedProfiles[] }): Promise<string[]> {
     const used = await query<UsedProfile>(
       this.database.dataSource,
       `SELECT t.plan, c.profile, count(*)::int AS keys, min(t.id) AS tenant

@@ -13,8 +13,8 @@ ALTER DEFAULT PRIVILEGES IN SCHEMA auth GRANT SELECT ON TABLES TO tollgate_auth;
 GRANT INSERT, UPDATE (status, status_version, name, plan, external_id, closed_at) ON tenant
   TO tollgate_auth;
 GRANT INSERT,
-  UPDATE (version, projected_version, revoked_at, last_used_at, name, profile, expires_at, owner, tags, last4, rotated_at,
-    former_until)
+  UPDATE (version, projected_version, revoked_at, last_used_at, name, profile, expires_at, owner, tags, models, last4,
+    rotated_at, former_until)
   ON credential TO tollgate_auth;
 -- A secret is never changed or deleted. The next one ends those before it.
 GRANT INSERT ON credential_rotation TO tollgate_auth;

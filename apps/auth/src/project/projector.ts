@@ -17,6 +17,7 @@ interface Row {
   plan: string;
   profile: string;
   scopes: string[];
+  models: string[] | null;
   expires_at: Date | null;
   revoked_at: Date | null;
   version: number;
@@ -31,7 +32,7 @@ const ENDED_BEFORE = `interval '15 days'`;
  * a later one names for those before it. The next records are of credentials with higher ids.
  */
 const recordsOf = (due: string) => `
-  SELECT secret.hash, kind, due.id, tenant_id, plan, profile, scopes, revoked_at, version,
+  SELECT secret.hash, kind, due.id, tenant_id, plan, profile, scopes, models, revoked_at, version,
          least(expires_at, secret.until) AS expires_at,
          floor(extract(epoch FROM statement_timestamp()) * 1000) AS read_at_ms
     FROM (${due}) AS due JOIN tenant ON tenant.id = tenant_id, LATERAL (
@@ -197,6 +198,7 @@ function toRecord({
   plan,
   profile,
   scopes,
+  models,
   expires_at,
   revoked_at,
   version,
@@ -209,6 +211,7 @@ function toRecord({
     plan,
     profile,
     scopes,
+    models,
     expiresAtMs: expires_at?.getTime() ?? null,
     revokedAtMs: revoked_at?.getTime() ?? null,
     version,

@@ -23,7 +23,7 @@ export class Tokens {
     return toRow(
       await this.book.issue(
         'token',
-        { tenantId, name, hash, last4, profile: () => '', scopes, expiresAt, owner: null, tags: [] },
+        { tenantId, name, hash, last4, profile: () => '', scopes, expiresAt, owner: null, tags: [], models: null },
         by,
       ),
     );

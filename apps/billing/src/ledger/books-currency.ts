@@ -38,7 +38,7 @@ export class BooksCurrency implements OnModuleInit {
   }
 
   /** Rejects when the database does not answer. */
-  private async problemWith(currency: string): Promise<string | null> {
+  async problemWith(currency: string): Promise<string | null> {
     const [kept] = await query<{ currency: string }>(
       this.dataSource,
       `SELECT currency

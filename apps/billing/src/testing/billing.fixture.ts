@@ -46,7 +46,7 @@ export function useBilling(
       if (unknownTenants.has(tenantId)) throw new RequestError('not_found', 'No such key.');
       const createdAt = new Date(0).toISOString();
       const times = { lastUsedAt: null, expiresAt: null, rotatedAt: null, formerUntil: null };
-      const fields = { profile: 'default', owner: null, tags: [], ...times };
+      const fields = { profile: 'default', owner: null, tags: [], models: null, ...times };
       return { id, name: 'Test', last4: 'test', status: 'active', createdAt, ...fields };
     });
     messages.handle('auth.tenants.get', async ({ tenantId }) => {

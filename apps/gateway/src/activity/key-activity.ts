@@ -1,7 +1,9 @@
 import { Injectable, type BeforeApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import type { RefusedRequest } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { LastUses } from '../http/account/last-uses';
 import { RefusalCounts, type Owner } from './refusal-counts';
+import { RefusalSamples } from './refusal-samples';
 
 /** A gateway that dies loses the counts of at most this time. */
 const REPORT_EVERY_MS = 10_000;
@@ -13,13 +15,14 @@ const LAST_DEADLINE_MS = 1_500;
 /** What keys did, for the people who own them. Gathered, and reported to other services now and then. */
 @Injectable()
 export class KeyActivity implements OnModuleInit, BeforeApplicationShutdown {
+  private readonly samples = new RefusalSamples();
   private readonly refusals: RefusalCounts;
   private readonly uses: LastUses;
   private timers: NodeJS.Timeout[] = [];
   private reporting: Promise<void> | null = null;
 
   constructor(services: ServiceClient) {
-    this.refusals = new RefusalCounts(services);
+    this.refusals = new RefusalCounts(services, this.samples);
     this.uses = new LastUses(services, 'auth.keys.used');
   }
 
@@ -44,6 +47,11 @@ export class KeyActivity implements OnModuleInit, BeforeApplicationShutdown {
   ended(owner: Owner, refusedAs: string | null, nowMs: number): void {
     this.uses.record(owner.keyId, nowMs);
     if (refusedAs !== null) this.refusals.count(owner, refusedAs, nowMs);
+  }
+
+  /** A request of this key has no usage. `make` is called only if it is kept for an explanation. */
+  refused({ keyId }: Owner, code: string, make: () => RefusedRequest): void {
+    this.samples.note(keyId, code, make);
   }
 
   /** Reports now. Never rejects. */

@@ -1,6 +1,15 @@
-import { MAX_REFUSAL_COUNTS, newId, RequestError, UnavailableError, type RefusalCount } from '@tollgate/contracts';
+import {
+  MAX_REFUSAL_COUNTS,
+  MAX_REFUSED_IN_REPORT,
+  newId,
+  RequestError,
+  UnavailableError,
+  type RefusalCount,
+  type RefusedRequest,
+} from '@tollgate/contracts';
 import type { Messages } from '@tollgate/messaging';
 import { RefusalCounts } from './refusal-counts';
+import { RefusalSamples } from './refusal-samples';
 
 const HOUR = Date.parse('2026-03-01T10:00:00.000Z');
 const HOUR_MS = 3_600_000;
@@ -9,7 +18,7 @@ const other = { ...owner, keyId: newId('key') };
 
 /** A fake of metering: it accepts reports, or fails with the given error. */
 function metering() {
-  const taken: { source: string; counts: RefusalCount[] }[] = [];
+  const taken: { source: string; counts: RefusalCount[]; refused?: RefusedRequest[] }[] = [];
   const self = { failure: null as Error | null, asked: 0 };
   const request = (_subject: string, report: (typeof taken)[number]) => {
     self.asked += 1;
@@ -74,7 +83,7 @@ describe('the counts of refused requests', () => {
 
   it('are bounded in number, and a new hour has room again', async () => {
     const { messages, taken } = metering();
-    const counts = new RefusalCounts(messages, 1);
+    const counts = new RefusalCounts(messages, new RefusalSamples(), 1);
     for (const key of [owner, other]) counts.count(key, 'credit_held', HOUR);
     await counts.report();
     counts.count(other, 'credit_held', HOUR + HOUR_MS);
@@ -82,11 +91,32 @@ describe('the counts of refused requests', () => {
     expect(taken.map((report) => report.counts.map(({ keyId }) => keyId))).toEqual([[owner.keyId], [other.keyId]]);
   });
 
-  it('go out in messages of bounded length', async () => {
+  it('go out in messages of bounded length, with the kept refused requests', async () => {
     const { messages, taken } = metering();
-    const counts = new RefusalCounts(messages);
+    const samples = new RefusalSamples();
+    const refused = { id: newId('req'), ...owner, at: new Date(HOUR).toISOString(), code: 'api_error' };
+    const counts = new RefusalCounts(messages, samples);
     for (let i = 0; i <= MAX_REFUSAL_COUNTS; i++) counts.count({ ...owner, keyId: `key ${i}` }, 'api_error', HOUR);
+    for (let i = 0; i <= 2 * MAX_REFUSED_IN_REPORT; i++) samples.note(`key ${i}`, 'api_error', () => refused);
     await counts.report();
-    expect(taken.map((report) => report.counts.length)).toEqual([MAX_REFUSAL_COUNTS, 1]);
+    expect(taken.map(({ counts, refused }) => [counts.length, refused?.length])).toEqual([
+      [MAX_REFUSAL_COUNTS, MAX_REFUSED_IN_REPORT],
+      [1, MAX_REFUSED_IN_REPORT],
+      [0, 1],
+    ]);
+  });
+
+  it('take the kept refused requests along, also without new counts, until they are received', async () => {
+    const { self, messages, taken } = metering();
+    const samples = new RefusalSamples();
+    const counts = new RefusalCounts(messages, samples);
+    const refused = { id: newId('req'), ...owner, at: new Date(HOUR).toISOString(), code: 'credit_held' };
+    samples.note(owner.keyId, 'credit_held', () => refused);
+    self.failure = new UnavailableError('away');
+    await counts.report();
+    self.failure = null;
+    await counts.report();
+    await counts.report();
+    expect(taken).toEqual([{ source: expect.any(String), counts: [], refused: [refused] }]);
   });
 });

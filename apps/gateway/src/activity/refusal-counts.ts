@@ -1,6 +1,14 @@
-import { MAX_REFUSAL_COUNTS, newId, RequestError, type RefusalCount } from '@tollgate/contracts';
+import {
+  MAX_REFUSAL_COUNTS,
+  MAX_REFUSED_IN_REPORT,
+  newId,
+  RequestError,
+  type RefusalCount,
+  type RefusedRequest,
+} from '@tollgate/contracts';
 import type { Requests } from '@tollgate/messaging';
 import { Counter, logger, metrics } from '@tollgate/runtime';
+import { RefusalSamples } from './refusal-samples';
 
 /** Keys × codes of an hour. Those beyond are not counted. */
 const MAX_COUNTS = 10_000;
@@ -26,7 +34,8 @@ interface Count extends RefusalCount {
 /**
  * Counts the requests that this process refused, by key, code and hour, and reports the counts that have grown. A
  * report carries the whole count, so one that is repeated, late or lost does no harm. A process that dies loses what it
- * counted since its last report: these are numbers for a person, and no request waits for them.
+ * counted since its last report: these are numbers for a person, and no request waits for them. The samples go with the
+ * counts.
  */
 export class RefusalCounts {
   private readonly source = newId('msg');
@@ -36,6 +45,7 @@ export class RefusalCounts {
 
   constructor(
     private readonly services: Requests,
+    private readonly samples = new RefusalSamples(),
     private readonly maxCounts = MAX_COUNTS,
   ) {}
 
@@ -52,8 +62,12 @@ export class RefusalCounts {
   /** Reports what has grown, in parts. Never rejects: what was not received is sent the next time. */
   async report(deadlineMs?: number): Promise<void> {
     const grown = [...this.counts.values()].filter(({ requests, reported }) => requests > reported);
-    for (let from = 0; from < grown.length; from += MAX_REFUSAL_COUNTS)
-      if (!(await this.send(grown.slice(from, from + MAX_REFUSAL_COUNTS), deadlineMs))) return;
+    const refused = this.samples.take();
+    const parts = Math.max(grown.length / MAX_REFUSAL_COUNTS, refused.length / MAX_REFUSED_IN_REPORT);
+    for (let part = 0; part < parts; part++) {
+      const counts = partOf(grown, part, MAX_REFUSAL_COUNTS);
+      if (!(await this.send(counts, partOf(refused, part, MAX_REFUSED_IN_REPORT), deadlineMs))) return;
+    }
   }
 
   private beginHour(nowMs: number): void {
@@ -64,11 +78,16 @@ export class RefusalCounts {
       if (hour !== this.hour && requests === reported) this.counts.delete(name);
   }
 
-  private async send(part: readonly Count[], deadlineMs?: number): Promise<boolean> {
+  private async send(
+    part: readonly Count[],
+    refused: readonly RefusedRequest[],
+    deadlineMs?: number,
+  ): Promise<boolean> {
     const counts = part.map(({ reported: _reported, ...count }): RefusalCount => count);
     try {
       const deadline = deadlineMs === undefined ? {} : { deadlineMs };
-      await this.services.request('metering.refusals.report', { source: this.source, counts }, deadline);
+      const report = { source: this.source, counts, ...(refused.length > 0 && { refused: [...refused] }) };
+      await this.services.request('metering.refusals.report', report, deadline);
     } catch (error) {
       if (!(error instanceof RequestError)) {
         logger('gateway').debug({ err: error }, 'counts of refused requests were not sent; they are sent again');
@@ -76,7 +95,12 @@ export class RefusalCounts {
       }
       logger('gateway').error({ err: error }, 'counts of refused requests were refused');
     }
+    this.samples.sent(refused);
     for (const [index, count] of part.entries()) count.reported = counts[index]!.requests;
     return true;
   }
+}
+
+function partOf<T>(all: readonly T[], part: number, length: number): T[] {
+  return all.slice(part * length, (part + 1) * length);
 }

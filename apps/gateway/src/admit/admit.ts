@@ -65,6 +65,8 @@ export interface Hold {
   /** The most tokens that one choice may have in the end: the `max_tokens` of the backend. */
   readonly maxTokensPerChoice: number;
   readonly limits: LimitState;
+  /** The limits themselves. */
+  readonly admittedUnder: { readonly keyLimits: Limits; readonly tenantLimits: Limits };
   /** The epoch of the store that granted the hold. Every later call on the hold repeats it. */
   readonly storeEpoch: string | undefined;
   /** Nothing may be delivered after it. */
@@ -79,6 +81,8 @@ export type Admission =
       scope: 'key' | 'tenant';
       retryAfterMs: number | null;
       limits: LimitState;
+      /** The tokens that the request needed: the bound of its prompt, and its output. */
+      needs: number;
     };
 
 /**
@@ -129,7 +133,8 @@ export class Admitter {
       if (prompt.isExact || !isForExactCount(result.reason)) {
         const { promptTokens, wantOutputTokens } = request;
         const of = { ...candidate, tenantId, keyId };
-        return this.inLine(result, of, promptTokens + wantOutputTokens) as Admission;
+        const needs = promptTokens + wantOutputTokens;
+        return { ...this.inLine(result, of, needs), needs } as Admission;
       }
       prompt = prompt.countedWithinContext();
     }
@@ -174,7 +179,7 @@ type Refused = Pick<Extract<ClientAdmitResult, { kind: 'refused' }>, 'reason' | 
 type Owner = Pick<LookRequest, 'tenantId' | 'keyId' | 'tenantLimits' | 'keyLimits'>;
 
 function held(
-  { draft, model, output }: Candidate,
+  { draft, model, output, keyLimits, tenantLimits }: Candidate,
   prompt: PromptEstimate,
   result: Extract<ClientAdmitResult, { kind: 'held' }>,
 ): Admission {
@@ -191,6 +196,7 @@ function held(
     outputTokens,
     maxTokensPerChoice: isWhole ? Math.floor(outputTokens / choices) : prompt.roomFor(output.tokensPerChoice),
     limits: result.limits,
+    admittedUnder: { keyLimits, tenantLimits },
     storeEpoch: result.storeEpoch,
     deadline: result.deadline,
   };

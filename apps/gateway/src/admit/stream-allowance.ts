@@ -42,6 +42,8 @@ export class StreamAllowance {
   private askAgainAtMs = 0;
   /** The hold is used up, and the stream waits for an answer. */
   private waits = false;
+  /** How often the hold was extended for further output. */
+  extensions = 0;
   /** Upper bound of the tokens delivered; exact after a count. */
   private most = 0;
   private covered: number;
@@ -129,6 +131,7 @@ export class StreamAllowance {
       const result = await this.client.extend({ id, tenantId, wantNanos, minNanos, storeEpoch });
       if (result.kind === 'extended') {
         failPoint('extended');
+        this.extensions += 1;
         this.hold = { ...this.hold, holdNanos: result.holdNanos };
         this.covered = this.tokensCovered();
         this.state = 'open';

@@ -5,6 +5,7 @@ import {
   hashCredential,
   isWellFormedCredential,
   NANOS_PER_CENT,
+  type RefusedBy,
 } from '@tollgate/contracts';
 import type { Limits } from '@tollgate/admission';
 import { type CredentialRecord, CredentialStore } from '@tollgate/credentials';
@@ -27,6 +28,8 @@ export interface Principal {
   models: ReadonlySet<string> | null;
   /** Whether Idempotency-Keys are honoured, and answers kept for repeats. */
   idempotency: boolean;
+  /** Whether answers say what they cost. */
+  usageCost: boolean;
 }
 
 export type Authentication =
@@ -40,9 +43,12 @@ export type Authentication =
       reason: 'missing_api_key' | 'invalid_api_key' | 'management_token' | 'no_profile';
       /** The key was revoked or has expired: its sender knows it, and guesses nothing. */
       wasIssued?: true;
+      /** The owner of a key that was issued, and what is wrong with it. */
+      of?: { readonly tenantId: string; readonly keyId: string };
+      by?: RefusedBy;
     };
 
-type Rights = Omit<Principal, 'tenantId' | 'keyId'>;
+export type Rights = Omit<Principal, 'tenantId' | 'keyId'>;
 
 /**
  * Turns a bearer value into a principal. A value of the wrong form or checksum is refused without a look-up. A known
@@ -74,10 +80,21 @@ export class Authenticator {
     // Awaits only a look-up in the store: an answer from memory costs no turn of the event loop.
     const record = found instanceof Promise ? await found : found;
     if (!record) return { kind: 'refused', reason: 'invalid_api_key' };
-    if (!isInForce(record, nowMs)) return { kind: 'refused', reason: 'invalid_api_key', wasIssued: true };
+    const of = { tenantId: record.tenantId, keyId: record.id };
+    if (!isInForce(record, nowMs)) {
+      const what = record.revokedAtMs === null ? 'key_expired' : 'key_revoked';
+      return {
+        kind: 'refused',
+        reason: 'invalid_api_key',
+        wasIssued: true,
+        ...(record.kind === 'key' && { of, by: { what } }),
+      };
+    }
     const rights = this.rightsOf(record);
-    if (!rights) return { kind: 'refused', reason: 'no_profile' };
-    return { kind: 'principal', principal: { tenantId: record.tenantId, keyId: record.id, ...rights } };
+    if (!rights) return { kind: 'refused', reason: 'no_profile', of };
+    if (record.models == null) return { kind: 'principal', principal: { ...of, ...rights } };
+    const models = allowedBoth(record.models, rights.models);
+    return { kind: 'principal', principal: { ...of, ...rights, models } };
   }
 
   private rightsOf({ plan, profile }: CredentialRecord): Rights | null {
@@ -114,6 +131,11 @@ export class Authenticator {
   }
 }
 
+/** The models of a key that its profile allows, too. */
+export function allowedBoth(own: readonly string[], ofProfile: Principal['models']): ReadonlySet<string> {
+  return new Set(ofProfile === null ? own : own.filter((id) => ofProfile.has(id)));
+}
+
 /** "Bearer" followed by more than one word is an invalid key, not a missing one. */
 function isBearer(authorization: string | undefined): boolean {
   return authorization !== undefined && /^bearer +\S/i.test(authorization);
@@ -125,7 +147,8 @@ function isInForce(record: CredentialRecord, nowMs: number): boolean {
   );
 }
 
-function resolveRights(config: TollgateConfig, planId: string, profileId: string): Rights | null {
+/** What the plan and the profile allow. Null: the configuration has no such plan or profile. */
+export function resolveRights(config: TollgateConfig, planId: string, profileId: string): Rights | null {
   const plan = config.plans.find(({ id }) => id === planId);
   const profile = profileId === '' ? plan?.profiles[0] : plan?.profiles.find(({ id }) => id === profileId);
   if (!plan || !profile) return null;
@@ -137,6 +160,7 @@ function resolveRights(config: TollgateConfig, planId: string, profileId: string
     defaultBudgets: defaultBudgets(plan.monthlyBudgetCents, profile.monthlyBudgetCents),
     models: profile.models.includes('*') ? null : new Set(profile.models),
     idempotency: profile.idempotency ?? plan.idempotency ?? true,
+    usageCost: profile.usageCost ?? false,
   };
 }
 

@@ -1,5 +1,11 @@
 import type { Progress } from '@tollgate/admission';
-import { costNanos, type InferenceKind, type TokenCounts, type UsageDraft } from '@tollgate/contracts';
+import {
+  costNanos,
+  type FailedAttempt,
+  type InferenceKind,
+  type TokenCounts,
+  type UsageDraft,
+} from '@tollgate/contracts';
 import type { Hold } from '../admit/admit';
 import type { CatalogModel } from '../catalog/catalog';
 import type { TraceContext } from '../http/trace-context';
@@ -49,8 +55,6 @@ export type Served =
    */
   | (Delivered & {
       kind: 'delivered';
-      /** By `performance.now()`. Null for a plain answer and for a stream without output. */
-      firstTokenAtMs: number | null;
       ending: (usage: Record<string, unknown>) => Ending;
       /** For the usage that `ending` gets. */
       details: AnswerDetails;
@@ -82,6 +86,12 @@ export class AdmittedRequest {
    * is the last.
    */
   begun: readonly string[] = [];
+  /** Its attempts at backends. Null: none was asked yet. */
+  exchange: { readonly failed: readonly FailedAttempt[] | null } | null = null;
+  /** Our process was stopping and ended the answer. */
+  wasStopped = false;
+  /** By `performance.now()`. */
+  readonly admittedAtMs = performance.now();
 
   constructor(
     readonly request: InferenceRequest,
@@ -93,6 +103,12 @@ export class AdmittedRequest {
     private readonly trace: TraceContext | null = null,
   ) {
     this.prompt = PromptEstimate.ofHold(request, model, hold);
+  }
+
+  /** The attempts that failed, in the order asked, and the end by our own process. Null: there are none. */
+  get failed(): readonly FailedAttempt[] | null {
+    const failed = this.exchange?.failed ?? null;
+    return this.wasStopped ? [...(failed ?? []), { why: 'stopped' }] : failed;
   }
 
   /** Fields of every log line of this request. */

@@ -4,6 +4,7 @@ import type { KeyActivity } from '../activity/key-activity';
 import { ownIdOf, requestIdOf } from '../http/request-id';
 import { allowedMethods, prefixed, REST_OF_PATH, routesOf } from '../openapi/route-table';
 import { Client } from './client';
+import { CLIENT_CLOSED, refusedRequest } from './refused-request';
 import { InferenceError } from './errors';
 import type { InFlight } from './in-flight';
 import type { Pipeline } from './pipeline';
@@ -65,6 +66,17 @@ export function inferenceShortcut({
   };
 }
 
+/** What keys did, for their owners. A key that is no longer in force was not used, but its refusal can be explained. */
+function noteActivity(activity: KeyActivity, client: Client, nowMs: number): void {
+  const { owner, formerOwner, refusal } = client;
+  if (owner !== null) activity.ended(owner, refusal && refusal.code, nowMs);
+  const of = owner ?? formerOwner;
+  // A request with usage, and a repeat of one, are in the books.
+  if (of === null || client.wasSettled || client.replayed === true) return;
+  if (refusal === null && !client.left) return;
+  activity.refused(of, refusal?.code ?? CLIENT_CLOSED, () => refusedRequest(client, of, refusal, nowMs));
+}
+
 /** What a `*` of Fastify matched, unescaped. */
 function restOf(params: unknown): string {
   return (params as { '*'?: string })['*'] ?? '';
@@ -89,7 +101,7 @@ function answer(
   if (inFlight.draining) return client.refuse(unavailable());
   inFlight.begin(client);
   void answered().finally(() => {
-    if (client.owner !== null) activity.ended(client.owner, client.refusedAs, Date.now());
+    noteActivity(activity, client, Date.now());
     client.afterLastByte(() => {
       inFlight.end(client);
       // An answer that began before the stop signal did not say that its connection ends.

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { FailedAttempt } from '@tollgate/contracts';
 import { hasUnreadBody } from '../accept/http-form';
 import { continueIfOwed } from '../accept/server';
 import type { ShownLimits } from '../admit/limit-states';
@@ -6,20 +7,34 @@ import { errorHeaders } from '../http/error-headers';
 import { OWN_ID_HEADER } from '../http/request-id';
 import { type TraceContext, traceContextOf } from '../http/trace-context';
 import type { ClientSide } from '../upstream/stream-sides';
-import { type InferenceError, type InferenceErrorCode, stopping } from './errors';
+import { type InferenceError, stopping } from './errors';
+
+/** What an explanation tells of a request that failed under its hold. */
+interface HeldAttempts {
+  readonly hold: { readonly holdNanos: bigint };
+  readonly failed: readonly FailedAttempt[] | null;
+}
 
 /** The client's side of one request: writes the raw response and notices when the client leaves. */
 export class Client implements ClientSide {
   left = false;
   /** The key of the request and its tenant, once they are known. */
   owner: { readonly tenantId: string; readonly keyId: string } | null = null;
+  /** The owner of a key that is no longer in force. */
+  formerOwner: { readonly tenantId: string; readonly keyId: string } | null = null;
   /** The error that the client got, if it got one. */
-  refusedAs: InferenceErrorCode | null = null;
+  refusal: InferenceError | null = null;
+  /** Public model id, once it is found. */
+  model: string | null = null;
+  /** The request behind a hold, once it has one. */
+  admitted: HeldAttempts | null = null;
   /** Of a request whose Idempotency-Key is honoured: whether it gets the kept answer of an earlier one. */
   replayed: boolean | null = null;
   /** Gets what a stream sends. */
   recorder: { add(latin1: string): void } | null = null;
   place: number | undefined;
+  /** The request has usage, although its answer may have ended with an error. */
+  wasSettled = false;
   /** Called once, when the client closes the connection before its answer is complete. */
   onLeave: () => void = () => {};
   /**
@@ -147,7 +162,7 @@ export class Client implements ClientSide {
   /** Answers with the error's status and envelope. A stream that has begun gets the envelope as an event, and ends. */
   refuse(error: InferenceError): void {
     if (this.left) return;
-    this.refusedAs = error.code;
+    this.refusal = error;
     if (this.begun) {
       this.endStream(errorEvent(error));
       return;

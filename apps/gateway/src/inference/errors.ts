@@ -1,4 +1,4 @@
-import { UnavailableError } from '@tollgate/contracts';
+import { type RefusedBy, UnavailableError } from '@tollgate/contracts';
 import type { ErrorEntry, ErrorTable } from '../http/api-error';
 import { MAX_INFERENCE_BODY_BYTES } from './body-limit';
 
@@ -137,6 +137,8 @@ export class InferenceError extends Error {
   readonly param: string | null;
   /** Whole seconds for `Retry-After`. */
   readonly retryAfterSeconds: number | null;
+  /** What refused the request, for an explanation. Not sent to the client. */
+  readonly by: RefusedBy | undefined;
 
   constructor(
     readonly code: InferenceErrorCode,
@@ -144,7 +146,13 @@ export class InferenceError extends Error {
       message,
       param = null,
       retryAfterSeconds = null,
-    }: { message?: string | undefined; param?: string | null; retryAfterSeconds?: number | null } = {},
+      by,
+    }: {
+      message?: string | undefined;
+      param?: string | null;
+      retryAfterSeconds?: number | null;
+      by?: RefusedBy | undefined;
+    } = {},
   ) {
     const { status, type, message: standard } = INFERENCE_ERRORS[code];
     super(message ?? standard);
@@ -153,6 +161,7 @@ export class InferenceError extends Error {
     this.type = type;
     this.param = param;
     this.retryAfterSeconds = retryAfterSeconds;
+    this.by = by;
   }
 
   /** The envelope `{ error: { message, type, param, code } }` as JSON. */

@@ -98,11 +98,14 @@ export class Intake {
   }
 
   private refuseAfterWaste({ keyId, keyLimits }: Principal): void {
-    const waitMs = this.wastedRequests.waitMs(keyId, keyLimits.requestsPerMinute, Date.now());
+    const nowMs = Date.now();
+    const waitMs = this.wastedRequests.waitMs(keyId, keyLimits.requestsPerMinute, nowMs);
     if (waitMs === 0) return;
     const retryAfterSeconds = Math.ceil(waitMs / 1_000);
     const message = `Too many requests with this key were invalid or incomplete. Retry after ${retryAfterSeconds} s.`;
-    throw new InferenceError('requests_limit_exceeded', { message, retryAfterSeconds });
+    const until = new Date(nowMs + waitMs).toISOString();
+    const by = { what: 'invalid_requests' as const, scope: 'key' as const, until };
+    throw new InferenceError('requests_limit_exceeded', { message, retryAfterSeconds, by });
   }
 
   private async look(client: Client, principal: Principal): Promise<void> {
@@ -110,7 +113,7 @@ export class Intake {
     if (result.kind === 'clear') return this.refusedKeys.wasClear(principal.keyId);
     this.refusedKeys.wasRefused(principal.keyId);
     client.setLimits(() => nearestLimits(principal, result.limits));
-    throw ofAdmission(result);
+    throw ofAdmission(result, principal, Date.now());
   }
 
   private ofMemory(budget: FullBudget): InferenceError {
@@ -122,6 +125,7 @@ export class Intake {
         `The request bodies of this key exceed ${most} MiB in total. Wait for requests in progress to finish. ` +
         `Retry after ${retryAfterSeconds} s.`,
       retryAfterSeconds,
+      by: { what: 'body_memory', scope: 'key' },
     });
   }
 

@@ -63,9 +63,10 @@ export class Pipeline {
       const request = await body.toRequest(kind);
       // 6. Find the model.
       const model = this.findModel(request, principal);
-      meter.model = model.id;
+      meter.model = client.model = model.id;
       // Steps 7 and 8. From here on there is a hold, which is settled or void.
       const admitted = await this.admit(request, model, principal, client, keyed?.claim);
+      client.admitted = admitted;
       running = this.admitter.began(admitted.draft);
       failPoint('admitted');
       // 9. Serve the answer, except its end.
@@ -78,10 +79,12 @@ export class Pipeline {
       failPoint('served');
       // 10. Settle durably …, with the answer for repeats.
       let ending: Ending | undefined;
-      const endOf = (event: UsageEvent): Ending => (ending ??= served.ending(toUsageField(event, served.details)));
+      const usageOf = (event: UsageEvent) => toUsageField(event, served.details, principal.usageCost);
+      const endOf = (event: UsageEvent): Ending => (ending ??= served.ending(usageOf(event)));
       const keep = (event: UsageEvent) => keyed!.keep(model.id, request.stream, endOf(event).bytes);
       const settled = await this.settlements.settle(admitted, served, keyed ? keep : undefined);
       if (!settled) throw interrupted();
+      client.wasSettled = true;
       failPoint('settled');
       // 11. Send the last byte only now.
       const { event } = settled;
@@ -150,6 +153,7 @@ export class Pipeline {
       client.setLimits(() => nearestLimits(principal, this.limitStates.now(principal, Date.now())));
       return principal;
     }
+    client.formerOwner = result.of ?? null;
     // A request without a key, or with one that was issued, guesses nothing.
     const isGuess = result.reason !== 'missing_api_key' && result.reason !== 'no_profile' && !result.wasIssued;
     const furtherMs = isGuess ? this.credentialGuard.failed(request) : 0;
@@ -161,8 +165,9 @@ export class Pipeline {
     if (result.reason === 'no_profile')
       throw new InferenceError('invalid_api_key', {
         message: 'The plan or profile of this API key no longer exists. Create a new key.',
+        by: { what: 'no_profile' },
       });
-    throw new InferenceError(result.reason);
+    throw new InferenceError(result.reason, { by: result.by });
   }
 
   private findModel(request: InferenceRequest, principal: Principal): CatalogModel {
@@ -204,7 +209,7 @@ export class Pipeline {
     const limits = admission.kind === 'held' ? admission.hold.limits : admission.limits;
     this.limitStates.note(principal, limits, nowMs);
     client.setLimits(() => nearestLimits(principal, limits));
-    if (admission.kind === 'refused') throw ofAdmission(admission);
+    if (admission.kind === 'refused') throw ofAdmission(admission, principal, Date.now());
     const admitted = new AdmittedRequest(request, model, draft, admission.hold, client.requestId, client.trace);
     if (!client.left) return admitted;
     await this.settlements.void(admitted);

@@ -1,5 +1,6 @@
-import type { Refusal } from '@tollgate/admission';
+import type { Limits, Refusal } from '@tollgate/admission';
 import { logger } from '@tollgate/runtime';
+import { type AdmissionRefusal, refusedBy } from '../admit/refused-by';
 import { operatorWords, publicParam, publicWords } from '../upstream/backend-words';
 import type { UpstreamFailure } from '../upstream/failure';
 import { InferenceError, type InferenceErrorCode, INFERENCE_ERRORS, stopping } from './errors';
@@ -26,28 +27,27 @@ const ADMISSION_CODES: Record<Exclude<Refusal, 'bound'>, InferenceErrorCode> = {
   claimed: 'idempotency_in_progress',
 };
 
-/** The client's error for a refusal by admission. */
-export function ofAdmission({
-  reason,
-  scope,
-  retryAfterMs,
-}: {
-  reason: Exclude<Refusal, 'bound'>;
-  scope: 'key' | 'tenant';
-  retryAfterMs: number | null;
-}): InferenceError {
+/** The client's error for a refusal by admission. `limited`: the limits that it was admitted or looked at under. */
+export function ofAdmission(
+  refusal: AdmissionRefusal,
+  limited: { keyLimits: Limits; tenantLimits: Limits },
+  nowMs: number,
+): InferenceError {
+  const { reason, scope, retryAfterMs } = refusal;
   const code = ADMISSION_CODES[reason];
   const { status, message } = INFERENCE_ERRORS[code];
   if (reason === 'claimed') return inProgress(0);
-  if (status !== 429) return new InferenceError(code);
+  const by = refusedBy(refusal, limited, nowMs);
+  if (status !== 429) return new InferenceError(code, { by });
   const fallback = reason === 'tokens' || reason === 'requests' ? BUCKET_SECONDS : SHORT_WAIT_SECONDS;
   const retryAfterSeconds = retryAfterMs === null ? fallback : Math.max(1, Math.ceil(retryAfterMs / 1_000));
   // This message already says when to retry.
-  if (reason === 'credit_held') return new InferenceError(code, { retryAfterSeconds });
+  if (reason === 'credit_held') return new InferenceError(code, { retryAfterSeconds, by });
   const limit = scope === 'key' ? 'limit of this key' : 'limit of this account';
   return new InferenceError(code, {
     message: `${message.slice(0, -1)} (${limit}). Retry after ${retryAfterSeconds} s.`,
     retryAfterSeconds,
+    by,
   });
 }
 

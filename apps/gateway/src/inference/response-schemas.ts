@@ -32,6 +32,15 @@ export const Usage = Type.Object(
         description: 'Parts of the completion tokens, as the model reports them: `reasoning_tokens` and others.',
       }),
     ),
+    cost: Type.Optional(
+      Type.Number({
+        minimum: 0,
+        description:
+          "What the request is charged, in units of the catalog's `pricing.currency`. For keys whose profile has " +
+          '`usageCost`.',
+        examples: [0.00001845],
+      }),
+    ),
   },
   { $id: 'Usage', title: 'Usage', description: 'The basis of metering. Embeddings have 0 completion tokens.' },
 );

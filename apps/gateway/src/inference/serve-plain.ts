@@ -55,6 +55,7 @@ export async function servePlain(
   };
   const exchange = upstream.exchange(call, relay);
   admitted.begun = exchange.begun;
+  admitted.exchange = exchange;
   const answer = await relay.run(exchange);
   switch (answer.kind) {
     case 'client_closed':
@@ -62,6 +63,7 @@ export async function servePlain(
     case 'hold_lost':
       return { kind: 'nothing', error: interrupted() };
     case 'failed':
+      admitted.wasStopped = answer.failure.kind === 'stopped';
       return { kind: 'nothing', error: failureAnswer(answer.failure, admitted, exchange.backendUrl) };
     case 'answer':
       return deliver(answer.answer, admitted, exchange.backendUrl, client, counting);
@@ -103,6 +105,7 @@ async function deliver(
     outcome: 'complete',
     raise: () => Promise.resolve(hold.holdNanos),
     firstTokenAtMs: null,
+    extensions: 0,
     ending: (usageField) => {
       const bytes = writePlainResponse(request.kind, response, admitted.identity, usageField);
       return { bytes, send: () => client.answer(200, bytes) };

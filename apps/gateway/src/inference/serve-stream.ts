@@ -63,8 +63,10 @@ export async function serveStream(
   };
   const exchange = upstream.exchange(call, relay);
   admitted.begun = exchange.begun;
+  admitted.exchange = exchange;
   const { outcome, failure, usage } = await relay.run(exchange);
   streams.remove(relay);
+  admitted.wasStopped = failure?.kind === 'stopped';
 
   if (outcome === 'capped') noteOverlong({ ...admitted.logged, backend: exchange.backendUrl });
   const isProper = outcome === 'complete' || outcome === 'capped' || outcome === 'credit_ended';
@@ -85,6 +87,7 @@ export async function serveStream(
     // Our own count never exceeds the hold.
     raise: (costNanos) => (usage === null ? Promise.resolve(allowance.heldNanos) : allowance.raiseTo(costNanos)),
     firstTokenAtMs: relay.firstTokenAtMs,
+    extensions: allowance.extensions,
     ending: (usageField) => {
       if (isProper) {
         const bytes = relay.finish(usageField, request.includeUsage);

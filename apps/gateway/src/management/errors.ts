@@ -9,6 +9,7 @@ const {
   invalid_expires_at,
   invalid_owner,
   invalid_tags,
+  invalid_models,
   invalid_json,
   invalid_parameter,
 } = ACCOUNT_ERRORS;
@@ -30,6 +31,7 @@ export const MANAGEMENT_ERRORS = {
   invalid_expires_at,
   invalid_owner,
   invalid_tags,
+  invalid_models,
   invalid_parameter,
   missing_credential: {
     status: 401,

@@ -56,6 +56,7 @@ export const MANAGEMENT_ROUTES: RouteTable<ManagementEndpoint> = prefixed(MANAGE
         'invalid_expires_at',
         'invalid_owner',
         'invalid_tags',
+        'invalid_models',
         'payload_too_large',
         'unsupported_media_type',
       ],

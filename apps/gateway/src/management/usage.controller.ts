@@ -1,5 +1,11 @@
 import { Controller, Get, Query, UseFilters, UseGuards } from '@nestjs/common';
 import type { UsageGroupRow, UsageNumbers } from '@tollgate/contracts';
+
+/** What a tenant is shown. */
+type Shown = Pick<
+  UsageNumbers,
+  'requests' | 'promptTokens' | 'completionTokens' | 'totalTokens' | 'costCents' | 'estimatedRequests'
+>;
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { EnvelopeFilter } from '../http/envelope';
 import { MANAGEMENT_ERRORS } from './errors';
@@ -29,7 +35,7 @@ export class UsageController {
   }
 }
 
-function toNumbers(numbers: UsageNumbers): UsageNumbers {
+function toNumbers(numbers: UsageNumbers): Shown {
   const { requests, promptTokens, completionTokens, totalTokens, costCents, estimatedRequests } = numbers;
   return {
     requests,
@@ -42,7 +48,7 @@ function toNumbers(numbers: UsageNumbers): UsageNumbers {
 }
 
 /** The fields of the group, then its numbers. Fields that were not requested are left out. */
-function toGroup(row: UsageGroupRow): UsageGroupRow {
+function toGroup(row: UsageGroupRow): Shown & Partial<UsageGroupRow> {
   const { model, key, day, hour } = row;
   return {
     ...(model !== undefined && { model }),

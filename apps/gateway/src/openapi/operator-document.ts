@@ -4,6 +4,8 @@ import * as access from '../operator/access-schemas';
 import type { OperatorEndpoint } from '../operator/endpoint';
 import * as audit from '../operator/audit-schemas';
 import * as backends from '../operator/backend-schemas';
+import * as config from '../operator/config-schemas';
+import * as lives from '../operator/explain-schemas';
 import * as keys from '../operator/key-schemas';
 import * as repairs from '../operator/repair-schemas';
 import * as answers from '../operator/response-schemas';
@@ -12,6 +14,7 @@ import { OPERATOR_ROUTES } from '../operator/routes';
 import * as requests from '../operator/schemas';
 import * as tenants from '../operator/tenant-schemas';
 import { UsageCsv, UsageNdjson } from '../operator/usage-export-schemas';
+import * as usage from '../operator/usage-schemas';
 import { HEADERS, INFO } from './document';
 import { accountEnvelope, earlyResponses, withEarlyAnswers } from './early-answers';
 import { type JsonObject, namedSchemas, refTo, schemaComponents, usedHeaders } from './open-api';
@@ -55,6 +58,8 @@ const OPERATOR_SURFACE: Surface<OperatorEndpoint> = {
     id: 'Id of the key, the token, the operator token or the reconcile run.',
     entryId: 'Id of a ledger entry.',
     requestId: 'Id of an inference request: its `x-tollgate-request-id`.',
+    keyId: 'Id of an inference key.',
+    name: 'Id of a request, of its answer, or the `x-request-id` that its caller chose.',
     accountingNumber: 'Number of the invoice.',
   },
   security: ({ scope }) => [{ operatorSecret: [] }, { operatorToken: [scope] }],
@@ -103,7 +108,8 @@ export function operatorDocument(): JsonObject {
       responses,
       schemas: schemaComponents([
         ...namedSchemas({ KeyCreate, Token, TokenList, Invoice, UsageTotals, UsageGroup }),
-        ...namedSchemas(access, audit, keys, answers, backends, repairs, requests, tenants, { UsageCsv, UsageNdjson }),
+        ...namedSchemas(access, audit, config, keys, answers, backends, lives, repairs, requests, tenants, usage),
+        ...namedSchemas({ UsageCsv, UsageNdjson }),
       ]),
     },
   };

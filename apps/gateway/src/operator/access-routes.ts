@@ -1,6 +1,7 @@
 import { body } from '../openapi/operation';
 import type { RouteTable } from '../openapi/route-table';
 import { OperatorTokenCreate, OperatorTokenIssued, OperatorTokenList, OperatorTokensQuery } from './access-schemas';
+import { ConfigCheck, ConfigChecked } from './config-schemas';
 import type { OperatorEndpoint } from './endpoint';
 import { AuditCsv, AuditExportQuery, AuditPage, AuditPageQuery } from './audit-schemas';
 
@@ -40,6 +41,19 @@ export const ACCESS_ROUTES: RouteTable<OperatorEndpoint> = {
       summary: 'Revoke an operator token',
       description: 'Takes effect from the moment of the answer. A repeat has the same answer.',
       errors: ['not_found'],
+    },
+  },
+  '/config/check': {
+    post: {
+      id: 'checkConfig',
+      tag: 'Access',
+      scope: 'read',
+      summary: 'Check whether the services would accept a configuration',
+      description:
+        'Compares its plans with the profiles of active keys, and its currency with that of the books. Changes nothing.',
+      body: body(ConfigCheck, { currency: 'USD', plans: [{ id: 'default', profiles: [{ id: 'default' }] }] }),
+      success: [['200', 'Why it would be refused.', ConfigChecked]],
+      errors: ['invalid_parameter'],
     },
   },
   '/audit': {

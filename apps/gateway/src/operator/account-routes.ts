@@ -11,7 +11,10 @@ import { TENANT_ROUTES } from './tenant-routes';
 const BUDGET: Code[] = ['not_found', 'invalid_budget', 'invalid_thresholds', 'too_many_budgets'];
 const MONEY: Code[] = ['not_found', 'invalid_amount', 'invalid_source', 'invalid_ref', 'ref_conflict'];
 
-const KEY_FIELDS: Code[] = ['invalid_name', 'invalid_profile', 'invalid_expires_at', 'invalid_owner', 'invalid_tags'];
+const KEY_FIELDS: Code[] = [
+  ...(['invalid_name', 'invalid_profile', 'invalid_expires_at', 'invalid_owner', 'invalid_tags'] as const),
+  'invalid_models',
+];
 
 const WORKS =
   'It works at once, or as soon as the credential store is back. After 503 `unavailable` an unusable one may be in ' +
@@ -182,7 +185,7 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
       change: 'key.update',
       summary: 'Change an inference key',
       description:
-        'Changes name, profile, expiry, owner or tags. In force everywhere within a second of the answer. ' +
+        'Changes name, profile, expiry, owner, tags or models. In force everywhere within a second of the answer. ' +
         `Running requests continue as they were admitted. A revoked key stays revoked. ${NOT_YET}`,
       body: body(keys.KeyUpdate, { owner: 'team-search', tags: ['batch'] }),
       success: [['200', 'The key.', keys.OperatorKeyAnswer]],

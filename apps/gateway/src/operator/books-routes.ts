@@ -1,10 +1,11 @@
-import { UsageQuery } from '../http/account/schemas';
+import { OperatorUsageQuery } from '../http/account/schemas';
 import { body } from '../openapi/operation';
 import type { RouteTable } from '../openapi/route-table';
 import type { OperatorEndpoint } from './endpoint';
 import { BackendHours, BackendHoursQuery } from './backend-schemas';
 import * as answers from './response-schemas';
 import * as requests from './schemas';
+import { OperatorUsageAnswer } from './usage-schemas';
 import { UsageCsv, UsageExportQuery, UsageNdjson } from './usage-export-schemas';
 
 /** The routes of usage, invoices, and the proof of the books. */
@@ -30,9 +31,11 @@ export const BOOKS_ROUTES: RouteTable<OperatorEndpoint> = {
       tag: 'Books',
       scope: 'read',
       summary: 'Read usage',
-      description: 'The same as `GET /usage` of the tenant.',
-      query: UsageQuery,
-      success: [['200', 'Usage in total and by group.', answers.OperatorUsageAnswer]],
+      description:
+        'The same requests as `GET /usage` of the tenant, also by backend, owner and tag of the key, with errors, cached ' +
+        'and reasoning tokens, and the exact cost.',
+      query: OperatorUsageQuery,
+      success: [['200', 'Usage in total and by group.', OperatorUsageAnswer]],
       errors: ['not_found', 'invalid_parameter'],
     },
   },

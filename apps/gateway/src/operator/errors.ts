@@ -9,6 +9,7 @@ const {
   invalid_expires_at,
   invalid_owner,
   invalid_tags,
+  invalid_models,
   invalid_json,
   invalid_parameter,
 } = ACCOUNT_ERRORS;
@@ -27,6 +28,7 @@ export const OPERATOR_ERRORS = {
   invalid_expires_at,
   invalid_owner,
   invalid_tags,
+  invalid_models,
   invalid_parameter,
   invalid_backend: { status: 400, message: 'backend must be the name of a backend: origin and base path of its URL.' },
   invalid_plan: { status: 400, message: 'plan must name a plan of tollgate.yaml.' },

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { MAX_APPLIED_KEYS, MAX_ROTATION_GRACE_SECONDS } from '@tollgate/contracts';
-import { ExpiresAt, Name, orNull, Owner, ProfileName, Tags, timestamp } from '../http/account/fields';
+import { ExpiresAt, Models, Name, orNull, Owner, ProfileName, Tags, timestamp } from '../http/account/fields';
 import { Key } from '../http/account/schemas';
 import { answer, once, page } from './response-schemas';
 
@@ -15,6 +15,7 @@ export const KeyUpdate = Type.Object(
     expiresAt: Type.Optional(ExpiresAt),
     owner: Type.Optional(Type.Union([Owner, Type.Null()], { description: 'null: nobody is named.' })),
     tags: Type.Optional(Tags),
+    models: Type.Optional(Models),
   },
   { ...exact, $id: 'KeyUpdate', description: 'Absent fields stay as they are. `expiresAt` null: never.' },
 );
@@ -25,6 +26,7 @@ export const OperatorKey = Type.Object(
     profile: Type.String({ description: "A key profile of the tenant's plan." }),
     owner: orNull(Owner, 'null: nobody is named.'),
     tags: Tags,
+    models: Models,
     lastUsedAt: orNull(timestamp('End of its last request; about a minute late.'), 'null: never used.'),
     rotatedAt: orNull(timestamp('When its newest secret was made.'), 'null: it has its first one.'),
     formerUntil: orNull(timestamp('Until when a former secret is accepted.'), 'null: there is none.'),

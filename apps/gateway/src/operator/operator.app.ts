@@ -19,7 +19,9 @@ import { AccessController } from './access.controller';
 import { AuditController } from './audit.controller';
 import { BackendsController } from './backends.controller';
 import { BudgetController } from './budget.controller';
+import { ConfigController } from './config.controller';
 import { CreditController } from './credit.controller';
+import { ExplainController, LOOKS, type Looks } from './explain.controller';
 import { OPERATOR_ERRORS } from './errors';
 import { InvoicesController } from './invoices.controller';
 import { OperatorKeysController } from './keys.controller';
@@ -57,11 +59,13 @@ const MAX_PARAM_CHARS = 16_384;
 @Module({
   controllers: [
     TenantsController,
+    ConfigController,
     CreditController,
     BudgetController,
     OperatorKeysController,
     OperatorTokensController,
     OperatorUsageController,
+    ExplainController,
     UsageExportController,
     InvoicesController,
     ReconcileController,
@@ -81,7 +85,7 @@ export class OperatorModule {}
  * initialised but does not listen yet. The caller chooses address and port (127.0.0.1 by default) and closes it.
  */
 export async function createOperatorApp(
-  { messages, config }: { messages: Messages; config: ConfigSource },
+  { messages, config, admission }: { messages: Messages; config: ConfigSource; admission: Looks },
   { secret, health, hosts = [], metricsToken, trustedProxies }: OperatorOptions,
 ): Promise<NestFastifyApplication> {
   const addresses = new ClientAddresses(trustedProxies);
@@ -130,6 +134,7 @@ export async function createOperatorApp(
       providers: [
         { provide: ServiceClient, useValue: new ServiceClient(messages) },
         { provide: ConfigSource, useValue: config },
+        { provide: LOOKS, useValue: admission },
         { provide: OPERATOR_SECRET, useValue: secret },
         { provide: Health, useValue: health },
         ...(metricsToken === undefined ? [] : [{ provide: METRICS_TOKEN, useValue: metricsToken }]),

@@ -1,3 +1,4 @@
+import type { AdmissionStore } from '@tollgate/admission';
 import type { Messages } from '@tollgate/messaging';
 import { type ConfigSource, Health } from '@tollgate/runtime';
 import { RawSocket } from '@tollgate/testing';
@@ -8,7 +9,7 @@ let url: string;
 let close: () => Promise<void>;
 beforeAll(async () => {
   // No request in this file reaches a service.
-  const seams = { messages: {} as Messages, config: {} as ConfigSource };
+  const seams = { messages: {} as Messages, config: {} as ConfigSource, admission: {} as AdmissionStore };
   const app = await createOperatorApp(seams, { secret: SECRET, health: new Health() });
   await app.listen(0, '127.0.0.1');
   url = await app.getUrl();

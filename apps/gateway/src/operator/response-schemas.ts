@@ -1,13 +1,13 @@
 import { Type, type TSchema } from '@sinclair/typebox';
 import { nextCursor, orNull, timestamp } from '../http/account/fields';
-import { Invoice, LedgerEntry, Token, UsageAnswer } from '../http/account/schemas';
+import { Invoice, LedgerEntry, Token } from '../http/account/schemas';
 import { OPERATOR_ERRORS } from './errors';
 import { CENTS, JournalHead, nanos, NAMED_ID, PERIOD } from './schemas';
 
 /** The answers of the operator API, for its OpenAPI document. A test compares the document with real answers. */
 
 const exact = { additionalProperties: false };
-const currency = Type.String({
+export const currency = Type.String({
   pattern: '^[A-Z]{3}$',
   description: 'The currency of all amounts, from tollgate.yaml.',
 });
@@ -87,11 +87,6 @@ export const OperatorTokenCreated = Type.Object(
   { ...exact, $id: 'OperatorTokenCreated' },
 );
 
-export const OperatorUsageAnswer = answer(
-  Type.Object({ ...UsageAnswer.properties.data.properties, currency }, exact),
-  'OperatorUsageAnswer',
-);
-
 const charged = {
   id: NAMED_ID.request,
   keyId: NAMED_ID.key,
@@ -117,6 +112,7 @@ export const RecordedRequest = Type.Object(
     promptTokens: count('Tokens of the prompt.'),
     cachedTokens: count('Tokens of the prompt that came from the cache.'),
     completionTokens: count('Tokens of the answer.'),
+    reasoningTokens: count('Those of them that are reasoning, as the backend reports it.'),
   },
   { ...exact, $id: 'RecordedRequest' },
 );

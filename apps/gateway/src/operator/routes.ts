@@ -5,6 +5,7 @@ import { ACCOUNT_ROUTES } from './account-routes';
 import { BACKEND_ROUTES } from './backend-routes';
 import { BOOKS_ROUTES } from './books-routes';
 import type { OperatorEndpoint } from './endpoint';
+import { EXPLAIN_ROUTES } from './explain-routes';
 import { OPERATOR_PREFIX } from './prefix';
 
 /** Every route of the port. Routes without a credential (null) are not in the document. */
@@ -12,6 +13,7 @@ export const OPERATOR_ROUTES: RouteTable<OperatorEndpoint | null> = {
   ...prefixed<OperatorEndpoint | null>(OPERATOR_PREFIX, {
     ...ACCOUNT_ROUTES,
     ...BOOKS_ROUTES,
+    ...EXPLAIN_ROUTES,
     ...BACKEND_ROUTES,
     ...ACCESS_ROUTES,
     '/openapi.yaml': { get: null },

@@ -4,7 +4,7 @@ const DAY_CHARS = 10;
 const DAY_MS = 86_400_000;
 const SUMS = [
   ...(['requests', 'failed', 'clientClosed', 'estimated'] as const),
-  ...(['promptTokens', 'cachedTokens', 'completionTokens'] as const),
+  ...(['promptTokens', 'cachedTokens', 'completionTokens', 'reasoningTokens'] as const),
 ];
 
 /**

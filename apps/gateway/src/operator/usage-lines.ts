@@ -39,6 +39,7 @@ const COLUMNS: Record<string, (row: NamedUsage, currency: string) => Value> = {
   promptTokens: ({ promptTokens }) => promptTokens,
   cachedTokens: ({ cachedTokens }) => cachedTokens,
   completionTokens: ({ completionTokens }) => completionTokens,
+  reasoningTokens: ({ reasoningTokens }) => reasoningTokens,
   costNanos: ({ costNanos }) => costNanos,
   currency: (_, currency) => currency,
 };
@@ -107,6 +108,7 @@ const FOCUS: Record<string, (row: NamedUsage, of: { currency: string; provider: 
   x_ExternalId: ({ names }) => names?.externalId ?? null,
   x_FailedRequests: ({ failed }) => failed,
   x_PromptTokens: ({ promptTokens }) => promptTokens,
+  x_ReasoningTokens: ({ reasoningTokens }) => reasoningTokens,
   x_RequestId: ({ id }) => id,
   x_Requests: ({ requests }) => requests,
 };

@@ -3,8 +3,9 @@ import { isId, RequestError, type ReplyOf } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource } from '@tollgate/runtime';
 import { ApiError } from '../http/api-error';
-import { readUsageQuery } from '../http/account/usage-query';
+import { readOperatorUsageQuery } from '../http/account/usage-query';
 import { queryCheck } from '../http/validate';
+import { byNames, groupsOfUsage, namesOfKeys } from './usage-by-names';
 import { OPERATOR_PREFIX } from './prefix';
 import { NamedRequestsQuery, RequestsQuery } from './schemas';
 import { SecretGuard } from './secret-guard';
@@ -25,12 +26,19 @@ export class OperatorUsageController {
     private readonly config: ConfigSource,
   ) {}
 
-  /** The same as `GET /usage` of the tenant. */
+  /** Usage of the tenant, also by what only an operator groups by. */
   @Get('tenants/:tenantId/usage')
   async summary(@Param('tenantId') tenantId: string, @Query() query: Record<string, unknown>) {
-    const wanted = readUsageQuery(tenantId, query, Date.now());
+    const { groupBy, ...wanted } = readOperatorUsageQuery(tenantId, query, Date.now());
     await this.tenants.get(tenantId);
-    const summary = await this.services.request('metering.usage.query', wanted);
+    const asked = { ...wanted, groupBy: groupsOfUsage(groupBy) };
+    const summary = await this.services.request('metering.usage.query', asked);
+    if (groupBy.includes('owner') || groupBy.includes('tag')) {
+      const names = await namesOfKeys(this.services, new Set(summary.groups.map(({ key }) => key!)));
+      return {
+        data: { ...summary, groups: byNames(summary.groups, groupBy, names), currency: this.config.current.currency },
+      };
+    }
     return { data: { ...summary, currency: this.config.current.currency } };
   }
 

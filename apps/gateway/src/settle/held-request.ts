@@ -1,4 +1,5 @@
-import type { UsageDraft } from '@tollgate/contracts';
+import type { FailedAttempt, UsageDraft } from '@tollgate/contracts';
+import type { AdmittedUnder } from './request-life';
 
 /** The part of an admitted request that its settlement needs. */
 export interface HeldRequest {
@@ -7,10 +8,16 @@ export interface HeldRequest {
     readonly promptTokens: number;
     readonly maxTokensPerChoice: number;
     readonly storeEpoch: string | undefined;
+    readonly holdNanos: bigint;
+    readonly admittedUnder: AdmittedUnder;
   };
   readonly request: { readonly choices: number };
   /** Names of the backends that may have begun it, in the order asked. */
   readonly begun: readonly string[];
+  /** The attempts at backends that failed, in the order asked. Null: none did. */
+  readonly failed: readonly FailedAttempt[] | null;
+  /** When it was admitted, by `performance.now()`. */
+  readonly admittedAtMs: number;
   /** For log lines. */
   readonly logged: object;
 }

@@ -5,8 +5,9 @@ import { Counter, logger, metrics } from '@tollgate/runtime';
 import { UsageEmitter } from './emitter';
 import { LateSettlements } from './late-settlements';
 import { UnbilledReports } from './unbilled-reports';
-import { toUsageEvent } from './usage-event';
+import { type AnswerDetails, toUsageEvent } from './usage-event';
 import type { HeldRequest } from './held-request';
+import { lifeOf } from './request-life';
 import { unbilledWork } from './unbilled-work';
 
 const overruns = new Counter({
@@ -35,7 +36,12 @@ const settledLate = new Counter({
 export interface Delivered {
   readonly tokens: TokenCounts;
   readonly estimated: boolean;
+  readonly details: AnswerDetails;
   readonly outcome: Outcome;
+  /** By `performance.now()`. Null for a plain answer and for a stream without output. */
+  readonly firstTokenAtMs: number | null;
+  /** How often the hold was extended. */
+  readonly extensions: number;
   /**
    * Raises the hold to the cost, as far as the credit allows, where a backend's report may exceed the hold. Resolves
    * with the amount held afterwards.
@@ -81,15 +87,25 @@ export class Settlements {
    */
   async settle(
     request: HeldRequest,
-    { tokens, estimated, outcome, raise }: Delivered,
+    { tokens, estimated, details, outcome, firstTokenAtMs, extensions, raise }: Delivered,
     answerOf?: (event: UsageEvent) => Promise<ClaimAnswer>,
   ): Promise<Settled | null> {
-    const { draft, hold, begun } = request;
+    const { draft, hold, begun, failed, admittedAtMs } = request;
     const cost = costNanos(tokens, draft.price);
     // The heartbeat renews the hold until it is raised. If the raise fails, the hold must expire.
     const holdNanos = await raise(cost).finally(() => this.client.untrack(draft.id));
     const backend = begun.at(-1);
-    const event = toUsageEvent(draft, { tokens, cost, estimated, outcome, backend, holdNanos, endedMs: Date.now() });
+    const life = lifeOf({
+      admittedUnder: hold.admittedUnder,
+      heldNanos: hold.holdNanos,
+      endNanos: holdNanos,
+      extensions,
+      firstMs: firstTokenAtMs === null ? null : Math.max(0, Math.round(firstTokenAtMs - admittedAtMs)),
+      failed,
+    });
+    const reasoningTokens = details.completion?.['reasoning_tokens'] ?? 0;
+    const counts = { tokens, reasoningTokens, cost, estimated };
+    const event = toUsageEvent(draft, { ...counts, outcome, backend, life, holdNanos, endedMs: Date.now() });
     if (event.overrunNanos !== '0') overruns.inc();
     const settlement: Settlement = { event, storeEpoch: hold.storeEpoch };
     if (answerOf) settlement.answer = await answerOf(event);

@@ -1,4 +1,13 @@
-import { costNanos, type Outcome, type TokenCounts, type UsageDraft, type UsageEvent } from '@tollgate/contracts';
+import {
+  costNanos,
+  type Outcome,
+  type RequestLife,
+  type TokenCounts,
+  type UsageDraft,
+  type UsageEvent,
+} from '@tollgate/contracts';
+
+const NANOS_PER_UNIT = 1_000_000_000;
 
 /**
  * The usage event of a request that ends now. The charge is the cost of the tokens, at most the hold. The excess is the
@@ -8,19 +17,24 @@ export function toUsageEvent(
   draft: UsageDraft,
   {
     tokens,
+    reasoningTokens = 0,
     cost = costNanos(tokens, draft.price),
     estimated,
     outcome,
     backend,
+    life,
     holdNanos,
     endedMs,
   }: {
     tokens: TokenCounts;
+    /** A part of the completion tokens, as the backend reports it. */
+    reasoningTokens?: number;
     /** Of the tokens, where it is known. */
     cost?: bigint;
     estimated: boolean;
     outcome: Outcome;
     backend?: string | undefined;
+    life?: RequestLife;
     holdNanos: bigint;
     endedMs: number;
   },
@@ -31,23 +45,34 @@ export function toUsageEvent(
     promptTokens: tokens.promptTokens,
     cachedTokens: tokens.cachedTokens,
     completionTokens: tokens.completionTokens,
+    ...(reasoningTokens > 0 && { reasoningTokens }),
     costNanos: String(charged),
     overrunNanos: String(cost - charged),
     estimated,
     outcome,
     ...(backend !== undefined && { backend }),
+    ...(life !== undefined && { life }),
     endedAt: new Date(endedMs).toISOString(),
   };
 }
 
-/** Parts of the counts by name, as a backend reported them. They are shown to the client and not recorded. */
+/** Parts of the counts by name, as a backend reported them. They are shown to the client. Only the reasoning tokens are recorded. */
 export interface AnswerDetails {
   prompt?: Readonly<Record<string, number>> | undefined;
   completion?: Readonly<Record<string, number>> | undefined;
 }
 
-/** `usage` as the client gets it. The completion tokens of embeddings are 0. */
-export function toUsageField(event: UsageEvent, { prompt, completion }: AnswerDetails): Record<string, unknown> {
+/** The field `cost`: what is charged, in currency units. A double has all digits of a nano below nine million units. */
+const costField = (nanos: string): number => Number(nanos) / NANOS_PER_UNIT;
+
+/**
+ * `usage` as the client gets it. The completion tokens of embeddings are 0. `withCost`: it says what the request costs.
+ */
+export function toUsageField(
+  event: UsageEvent,
+  { prompt, completion }: AnswerDetails,
+  withCost: boolean,
+): Record<string, unknown> {
   const { promptTokens, cachedTokens, completionTokens } = event;
   const ofPrompt = cachedTokens > 0 ? { ...prompt, cached_tokens: cachedTokens } : prompt;
   return {
@@ -56,5 +81,6 @@ export function toUsageField(event: UsageEvent, { prompt, completion }: AnswerDe
     total_tokens: promptTokens + completionTokens,
     ...(ofPrompt && { prompt_tokens_details: ofPrompt }),
     ...(completion && { completion_tokens_details: completion }),
+    ...(withCost && { cost: costField(event.costNanos) }),
   };
 }

@@ -134,6 +134,23 @@ describe('an exchange', () => {
     expect((await begunBy(strict, busyAfterWork, busyAfterWork, busyAfterWork)).length).toBe(2);
   });
 
+  it('lists the attempts that failed in the order asked, by status or code, without words of the backend', async () => {
+    const [busy, broken] = [await backend(status(429)), await backend(status(500))];
+    const gone = { ...(await backend(status(500))), origin: await closedOrigin(), name: 'gone', weight: 1e9 };
+    const failedBy = async (...backends: Parameters<typeof exchangeWith>[1]) => {
+      const relay = wholeRelay();
+      const exchange = exchangeWith(relay, backends, upstream);
+      await relay.run(exchange);
+      return exchange.failed;
+    };
+    expect(await failedBy(gone, { ...broken, weight: 1e-9 })).toEqual([
+      { backend: 'gone', why: 'failed', code: 'ECONNREFUSED' },
+      { backend: broken.name, why: 'failed', status: 500 },
+    ]);
+    expect(await failedBy(busy)).toEqual([{ backend: busy.name, why: 'busy' }]);
+    expect(await failedBy(await backend((_, response) => void response.end('yes')))).toBeNull();
+  });
+
   it('asks one other backend after an answer that was cut, but not once a part of it has reached the client', async () => {
     const cut: Answer = (_, response) => {
       response.writeHead(200).write('a');

@@ -1,3 +1,4 @@
+import { type FailedAttempt, MAX_FAILED_ATTEMPTS } from '@tollgate/contracts';
 import { logger } from '@tollgate/runtime';
 import type { Backend } from '../catalog/catalog';
 import { Attempt, type AttemptOwner } from './attempt';
@@ -6,7 +7,7 @@ import { queued, retries } from './backend-metrics';
 import type { AnswerSink, Resources, UpstreamCall } from './call';
 import type { UpstreamLimits } from './connections';
 import { GatheredChunks } from './gathered-chunks';
-import { mayHelpElsewhere, type Progress, type UpstreamFailure } from './failure';
+import { failedAttempt, mayHelpElsewhere, type Progress, type UpstreamFailure } from './failure';
 import type { ManagedBackend, Pool } from './fleet';
 import { sooner } from './retry-after';
 import type { Waiting } from './wait-queue';
@@ -53,6 +54,8 @@ export class Exchange implements AttemptOwner, Waiting {
   private retryAfter: number | null = null;
   /** Names of the backends that may have begun the request, in the order asked. If one answers, it is the last. */
   readonly begun: string[] = [];
+  /** The attempts that failed, in the order asked, without those over a stale connection. Null: none did. */
+  failed: FailedAttempt[] | null = null;
   private gathered: GatheredChunks | null = null;
 
   constructor(
@@ -145,6 +148,8 @@ export class Exchange implements AttemptOwner, Waiting {
       this.staleRepeats += 1;
       return this.soon(() => this.ask(managed));
     }
+    if (this.failed === null || this.failed.length < MAX_FAILED_ATTEMPTS)
+      (this.failed ??= []).push(failedAttempt(failure, managed.engine.name));
     (this.tried ??= []).push(managed);
     if (!mayGoOn || this.mayHaveBegun || !mayHelpElsewhere(failure)) return this.end(failure);
     if (progress !== 'not_begun') {

@@ -1,3 +1,4 @@
+import type { FailedAttempt } from '@tollgate/contracts';
 import { operatorWords } from './backend-words';
 import { retryAfterSeconds } from './retry-after';
 
@@ -57,6 +58,17 @@ export function mayHelpElsewhere(failure: UpstreamFailure): boolean {
     case 'stopped':
       return false;
   }
+}
+
+/** Codes of Node and undici. Other reasons may have words of a backend, which may repeat a part of the request. */
+const CODE = /^[A-Z][A-Z0-9_]{1,39}$/;
+
+/** The failure for the record of a request: without words of the backend. */
+export function failedAttempt(failure: UpstreamFailure, backend: string): FailedAttempt {
+  const { kind: why } = failure;
+  if (failure.kind !== 'failed') return { backend, why };
+  const { status, reason } = failure;
+  return { backend, why, ...(status !== undefined && { status }), ...(CODE.test(reason) && { code: reason }) };
 }
 
 /** Whether the failure says something about the backend, not about the request. 429 is a backend that works. */

@@ -31,6 +31,8 @@ describe('validateUsageEvent', () => {
     ['completionTokens: not a token count', { ...good(), completionTokens: 1.5 }],
     ['completionTokens: not a token count', { ...good(), completionTokens: 2 ** 31 }],
     ['cachedTokens: more than promptTokens', { ...good(), cachedTokens: 101 }],
+    ['reasoningTokens: not a part of completionTokens', { ...good(), reasoningTokens: 51 }],
+    ['reasoningTokens: not a part of completionTokens', { ...good(), reasoningTokens: '5' }],
     ['price: not an object', { ...good(), price: '0.15' }],
     ['price.version: not a name', { ...good(), price: { ...good().price, version: '' } }],
     ['price.outputFemtos: not a price', { ...good(), price: { ...good().price, outputFemtos: '-1' } }],

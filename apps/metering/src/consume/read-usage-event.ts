@@ -46,9 +46,12 @@ function validateTokens(event: Record<string, unknown>): string | null {
     if (!Number.isInteger(count) || (count as number) < 0 || (count as number) > MAX_TOKEN_COUNT)
       return `${name}: not a token count`;
   }
-  return (event['cachedTokens'] as number) > (event['promptTokens'] as number)
-    ? 'cachedTokens: more than promptTokens'
-    : null;
+  if ((event['cachedTokens'] as number) > (event['promptTokens'] as number))
+    return 'cachedTokens: more than promptTokens';
+  const { reasoningTokens = 0, completionTokens } = event as { reasoningTokens?: number; completionTokens: number };
+  return Number.isInteger(reasoningTokens) && reasoningTokens >= 0 && reasoningTokens <= completionTokens
+    ? null
+    : 'reasoningTokens: not a part of completionTokens';
 }
 
 function validatePrice(price: unknown): string | null {

@@ -30,7 +30,7 @@ const charges = async () =>
 async function expectSumsToEqualEvents(): Promise<void> {
   const sums = `count(*) AS requests, sum(prompt_tokens) AS prompt_tokens, sum(cached_tokens) AS cached_tokens,
     sum(completion_tokens) AS completion_tokens, count(*) FILTER (WHERE estimated) AS estimated,
-    sum(cost_nanos) AS cost_nanos`;
+    sum(cost_nanos) AS cost_nanos, sum(reasoning_tokens) AS reasoning_tokens`;
   expect(await database.query('SELECT * FROM metering.usage_hour ORDER BY tenant_id, hour, model, key_id')).toEqual(
     await database.query(
       `SELECT tenant_id, date_trunc('hour', ended_at, 'UTC') AS hour, model, key_id, ${sums}
@@ -77,6 +77,7 @@ describe('recording', () => {
     expect(await database.query('SELECT * FROM metering.usage_event')).toEqual([
       {
         id: event.id,
+        life: null,
         backend: 'http://gpu:8000/v1',
         tenant_id: TENANT,
         key_id: KEY,
@@ -94,6 +95,7 @@ describe('recording', () => {
         cost_nanos: event.costNanos,
         overrun_nanos: '0',
         rated_nanos: null,
+        reasoning_tokens: 0,
         price_version: price.version,
         input_femtos: price.inputFemtos,
         cached_input_femtos: price.cachedInputFemtos,

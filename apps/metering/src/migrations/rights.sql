@@ -17,7 +17,7 @@ GRANT EXECUTE ON FUNCTION add_month(int, int), index_partition() TO tollgate_met
 GRANT INSERT ON caller_request TO tollgate_metering;
 
 -- Sums only grow. Their keys never change.
-GRANT INSERT, UPDATE (requests, prompt_tokens, cached_tokens, completion_tokens, estimated, cost_nanos)
+GRANT INSERT, UPDATE (requests, prompt_tokens, cached_tokens, completion_tokens, estimated, cost_nanos, reasoning_tokens)
   ON usage_hour TO tollgate_metering;
 GRANT INSERT, UPDATE (events, cost_nanos) ON tenant_sum TO tollgate_metering;
 GRANT INSERT,
@@ -28,6 +28,8 @@ GRANT INSERT,
   ON backend_hour TO tollgate_metering;
 GRANT INSERT, DELETE ON backend_unbilled TO tollgate_metering;
 GRANT INSERT, UPDATE (requests), DELETE ON refusal_hour TO tollgate_metering;
+-- Written once, and deleted after some days.
+GRANT INSERT, DELETE ON refused_request TO tollgate_metering;
 GRANT INSERT, UPDATE ON engine_sample, engine_hour TO tollgate_metering;
 
 GRANT INSERT, UPDATE (reason, times, last_at, price_version) ON rejected_event TO tollgate_metering;

@@ -4,6 +4,7 @@ import { MessagePattern } from '@tollgate/messaging/nest';
 import { MeteringDataSource } from '../database';
 import { auditRejected } from '../record/rejected';
 import { EventRanges } from './event-ranges';
+import { explainRequests } from './explain';
 import { MonthSpent } from './month-spent';
 import { namedRequests, recordedEvents } from './recorded-events';
 import { RequestsList } from './requests-list';
@@ -43,6 +44,11 @@ export class QueryController {
   @MessagePattern('metering.requests.named')
   named(request: RequestOf<'metering.requests.named'>): Promise<ReplyOf<'metering.requests.named'>> {
     return namedRequests(this.dataSource, request);
+  }
+
+  @MessagePattern('metering.requests.explain')
+  explain(request: RequestOf<'metering.requests.explain'>): Promise<ReplyOf<'metering.requests.explain'>> {
+    return explainRequests(this.dataSource, request);
   }
 
   @MessagePattern('metering.requests.list')

@@ -8,7 +8,7 @@ const MAX_NAMED = 100;
 
 /** What a RecordedEvent consists of. */
 export const EVENT_COLUMNS = `id, tenant_id, key_id, model, kind, stream, outcome, estimated, prompt_tokens,
-  cached_tokens, completion_tokens, cost_nanos, overrun_nanos, price_version, started_at, ended_at`;
+  cached_tokens, completion_tokens, reasoning_tokens, cost_nanos, overrun_nanos, price_version, started_at, ended_at`;
 
 /** A row with the columns EVENT_COLUMNS. */
 export interface EventRow {
@@ -23,6 +23,7 @@ export interface EventRow {
   prompt_tokens: number;
   cached_tokens: number;
   completion_tokens: number;
+  reasoning_tokens: number;
   cost_nanos: string;
   overrun_nanos: string;
   price_version: string;
@@ -78,6 +79,7 @@ export function recordedEvent(row: EventRow): RecordedEvent {
     promptTokens: row.prompt_tokens,
     cachedTokens: row.cached_tokens,
     completionTokens: row.completion_tokens,
+    reasoningTokens: row.reasoning_tokens,
     costNanos: row.cost_nanos,
     overrunNanos: row.overrun_nanos,
     priceVersion: row.price_version,

@@ -62,7 +62,7 @@ describe('the requests of a tenant', () => {
   it('are its own, newest first, with all that is recorded of them', async () => {
     const { data, nextCursor } = await list().page({ tenantId: TENANT, limit: 2 });
     const { price, ...newest } = NEWEST_FIRST[0]!;
-    expect(data[0]).toEqual({ ...newest, priceVersion: price.version });
+    expect(data[0]).toEqual({ ...newest, reasoningTokens: 0, priceVersion: price.version });
     expect(data[1]!.id).toBe(NEWEST_FIRST[1]!.id);
     expect(nextCursor).toBe(`${data[1]!.endedAt}~${data[1]!.id}`);
   });

@@ -67,7 +67,13 @@ it.each([1, 7, 1_000])('has each request of the range once, in pages of %d', asy
     ...{ id: event.id, from: event.startedAt, to: event.endedAt, tenantId: event.tenantId, keyId: event.keyId },
     ...{ model: event.model, kind: 'chat', outcome: 'upstream_error', backend: 'http://gpu/v1' },
     ...{ requests: 1, failed: 1, clientClosed: 0, estimated: event.estimated ? 1 : 0 },
-    ...{ promptTokens: event.promptTokens, cachedTokens: 20, completionTokens: 50, costNanos: event.costNanos },
+    ...{
+      promptTokens: event.promptTokens,
+      cachedTokens: 20,
+      completionTokens: 50,
+      reasoningTokens: 0,
+      costNanos: event.costNanos,
+    },
   });
 });
 

@@ -107,7 +107,7 @@ export class UsageExport {
            outcome, backend, 1 AS requests, (outcome IN ('upstream_error', 'credit_ended', 'expired'))::int AS failed,
            (outcome = 'client_closed')::int AS "clientClosed", estimated::int AS estimated,
            prompt_tokens AS "promptTokens", cached_tokens AS "cachedTokens", completion_tokens AS "completionTokens",
-           cost_nanos::text AS "costNanos"
+           reasoning_tokens AS "reasoningTokens", cost_nanos::text AS "costNanos"
          FROM usage_event WHERE ${[where, ...filters].join(' AND ')}
          ORDER BY ${order} LIMIT $${values.push(range.limit + 1)}`,
         values,
@@ -127,7 +127,7 @@ export class UsageExport {
            h.key_id AS "keyId", h.model, NULL AS kind, NULL AS outcome, NULL AS backend, h.requests::int AS requests,
            u.failed, u."clientClosed", h.estimated::int AS estimated, h.prompt_tokens::float8 AS "promptTokens",
            h.cached_tokens::float8 AS "cachedTokens", h.completion_tokens::float8 AS "completionTokens",
-           h.cost_nanos::text AS "costNanos"
+           h.reasoning_tokens::float8 AS "reasoningTokens", h.cost_nanos::text AS "costNanos"
          FROM (SELECT * FROM usage_hour
                WHERE (tenant_id, hour, model, key_id) > ($1, $2::timestamptz, $3, $4) AND tenant_id >= $1
                  AND ${['hour >= $5', 'hour < $6', ...filters].join(' AND ')}

@@ -71,7 +71,10 @@ describe('the range', () => {
     expect(await ask('2026-11-21', '2026-11-22')).toEqual({
       from: '2026-11-21T00:00:00.000Z',
       to: '2026-11-22T00:00:00.000Z',
-      totals: { requests: 6, promptTokens: 60, completionTokens: 6, totalTokens: 66, costCents: 2 },
+      totals: {
+        ...{ requests: 6, failed: 0, clientClosed: 0, promptTokens: 60, cachedTokens: 0, completionTokens: 6 },
+        ...{ reasoningTokens: 0, totalTokens: 66, costCents: 2, costNanos: '19999998' },
+      },
       groups: [],
     });
   });
@@ -136,6 +139,41 @@ describe('groups', () => {
     expect((await ask(...range, { tenantId, model: 'b' })).totals).not.toHaveProperty('estimatedRequests');
   });
 
+  it('count errors, cached and reasoning tokens of whole and partial hours, also by backend', async () => {
+    const tenantId = newId('ten');
+    const ended = (time: string, changes: Partial<UsageEvent>) =>
+      at(`2026-11-21T${time}:00.000Z`, {
+        tenantId,
+        cachedTokens: 4,
+        reasoningTokens: 1,
+        backend: 'http://a',
+        ...changes,
+      });
+    await new UsageConsumer(database.dataSource, ANY_PRICE).consume([
+      ended('10:30', { outcome: 'upstream_error' }),
+      ended('11:30', { outcome: 'credit_ended', backend: 'http://b' }),
+      ended('11:40', { outcome: 'client_closed' }),
+      ended('11:50', {}),
+      ended('12:05', { outcome: 'expired', backend: undefined! }),
+    ]);
+    const range = ['2026-11-21T10:10:00Z', '2026-11-21T12:10:00Z'] as const;
+    const numbers = { requests: 5, failed: 3, clientClosed: 1, cachedTokens: 20, reasoningTokens: 5 };
+    expect((await ask(...range, { tenantId, groupBy: ['hour'] })).totals).toMatchObject(numbers);
+    const { totals, groups } = await ask(...range, { tenantId, groupBy: ['backend', 'hour'] });
+    expect(totals).toMatchObject({ ...numbers, costNanos: String(5 * 3_333_333) });
+    expect(groups.map(({ hour, backend, requests: n, failed }) => [hour?.slice(11, 13), backend, n, failed])).toEqual([
+      ['10', 'http://a', 1, 1],
+      ['11', 'http://a', 2, 0],
+      ['11', 'http://b', 1, 1],
+      ['12', null, 1, 1],
+    ]);
+    const long = ask('2026-10-01', '2026-11-30', { tenantId, groupBy: ['backend'] });
+    await expect(long).rejects.toMatchObject({
+      code: 'invalid_parameter',
+      message: expect.stringContaining('32 days'),
+    });
+  });
+
   it('are empty when there is no usage', async () => {
     expect(await ask('2030-01-01', '2030-01-02', { groupBy: ['model'] })).toMatchObject({
       totals: { requests: 0, costCents: 0 },
@@ -187,7 +225,7 @@ it('any range and grouping equals the events, and its parts add up', async () =>
     fc.asyncProperty(
       minute,
       minute,
-      fc.subarray<UsageGroup>(['model', 'key', 'day', 'hour']),
+      fc.subarray<UsageGroup>(['model', 'key', 'day', 'hour', 'backend']),
       async (a, b, groupBy) => {
         const [from, to] = [a, b].sort() as [string, string];
         const inside = recorded.filter(({ endedAt }) => endedAt >= from && endedAt < to);

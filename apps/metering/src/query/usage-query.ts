@@ -1,10 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import {
+  MAX_BACKEND_USAGE_DAYS,
   RequestError,
-  roundPartsToCents,
+  totalOf,
   type UsageGroup,
   type UsageGroupRow,
-  type UsageNumbers,
+  type UnroundedUsage,
   type UsageQuery,
   type UsageSummary,
 } from '@tollgate/contracts';
@@ -21,34 +22,51 @@ const GROUP_COLUMNS: Record<UsageGroup, string> = {
   hour: 'hour',
   model: 'model',
   key: 'key_id',
+  backend: 'backend',
 };
 
+const NUMBERS = `requests, failed, client_closed, prompt_tokens, cached_tokens, completion_tokens, reasoning_tokens,
+  estimated, cost_nanos`;
+const FAILED = `(outcome IN ('upstream_error', 'credit_ended', 'expired'))::int AS failed`;
+const CLIENT_CLOSED = `(outcome = 'client_closed')::int AS client_closed`;
+const EVENTS = `
+  SELECT date_trunc('hour', ended_at, 'UTC') AS hour, model, key_id, backend, 1 AS requests, ${FAILED}, ${CLIENT_CLOSED},
+    prompt_tokens, cached_tokens, completion_tokens, reasoning_tokens, estimated::int AS estimated, cost_nanos
+  FROM usage_event WHERE tenant_id = $1`;
+
 /**
- * Rollups for the whole hours [$4, $5), and events for the edges [$2, $4) and [$5, $3). One statement, so one snapshot.
- * $6, $7: model and key or null.
+ * Rollups for the whole hours [$4, $5), and events for the edges [$2, $4) and [$5, $3). Rollups do not know how requests
+ * ended, and those that did not end normally have a small index of their own. One statement, so one snapshot. $6, $7:
+ * model and key or null.
  */
 const USAGE = `
-  SELECT hour, model, key_id, requests, prompt_tokens, completion_tokens, estimated, cost_nanos
+  SELECT hour, model, key_id, NULL::text AS backend, requests, 0 AS failed, 0 AS client_closed, prompt_tokens,
+    cached_tokens, completion_tokens, reasoning_tokens, estimated, cost_nanos
   FROM usage_hour WHERE tenant_id = $1 AND hour >= $4 AND hour < $5
   UNION ALL
-  SELECT date_trunc('hour', ended_at, 'UTC'), model, key_id, 1, prompt_tokens, completion_tokens, estimated::int,
-    cost_nanos
-  FROM usage_event WHERE tenant_id = $1 AND ended_at >= $2 AND ended_at < $4
-  UNION ALL
-  SELECT date_trunc('hour', ended_at, 'UTC'), model, key_id, 1, prompt_tokens, completion_tokens, estimated::int,
-    cost_nanos
-  FROM usage_event WHERE tenant_id = $1 AND ended_at >= $5 AND ended_at < $3`;
+  SELECT date_trunc('hour', ended_at, 'UTC'), model, key_id, NULL, 0, ${FAILED}, ${CLIENT_CLOSED}, 0, 0, 0, 0, 0, 0
+  FROM usage_event WHERE tenant_id = $1 AND ended_at >= $4 AND ended_at < $5 AND outcome <> 'complete'
+  UNION ALL ${EVENTS} AND ended_at >= $2 AND ended_at < $4
+  UNION ALL ${EVENTS} AND ended_at >= $5 AND ended_at < $3`;
+/** Rollups do not know backends, either. $4 and $5 are parameters without use. */
+const USAGE_OF_EVENTS = `${EVENTS} AND ended_at >= $2 AND ended_at < $3
+  AND $4::timestamptz IS NOT NULL AND $5::timestamptz IS NOT NULL`;
 
 interface SumRow {
   day?: Date;
   hour?: Date;
   model?: string;
   key?: string;
+  backend?: string | null;
   requests: string;
-  prompt: string;
-  completion: string;
+  failed: string;
+  client_closed: string;
+  prompt_tokens: string;
+  cached_tokens: string;
+  completion_tokens: string;
+  reasoning_tokens: string;
   estimated: string;
-  cost: string;
+  cost_nanos: string;
 }
 
 /** Answers `metering.usage.query`. */
@@ -58,13 +76,18 @@ export class UsageQueries {
 
   /**
    * Usage of one tenant that ended in [from, to). RequestError invalid_parameter: an invalid time or grouping, from
-   * after to, more than MAX_GROUPS groups.
+   * after to, more than MAX_GROUPS groups, backends of more than MAX_BACKEND_USAGE_DAYS.
    */
   async query(asked: UsageQuery): Promise<UsageSummary> {
     const from = parseTime('from', asked.from);
     const to = parseTime('to', asked.to);
     if (from > to) throw new RequestError('invalid_parameter', 'from must not be after to.');
     const groups = parseGroups(asked.groupBy);
+    if (groups.includes('backend') && to - from > MAX_BACKEND_USAGE_DAYS * 24 * HOUR_MS)
+      throw new RequestError(
+        'invalid_parameter',
+        `The range must not exceed ${MAX_BACKEND_USAGE_DAYS} days by backend.`,
+      );
     // A range within one hour has no whole hour. All of it comes from the events, as the edge before wholeFrom = to.
     const wholeFrom = Math.min(Math.ceil(from / HOUR_MS) * HOUR_MS, to);
     const wholeTo = Math.max(Math.floor(to / HOUR_MS) * HOUR_MS, wholeFrom);
@@ -87,57 +110,45 @@ function statement(groups: readonly UsageGroup[]): string {
   const positions = groups.map((_, index) => index + 1).join(', ');
   const limits =
     groups.length > 0 ? `GROUP BY ${positions} ORDER BY ${positions} LIMIT ${MAX_GROUPS + 1}` : 'HAVING count(*) > 0';
+  const sums = NUMBERS.split(/,\s+/).map((name) => `sum(${name}) AS ${name}`);
   return `
-    SELECT ${keys}sum(requests) AS requests, sum(prompt_tokens) AS prompt, sum(completion_tokens) AS completion,
-      sum(estimated) AS estimated, sum(cost_nanos) AS cost
-    FROM (${USAGE}) AS usage
+    SELECT ${keys}${sums.join(', ')}
+    FROM (${groups.includes('backend') ? USAGE_OF_EVENTS : USAGE}) AS usage
     WHERE ($6::text IS NULL OR model = $6) AND ($7::text IS NULL OR key_id = $7)
     ${limits}`;
 }
 
 function summarize(rows: readonly SumRow[], groups: readonly UsageGroup[]): Pick<UsageSummary, 'totals' | 'groups'> {
-  const { totalCents, partCents } = roundPartsToCents(rows.map((row) => BigInt(row.cost)));
-  const parts = rows.map((row, index) => numbers(row, partCents[index]!));
-  const totals: UsageNumbers = {
-    requests: 0,
-    promptTokens: 0,
-    completionTokens: 0,
-    totalTokens: 0,
-    costCents: Number(totalCents),
-  };
-  let estimated = 0;
-  for (const part of parts) {
-    estimated += part.estimatedRequests ?? 0;
-    totals.requests += part.requests;
-    totals.promptTokens += part.promptTokens;
-    totals.completionTokens += part.completionTokens;
-    totals.totalTokens += part.totalTokens;
-  }
-  if (estimated > 0) totals.estimatedRequests = estimated;
+  const { totals, parts } = totalOf(rows.map(numbers));
   if (groups.length === 0) return { totals, groups: [] };
   return { totals, groups: rows.map((row, index): UsageGroupRow => ({ ...groupFields(row), ...parts[index]! })) };
 }
 
-function numbers(row: SumRow, costCents: bigint): UsageNumbers {
-  const promptTokens = Number(row.prompt);
-  const completionTokens = Number(row.completion);
+function numbers(row: SumRow): UnroundedUsage {
+  const promptTokens = Number(row.prompt_tokens);
+  const completionTokens = Number(row.completion_tokens);
   const estimatedRequests = Number(row.estimated);
   return {
     requests: Number(row.requests),
+    failed: Number(row.failed),
+    clientClosed: Number(row.client_closed),
     promptTokens,
+    cachedTokens: Number(row.cached_tokens),
     completionTokens,
+    reasoningTokens: Number(row.reasoning_tokens),
     totalTokens: promptTokens + completionTokens,
-    costCents: Number(costCents),
+    costNanos: row.cost_nanos,
     ...(estimatedRequests > 0 && { estimatedRequests }),
   };
 }
 
-function groupFields({ day, hour, model, key }: SumRow): Partial<Record<UsageGroup, string>> {
+function groupFields({ day, hour, model, key, backend }: SumRow): Partial<UsageGroupRow> {
   return {
     ...(day && { day: day.toISOString().slice(0, 10) }),
     ...(hour && { hour: hour.toISOString() }),
     ...(model !== undefined && { model }),
     ...(key !== undefined && { key }),
+    ...(backend !== undefined && { backend }),
   };
 }
 
@@ -145,7 +156,7 @@ function groupFields({ day, hour, model, key }: SumRow): Partial<Record<UsageGro
 function parseGroups(groupBy: readonly UsageGroup[]): UsageGroup[] {
   for (const group of groupBy) {
     if (!Object.hasOwn(GROUP_COLUMNS, group))
-      throw new RequestError('invalid_parameter', 'groupBy may contain only model, key, day and hour.');
+      throw new RequestError('invalid_parameter', 'groupBy may contain only model, key, day, hour and backend.');
   }
   return (Object.keys(GROUP_COLUMNS) as UsageGroup[]).filter((group) => groupBy.includes(group));
 }

@@ -2,6 +2,7 @@ import type { UsageEvent } from '@tollgate/contracts';
 import type { CopyIn } from '@tollgate/postgres';
 import type { Rating } from '../price/rate';
 import { backendOf } from './backend-hours';
+import { storedLife } from './request-life';
 
 /** A valid event and its charge. */
 export interface RatedEvent extends Rating {
@@ -13,7 +14,7 @@ const COPY_EVENTS = `
     id, tenant_id, key_id, model, kind, stream, started_at, ended_at,
     outcome, estimated, prompt_tokens, cached_tokens, completion_tokens,
     cost_nanos, overrun_nanos, price_version,
-    input_femtos, cached_input_femtos, output_femtos, request_nanos, backend
+    input_femtos, cached_input_femtos, output_femtos, request_nanos, backend, reasoning_tokens, life
   ) FROM STDIN`;
 
 /**
@@ -28,6 +29,7 @@ export function recordEvents(copyIn: CopyIn, rated: readonly RatedEvent[]): Prom
   for (const { event, chargeNanos, overrunNanos } of rated) {
     const { price } = event;
     const backend = backendOf(event);
+    const life = event.life === undefined ? null : storedLife(event);
     rows +=
       `${event.id}\t${event.tenantId}\t${event.keyId}\t${escape(event.model)}\t` +
       `${event.kind}\t${event.stream}\t${event.startedAt}\t${event.endedAt}\t` +
@@ -35,7 +37,8 @@ export function recordEvents(copyIn: CopyIn, rated: readonly RatedEvent[]): Prom
       `${event.completionTokens}\t` +
       `${chargeNanos}\t${overrunNanos}\t${escape(price.version)}\t` +
       `${price.inputFemtos}\t${price.cachedInputFemtos}\t${price.outputFemtos}\t${price.requestNanos}\t` +
-      `${backend === null ? '\\N' : escape(backend)}\n`;
+      `${backend === null ? '\\N' : escape(backend)}\t${event.reasoningTokens ?? 0}\t` +
+      `${life === null ? '\\N' : escape(life)}\n`;
   }
   return copyIn(COPY_EVENTS, rows);
 }

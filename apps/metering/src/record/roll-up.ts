@@ -17,6 +17,7 @@ interface HourSum {
   completionTokens: number;
   estimated: number;
   costNanos: bigint;
+  reasoningTokens: number;
 }
 
 /** Sums over events, sorted. Rows are locked in this order, hours before tenants, so two consumers never deadlock. */
@@ -40,17 +41,19 @@ export function sumUp(events: readonly RatedEvent[]): Sums {
 export async function addToSums(tx: EntityManager, { hours, tenants }: Sums): Promise<void> {
   await queryPrepared(
     tx,
-    `INSERT INTO usage_hour AS stored
+    `INSERT INTO usage_hour AS stored (tenant_id, hour, model, key_id, requests, prompt_tokens, cached_tokens,
+       completion_tokens, estimated, cost_nanos, reasoning_tokens)
      SELECT *
      FROM unnest($1::text[], $2::timestamptz[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[],
-       $8::bigint[], $9::bigint[], $10::numeric[])
+       $8::bigint[], $9::bigint[], $10::numeric[], $11::bigint[])
      ON CONFLICT (tenant_id, hour, model, key_id) DO UPDATE SET
        requests = stored.requests + excluded.requests,
        prompt_tokens = stored.prompt_tokens + excluded.prompt_tokens,
        cached_tokens = stored.cached_tokens + excluded.cached_tokens,
        completion_tokens = stored.completion_tokens + excluded.completion_tokens,
        estimated = stored.estimated + excluded.estimated,
-       cost_nanos = stored.cost_nanos + excluded.cost_nanos`,
+       cost_nanos = stored.cost_nanos + excluded.cost_nanos,
+       reasoning_tokens = stored.reasoning_tokens + excluded.reasoning_tokens`,
     [
       plainArray(hours.map((sum) => sum.tenantId)),
       plainArray(hours.map((sum) => sum.hour)),
@@ -62,6 +65,7 @@ export async function addToSums(tx: EntityManager, { hours, tenants }: Sums): Pr
       plainArray(hours.map((sum) => sum.completionTokens)),
       plainArray(hours.map((sum) => sum.estimated)),
       plainArray(hours.map((sum) => sum.costNanos)),
+      plainArray(hours.map((sum) => sum.reasoningTokens)),
     ],
   );
   await queryPrepared(
@@ -98,6 +102,7 @@ function sumByHour(events: readonly RatedEvent[]): HourSum[] {
         completionTokens: 0,
         estimated: 0,
         costNanos: 0n,
+        reasoningTokens: 0,
       };
       sums.set(name, sum);
     }
@@ -107,6 +112,7 @@ function sumByHour(events: readonly RatedEvent[]): HourSum[] {
     sum.completionTokens += event.completionTokens;
     sum.estimated += event.estimated ? 1 : 0;
     sum.costNanos += chargeNanos;
+    sum.reasoningTokens += event.reasoningTokens ?? 0;
   }
   return [...sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sum]) => sum);
 }

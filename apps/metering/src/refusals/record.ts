@@ -1,6 +1,7 @@
 import {
   isId,
   MAX_REFUSAL_COUNTS,
+  MAX_REFUSED_IN_REPORT,
   REFUSALS_KEPT_DAYS,
   RequestError,
   type RefusalCount,
@@ -9,6 +10,7 @@ import {
 } from '@tollgate/contracts';
 import { query, transaction } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
+import { isRefused, keepRefused } from './refused-requests';
 
 const HOUR = /^\d{4}-\d\d-\d\dT\d\d:00:00\.000Z$/;
 const CODE = /^[a-z_]{1,64}$/;
@@ -21,12 +23,14 @@ const MAX_AHEAD_MS = 3_600_000;
  */
 export async function recordRefusals(
   dataSource: DataSource,
-  { source, counts }: RequestOf<'metering.refusals.report'>,
+  { source, counts, refused = [] }: RequestOf<'metering.refusals.report'>,
 ): Promise<ReplyOf<'metering.refusals.report'>> {
   const nowMs = Date.now();
   const isReport = isId('msg', source) && Array.isArray(counts) && counts.length <= MAX_REFUSAL_COUNTS;
   if (!isReport || !counts.every((count) => isCount(count, nowMs)))
     throw new RequestError('invalid_parameter', 'counts must be counts of refused requests.');
+  if (!Array.isArray(refused) || refused.length > MAX_REFUSED_IN_REPORT || !refused.every(isRefused))
+    throw new RequestError('invalid_parameter', 'refused must be a list of refused requests.');
   await transaction(dataSource, async (tx) => {
     await query(
       tx,
@@ -48,6 +52,7 @@ export async function recordRefusals(
         REFUSALS_KEPT_DAYS,
       ],
     );
+    await keepRefused(tx, refused, nowMs);
     await query(tx, `DELETE FROM refusal_hour WHERE hour < now() - make_interval(days => $1)`, [REFUSALS_KEPT_DAYS]);
   });
   return { recorded: true };

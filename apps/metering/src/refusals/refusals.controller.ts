@@ -3,6 +3,7 @@ import type { ReplyOf, RequestOf } from '@tollgate/contracts';
 import { MessagePattern } from '@tollgate/messaging/nest';
 import { MeteringDataSource } from '../database';
 import { recordRefusals } from './record';
+import { newestRefused } from './refused-requests';
 import { refusalSeries } from './series';
 
 @Controller()
@@ -17,5 +18,10 @@ export class RefusalsController {
   @MessagePattern('metering.refusals.series')
   series(asked: RequestOf<'metering.refusals.series'>): Promise<ReplyOf<'metering.refusals.series'>> {
     return refusalSeries(this.dataSource, asked);
+  }
+
+  @MessagePattern('metering.refusals.newest')
+  newest(asked: RequestOf<'metering.refusals.newest'>): Promise<ReplyOf<'metering.refusals.newest'>> {
+    return newestRefused(this.dataSource, asked);
   }
 }

@@ -32,12 +32,13 @@ const WRITE = `
   INSERT INTO credential AS known (${RECORD_COLUMNS}, change)
   SELECT DISTINCT ON (record.hash) record.*, this.number
     FROM this, jsonb_to_recordset($1::jsonb) AS record (hash text, kind text, id text, tenant_id text, plan text,
-         profile text, scopes text[], expires_at_ms bigint, revoked_at_ms bigint, version bigint)
+         profile text, scopes text[], models text[], expires_at_ms bigint, revoked_at_ms bigint, version bigint)
    ORDER BY record.hash, record.version DESC
   ON CONFLICT (hash) DO UPDATE
      SET kind = EXCLUDED.kind, id = EXCLUDED.id, tenant_id = EXCLUDED.tenant_id, plan = EXCLUDED.plan,
-         profile = EXCLUDED.profile, scopes = EXCLUDED.scopes, expires_at_ms = EXCLUDED.expires_at_ms,
-         revoked_at_ms = EXCLUDED.revoked_at_ms, version = EXCLUDED.version, change = EXCLUDED.change
+         profile = EXCLUDED.profile, scopes = EXCLUDED.scopes, models = EXCLUDED.models,
+         expires_at_ms = EXCLUDED.expires_at_ms, revoked_at_ms = EXCLUDED.revoked_at_ms,
+         version = EXCLUDED.version, change = EXCLUDED.change
    WHERE known.version < EXCLUDED.version`;
 
 /**

@@ -1,7 +1,8 @@
 import type { CredentialKind } from '@tollgate/contracts';
 import type { CredentialRecord } from '../credential-store';
 
-export const RECORD_COLUMNS = 'hash, kind, id, tenant_id, plan, profile, scopes, expires_at_ms, revoked_at_ms, version';
+export const RECORD_COLUMNS =
+  'hash, kind, id, tenant_id, plan, profile, scopes, models, expires_at_ms, revoked_at_ms, version';
 
 /** A row of the table from node-postgres: bigint columns are strings. */
 export interface RecordRow {
@@ -12,6 +13,7 @@ export interface RecordRow {
   plan: string;
   profile: string;
   scopes: string[];
+  models: string[] | null;
   expires_at_ms: string | null;
   revoked_at_ms: string | null;
   version: string;
@@ -26,6 +28,7 @@ export function toRecord(row: RecordRow): CredentialRecord {
     plan: row.plan,
     profile: row.profile,
     scopes: row.scopes,
+    models: row.models,
     expiresAtMs: row.expires_at_ms === null ? null : Number(row.expires_at_ms),
     revokedAtMs: row.revoked_at_ms === null ? null : Number(row.revoked_at_ms),
     version: Number(row.version),
@@ -34,7 +37,7 @@ export function toRecord(row: RecordRow): CredentialRecord {
 
 /** The same as JSON for `jsonb_to_recordset`. */
 export function toRow(record: CredentialRecord): object {
-  const { hash, kind, id, tenantId, plan, profile, scopes, expiresAtMs, revokedAtMs, version } = record;
+  const { hash, kind, id, tenantId, plan, profile, scopes, models = null, expiresAtMs, revokedAtMs, version } = record;
   return {
     hash,
     kind,
@@ -43,6 +46,7 @@ export function toRow(record: CredentialRecord): object {
     plan,
     profile,
     scopes,
+    models,
     expires_at_ms: expiresAtMs,
     revoked_at_ms: revokedAtMs,
     version,

@@ -26,6 +26,7 @@ const CODE_OF_FIELD: Readonly<Record<string, string>> = {
   expiresAt: 'invalid_expires_at',
   owner: 'invalid_owner',
   tags: 'invalid_tags',
+  models: 'invalid_models',
   plan: 'invalid_plan',
   backend: 'invalid_backend',
   externalId: 'invalid_external_id',

@@ -19,6 +19,10 @@ export const ACCOUNT_ERRORS = {
     status: 400,
     message: 'tags must be a list of at most 16 distinct words of 1 to 64 characters from A-Z, a-z, 0-9 and "._:/-".',
   },
+  invalid_models: {
+    status: 400,
+    message: 'models must be null, or a list of 1 to 100 distinct ids of models.',
+  },
   invalid_parameter: { status: 400, message: 'A query parameter is not valid.' },
   not_found: { status: 404, message: 'Not found.' },
   method_not_allowed: {

@@ -1,10 +1,11 @@
 import { Type, type TSchema } from '@sinclair/typebox';
-import { MAX_KEY_TAGS, type IdPrefix } from '@tollgate/contracts';
+import { MAX_KEY_MODELS, MAX_KEY_TAGS, type IdPrefix } from '@tollgate/contracts';
 
 /** The fields that the schemas of the account APIs are made of. */
 
 /** Text without control characters and lone surrogates, which PostgreSQL can store. */
 const PLAIN_TEXT = '^[^\\p{Cc}\\p{Cs}]*$';
+export const MODEL_ID = '^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$';
 const PROFILE_ID = '^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$';
 export const MAX_NAME_CHARS = 100;
 export const MAX_PAGE_ROWS = 200;
@@ -59,6 +60,16 @@ export const Tags = Type.Array(Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._:
   description: 'Your own groups of keys.',
   examples: [['batch', 'team:search']],
 });
+export const Models = Type.Union(
+  [
+    Type.Array(Type.String({ pattern: MODEL_ID }), { minItems: 1, maxItems: MAX_KEY_MODELS, uniqueItems: true }),
+    Type.Null(),
+  ],
+  {
+    description: 'Ids of the only models that the key may use, of those of its profile. Absent or null: all of them.',
+    examples: [['sim-small']],
+  },
+);
 
 export const nextCursor = orNull(Type.String(), 'Pass it as `after` for the next page; null at the end.');
 

@@ -16,7 +16,7 @@ type KeyFields = Omit<RequestOf<'auth.keys.create'>, 'tenantId' | 'hash' | 'last
  * fields.
  */
 export function readKeyBody(body: Record<string, unknown>): KeyFields {
-  const { name, profile, expiresAt, owner, tags } = checkBody(trimmedName(body));
+  const { name, profile, expiresAt, owner, tags, models } = checkBody(trimmedName(body));
   const expires = futureInstant(expiresAt);
   return {
     name,
@@ -24,12 +24,13 @@ export function readKeyBody(body: Record<string, unknown>): KeyFields {
     ...(expires !== null && { expiresAt: expires }),
     ...(owner !== undefined && { owner }),
     ...(tags !== undefined && { tags }),
+    ...(models !== undefined && { models }),
   };
 }
 
 /**
  * Mints a key and has auth record its hash. The key itself exists only here and in the answer to the caller. Errors of
- * auth: not_found (tenant), invalid_profile.
+ * auth: not_found (tenant), invalid_profile, invalid_models.
  */
 export async function issueKey(
   services: Requests,

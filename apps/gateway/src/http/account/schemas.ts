@@ -4,6 +4,8 @@ import {
   ExpiresAt,
   idSchema,
   last4,
+  MODEL_ID,
+  Models,
   Name,
   nextCursor,
   orNull,
@@ -19,7 +21,6 @@ import {
  * and the OpenAPI documents are generated from them.
  */
 
-const MODEL_ID = '^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$';
 const exact = { additionalProperties: false };
 
 export const KeyCreate = Type.Object(
@@ -29,6 +30,7 @@ export const KeyCreate = Type.Object(
     expiresAt: Type.Optional(ExpiresAt),
     owner: Type.Optional(Owner),
     tags: Type.Optional(Tags),
+    models: Type.Optional(Models),
   },
   { ...exact, $id: 'KeyCreate' },
 );
@@ -139,17 +141,26 @@ export const BillingQuery = pageQuery('ent');
 const instant = (description: string) => Type.String({ format: 'iso8601', description, examples: ['2026-11-01'] });
 
 /** `groupBy` is split at its commas before validation. */
+const groupBy = <const Group extends string>(groups: readonly Group[], description: string) =>
+  Type.Optional(
+    Type.Array(Type.Unsafe<Group>({ type: 'string', enum: [...groups] }), { uniqueItems: true, description }),
+  );
+const GROUPS = ['model', 'key', 'day', 'hour'] as const;
+
 export const UsageQuery = Type.Object({
   from: Type.Optional(
     instant('Start, inclusive: ISO 8601 date or timestamp, UTC. Default: the start of this calendar month.'),
   ),
   to: Type.Optional(instant('End, exclusive: ISO 8601 date or timestamp, UTC. Default: now.')),
-  groupBy: Type.Optional(
-    Type.Array(
-      Type.Unsafe<'model' | 'key' | 'day' | 'hour'>({ type: 'string', enum: ['model', 'key', 'day', 'hour'] }),
-      { uniqueItems: true, description: 'Comma-separated.' },
-    ),
-  ),
+  groupBy: groupBy(GROUPS, 'Comma-separated.'),
   model: Type.Optional(Type.String({ pattern: MODEL_ID, description: 'Only this model.' })),
   keyId: Type.Optional(idSchema('key', 'Only this key.')),
+});
+
+export const OperatorUsageQuery = Type.Object({
+  ...UsageQuery.properties,
+  groupBy: groupBy(
+    [...GROUPS, 'backend', 'owner', 'tag'],
+    'Comma-separated. A key with several tags counts in the group of each. `backend`: a range of 32 days at most.',
+  ),
 });

@@ -3,18 +3,45 @@ import type { UsageQuery as UsageRequest } from '@tollgate/contracts';
 import { ApiError } from '../api-error';
 import { parseInstant } from '../instant';
 import { queryCheck } from '../validate';
-import { UsageQuery } from './schemas';
+import { OperatorUsageQuery, UsageQuery } from './schemas';
 
 const checkQuery = queryCheck(UsageQuery);
+const checkOperatorQuery = queryCheck(OperatorUsageQuery);
+
+/** What an operator may group by. Owners and tags are auth's, not those of the usage. */
+export type OperatorGroup = Static<typeof OperatorUsageQuery>['groupBy'] extends (infer T)[] | undefined ? T : never;
+type Read<Group> = Omit<UsageRequest, 'groupBy'> & { groupBy: Group[] };
 
 /**
  * Turns the query string into the request to metering. The default range is this calendar month (UTC) until now. Error:
  * invalid_parameter, also when `from` is not before `to`.
  */
-export function readUsageQuery(tenantId: string, query: Record<string, unknown>, nowMs: number): UsageRequest {
+export function readUsageQuery(
+  tenantId: string,
+  query: Record<string, unknown>,
+  nowMs: number,
+): Read<Exclude<OperatorGroup, 'backend' | 'owner' | 'tag'>> {
+  return read(checkQuery, tenantId, query, nowMs);
+}
+
+/** The same for an operator, who may group by more. */
+export function readOperatorUsageQuery(
+  tenantId: string,
+  query: Record<string, unknown>,
+  nowMs: number,
+): Read<OperatorGroup> {
+  return read(checkOperatorQuery, tenantId, query, nowMs);
+}
+
+function read<Group extends OperatorGroup>(
+  check: (query: unknown) => Omit<Static<typeof UsageQuery>, 'groupBy'> & { groupBy?: Group[] },
+  tenantId: string,
+  query: Record<string, unknown>,
+  nowMs: number,
+): Read<Group> {
   // A repeated parameter is already a list.
   const groupBy = query['groupBy'] as string | string[] | undefined;
-  const given: Static<typeof UsageQuery> = checkQuery({
+  const given = check({
     ...query,
     ...(groupBy !== undefined && { groupBy: [groupBy].flat().join(',').split(',') }),
   });

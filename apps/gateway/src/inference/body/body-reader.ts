@@ -162,6 +162,7 @@ function rulesOf(model: BodyRules): BodyRules {
   const { id, aliases, kind, contextTokens, maxOutputTokens, clamp, tools, jsonSchema, routing, tokenizer } = model;
   const { templateTokensPerMessage, templateTokens, maxTokensPerImage, maxTokensPerAudio, passthrough, mediaUrls } =
     model;
+  const { maxStops, dottedNames } = model;
   return {
     id,
     aliases,
@@ -179,5 +180,7 @@ function rulesOf(model: BodyRules): BodyRules {
     maxTokensPerAudio,
     passthrough,
     mediaUrls,
+    maxStops,
+    dottedNames,
   };
 }

@@ -19,6 +19,8 @@ export function bodyRules(more: Partial<BodyRules> = {}): BodyRules {
     maxTokensPerAudio: 85,
     passthrough: new Set(),
     mediaUrls: false,
+    maxStops: 4,
+    dottedNames: false,
     ...more,
   };
 }

@@ -1,0 +1,42 @@
+import { PostgresAdmissionStore, type AdmissionStore } from '@tollgate/admission';
+import { newId, RequestError, UnavailableError } from '@tollgate/contracts';
+import { PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
+import { parseBalanceUpdate } from '@tollgate/admission';
+import { CENT, useBilling } from '../testing/billing.fixture';
+import { holdRequest, settleRequest } from '../testing/held-request.fixture';
+import { holdOfRequest } from './request-hold';
+
+// The books and the admission store are real.
+const database = useTestDatabase();
+
+describe('the hold of a request', () => {
+  const billing = useBilling(database);
+  let store: PostgresAdmissionStore;
+  beforeAll(async () => {
+    store = new PostgresAdmissionStore({ url: database.url, callTimeoutMs: PATIENT_CALL_MS });
+    await store.start();
+  });
+  afterAll(() => store.close());
+
+  it('is what a running request holds, then its cost; for its tenant alone', async () => {
+    const tenantId = await billing.tenant(100);
+    await store.applyBalanceUpdates((await billing.updates(tenantId)).map(parseBalanceUpdate));
+    const drafts = [await holdRequest(store, tenantId, 30n * CENT), await holdRequest(store, tenantId, CENT)];
+    const [running, ended] = drafts.map((draft) => draft!);
+    await settleRequest(store, ended!, 5n);
+    const hold = async (requestId: string, of = tenantId) =>
+      (await holdOfRequest(store, { tenantId: of, requestId })).hold;
+    expect(await hold(running!.id)).toMatchObject({ state: 'pending', nanos: String(30n * CENT) });
+    expect(await hold(ended!.id)).toMatchObject({ state: 'settled', nanos: '5', quietMs: expect.any(Number) });
+    expect([await hold(running!.id, await billing.tenant()), await hold(newId('req'))]).toEqual([null, null]);
+  });
+
+  it('is unknown while the store is away, and no other failure is taken for that', async () => {
+    const asked = { tenantId: newId('ten'), requestId: newId('req') };
+    const failing = (error: Error) => ({ holds: () => Promise.reject(error) }) as unknown as AdmissionStore;
+    expect(await holdOfRequest(failing(new UnavailableError('away')), asked)).toEqual({ hold: null });
+    await expect(holdOfRequest(failing(new TypeError('a mistake')), asked)).rejects.toThrow('a mistake');
+    for (const wrong of [{ tenantId: 'x' }, { requestId: 'x' }])
+      await expect(holdOfRequest(store, { ...asked, ...wrong })).rejects.toThrow(RequestError);
+  });
+});

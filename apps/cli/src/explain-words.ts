@@ -1,0 +1,60 @@
+import type { FailedAttempt, RefusedRequest } from '@tollgate/contracts';
+import type { Obstacle } from './explained';
+import { formatNanos } from './money';
+import { printable } from './table';
+
+const WHAT: Record<Obstacle['what'], string> = {
+  requests: 'the limit of requests per minute',
+  tokens: 'the limit of tokens per minute',
+  concurrency: 'the limit of requests at once',
+  invalid_requests: 'too many invalid requests',
+  body_memory: 'too much memory for the bodies of requests',
+  budget: 'the budget of this month is spent',
+  credit: 'the credit is used up',
+  held: 'running requests hold the rest of the credit or of a budget',
+  suspended: 'the tenant is suspended or closed',
+  key_revoked: 'the key is revoked',
+  key_expired: 'the key, or this former secret of it, has expired',
+  no_profile: 'the configuration no longer has its plan or profile',
+  no_models: 'it may use no model of the configuration',
+};
+
+const WHY: Record<FailedAttempt['why'], string> = {
+  refused: 'refused the request',
+  too_large: 'found the request too large',
+  busy: 'was busy',
+  timeout: 'did not answer in time',
+  stopped: 'our gateway was stopping',
+  failed: 'failed',
+};
+
+/** "the limit of tokens per minute of the key (1000; 12 left, 500 needed), until …" */
+export function hindrance({ what, scope, limit, remaining, needs, until }: Obstacle): string {
+  const whose = scope === undefined ? '' : ` (${scope})`;
+  const numbers = [
+    limit === undefined ? [] : [`limit ${limit}`],
+    remaining === undefined ? [] : [`${remaining} left`],
+    needs === undefined ? [] : [`${needs} tokens needed`],
+    until === undefined ? [] : [`until ${until}`],
+  ].flat();
+  return [`${WHAT[what]}${whose}`, ...numbers].join(', ');
+}
+
+/** Why a request has no usage. */
+export function refusal({ by, code, heldNanos, failed }: RefusedRequest, currency: string): string {
+  if (by) return hindrance(by);
+  if (code === 'client_closed') return 'its client left before any output';
+  if (failed) return 'no backend gave an answer';
+  if (heldNanos !== undefined)
+    return `it failed before any output; its hold of ${formatNanos(heldNanos, currency)} was released`;
+  return 'the request itself was at fault, or could not be taken';
+}
+
+export function attempts(failed: readonly FailedAttempt[]): string {
+  return failed.map(attempt).join('; ');
+}
+
+function attempt({ backend, why, status, code }: FailedAttempt): string {
+  const detail = status !== undefined ? ` (status ${status})` : code !== undefined ? ` (${code})` : '';
+  return backend === undefined ? WHY[why] : `${printable(backend)} ${WHY[why]}${detail}`;
+}

@@ -1,0 +1,68 @@
+import type { RefusedRequest } from '@tollgate/contracts';
+import { Counter, metrics } from '@tollgate/runtime';
+
+/** Of a key and code between two reports. Later ones replace earlier ones by chance, so that these are a fair sample. */
+const MAX_OF_ONE = 5;
+/** In memory, also those that metering has not received yet. */
+const MAX_SAMPLES = 1_000;
+
+const dropped = new Counter({
+  name: 'tollgate_refusals_not_kept_total',
+  help: `Refused requests that cannot be explained one by one: more than ${MAX_OF_ONE} of a key and code in 10 s`,
+  registers: [metrics],
+});
+
+interface Group {
+  seen: number;
+  kept: RefusedRequest[];
+}
+
+/**
+ * Keeps a sample of the refused requests of this process until metering has it. No request waits for it. What is
+ * dropped costs a look into a map: its record is not even made.
+ */
+export class RefusalSamples {
+  private groups = new Map<string, Group>();
+  private size = 0;
+  /** Taken for a report that was not received yet. */
+  private unsent: RefusedRequest[] = [];
+
+  constructor(
+    private readonly maxOfOne = MAX_OF_ONE,
+    private readonly maxSamples = MAX_SAMPLES,
+    private readonly random = Math.random,
+  ) {}
+
+  note(keyId: string, code: string, make: () => RefusedRequest): void {
+    const name = `${keyId} ${code}`;
+    let group = this.groups.get(name);
+    const isFull = this.size + this.unsent.length >= this.maxSamples;
+    if (!group) {
+      if (isFull) return dropped.inc();
+      this.groups.set(name, (group = { seen: 0, kept: [] }));
+    }
+    group.seen += 1;
+    if (group.kept.length < this.maxOfOne && !isFull) {
+      group.kept.push(make());
+      this.size += 1;
+      return;
+    }
+    dropped.inc();
+    // Each of those seen is kept with the same probability (algorithm R).
+    const place = Math.floor(this.random() * group.seen);
+    if (place < group.kept.length) group.kept[place] = make();
+  }
+
+  /** For a report. Those that are not `sent` are taken again. */
+  take(): readonly RefusedRequest[] {
+    for (const { kept } of this.groups.values()) this.unsent.push(...kept);
+    this.groups = new Map();
+    this.size = 0;
+    return [...this.unsent];
+  }
+
+  /** Metering has the next part of what was taken. */
+  sent(part: readonly RefusedRequest[]): void {
+    this.unsent.splice(0, part.length);
+  }
+}

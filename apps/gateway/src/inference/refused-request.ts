@@ -1,0 +1,30 @@
+import type { RefusedRequest } from '@tollgate/contracts';
+import type { Client } from './client';
+import type { InferenceError } from './errors';
+
+/** The code of a request whose client left before any output. It got no answer. */
+export const CLIENT_CLOSED = 'client_closed';
+
+/**
+ * The record of a request that has no usage, because it was answered with an error, or its client left before any
+ * output (`refusal` null). It has nothing of the request's body.
+ */
+export function refusedRequest(
+  { id, requestId, model, admitted }: Pick<Client, 'id' | 'requestId' | 'model' | 'admitted'>,
+  { tenantId, keyId }: { readonly tenantId: string; readonly keyId: string },
+  refusal: Pick<InferenceError, 'code' | 'by'> | null,
+  nowMs: number,
+): RefusedRequest {
+  return {
+    id,
+    tenantId,
+    keyId,
+    ...(requestId !== id && { callerRequestId: requestId }),
+    at: new Date(nowMs).toISOString(),
+    code: refusal?.code ?? CLIENT_CLOSED,
+    ...(model !== null && { model }),
+    ...(refusal?.by && { by: refusal.by }),
+    ...(admitted && { heldNanos: String(admitted.hold.holdNanos) }),
+    ...(admitted?.failed && { failed: admitted.failed }),
+  };
+}

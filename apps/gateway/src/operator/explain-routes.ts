@@ -1,0 +1,38 @@
+import { MAX_EXPLAINED, REFUSED_KEPT_DAYS } from '@tollgate/contracts';
+import type { RouteTable } from '../openapi/route-table';
+import type { OperatorEndpoint } from './endpoint';
+import { ExplainedKey, ExplainedRequests, ExplainQuery } from './explain-schemas';
+
+/** The routes that answer the complaint of a customer. */
+export const EXPLAIN_ROUTES: RouteTable<OperatorEndpoint> = {
+  '/explain/requests/{name}': {
+    get: {
+      id: 'explainRequest',
+      tag: 'Books',
+      scope: 'read',
+      summary: 'Show the whole life of a request',
+      description:
+        'Accepts the id of the request (`req_…`), of its answer (`chatcmpl-…`, `cmpl-…`), or the `x-request-id` that ' +
+        `its caller chose, which may name several: the newest ${MAX_EXPLAINED} served and refused ones. Refused ` +
+        `requests are kept for ${REFUSED_KEPT_DAYS} days, a sample if there are many. A running request is found only ` +
+        'by its own id and its tenant. Nothing of their contents is stored.',
+      query: ExplainQuery,
+      success: [['200', 'The requests.', ExplainedRequests]],
+      errors: ['not_found', 'invalid_parameter'],
+    },
+  },
+  '/explain/keys/{keyId}': {
+    get: {
+      id: 'explainKey',
+      tag: 'Credentials',
+      scope: 'read',
+      summary: 'Show what a key may do now, and what stands in its way',
+      description:
+        'Its status and that of its tenant, its models, limits, budgets and credit at this moment, and its newest ' +
+        'refused requests. Takes nothing from its limits.',
+      query: ExplainQuery,
+      success: [['200', 'The key.', ExplainedKey]],
+      errors: ['not_found', 'invalid_parameter'],
+    },
+  },
+};

@@ -1,0 +1,105 @@
+import { Injectable } from '@nestjs/common';
+import {
+  isId,
+  RequestError,
+  type KeyNames,
+  type RefusedRequest,
+  type ReplyOf,
+  type ServedRequest,
+} from '@tollgate/contracts';
+import { ServiceClient } from '@tollgate/messaging/nest';
+
+type Books = ReplyOf<'billing.request.entry'>;
+
+/** One request, from all stores. */
+export interface ExplainedRequest {
+  id: string;
+  tenantId: string;
+  /** `running`: it has a hold and no end yet. */
+  state: 'running' | 'served' | 'refused';
+  callerRequestId: string | null;
+  /** What its key is called now. Null: unknown, as of a running request. */
+  key: KeyNames | null;
+  served: ServedRequest | null;
+  refused: RefusedRequest | null;
+  /** In the admission store, until the ledger has its cost. */
+  hold: ReplyOf<'billing.request.hold'>['hold'];
+  charge: Books['charge'] | null;
+  carriedOn: boolean;
+  entry: Books['entry'];
+  invoice: Books['invoice'];
+}
+
+/** Customers know a request by the id of its answer. */
+const ANSWER_ID = /^(chatcmpl|cmpl)-/;
+
+/** Finds what the services know of requests. */
+@Injectable()
+export class RequestLives {
+  constructor(private readonly services: ServiceClient) {}
+
+  /** The requests with this name, newest first: our id, that of an answer, or the `x-request-id` of a caller. */
+  async of(name: string, tenantId: string | undefined): Promise<ExplainedRequest[]> {
+    const ours = name.replace(ANSWER_ID, 'req_');
+    const asked = { name: isId('req', ours) ? ours : name, ...(tenantId !== undefined && { tenantId }) };
+    const { served, refused } = await this.services.request('metering.requests.explain', asked);
+    const names = await this.namesOf([...served, ...refused].map(({ keyId }) => keyId));
+    const lives = await Promise.all(served.map((one) => this.served(one, names.get(one.keyId) ?? null)));
+    // A request with usage was not refused, whatever its answer said.
+    const others = refused.filter(({ id }) => !served.some((one) => one.id === id));
+    const found = [...lives, ...others.map((one) => refusedLife(one, names.get(one.keyId) ?? null))];
+    found.sort((a, b) => (a.id < b.id ? 1 : -1));
+    if (found.length > 0 || tenantId === undefined || !isId('req', ours)) return found;
+    return this.running(ours, tenantId);
+  }
+
+  private async served(served: ServedRequest, key: KeyNames | null): Promise<ExplainedRequest> {
+    const { id, tenantId, callerRequestId } = served;
+    const books = await this.booksOf(id);
+    const hold = books === null ? await this.holdOf(id, tenantId) : null;
+    return { ...blank(id, tenantId, key), state: 'served', callerRequestId, served, hold, ...books };
+  }
+
+  /** A hold belongs to a tenant, so it is found only by both. */
+  private async running(id: string, tenantId: string): Promise<ExplainedRequest[]> {
+    const hold = await this.holdOf(id, tenantId);
+    return hold === null ? [] : [{ ...blank(id, tenantId, null), state: 'running', hold }];
+  }
+
+  private async holdOf(requestId: string, tenantId: string): Promise<ExplainedRequest['hold']> {
+    return (await this.services.request('billing.request.hold', { tenantId, requestId })).hold;
+  }
+
+  private async booksOf(requestId: string): Promise<Books | null> {
+    try {
+      return await this.services.request('billing.request.entry', { requestId });
+    } catch (error) {
+      if (error instanceof RequestError && error.code === 'not_found') return null;
+      throw error;
+    }
+  }
+
+  private async namesOf(keyIds: readonly string[]): Promise<Map<string, KeyNames>> {
+    if (keyIds.length === 0) return new Map();
+    const { data } = await this.services.request('auth.keys.names', { ids: [...new Set(keyIds)] });
+    return new Map(data.map((names) => [names.id, names]));
+  }
+}
+
+function refusedLife(refused: RefusedRequest, key: KeyNames | null): ExplainedRequest {
+  const { id, tenantId, callerRequestId = null } = refused;
+  return { ...blank(id, tenantId, key), state: 'refused', callerRequestId, refused };
+}
+
+function blank(id: string, tenantId: string, key: KeyNames | null) {
+  const nothing = {
+    served: null,
+    refused: null,
+    hold: null,
+    charge: null,
+    carriedOn: false,
+    entry: null,
+    invoice: null,
+  };
+  return { id, tenantId, callerRequestId: null, key, ...nothing };
+}

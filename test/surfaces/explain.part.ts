@@ -1,0 +1,215 @@
+import { newId } from '@tollgate/contracts';
+import { eventually } from '@tollgate/testing';
+import { type Asked, send } from './ask';
+import { OPERATOR_SECRET, type Services } from './services';
+import { runTollgate, useDataDirectory } from './tollgate-process';
+
+/** From the end of a request to its charge in the books. */
+const CHARGED = { timeoutMs: 30_000 };
+const NARROW_TOKENS = 100;
+const WORDS = 'the secret words of a prompt';
+
+/** Complaints of customers, played at the public port and explained by the operator API and its command. */
+export function explainTests(services: Services): void {
+  const directory = useDataDirectory(services);
+  const ask = (path: string, asked: Asked = {}) =>
+    send(`${services.operatorUrl}/_operator/v1${path}`, { token: OPERATOR_SECRET, ...asked });
+  const tollgate = async (...args: string[]) => {
+    const { code, stdout, stderr } = await runTollgate(args, { TOLLGATE_DATA_DIR: directory.path });
+    return `${code} ${stdout}${stderr}`.trim();
+  };
+  /** The explanation of a request, once metering has it. */
+  const explained = async (name: string, count = 1, query = '') => {
+    await Promise.all([services.flushUsage(), services.reportActivity()]);
+    return eventually(async () => {
+      const { status, json } = await ask(`/explain/requests/${name}${query}`);
+      expect([status, json.data?.requests.length]).toEqual([200, count]);
+      expect(JSON.stringify(json)).not.toContain(WORDS);
+      return json.data.requests;
+    }, CHARGED);
+  };
+
+  /** A tenant with credit and a key that is in force. */
+  async function customer(plan = 'default') {
+    const tenant = (await ask('/tenants', { body: { name: 'Acme', plan } })).json.data;
+    await ask(`/tenants/${tenant.id}/credit`, { body: { amountCents: 1_000, ref: 'first' } });
+    const key = (await ask(`/tenants/${tenant.id}/keys`, { body: { name: 'production' } })).json.data;
+    const body = { model: 'sim-large', messages: [{ role: 'user', content: WORDS }], max_tokens: 20 };
+    const chat = (more: object = {}, headers: Record<string, string> = {}) =>
+      send(`${services.publicUrl}/v1/chat/completions`, { token: key.key, body: { ...body, ...more }, headers });
+    return { tenantId: tenant.id as string, keyId: key.id as string, key: key.key as string, body, chat };
+  }
+
+  it('"I was billed twice": both requests under one x-request-id, each with its own charge and entry', async () => {
+    const { tenantId, keyId, chat } = await customer();
+    const name = `order-${tenantId.slice(-12)}`;
+    const ids: string[] = [];
+    for (let n = 0; n < 2; n++)
+      await eventually(async () => {
+        const answer = await chat({}, { 'x-request-id': name });
+        expect(answer.status).toBe(200);
+        ids.unshift(answer.headers.get('x-tollgate-request-id')!);
+      });
+    const both = await eventually(async () => {
+      const found = await explained(name, 2);
+      for (const one of found) expect(one.charge).not.toBeNull();
+      return found;
+    }, CHARGED);
+    expect(both.map(({ id }: { id: string }) => id)).toEqual(ids);
+    for (const one of both) {
+      expect(one).toMatchObject({ state: 'served', tenantId, callerRequestId: name, key: { name: 'production' } });
+      expect(one.served).toMatchObject({
+        keyId,
+        outcome: 'complete',
+        backend: 'simulator:',
+        costNanos: one.charge.costNanos,
+      });
+      expect(one.served.life).toMatchObject({ key: [expect.any(Number), expect.any(Number), expect.any(Number)] });
+    }
+    const text = await tollgate('explain', ids[0]!);
+    expect(text).toMatch(
+      new RegExp(
+        `^0 Request:  ${ids[0]} \\(x-request-id ${name}\\)\nKey:      ${keyId} \\(production\\)\n.*\nStarted: .*sim-large.*\n` +
+          'Limits:   key \\d+ requests and \\d+ tokens a minute.*\nHold: +\\d+\\.\\d{9} USD\nBackend:  simulator:\n' +
+          'Progress: \\d+ prompt tokens, 20 output tokens\nEnded: .*complete: the whole answer was sent\nSettled: .*\n' +
+          'Event: .*\nCharge: .*USD, billed in .*\nEntry: .*\nInvoice:  its month is open$',
+      ),
+    );
+    expect(await tollgate('explain', name)).toMatch(/^0 2 requests have this id, the newest first\./);
+    expect(await tollgate('explain', ids[0]!.replace('req_', 'chatcmpl-'))).toBe(text);
+    expect(JSON.parse((await tollgate('explain', ids[0]!, '--json')).slice(2)).requests[0].id).toBe(ids[0]);
+    expect(await tollgate('explain', ids[0]!, '--tenant', newId('ten'))).toMatch(
+      /^1 tollgate: No request with this id/,
+    );
+  });
+
+  it('"my stream broke": the backend that broke off, what was delivered, and its charge', async () => {
+    const { chat } = await customer();
+    const faults = [{ kind: 'cut', afterChunks: 3 }];
+    const cut = { stream: true, simulator: { answerTokens: 20, faults } };
+    const answer = await eventually(async () => {
+      const one = await chat(cut);
+      expect(one.text).toContain('upstream_error');
+      expect(one.status).toBe(200);
+      return one;
+    });
+    const id = answer.headers.get('x-tollgate-request-id')!;
+    const [{ served }] = await explained(id);
+    expect(served).toMatchObject({ outcome: 'upstream_error', completionTokens: 3, stream: true });
+    expect(served.life).toMatchObject({
+      firstMs: expect.any(Number),
+      failed: [{ backend: 'simulator:', why: 'failed' }],
+    });
+    expect(await tollgate('explain', id)).toMatch(
+      /\nFailed: +simulator: failed.*\nProgress: .*3 output tokens, counted.*, the first after .*\nEnded: .*the backend broke off/,
+    );
+
+    // Nothing was delivered: no usage, and no charge.
+    const none = await chat({ simulator: { faults: [{ kind: 'status', status: 500 }] } });
+    expect(none.status).toBe(502);
+    const [{ state, refused }] = await explained(none.headers.get('x-tollgate-request-id')!);
+    expect(state).toBe('refused');
+    expect(refused).toMatchObject({ code: 'upstream_error', model: 'sim-large', heldNanos: expect.any(String) });
+    expect(refused.failed[0]).toEqual({ backend: 'simulator:', why: 'failed', status: 500 });
+  });
+
+  it('a running request: its hold, for its own tenant alone, and afterwards that its client left', async () => {
+    const { tenantId, key, body } = await customer();
+    const { tenantId: other } = await customer();
+    const leaving = new AbortController();
+    const faults = [{ kind: 'hang', afterChunks: 2 }];
+    const response = await eventually(async () => {
+      const one = await fetch(`${services.publicUrl}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ ...body, stream: true, simulator: { faults } }),
+        signal: leaving.signal,
+      });
+      expect(one.status).toBe(200);
+      return one;
+    });
+    await response.body!.getReader().read();
+    const id = response.headers.get('x-tollgate-request-id')!;
+    const [running] = await explained(id, 1, `?tenantId=${tenantId}`);
+    expect(running).toMatchObject({ state: 'running', tenantId, served: null, hold: { state: 'pending' } });
+    expect(await tollgate('explain', id, '--tenant', tenantId)).toMatch(/\nRunning: +it holds 0\.\d{9} USD/);
+    for (const query of ['', `?tenantId=${other}`])
+      expect((await ask(`/explain/requests/${id}${query}`)).json.error.code).toBe('not_found');
+    leaving.abort();
+    const [left] = await explained(id);
+    expect(left.served).toMatchObject({ outcome: 'client_closed', completionTokens: 2 });
+  });
+
+  it('"429 although idle": the limit of tokens, and how many the request needed', async () => {
+    const [plan] = services.config.plans;
+    const [profile] = plan!.profiles;
+    const limits = { ...profile!.limits, tokensPerMinute: NARROW_TOKENS };
+    services.config.plans.push({ ...plan!, id: 'tight', profiles: [{ ...profile!, limits }] });
+    const { keyId, chat } = await customer('tight');
+    const refusal = await eventually(async () => {
+      const answer = await chat({ max_tokens: 10 * NARROW_TOKENS });
+      expect(answer.json.error.code).toBe('tokens_limit_exceeded');
+      return answer;
+    });
+    const id = refusal.headers.get('x-tollgate-request-id')!;
+    const [{ refused }] = await explained(id);
+    const by = { what: 'tokens', scope: 'key', limit: NARROW_TOKENS, remaining: expect.any(Number) };
+    expect(refused.by).toMatchObject({ ...by, until: expect.any(String) });
+    expect(refused.by.needs).toBeGreaterThan(10 * NARROW_TOKENS);
+    expect(await tollgate('explain', id)).toMatch(
+      new RegExp(
+        `\nWhy: +the limit of tokens per minute \\(key\\), limit 100, \\d+ left, ${refused.by.needs} tokens needed`,
+      ),
+    );
+    const { data } = (await ask(`/explain/keys/${keyId}`)).json;
+    expect(data).toMatchObject({ admitted: true, obstacles: [], limits: { key: { tokensPerMinute: NARROW_TOKENS } } });
+    expect(data.refused).toContainEqual(refused);
+  });
+
+  it('"my key stopped": what stands in its way now, and what refused its requests', async () => {
+    const { tenantId, keyId, chat } = await customer();
+    const { tenantId: other } = await customer();
+    await eventually(async () => expect((await chat()).status).toBe(200));
+    expect(await tollgate('explain', '--key', keyId)).toMatch(
+      new RegExp(
+        `^0 Admitted now: +yes\nKey: +${keyId} \\(production\\), active, profile default\nTenant: .*\nModels: .*sim-large`,
+      ),
+    );
+    const path = `/tenants/${tenantId}/keys/${keyId}`;
+    await ask(path, { method: 'PATCH', body: { models: ['sim-small'] } });
+    expect((await ask(`/explain/keys/${keyId}`)).json.data.models).toEqual(['sim-small']);
+    await ask(path, { method: 'PATCH', body: { models: null } });
+    await ask(`/tenants/${tenantId}/keys/${keyId}/budget`, { method: 'PUT', body: { monthlyBudgetCents: 0 } });
+    await eventually(async () => expect((await chat()).json.error.code).toBe('budget_reached'));
+    await ask(`/tenants/${tenantId}/suspend`, { method: 'POST' });
+    await eventually(async () => expect((await chat()).json.error.code).toBe('tenant_suspended'));
+    await ask(`/tenants/${tenantId}/keys/${keyId}`, { method: 'DELETE' });
+    const stopped = await eventually(async () => {
+      const answer = await chat();
+      expect(answer.status).toBe(401);
+      return answer;
+    });
+    const [{ refused }] = await explained(stopped.headers.get('x-tollgate-request-id')!);
+    expect(refused).toMatchObject({ keyId, tenantId, code: 'invalid_api_key', by: { what: 'key_revoked' } });
+    const text = await tollgate('explain', '--key', keyId);
+    expect(text).toMatch(/^0 Admitted now: +no\nIn the way: +the key is revoked\nIn the way: +the tenant is suspended/);
+    expect(text).toMatch(
+      /\nIn the way: +the budget of this month is spent \(key\), until \d{4}-\d\d-01T00:00:00\.000Z/,
+    );
+    expect(text).toMatch(
+      /refused requests that are kept:\n.*the key is revoked\n[^]*the budget of this month is spent/,
+    );
+
+    expect((await ask(`/explain/keys/${keyId}?tenantId=${tenantId}`)).status).toBe(200);
+    for (const path of [`${keyId}?tenantId=${other}`, newId('key'), 'x'])
+      expect((await ask(`/explain/keys/${path}`)).json.error.code).toBe('not_found');
+    expect((await ask(`/explain/keys/${keyId}?tenantId=x`)).json.error.code).toBe('invalid_parameter');
+  });
+
+  it('an unknown request, and wrong usage', async () => {
+    for (const name of [newId('req'), 'x'.repeat(65), 'a%20b'])
+      expect((await ask(`/explain/requests/${name}`)).json.error.code).toBe('not_found');
+    for (const args of [[], ['req_1', '--key', newId('key')]])
+      expect(await tollgate('explain', ...args)).toBe('2 tollgate: Give exactly one of: a request, --key.');
+  });
+}
