@@ -26,16 +26,6 @@ const COMMON = [
   'verbosity',
 ];
 
-/** Engines that accept more than OpenAI's API. The others get what OpenAI's documentation allows. */
-const WIDER_DIALECTS: ReadonlySet<string> = new Set<BackendDialect>(['vllm', 'sglang', 'llamacpp', 'ollama']);
-export const MAX_STOPS = 4;
-/** Each text of a stream is compared with all of them. */
-export const MAX_STOPS_OF_WIDER_DIALECTS = 16;
-
-/** Whether all backends of a model take more stop sequences, and dots in the names of tools. */
-export const areWider = (dialects: readonly BackendDialect[]): boolean =>
-  dialects.every((dialect) => WIDER_DIALECTS.has(dialect));
-
 /** The fields that reach a backend of each dialect when the model's `passthrough` is left out. */
 export const DEFAULT_PASSTHROUGH: Readonly<Record<BackendDialect, readonly string[]>> = {
   any: COMMON,

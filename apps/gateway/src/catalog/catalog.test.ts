@@ -50,7 +50,6 @@ describe('the catalog', () => {
     const config = { current: configOf(model('a', { backends })) } as ConfigSource;
     const found = new Catalog(config, 'http://127.0.0.1:5/v1').find('a', null)!;
     expect(found.backends.map(({ dialect }) => dialect)).toEqual(['openai', 'openai', 'vllm', 'any']);
-    expect([found.maxStops, found.dottedNames]).toEqual([4, false]);
   });
 
   it('stamps the same prices with the same version, and different prices with another', () => {

@@ -1,10 +1,4 @@
-import {
-  areWider,
-  FEMTOS_PER_NANO,
-  MAX_STOPS,
-  MAX_STOPS_OF_WIDER_DIALECTS,
-  type PriceStamp,
-} from '@tollgate/contracts';
+import { FEMTOS_PER_NANO, type PriceStamp } from '@tollgate/contracts';
 import { type ConfigSource, logger, type ModelConfig, stampPrice, type TollgateConfig } from '@tollgate/runtime';
 import { type Backend, compileBackend } from './backend';
 import { type ModelRow, pricingOf } from './model-row';
@@ -54,9 +48,6 @@ export interface CatalogModel {
   passthrough: ReadonlySet<string>;
   /** Whether a backend may be asked to fetch media by `https:`. A list allows these domains and those below them. */
   mediaUrls: boolean | readonly string[];
-  /** The most stop sequences, and whether the names of tools may have dots: as its backends' dialects allow. */
-  maxStops: number;
-  dottedNames: boolean;
   /** A reported token count is believed between `min` and `max` times our own count. */
   usageBand: { min: number; max: number };
   /** Its row, and one for each alias. */
@@ -151,7 +142,6 @@ function compileModel(model: ModelConfig, currency: string, simulatorUrl: string
   const input = BigInt(price.inputFemtos);
   const cached = BigInt(price.cachedInputFemtos);
   const backends = model.backends.map((backend) => compileBackend(backend, model, simulatorUrl));
-  const isWider = areWider(backends.map(({ dialect }) => dialect));
   return {
     id: model.id,
     aliases: model.aliases,
@@ -175,8 +165,6 @@ function compileModel(model: ModelConfig, currency: string, simulatorUrl: string
     queue: model.queue,
     passthrough: new Set(backends.flatMap(({ passthrough }) => [...passthrough])),
     mediaUrls: model.mediaUrls,
-    maxStops: isWider ? MAX_STOPS_OF_WIDER_DIALECTS : MAX_STOPS,
-    dottedNames: isWider,
     usageBand: model.usageBand,
     rows: [model.id, ...model.aliases].map((id) => ({
       id,

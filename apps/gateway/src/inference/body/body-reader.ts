@@ -162,7 +162,6 @@ function rulesOf(model: BodyRules): BodyRules {
   const { id, aliases, kind, contextTokens, maxOutputTokens, clamp, tools, jsonSchema, routing, tokenizer } = model;
   const { templateTokensPerMessage, templateTokens, maxTokensPerImage, maxTokensPerAudio, passthrough, mediaUrls } =
     model;
-  const { maxStops, dottedNames } = model;
   return {
     id,
     aliases,
@@ -180,7 +179,5 @@ function rulesOf(model: BodyRules): BodyRules {
     maxTokensPerAudio,
     passthrough,
     mediaUrls,
-    maxStops,
-    dottedNames,
   };
 }

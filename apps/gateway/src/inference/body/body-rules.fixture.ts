@@ -19,8 +19,6 @@ export function bodyRules(more: Partial<BodyRules> = {}): BodyRules {
     maxTokensPerAudio: 85,
     passthrough: new Set(),
     mediaUrls: false,
-    maxStops: 4,
-    dottedNames: false,
     ...more,
   };
 }

@@ -13,7 +13,6 @@ import {
   type EmbeddingRequest,
   MAX_EMBEDDING_INPUTS,
 } from './schemas';
-import { refuseStops, refuseToolNames } from './dialect-rules';
 import { parseBody, REQUEST_FIELDS } from './validate';
 
 /** A validated request, with all that the gateway needs to know about it. */
@@ -76,11 +75,7 @@ export function readRequest(
   const model = findModel(id);
   if (!model) throw unknownModel(id);
   checkModel(kind, reading, model);
-  refuseStops(body['stop'], model);
-  if (kind === 'chat') {
-    refuseUnsupported(body as ChatCompletionRequest, model);
-    refuseToolNames(body as ChatCompletionRequest, model);
-  }
+  if (kind === 'chat') refuseUnsupported(body as ChatCompletionRequest, model);
   const extras = extraFields(body, REQUEST_FIELDS[kind], model);
   if (reading.images.count > 0) rewriteMediaUrls(body as ChatCompletionRequest, model);
   const affinity = affinityOf(kind, body, model.routing);

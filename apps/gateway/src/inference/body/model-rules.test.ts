@@ -39,30 +39,3 @@ describe('a model that cannot use', () => {
     expect(read({}, rules).affinity).toBeNull();
   });
 });
-
-describe('a model whose backends all allow it', () => {
-  const named = (name: string) => ({ type: 'function', function: { name } });
-  const dotted: [string, object][] = [
-    ['tools[1].function.name', { tools: [named('f'), named('files.read')] }],
-    ['tools[0].custom.name', { tools: [{ type: 'custom', custom: { name: 'a.b' } }] }],
-    ['functions[0].name', { functions: [{ name: 'a.b' }] }],
-    ['tool_choice.function.name', { tools: [named('f')], tool_choice: named('a.b') }],
-    ['function_call.name', { functions: [{ name: 'f' }], function_call: { name: 'a.b' } }],
-  ];
-  const refusal = (param: string) => expect.objectContaining({ status: 400, code: 'invalid_value', param }) as Error;
-
-  it.each(dotted)('has dots in %s, and others refuse them', (param, more) => {
-    expect(() => read(more, {})).toThrow(refusal(param));
-    const { outgoing } = read(more, { dottedNames: true });
-    expect(outgoing.fields.toString()).toMatch(/"(files\.read|a\.b)"/);
-    expect(() => read({ tools: [named('a b')] }, { dottedNames: true })).toThrow(refusal('tools[0].function.name'));
-  });
-
-  it('has up to 16 stop sequences, and others have 4', () => {
-    const stops = (count: number) => ({ stop: Array.from({ length: count }, (_, index) => `s${index}`) });
-    expect(read(stops(4), {}).model).toBe('m');
-    expect(() => read(stops(5), {})).toThrow(refusal('stop'));
-    expect(read(stops(16), { maxStops: 16 }).outgoing.fields.toString()).toContain('"s15"');
-    expect(() => read(stops(17), { maxStops: 16 })).toThrow(refusal('stop'));
-  });
-});

@@ -19,8 +19,6 @@ export type BodyRules = Pick<
   | 'maxTokensPerAudio'
   | 'passthrough'
   | 'mediaUrls'
-  | 'maxStops'
-  | 'dottedNames'
 >;
 
 /** The tokens of all prompts, and of the longest one, which must fit into the context by itself. */

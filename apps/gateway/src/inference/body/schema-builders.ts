@@ -18,7 +18,5 @@ export const only = (properties: Record<string, unknown>, required: string[] = [
 });
 export const TEXT = { type: 'string' };
 export const TEXT_OR_NULL = { type: ['string', 'null'] };
-/** A name of a schema. */
+/** A name of a function, tool or schema. */
 export const NAME = { type: 'string', pattern: '^[a-zA-Z0-9_-]{1,64}$' };
-/** A name of a function or tool. Not each model allows dots. */
-export const TOOL_NAME = { type: 'string', pattern: '^[a-zA-Z0-9_.-]{1,64}$' };

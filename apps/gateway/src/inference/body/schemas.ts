@@ -1,8 +1,7 @@
-import { MAX_STOPS, MAX_STOPS_OF_WIDER_DIALECTS } from '@tollgate/contracts';
 import { MAX_MODEL_ID_CHARS } from '../errors';
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { Message } from './message-schema';
-import { NAME, only, optional, TEXT_OR_NULL, TOOL_NAME } from './schema-builders';
+import { NAME, only, optional, TEXT_OR_NULL } from './schema-builders';
 import { FUNCTION, MAX_TOOLS, TOOL, TOOL_CHOICE } from './tool-schemas';
 
 /**
@@ -12,6 +11,7 @@ import { FUNCTION, MAX_TOOLS, TOOL, TOOL_CHOICE } from './tool-schemas';
  */
 
 const MAX_CHOICES = 16;
+const MAX_STOP_SEQUENCES = 4;
 const MAX_MESSAGES = 20_000;
 const MAX_LOGIT_BIASES = 1_024;
 const MAX_STOP_CHARS = 4_096;
@@ -41,10 +41,8 @@ const sampling = {
       type: ['string', 'array', 'null'],
       maxLength: MAX_STOP_CHARS,
       items: { type: 'string', maxLength: MAX_STOP_CHARS },
-      maxItems: MAX_STOPS_OF_WIDER_DIALECTS,
-      description:
-        `A string that ends the output, or up to ${MAX_STOPS} of them; up to ${MAX_STOPS_OF_WIDER_DIALECTS} ` +
-        'where the model allows it.',
+      maxItems: MAX_STOP_SEQUENCES,
+      description: `A string that ends the output, or up to ${MAX_STOP_SEQUENCES} of them.`,
     }),
   ),
   stream: optional<boolean>('boolean', { description: 'Answer with server-sent events that end with `data: [DONE]`.' }),
@@ -103,7 +101,7 @@ export const ChatCompletionRequest = Type.Object(
     }),
     function_call: Type.Optional(
       Type.Unsafe<string | object | null>({
-        ...only({ name: TOOL_NAME }, ['name']),
+        ...only({ name: NAME }, ['name']),
         type: ['string', 'object', 'null'],
         if: { type: 'string' },
         then: { enum: ['none', 'auto'] },
