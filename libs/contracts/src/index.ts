@@ -15,4 +15,5 @@ export * from './reconcile';
 export * from './backends';
 export * from './json-text';
 export * from './request-fields';
+export * from './dialect-bounds';
 export * from './names';

@@ -69,6 +69,15 @@ describe('tollgate.yaml', () => {
       'models[0].maxOutputTokens',
       6,
     ],
+    [
+      'a maximum for videos where a backend takes none',
+      GOOD.replace('kind: chat', 'kind: chat\n    maxTokensPerVideo: 5').replace(
+        'url: "simulator:"',
+        'url: "http://x/v1", dialect: ollama',
+      ),
+      'models[0].maxTokensPerVideo',
+      5,
+    ],
     ...[
       'ftp://x',
       'http://127.0.0.1:80000/v1',

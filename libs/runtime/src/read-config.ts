@@ -1,4 +1,4 @@
-import { validatePassedThrough } from '@tollgate/contracts';
+import { DIALECT_BOUNDS, validatePassedThrough } from '@tollgate/contracts';
 import { plainToInstance } from 'class-transformer';
 import { validateSync, type ValidationError } from 'class-validator';
 import { readFileSync } from 'node:fs';
@@ -31,6 +31,11 @@ export class ConfigError extends Error {
 }
 
 const MAX_ALIASES = 100;
+/** The fields of a model for parts that only some dialects take. */
+const MEDIA_BY_DIALECT = [
+  ['maxTokensPerVideo', 'video'],
+  ['maxTokensPerFile', 'file'],
+] as const;
 
 /**
  * Reads and checks `tollgate.yaml`, and resolves secrets (`apiKey`): `${NAME}` from `env` or from the file that
@@ -111,7 +116,11 @@ function crossChecks(config: TollgateConfig, env: NodeJS.ProcessEnv | null): { p
     if (model.kind === 'chat' && (model.maxOutputTokens ?? 0) > model.contextTokens) {
       problems.push({ path: ['models', m, 'maxOutputTokens'], message: 'must not be more than contextTokens' });
     }
-    for (const [b, { url, tls }] of model.backends.entries()) {
+    for (const [b, { url, tls, dialect = 'any' }] of model.backends.entries()) {
+      for (const [field, kind] of MEDIA_BY_DIALECT) {
+        if (model[field] === undefined || DIALECT_BOUNDS[dialect][kind]) continue;
+        problems.push({ path: ['models', m, field], message: `backends[${b}] is of a dialect without it: ${dialect}` });
+      }
       const path: Path = ['models', m, 'backends', b, 'tls'];
       if (tls && !url.startsWith('https:')) problems.push({ path, message: 'is only for a URL with https:' });
       else if (tls && env !== null && (tls.certificate === undefined) !== (tls.key === undefined))

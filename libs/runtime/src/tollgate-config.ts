@@ -87,9 +87,11 @@ export class ModelConfig {
    */
   @IsInt() @Min(0) @Max(1_000) templateTokensPerMessage: number = 3;
   @IsInt() @Min(0) @Max(100_000) templateTokens: number = 3;
-  /** The maximum tokens of an image and of an audio part. Without them such parts are refused. */
+  /** The maximum tokens of a part of each kind. Without it such parts are refused. */
   @IsOptional() @IsInt() @Min(1) @Max(10_000_000) maxTokensPerImage?: number;
   @IsOptional() @IsInt() @Min(1) @Max(10_000_000) maxTokensPerAudio?: number;
+  @IsOptional() @IsInt() @Min(1) @Max(10_000_000) maxTokensPerVideo?: number;
+  @IsOptional() @IsInt() @Min(1) @Max(10_000_000) maxTokensPerFile?: number;
   /** Undocumented fields that may reach a backend. Absent: the harmless sampling fields of each backend's dialect. */
   @IsOptional() @IsArray() @ArrayUnique() @Matches(FIELD_NAME, { each: true, ...FIELD_RULE }) passthrough?: string[];
   /**

@@ -52,6 +52,21 @@ describe('the catalog', () => {
     expect(found.backends.map(({ dialect }) => dialect)).toEqual(['openai', 'openai', 'vllm', 'any']);
   });
 
+  it('takes what the dialects of all its backends take', () => {
+    const compiled = (...dialects: string[]) => {
+      const backends = dialects.map((dialect) => ({ url: 'http://host/v1', dialect, weight: 1 }));
+      const entry = model('a', { backends, maxTokensPerVideo: 7, maxTokensPerFile: 8 });
+      return new Catalog({ current: configOf(entry) } as ConfigSource, 'http://127.0.0.1:5/v1').find('a', null);
+    };
+    const strict = { maxStopSequences: 4, dottedNames: false };
+    expect(compiled('vllm', 'sglang')).toMatchObject({
+      ...{ maxStopSequences: 16, dottedNames: true },
+      ...{ maxTokensPerVideo: 7, maxTokensPerFile: null },
+    });
+    expect(compiled('vllm', 'openai')).toMatchObject({ ...strict, maxTokensPerVideo: null, maxTokensPerFile: null });
+    expect(compiled('openai')).toMatchObject({ ...strict, maxTokensPerVideo: null, maxTokensPerFile: 8 });
+  });
+
   it('stamps the same prices with the same version, and different prices with another', () => {
     const price = { input: '1', output: '2', request: '0' };
     expect(stampPrice(price, 'chat')).toEqual(stampPrice({ ...price, cachedInput: '1.0' }, 'chat'));

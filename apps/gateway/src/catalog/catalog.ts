@@ -1,4 +1,4 @@
-import { FEMTOS_PER_NANO, type PriceStamp } from '@tollgate/contracts';
+import { commonBounds, FEMTOS_PER_NANO, type PriceStamp } from '@tollgate/contracts';
 import { type ConfigSource, logger, type ModelConfig, stampPrice, type TollgateConfig } from '@tollgate/runtime';
 import { type Backend, compileBackend } from './backend';
 import { type ModelRow, pricingOf } from './model-row';
@@ -36,6 +36,11 @@ export interface CatalogModel {
   /** Null: the model accepts none. */
   maxTokensPerImage: number | null;
   maxTokensPerAudio: number | null;
+  maxTokensPerVideo: number | null;
+  maxTokensPerFile: number | null;
+  /** What the dialects of all its backends take. */
+  maxStopSequences: number;
+  dottedNames: boolean;
   price: PriceStamp;
   /** The higher price of input and cached input: a hold uses it for each prompt token. */
   promptFemtosPerToken: bigint;
@@ -142,6 +147,7 @@ function compileModel(model: ModelConfig, currency: string, simulatorUrl: string
   const input = BigInt(price.inputFemtos);
   const cached = BigInt(price.cachedInputFemtos);
   const backends = model.backends.map((backend) => compileBackend(backend, model, simulatorUrl));
+  const bounds = commonBounds(backends.map(({ dialect }) => dialect));
   return {
     id: model.id,
     aliases: model.aliases,
@@ -157,6 +163,10 @@ function compileModel(model: ModelConfig, currency: string, simulatorUrl: string
     templateTokens: model.templateTokens,
     maxTokensPerImage: model.maxTokensPerImage ?? null,
     maxTokensPerAudio: model.maxTokensPerAudio ?? null,
+    maxTokensPerVideo: bounds.video ? (model.maxTokensPerVideo ?? null) : null,
+    maxTokensPerFile: bounds.file ? (model.maxTokensPerFile ?? null) : null,
+    maxStopSequences: bounds.stopSequences,
+    dottedNames: bounds.dottedNames,
     price,
     promptFemtosPerToken: input > cached ? input : cached,
     outputFemtosPerToken: BigInt(price.outputFemtos),

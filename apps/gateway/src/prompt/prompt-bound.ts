@@ -3,7 +3,8 @@ import { InferenceError } from '../inference/errors';
 import type { InferenceRequest } from '../inference/body/inference-request';
 import { ALSO_IN_PROMPT } from '../inference/body/outgoing';
 import type { BodyRules, PromptTokens } from '../inference/body/rules';
-import { NOT_PASSED_ON_IN_MESSAGES } from '../inference/body/message-schema';
+import { MEDIA_TYPES, NOT_PASSED_ON_IN_MESSAGES } from '../inference/body/message-schema';
+import { maxTokensOfMedia } from '../inference/body/model-rules';
 import type { ChatCompletionRequest, CompletionRequest } from '../inference/body/schemas';
 
 /** The properties of a model that counting needs. */
@@ -15,6 +16,8 @@ export type CountingRules = Pick<
   | 'templateTokens'
   | 'maxTokensPerImage'
   | 'maxTokensPerAudio'
+  | 'maxTokensPerVideo'
+  | 'maxTokensPerFile'
 >;
 
 /**
@@ -53,12 +56,10 @@ export function cheapBound(request: InferenceRequest, model: CountingRules): num
   );
 }
 
-/** Each image and sound at the maximum of the model. */
-export function mediaTokens(
-  { images, audio }: InferenceRequest,
-  { maxTokensPerImage, maxTokensPerAudio }: CountingRules,
-): number {
-  return images.count * (maxTokensPerImage ?? 0) + audio.count * (maxTokensPerAudio ?? 0);
+/** Each image, sound, video and file at the maximum of the model. */
+export function mediaTokens({ media }: InferenceRequest, model: CountingRules): number {
+  const maxTokens = maxTokensOfMedia(model);
+  return MEDIA_TYPES.reduce((tokens, type) => tokens + media[type].count * (maxTokens[type] ?? 0), 0);
 }
 
 /** The prompts of a completion, or the inputs of an embedding. Empty for a chat. */
@@ -112,8 +113,7 @@ export function countWithinContext(request: InferenceRequest, model: CountingRul
 
 /**
  * Throws InferenceError context_length_exceeded when the prompt and the `max_tokens` that the client named exceed the
- * context, unless the model lowers it. Images and audio count as nothing here: their tokens are known to the backend
- * only.
+ * context, unless the model lowers it. Media count as nothing here: only the backend knows their tokens.
  */
 export function refuseBeyondContext(
   request: InferenceRequest,
@@ -159,6 +159,18 @@ class Counter {
   }
 }
 
+/** A content part, as far as it has text. */
+export interface TextOfPart {
+  text?: string;
+  refusal?: string;
+  file?: { filename?: string };
+}
+
+/** The text of a part. A backend may show the model the name of a file. */
+export function textOf({ text, refusal, file }: TextOfPart): string | undefined {
+  return text ?? refusal ?? file?.filename;
+}
+
 function countMessage(counter: Counter, message: ChatCompletionRequest['messages'][number]): void {
   counter.add(counter.model.templateTokensPerMessage);
   for (const [field, value] of Object.entries(message)) {
@@ -168,10 +180,8 @@ function countMessage(counter: Counter, message: ChatCompletionRequest['messages
       counter.text(value);
       continue;
     }
-    for (const part of value as { type: string; text?: string; refusal?: string }[]) {
-      // Its bytes do not say what an image or a sound costs. `mediaTokens` adds the maximum of the model.
-      counter.text(part.text ?? part.refusal);
-    }
+    // The bytes of media do not say what they cost. `mediaTokens` adds the maximum of the model.
+    for (const part of value as TextOfPart[]) counter.text(textOf(part));
   }
 }
 

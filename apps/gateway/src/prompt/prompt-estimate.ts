@@ -9,6 +9,8 @@ import {
   mediaTokens,
   refuseBeyondContext,
   templateSlack,
+  textOf,
+  type TextOfPart,
 } from './prompt-bound';
 import { Prose } from './token-estimate';
 
@@ -142,7 +144,7 @@ function addMessage(prose: Prose, message: Record<string, unknown>): void {
     const value = message[name];
     if (name === 'role') prose.tokens += 1;
     else if (name !== 'content' || !Array.isArray(value)) addValue(prose, value);
-    else for (const part of value as { text?: string; refusal?: string }[]) addValue(prose, part.text ?? part.refusal);
+    else for (const part of value as TextOfPart[]) addValue(prose, textOf(part));
   }
 }
 

@@ -160,8 +160,8 @@ function received(request: InferenceRequest): InferenceRequest {
 /** Omits the addresses and secrets of backends. */
 function rulesOf(model: BodyRules): BodyRules {
   const { id, aliases, kind, contextTokens, maxOutputTokens, clamp, tools, jsonSchema, routing, tokenizer } = model;
-  const { templateTokensPerMessage, templateTokens, maxTokensPerImage, maxTokensPerAudio, passthrough, mediaUrls } =
-    model;
+  const { templateTokensPerMessage, templateTokens, maxTokensPerImage, maxTokensPerAudio, maxTokensPerVideo } = model;
+  const { maxTokensPerFile, maxStopSequences, dottedNames, passthrough, mediaUrls } = model;
   return {
     id,
     aliases,
@@ -177,6 +177,10 @@ function rulesOf(model: BodyRules): BodyRules {
     templateTokens,
     maxTokensPerImage,
     maxTokensPerAudio,
+    maxTokensPerVideo,
+    maxTokensPerFile,
+    maxStopSequences,
+    dottedNames,
     passthrough,
     mediaUrls,
   };

@@ -1,3 +1,4 @@
+import { MAX_STOP_SEQUENCES } from '@tollgate/contracts';
 import type { BodyRules } from './rules';
 
 /** The rules of a model that accepts everything. */
@@ -17,6 +18,10 @@ export function bodyRules(more: Partial<BodyRules> = {}): BodyRules {
     templateTokens: 3,
     maxTokensPerImage: 85,
     maxTokensPerAudio: 85,
+    maxTokensPerVideo: 85,
+    maxTokensPerFile: 85,
+    maxStopSequences: MAX_STOP_SEQUENCES,
+    dottedNames: true,
     passthrough: new Set(),
     mediaUrls: false,
     ...more,

@@ -2,9 +2,10 @@ import type { InferenceKind } from '@tollgate/contracts';
 import { InferenceError, unknownModel } from '../errors';
 import { affinityOf } from './affinity';
 import { extraFields } from './extra-fields';
-import { mediaUrl } from './media';
 import { type Outgoing, toOutgoing } from './outgoing';
 import { refuseRemoteReferences } from './schema-references';
+import type { MediaType } from './message-schema';
+import { type Media, noMedia, refuseMedia, refuseStops, refuseUnsupported, rewriteMediaUrls } from './model-rules';
 import type { BodyRules, PromptTokens } from './rules';
 import {
   type ChatCompletionRequest,
@@ -44,20 +45,13 @@ export interface InferenceRequest {
   tools: number;
   /** The number of prompts of a completion or inputs of embeddings. 0 for a chat. */
   prompts: number;
-  images: MediaParts;
-  audio: MediaParts;
+  media: Media;
   /** The answer must be JSON (`response_format`), so it cannot be cut. */
   structuredOutput: boolean;
   /** The encoding of the vectors of embeddings. */
   encodingFormat: 'float' | 'base64';
   /** See affinity.ts. */
   affinity: number | null;
-}
-
-/** The content parts of a kind: their number, and the path of the first one. */
-export interface MediaParts {
-  count: number;
-  param: string | null;
 }
 
 /**
@@ -75,9 +69,11 @@ export function readRequest(
   const model = findModel(id);
   if (!model) throw unknownModel(id);
   checkModel(kind, reading, model);
+  if (kind !== 'embedding') refuseStops(body as ChatCompletionRequest | CompletionRequest, model);
   if (kind === 'chat') refuseUnsupported(body as ChatCompletionRequest, model);
   const extras = extraFields(body, REQUEST_FIELDS[kind], model);
-  if (reading.images.count > 0) rewriteMediaUrls(body as ChatCompletionRequest, model);
+  if (reading.media.image_url.count + reading.media.video_url.count > 0)
+    rewriteMediaUrls(body as ChatCompletionRequest, model);
   const affinity = affinityOf(kind, body, model.routing);
   return { kind, body, outgoing: toOutgoing(kind, body, extras), counted: null, model: id, affinity, ...reading };
 }
@@ -94,8 +90,7 @@ const NO_OUTPUT: Reading = {
   messages: 0,
   tools: 0,
   prompts: 0,
-  images: { count: 0, param: null },
-  audio: { count: 0, param: null },
+  media: noMedia(),
   structuredOutput: false,
   encodingFormat: 'float',
 };
@@ -124,44 +119,12 @@ function checkModel(kind: InferenceKind, request: Reading, model: BodyRules): vo
     const message = `'${request.maxTokensField}' must be at most ${model.maxOutputTokens} for the model '${model.id}'.`;
     throw new InferenceError('invalid_value', { param: request.maxTokensField, message });
   }
-  refuseMedia(request.images, model.maxTokensPerImage, `The model '${model.id}' does not accept images.`);
-  refuseMedia(request.audio, model.maxTokensPerAudio, `The model '${model.id}' does not accept audio.`);
-}
-
-/** Without a maximum, the cost of such a part cannot be held before it runs. */
-function refuseMedia({ count, param }: MediaParts, maxTokens: number | null, message: string): void {
-  if (count > 0 && maxTokens === null) throw new InferenceError('unsupported_parameter', { param, message });
-}
-
-/** Refuses what the model's entry says that it cannot do. */
-function refuseUnsupported(body: ChatCompletionRequest, { id, tools, jsonSchema }: BodyRules): void {
-  const field = (['tools', 'functions'] as const).find((name) => (body[name]?.length ?? 0) > 0);
-  if (!tools && field !== undefined)
-    throw new InferenceError('unsupported_parameter', {
-      param: field,
-      message: `The model '${id}' does not support tools.`,
-    });
-  const type = (body.response_format as { type?: string } | null | undefined)?.type;
-  if (!jsonSchema && type === 'json_schema')
-    throw new InferenceError('unsupported_parameter', {
-      param: 'response_format',
-      message: `The model '${id}' does not support a JSON schema as response_format.`,
-    });
-}
-
-function rewriteMediaUrls({ messages }: ChatCompletionRequest, { mediaUrls, id }: BodyRules): void {
-  for (const [m, { content }] of messages.entries()) {
-    if (!Array.isArray(content)) continue;
-    for (const [p, { image_url: image }] of content.entries()) {
-      if (image) image.url = mediaUrl(image.url, mediaUrls, id, `messages[${m}].content[${p}].image_url.url`);
-    }
-  }
+  refuseMedia(request.media, model);
 }
 
 function readChat(body: ChatCompletionRequest): Reading {
   const { max_tokens: older, max_completion_tokens: newer, response_format: format } = body;
-  const images: MediaParts = { count: 0, param: null };
-  const audio: MediaParts = { count: 0, param: null };
+  const media = noMedia();
   if (body.top_logprobs != null && body.logprobs !== true) {
     const message = "'top_logprobs' is only allowed with 'logprobs': true.";
     throw new InferenceError('invalid_value', { message, param: 'top_logprobs' });
@@ -171,8 +134,8 @@ function readChat(body: ChatCompletionRequest): Reading {
     if (!Array.isArray(content)) continue;
     for (const [p, part] of content.entries()) {
       checkPart(part, `messages[${m}].content[${p}]`);
-      if (part.type !== 'image_url' && part.type !== 'input_audio') continue;
-      const parts = part.type === 'image_url' ? images : audio;
+      if (part.type === 'text' || part.type === 'refusal') continue;
+      const parts = media[part.type satisfies MediaType];
       parts.count += 1;
       parts.param ??= `messages[${m}].content[${p}]`;
     }
@@ -190,8 +153,7 @@ function readChat(body: ChatCompletionRequest): Reading {
     messages: body.messages.length,
     tools,
     prompts: 0,
-    images,
-    audio,
+    media,
     structuredOutput: type !== 'text',
     encodingFormat: 'float',
   };

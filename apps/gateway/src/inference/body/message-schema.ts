@@ -4,10 +4,16 @@ import { CALLED_FUNCTION, MAX_TOOLS, TOOL_TYPES } from './tool-schemas';
 
 const MAX_CONTENT_PARTS = 4_096;
 const ROLES = ['system', 'developer', 'user', 'assistant', 'tool', 'function'] as const;
-const PART_TYPES = ['text', 'image_url', 'input_audio', 'refusal'] as const;
+/** The parts whose cost does not depend on their bytes. */
+export const MEDIA_TYPES = ['image_url', 'input_audio', 'video_url', 'file'] as const;
+export type MediaType = (typeof MEDIA_TYPES)[number];
+const PART_TYPES = ['text', ...MEDIA_TYPES, 'refusal'] as const;
+const MAX_FILE_NAME_CHARS = 256;
 
 /** Base64, optionally as a `data:` URL. A backend has nothing to fetch. */
 const AUDIO_DATA = { type: 'string', pattern: '^(data:audio/[a-z0-9.+-]{1,32};base64,)?[A-Za-z0-9+/]*={0,2}$' };
+/** Base64 as a `data:` URL. Some backends would take other text for an address or for the path of a file. */
+const FILE_DATA = { type: 'string', pattern: '^data:[a-z]+/[A-Za-z0-9.+-]{1,100};base64,[A-Za-z0-9+/]*={0,2}$' };
 
 const ContentPart = Type.Object(
   {
@@ -25,14 +31,20 @@ const ContentPart = Type.Object(
         only({ data: AUDIO_DATA, format: { type: 'string', pattern: '^[a-z0-9]{1,16}$' } }, ['data']),
       ),
     ),
+    video_url: Type.Optional(Type.Unsafe<{ url: string }>(only({ url: TEXT }, ['url']))),
+    file: Type.Optional(
+      Type.Unsafe<{ file_data: string; filename?: string }>(
+        only({ file_data: FILE_DATA, filename: { type: 'string', maxLength: MAX_FILE_NAME_CHARS } }, ['file_data']),
+      ),
+    ),
   },
   {
     additionalProperties: false,
     title: 'Content part',
     description:
-      'A part has the member that `type` names, and no other. Images and audio require a model that accepts them. ' +
-      'The hold covers the largest cost that each can have. An image is a `data:` URL, or an `https:` URL if the ' +
-      'model may fetch from its domain.',
+      'A part has the member that `type` names, and no other. Images, audio, videos and files require a model that ' +
+      'accepts them. The hold covers the largest cost that each can have. An image or a video is a `data:` URL, or ' +
+      'an `https:` URL if the model may fetch from its domain. A file is a `data:` URL in base64.',
   },
 );
 

@@ -103,16 +103,16 @@ function passedOn(messages: Messages): Messages {
 }
 
 /**
- * The bytes of images and audio in JSON. Their cost does not depend on their bytes: the model's maximum is used
- * instead.
+ * The bytes of media in JSON. Their cost does not depend on their bytes: the model's maximum is used instead. The name
+ * of a file is text.
  */
 function mediaBytes(body: Record<string, unknown>): number {
   let bytes = 0;
   for (const { content } of (body['messages'] ?? []) as Messages) {
     if (!Array.isArray(content)) continue;
-    for (const { image_url: image, input_audio: audio } of content) {
-      if (image) bytes += Buffer.byteLength(JSON.stringify(image));
-      if (audio) bytes += Buffer.byteLength(JSON.stringify(audio));
+    for (const { image_url, input_audio, video_url, file } of content) {
+      const media = image_url ?? input_audio ?? video_url ?? file?.file_data;
+      if (media) bytes += Buffer.byteLength(JSON.stringify(media));
     }
   }
   return bytes;

@@ -97,6 +97,16 @@ function hasDuplicates(value: Value): boolean {
   );
 }
 
+const PERMITTED_URL = /^(data:video\/[a-z0-9]+;base64,[A-Z=,]+|https:\/\/media\.example\.com\/a\?b)$/;
+
+/** The values of all members of this name, however deep. */
+function membersOf(value: Value, name: string, find: Find): Value[] {
+  if (Array.isArray(value)) return value.flatMap((item) => membersOf(item, name, find));
+  if (!(value instanceof Members)) return [];
+  const own = find(value, name);
+  return [...(own === undefined ? [] : [own]), ...value.list.flatMap(([, inner]) => membersOf(inner, name, find))];
+}
+
 /** Expects that this reading of the body asks for no more than is held. */
 function expectHeld(request: InferenceRequest, body: Members, dialect: BackendDialect, find: Find): void {
   expect(find(body, 'model')).toBe('inner');
@@ -108,6 +118,12 @@ function expectHeld(request: InferenceRequest, body: Members, dialect: BackendDi
   for (const name of NEVER_PASSED_ON.keys()) {
     if (name !== 'n_predict' && name !== 'prompt') expect(find(body, name)).toBeUndefined();
   }
+  const stop = find(body, 'stop');
+  expect(Array.isArray(stop) ? stop.length : 1).toBeLessThanOrEqual(MODEL.maxStopSequences);
+  expect(membersOf(body, 'file_id', find)).toEqual([]);
+  for (const url of membersOf(body, 'url', find)) expect(url).toMatch(PERMITTED_URL);
+  for (const data of membersOf(body, 'file_data', find)) expect(data).toMatch(/^data:application\/pdf;base64,[A-Z]+$/);
+  // Each address is shorter than what the model holds for media.
   const prompt = texts(find(body, 'messages') ?? find(body, 'prompt')!);
   const bytes = texts(body).reduce((sum, text) => sum + Buffer.byteLength(text), 0);
   expect(cheapBound(request, MODEL)).toBeGreaterThanOrEqual(bytes);
@@ -115,7 +131,11 @@ function expectHeld(request: InferenceRequest, body: Members, dialect: BackendDi
   expect(countPrompt(request, MODEL).total + templateSlack(request)).toBeGreaterThanOrEqual(tokens);
 }
 
-const MODEL = bodyRules({ id: 'public', passthrough: new Set(Object.values(DEFAULT_PASSTHROUGH).flat()) });
+const MODEL = bodyRules({
+  id: 'public',
+  mediaUrls: ['example.com'],
+  passthrough: new Set(Object.values(DEFAULT_PASSTHROUGH).flat()),
+});
 
 const json = (arbitrary: fc.Arbitrary<unknown>) => arbitrary.map((value) => JSON.stringify(value));
 const words = json(fc.oneof(fc.string({ unit: 'grapheme', maxLength: 30 }), fc.lorem({ maxCount: 8 })));
@@ -147,12 +167,40 @@ const odd = fc.oneof(
 const rarely = (usual: fc.Arbitrary<string>) =>
   fc.oneof({ weight: 40, arbitrary: usual }, { weight: 1, arbitrary: odd });
 
-const part = object(
+const textPart = object(
   shuffled(
     [fc.constant('"type":"text"'), member(fc.constant('text'), words)],
     rarely(member(fc.constantFrom('text', 'type', 'refusal'), fc.oneof(words, fc.constant('"text"')))),
     1,
   ),
+);
+const address = json(
+  fc.constantFrom(
+    ...['data:video/mp4;base64,AAAA', 'data:video/jpeg;base64,AA==,BB==', 'data:application/pdf;base64,QUJD'],
+    ...[
+      'https://media.example.com/a?b#c',
+      'https://10.0.0.1/a',
+      'http://media.example.com/a',
+      '/etc/passwd',
+      'data:,x',
+    ],
+  ),
+);
+const mediaPart = (type: string, where: string, others: fc.Arbitrary<string>) =>
+  object(
+    shuffled(
+      [
+        fc.constant(`"type":"${type}"`),
+        member(fc.constant(type), object(shuffled([member(fc.constant(where), address)], others, 2))),
+      ],
+      rarely(member(fc.constantFrom('type', 'text'), words)),
+      1,
+    ),
+  );
+const part = fc.oneof(
+  { weight: 6, arbitrary: textPart },
+  mediaPart('video_url', 'url', rarely(member(fc.constantFrom('url'), address))),
+  mediaPart('file', 'file_data', rarely(member(fc.constantFrom('filename', 'file_data', 'file_id'), words))),
 );
 const content = fc.oneof(words, array(part));
 const message = object(
@@ -171,9 +219,12 @@ const message = object(
   ),
 );
 const messages = array(message);
-const tool = words.map(
-  (text) => `{"type":"function","function":{"name":"f","parameters":{"description":${text},"n":9}}}`,
-);
+const toolName = fc.constantFrom('f', 'server.tool', 'a..b', 'a/b');
+const tool = fc
+  .tuple(words, toolName)
+  .map(
+    ([text, name]) => `{"type":"function","function":{"name":"${name}","parameters":{"description":${text},"n":9}}}`,
+  );
 const field = fc.oneof(
   member(fc.constantFrom('model'), json(fc.constantFrom('public', 'expensive', 5))),
   member(fc.constant('messages'), messages),
@@ -181,6 +232,7 @@ const field = fc.oneof(
   member(fc.constantFrom('stream', 'parallel_tool_calls', 'logprobs'), flag),
   member(fc.constantFrom('user', 'stop', 'regex', 'grammar'), words),
   member(fc.constant('tools'), array(tool)),
+  member(fc.constant('stop'), json(fc.array(fc.string({ maxLength: 8 }), { maxLength: 18 }))),
   member(fc.constant('metadata'), json(fc.dictionary(fc.string(), fc.string()))),
   member(
     fc.constant('chat_template_kwargs'),

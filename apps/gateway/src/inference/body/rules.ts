@@ -17,6 +17,10 @@ export type BodyRules = Pick<
   | 'templateTokens'
   | 'maxTokensPerImage'
   | 'maxTokensPerAudio'
+  | 'maxTokensPerVideo'
+  | 'maxTokensPerFile'
+  | 'maxStopSequences'
+  | 'dottedNames'
   | 'passthrough'
   | 'mediaUrls'
 >;

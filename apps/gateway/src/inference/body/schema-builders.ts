@@ -18,5 +18,11 @@ export const only = (properties: Record<string, unknown>, required: string[] = [
 });
 export const TEXT = { type: 'string' };
 export const TEXT_OR_NULL = { type: ['string', 'null'] };
-/** A name of a function, tool or schema. */
+/** A name of a schema. */
 export const NAME = { type: 'string', pattern: '^[a-zA-Z0-9_-]{1,64}$' };
+/** A name of a function or tool. Dots are for models whose backends all take them. */
+export const TOOL_NAME = {
+  type: 'string',
+  pattern: '^[a-zA-Z0-9_.-]{1,64}$',
+  description: 'Dots only if the model takes them.',
+};

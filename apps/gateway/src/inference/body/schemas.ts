@@ -1,7 +1,8 @@
-import { MAX_MODEL_ID_CHARS } from '../errors';
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
+import { COMMON_STOP_SEQUENCES, MAX_STOP_SEQUENCES } from '@tollgate/contracts';
+import { MAX_MODEL_ID_CHARS } from '../errors';
 import { Message } from './message-schema';
-import { NAME, only, optional, TEXT_OR_NULL } from './schema-builders';
+import { NAME, only, optional, TEXT_OR_NULL, TOOL_NAME } from './schema-builders';
 import { FUNCTION, MAX_TOOLS, TOOL, TOOL_CHOICE } from './tool-schemas';
 
 /**
@@ -11,7 +12,6 @@ import { FUNCTION, MAX_TOOLS, TOOL, TOOL_CHOICE } from './tool-schemas';
  */
 
 const MAX_CHOICES = 16;
-const MAX_STOP_SEQUENCES = 4;
 const MAX_MESSAGES = 20_000;
 const MAX_LOGIT_BIASES = 1_024;
 const MAX_STOP_CHARS = 4_096;
@@ -42,7 +42,9 @@ const sampling = {
       maxLength: MAX_STOP_CHARS,
       items: { type: 'string', maxLength: MAX_STOP_CHARS },
       maxItems: MAX_STOP_SEQUENCES,
-      description: `A string that ends the output, or up to ${MAX_STOP_SEQUENCES} of them.`,
+      description:
+        `A string that ends the output, or up to ${COMMON_STOP_SEQUENCES} of them. ` +
+        `Some models take up to ${MAX_STOP_SEQUENCES}.`,
     }),
   ),
   stream: optional<boolean>('boolean', { description: 'Answer with server-sent events that end with `data: [DONE]`.' }),
@@ -101,7 +103,7 @@ export const ChatCompletionRequest = Type.Object(
     }),
     function_call: Type.Optional(
       Type.Unsafe<string | object | null>({
-        ...only({ name: NAME }, ['name']),
+        ...only({ name: TOOL_NAME }, ['name']),
         type: ['string', 'object', 'null'],
         if: { type: 'string' },
         then: { enum: ['none', 'auto'] },

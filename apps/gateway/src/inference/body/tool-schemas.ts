@@ -1,4 +1,4 @@
-import { NAME, only, TEXT, TEXT_OR_NULL } from './schema-builders';
+import { only, TEXT, TEXT_OR_NULL, TOOL_NAME } from './schema-builders';
 
 export const MAX_TOOLS = 1_024;
 const TOOL_CHOICES = ['none', 'auto', 'required'] as const;
@@ -10,7 +10,7 @@ export const CALLED_FUNCTION = only({ name: TEXT, arguments: TEXT }, ['name']);
 /** The declaration of a function. */
 export const FUNCTION = only(
   {
-    name: NAME,
+    name: TOOL_NAME,
     description: TEXT_OR_NULL,
     parameters: { type: ['object', 'null'] },
     strict: { type: ['boolean', 'null'] },
@@ -25,7 +25,7 @@ export const TOOL = {
       type: { type: 'string', enum: TOOL_TYPES },
       cache_control: { description: 'Accepted without effect.' },
       function: FUNCTION,
-      custom: only({ name: NAME, description: TEXT_OR_NULL, format: { type: ['object', 'null'] } }, ['name']),
+      custom: only({ name: TOOL_NAME, description: TEXT_OR_NULL, format: { type: ['object', 'null'] } }, ['name']),
     },
     ['type'],
   ),
@@ -40,7 +40,11 @@ export const TOOL = {
 
 export const TOOL_CHOICE = {
   ...only(
-    { type: { type: 'string', enum: TOOL_TYPES }, function: only({ name: NAME }), custom: only({ name: NAME }) },
+    {
+      type: { type: 'string', enum: TOOL_TYPES },
+      function: only({ name: TOOL_NAME }),
+      custom: only({ name: TOOL_NAME }),
+    },
     ['type'],
   ),
   type: ['string', 'object', 'null'],
