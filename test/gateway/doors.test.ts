@@ -25,6 +25,7 @@ const told = usePlayedBackend('told', () => FREE);
 const gateway = useGateway({
   yaml: () => told.yaml() + PROFILES,
   bodyMemoryMib: BODY_MEMORY_MIB,
+  maxBodyMib: 9,
 });
 const CHAT = { model: 'small', messages: [{ role: 'user', content: 'Hello' }], max_tokens: 2 };
 
@@ -138,11 +139,12 @@ describe('the gateway neither asks for nor reads a body', () => {
   });
 
   it.each([
-    [length(11 * MIB), '413'],
-    ['Content-Encoding: gzip\r\nContent-Length: 100', '415'],
-  ])('that is too large or not JSON (%s)', async (form, status) => {
+    [length(9 * MIB + 1), '413', 'The body is larger than the limit of 9 MiB.'],
+    ['Content-Encoding: gzip\r\nContent-Length: 100', '415', 'unsupported_media_type'],
+  ])('that is too large or not JSON (%s)', async (form, status, words) => {
     const answer = await open(head(await gateway.caller(), form, EXPECT)).toEnd();
     expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [\\s\\S]*connection: close`));
+    expect(answer).toContain(words);
     expect(answer).not.toContain('100 Continue');
   });
 });

@@ -51,6 +51,7 @@ runService(
       const simulatorUrl = settings.TOLLGATE_SIMULATOR_URL;
       const trustedProxies = settings.TOLLGATE_TRUSTED_PROXIES;
       const gateway = GatewayModule.register({
+        maxBodyMib: settings.TOLLGATE_MAX_BODY_MIB,
         bodyMemoryMib: settings.TOLLGATE_BODY_MEMORY_MIB,
         trustedProxies,
         ...idempotency.gateway,

@@ -1,11 +1,18 @@
 import type { IdempotencyOptions } from './idempotency/idempotency-keys';
 import type { UpstreamLimits } from './upstream/connections';
 
+/** MiB of a request body, unless the operator sets another limit. */
+export const DEFAULT_MAX_BODY_MIB = 10;
+/** The largest limit that the operator may set. The built-in simulator reads no more. */
+export const LARGEST_MAX_BODY_MIB = 64;
+
 export interface GatewayOptions {
   /** Base URL (ends in /v1) that the backend url "simulator:" stands for. */
   simulatorUrl?: string;
   /** Only the limits that differ from the defaults. */
   upstreamLimits?: Partial<UpstreamLimits>;
+  /** The limit of an inference body. Not more than `bodyMemoryMib`. */
+  maxBodyMib?: number;
   /** Memory for the bodies of all requests in progress. */
   bodyMemoryMib?: number;
   /** Proxies whose `X-Forwarded-For` is believed, as in TOLLGATE_TRUSTED_PROXIES. */

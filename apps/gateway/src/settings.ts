@@ -19,6 +19,7 @@ import {
 } from '@tollgate/runtime';
 import { areProxies, TRUSTED_PROXIES_FORM } from './accept/client-address';
 import { DEFAULT_ANSWER_KIB } from './idempotency/idempotency-keys';
+import { DEFAULT_MAX_BODY_MIB, LARGEST_MAX_BODY_MIB } from './options';
 
 const MIB = 1024 * 1024;
 export const OPERATOR_SECRET_MIN_BITS = 80;
@@ -45,7 +46,10 @@ export class PublicSettings {
   @Optional()
   @Satisfies(areProxies, TRUSTED_PROXIES_FORM)
   TOLLGATE_TRUSTED_PROXIES?: string;
-  /** The minimum fits one body of the largest size. */
+  @Setting('MiB of the largest inference body, at most those of `TOLLGATE_BODY_MEMORY_MIB`. A larger one gets 413.')
+  @WholeNumber(1, LARGEST_MAX_BODY_MIB)
+  TOLLGATE_MAX_BODY_MIB: number = DEFAULT_MAX_BODY_MIB;
+  /** The minimum fits one body of the default limit. */
   @Setting('MiB of memory for the bodies of all requests in progress.')
   @WholeNumber(10, 65_536)
   TOLLGATE_BODY_MEMORY_MIB: number = 256;

@@ -84,6 +84,7 @@ export async function startStandalone(
     }),
     GatewayModule.register({
       simulatorUrl: simulator.url,
+      maxBodyMib: settings.TOLLGATE_MAX_BODY_MIB,
       bodyMemoryMib: settings.TOLLGATE_BODY_MEMORY_MIB,
       trustedProxies,
       ...idempotency.gateway,

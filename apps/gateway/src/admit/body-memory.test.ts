@@ -32,5 +32,8 @@ describe('the memory of bodies', () => {
 
   it('of one key is at most that of all keys', () => {
     expect(new BodyMemory({ maxBytes: 20, maxBytesPerKey: 40 }).maxBytesPerKey).toBe(20);
+    expect(new BodyMemory({ maxBytes: 20, maxBytesPerBody: 40 }).maxBytesPerBody).toBe(20);
+    // Three of the largest bodies of a key fit, whatever their limit is.
+    expect(new BodyMemory({ maxBytesPerBody: 64 * 2 ** 20 }).maxBytesPerKey).toBe(192 * 2 ** 20);
   });
 });

@@ -1,8 +1,10 @@
 import { Gauge, metrics } from '@tollgate/runtime';
+import { DEFAULT_MAX_BODY_MIB } from '../options';
 
 const MIB = 1024 * 1024;
-/** Fits three bodies of the largest size. */
-export const MAX_BODY_BYTES_PER_KEY = 32 * MIB;
+export const LEAST_BODY_BYTES_PER_KEY = 32 * MIB;
+/** Bodies of the largest size that a key may have in progress. */
+const LARGEST_BODIES_PER_KEY = 3;
 export const DEFAULT_BODY_MEMORY_MIB = 256;
 
 const held = new Gauge({
@@ -20,18 +22,25 @@ export type FullBudget = 'key' | 'all';
  */
 export class BodyMemory {
   readonly maxBytesPerKey: number;
+  /** Of one body. Not more than fits into the memory. */
+  readonly maxBytesPerBody: number;
   private readonly maxBytes: number;
   private bytes = 0;
   private readonly bytesOfKeys = new Map<string, number>();
 
-  constructor({ maxBytes = DEFAULT_BODY_MEMORY_MIB * MIB, maxBytesPerKey = MAX_BODY_BYTES_PER_KEY } = {}) {
+  constructor({
+    maxBytes = DEFAULT_BODY_MEMORY_MIB * MIB,
+    maxBytesPerBody = DEFAULT_MAX_BODY_MIB * MIB,
+    maxBytesPerKey = Math.max(LEAST_BODY_BYTES_PER_KEY, LARGEST_BODIES_PER_KEY * maxBytesPerBody),
+  } = {}) {
     this.maxBytes = maxBytes;
     this.maxBytesPerKey = Math.min(maxBytesPerKey, maxBytes);
+    this.maxBytesPerBody = Math.min(maxBytesPerBody, this.maxBytesPerKey);
   }
 
   /** The share of one request. It is empty at first. */
   open(keyId: string): BodyShare {
-    return new BodyShare((bytes) => this.take(keyId, bytes));
+    return new BodyShare(this.maxBytesPerBody, (bytes) => this.take(keyId, bytes));
   }
 
   private take(keyId: string, bytes: number): FullBudget | null {
@@ -50,7 +59,11 @@ export class BodyMemory {
 export class BodyShare {
   bytes = 0;
 
-  constructor(private readonly take: (bytes: number) => FullBudget | null) {}
+  /** @param maxBytes the largest body */
+  constructor(
+    readonly maxBytes: number,
+    private readonly take: (bytes: number) => FullBudget | null,
+  ) {}
 
   /**
    * Grows the share to at least this many bytes. Null on success. Otherwise the full limit, and the share is unchanged.

@@ -1,6 +1,6 @@
 import { type RefusedBy, UnavailableError } from '@tollgate/contracts';
 import type { ErrorEntry, ErrorTable } from '../http/api-error';
-import { MAX_INFERENCE_BODY_BYTES } from './body-limit';
+import { DEFAULT_MAX_BODY_MIB } from '../options';
 
 /** The envelope of the OpenAI wire format also has a `type`. */
 interface InferenceErrorEntry extends ErrorEntry {
@@ -76,7 +76,7 @@ export const INFERENCE_ERRORS = {
   payload_too_large: {
     status: 413,
     type: 'invalid_request_error',
-    message: `The body is larger than ${MAX_INFERENCE_BODY_BYTES / 1024 / 1024} MiB.`,
+    message: `The body is larger than the limit of ${DEFAULT_MAX_BODY_MIB} MiB.`,
   },
   unsupported_media_type: {
     status: 415,

@@ -13,7 +13,8 @@ import { Settlements } from '../settle/settlement';
 import { StreamWatch } from '../upstream/stream-watch';
 import { Upstream } from '../upstream/upstream';
 import { UpstreamModule } from '../upstream/upstream.module';
-import { BodyReader } from './body/body-reader';
+import { GATEWAY_OPTIONS, type GatewayOptions } from '../options';
+import { BodyReader, readLimits } from './body/body-reader';
 import { InFlight } from './in-flight';
 import { Intake } from './intake';
 import { Pipeline } from './pipeline';
@@ -22,8 +23,8 @@ import { Serving } from './serving';
 /** Made by a factory, because tests set other limits. */
 const bodyReader = {
   provide: BodyReader,
-  inject: [Catalog],
-  useFactory: (catalog: Catalog) => new BodyReader(catalog),
+  inject: [Catalog, GATEWAY_OPTIONS],
+  useFactory: (catalog: Catalog, { maxBodyMib }: GatewayOptions) => new BodyReader(catalog, readLimits(maxBodyMib)),
 };
 
 /** Composes the stages, which know nothing of each other, into the pipeline. */

@@ -62,7 +62,7 @@ export class Intake {
       // 1. Refuse keys with too many wasted requests.
       this.refuseAfterWaste(principal);
       // 2. Refuse a wrong media type and a body that is announced as too large.
-      const announced = announcedBytes(request);
+      const announced = announcedBytes(request, share.maxBytes);
       // 3. Look whether any request of the key would be admitted.
       const isSmall = announced !== null && announced <= MAX_UNLOOKED_BODY_BYTES;
       if (!isRepeat && (!isSmall || this.refusedKeys.has(principal.keyId))) await this.look(client, principal);

@@ -2,16 +2,17 @@ import type { IncomingMessage } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { BodyMemory } from '../admit/body-memory';
 import { InferenceError } from './errors';
-import { BODY_GRACE_MS, ClientLeftError, readBody } from './read-body';
+import { announcedBytes, BODY_GRACE_MS, ClientLeftError, readBody } from './read-body';
 
 const KIB = 1024;
+const MIB = 1024 * KIB;
 
 /** A body that the test sends, with a clock that only the test advances. */
-function reading(announced: number | null) {
+function reading(announced: number | null, maxBytesPerBody?: number) {
   const stream = new PassThrough();
   const request = Object.assign(stream, { complete: false, headers: {} }) as unknown as IncomingMessage;
   stream.once('end', () => Object.assign(request, { complete: true }));
-  const share = new BodyMemory().open('key');
+  const share = new BodyMemory({ maxBytesPerBody }).open('key');
   const full = () => new InferenceError('overloaded_error');
   const outcome = readBody(request, announced, share, full).then(
     (bytes) => bytes.toString(),
@@ -69,9 +70,21 @@ it('a client that left before its body was read is noticed', async () => {
   ).rejects.toBeInstanceOf(ClientLeftError);
 });
 
-it('a body above 10 MiB is refused, and no more of it is read', async () => {
-  const { stream, outcome, share } = reading(null);
-  for (let mib = 0; mib < 11; mib++) stream.write(Buffer.alloc(2 ** 20));
+it.each([
+  [undefined, 10],
+  [3 * MIB, 3],
+  [20 * MIB, 20],
+])('a body above the limit of %j is refused at %i MiB, and no more of it is read', async (limit, mib) => {
+  const { stream, outcome, share } = reading(null, limit);
+  for (let sent = 0; sent <= mib; sent++) stream.write(Buffer.alloc(MIB));
   expect(await outcome).toBe('payload_too_large');
-  expect(share.bytes).toBeLessThanOrEqual(10 * 2 ** 20);
+  expect(share.bytes).toBeLessThanOrEqual(mib * MIB);
+  const headers = { 'content-type': 'application/json', 'content-length': String(mib * MIB + 1) };
+  expect(() => announcedBytes({ headers } as IncomingMessage, share.maxBytes)).toThrow(
+    `The body is larger than the limit of ${mib} MiB.`,
+  );
+  const whole = reading(null, limit);
+  for (let sent = 0; sent < mib; sent++) whole.stream.write(Buffer.alloc(MIB));
+  whole.stream.end();
+  expect((await whole.outcome).length).toBe(mib * MIB);
 });

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { BodyShare, FullBudget } from '../admit/body-memory';
 import { validateMediaType } from '../http/media-type';
-import { MAX_INFERENCE_BODY_BYTES } from './body-limit';
 import { InferenceError } from './errors';
 
 /** The time for a body, plus a second for every LEAST_BYTES_PER_SECOND bytes that arrived: 10 MiB may take 90 s. */
@@ -17,18 +16,24 @@ export class ClientLeftError extends Error {}
  * The announced length of the body in bytes. Null: it is sent in chunks. Throws InferenceError unsupported_media_type
  * or payload_too_large.
  */
-export function announcedBytes({ headers }: IncomingMessage): number | null {
+export function announcedBytes({ headers }: IncomingMessage, maxBytes: number): number | null {
   const { 'content-length': length } = headers;
   const problem = validateMediaType(headers);
   if (problem !== null) throw new InferenceError('unsupported_media_type', { message: problem });
   const bytes = headers['transfer-encoding'] === undefined ? Number(length ?? 0) : null;
-  if (bytes !== null && bytes > MAX_INFERENCE_BODY_BYTES) throw new InferenceError('payload_too_large');
+  if (bytes !== null && bytes > maxBytes) throw tooLarge(maxBytes);
   return bytes;
+}
+
+/** Names the limit in force. It may have a fraction of a MiB. */
+function tooLarge(maxBytes: number): InferenceError {
+  const message = `The body is larger than the limit of ${maxBytes / 2 ** 20} MiB.`;
+  return new InferenceError('payload_too_large', { message });
 }
 
 /**
  * Reads the request's body, of `announced` bytes or of unknown length. `share` reserves at least the memory that is
- * used. Rejects with ClientLeftError or with InferenceError: payload_too_large, request_timeout, or what `full` returns
+ * used, and knows the largest body. Rejects with ClientLeftError or with InferenceError: payload_too_large, request_timeout, or what `full` returns
  * for an exhausted memory budget. Stops reading when it rejects.
  */
 export function readBody(
@@ -56,7 +61,7 @@ export function readBody(
       reject(error);
     };
     const take = (chunk: Buffer) => {
-      if (bytes + chunk.length > MAX_INFERENCE_BODY_BYTES) return fail(new InferenceError('payload_too_large'));
+      if (bytes + chunk.length > share.maxBytes) return fail(tooLarge(share.maxBytes));
       if (bytes === 0 && chunk.length === announced) {
         first = chunk;
         bytes = chunk.length;
@@ -64,7 +69,7 @@ export function readBody(
       }
       if (!room || bytes + chunk.length > room.length) {
         const wanted = announced ?? Math.max(FIRST_ROOM_BYTES, bytes + chunk.length, 2 * (room?.length ?? 0));
-        const size = Math.min(wanted, MAX_INFERENCE_BODY_BYTES);
+        const size = Math.min(wanted, share.maxBytes);
         const budget = share.growTo(size);
         if (budget !== null) return fail(full(budget));
         const larger = Buffer.allocUnsafeSlow(size);

@@ -4,6 +4,7 @@ import { pool, type Pool, TerminateError } from 'workerpool';
 import { type InferenceKind, UnavailableError } from '@tollgate/contracts';
 import { settlesWithin } from '@tollgate/runtime';
 import type { Catalog, AllowedModels } from '../../catalog/catalog';
+import { DEFAULT_MAX_BODY_MIB } from '../../options';
 import { InferenceError, RuinousBodyError } from '../errors';
 import { ClientLeftError } from '../read-body';
 import { type InferenceRequest, readRequest } from './inference-request';
@@ -22,7 +23,17 @@ export interface ReadLimits {
   readTimeoutMs: number;
 }
 
-const DEFAULT_READ_LIMITS: ReadLimits = { maxWaitMs: 30_000, maxReadMs: 10_000, readTimeoutMs: 60_000 };
+const MAX_WAIT_MS = 30_000;
+const MAX_READ_MS = 10_000;
+const READ_MS_PER_MIB = MAX_READ_MS / DEFAULT_MAX_BODY_MIB;
+/** Six times the CPU time. */
+const READ_TIMEOUT_FACTOR = 6;
+
+/** @param maxBodyMib the largest body. A larger one may take longer. */
+export function readLimits(maxBodyMib = DEFAULT_MAX_BODY_MIB): ReadLimits {
+  const maxReadMs = Math.max(MAX_READ_MS, maxBodyMib * READ_MS_PER_MIB);
+  return { maxWaitMs: MAX_WAIT_MS, maxReadMs, readTimeoutMs: maxReadMs * READ_TIMEOUT_FACTOR };
+}
 /** Each worker has its own tokenizers (80 MB), so idle workers are ended. */
 const MAX_WORKERS = Math.max(1, Math.min(2, availableParallelism() - 1));
 const IDLE_MS = 60_000;
@@ -62,7 +73,7 @@ export class BodyReader {
 
   constructor(
     private readonly catalog: Catalog,
-    private readonly limits: ReadLimits = DEFAULT_READ_LIMITS,
+    private readonly limits: ReadLimits = readLimits(),
   ) {}
 
   /**

@@ -1,1 +1,0 @@
-export const MAX_INFERENCE_BODY_BYTES = 10 * 1024 * 1024;
