@@ -51,6 +51,18 @@ const truth = () => {
   return { ...tokens, costNanos: BigInt(tokens.promptTokens + tokens.completionTokens) };
 };
 
+it('the record of a stream that a fallback serves has its model and its price', () => {
+  const text = new DeliveredText((words) => countTokens('o200k_base', words));
+  text.add({ choice: 0, text: WORDS, least: 1 });
+  const one = admitted();
+  expect(one.record(text, 1)).not.toHaveProperty('served');
+  const dear = { ...price, version: 'dear', inputFemtos: '2000000', outputFemtos: '3000000' };
+  one.servedBy({ ...model, id: 'other', price: dear });
+  const { promptTokens, completionTokens, costNanos, served } = one.record(text, 1)!;
+  expect(served).toEqual({ model: 'other', price: dear });
+  expect(costNanos).toBe(BigInt(2 * promptTokens + 3 * completionTokens));
+});
+
 describe('the records of many streams', () => {
   it('are exact after one preparation, which counts a bounded amount in each turn of the event loop', async () => {
     // Long enough for any machine.

@@ -17,6 +17,7 @@ import type { Client } from './client';
 import { InferenceError, unknownModel } from './errors';
 import { type Body, Intake } from './intake';
 import { AdmittedRequest, type Ending } from './admitted-request';
+import { canServe } from './fallback';
 import { ClientLeftError } from './read-body';
 import { interrupted, ofAdmission, unavailable } from './refusals';
 import { RequestMeter, type RequestOutcome } from './request-metrics';
@@ -86,6 +87,7 @@ export class Pipeline {
       // 11. Send the last byte only now.
       const { event } = settled;
       endOf(event).send();
+      meter.model = event.model;
       failPoint('answered');
       // 12. Emit the usage event. If it is lost, the settled hold is its record.
       this.settlements.emit(settled);
@@ -184,6 +186,9 @@ export class Pipeline {
     const tokensPerChoice = choices === 0 ? 0 : Math.min(maxTokens ?? Infinity, model.maxOutputTokens);
     // 7. Bound the prompt.
     const prompt = PromptEstimate.toHold(request, model, tokensPerChoice);
+    const fallbacks = this.catalog
+      .fallbacksOf(model, principal.models)
+      .filter((one) => canServe(one, request, model, prompt.upperBound));
     const draft: UsageDraft = {
       id: client.id,
       tenantId: principal.tenantId,
@@ -198,7 +203,15 @@ export class Pipeline {
     };
     // 8. Admit: check the limits, and hold the request's largest possible cost, of a stream its first slice.
     const admission = await this.admitter.admit(
-      { ...principal, draft, model, prompt, output: { choices, tokensPerChoice, isNamed: maxTokensNamed }, claim },
+      {
+        ...principal,
+        draft,
+        model,
+        fallbacks,
+        prompt,
+        output: { choices, tokensPerChoice, isNamed: maxTokensNamed },
+        claim,
+      },
       nowMs,
     );
     const limits = admission.kind === 'held' ? admission.hold.limits : admission.limits;

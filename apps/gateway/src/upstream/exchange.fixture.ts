@@ -86,8 +86,13 @@ export function modelWith(backends: Backend[], queue = { maxRequests: 0, maxWait
   return { id: `model-${(models += 1)}`, backends, queue } as unknown as CatalogModel;
 }
 
-export function exchangeOf<T>(model: CatalogModel, relay: PlainRelay<T>, upstream: Upstream) {
-  const call = { model, path: '/x', stream: false, affinity: null, headers: [], request: { logged: {} } };
+export function exchangeOf<T>(
+  model: CatalogModel,
+  relay: PlainRelay<T>,
+  upstream: Upstream,
+  fallbacks: CatalogModel[] = [],
+) {
+  const call = { model, fallbacks, path: '/x', stream: false, affinity: null, headers: [], request: { logged: {} } };
   return upstream.exchange({ ...call, body: (one) => one.model }, relay);
 }
 

@@ -8,6 +8,7 @@ import {
   type AdmitRequest,
   type AdmitResult,
   type ClaimLimits,
+  type Delivered,
   type ExtendRequest,
   type ExtendResult,
   type HoldsQuery,
@@ -129,7 +130,7 @@ export class PostgresAdmissionStore extends AdmissionStore {
         this.leaseMs,
         texts(progress, (one) => one.id),
         texts(progress, (one) => one.tenantId),
-        jsonTexts(progress, ({ delivered }) => delivered && { ...delivered, costNanos: String(delivered.costNanos) }),
+        jsonTexts(progress, ({ delivered }) => delivered && deliveredJson(delivered)),
       ],
     });
     return this.positions('progress', rows, progress.length);
@@ -276,6 +277,11 @@ export class PostgresAdmissionStore extends AdmissionStore {
     countForbidden(operation, count - rows.length);
     return done;
   }
+}
+
+/** The members of the event of an expired hold, over those of its draft. */
+function deliveredJson({ served, costNanos, ...tokens }: Delivered): object {
+  return { ...tokens, costNanos: String(costNanos), ...served };
 }
 
 /** The results by item. The first value of a row is the item's number, from 1; `read` gets the others. */
