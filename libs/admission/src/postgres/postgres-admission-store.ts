@@ -28,6 +28,7 @@ import {
   type Withdrawal,
   type WithdrawResult,
 } from '../admission-store';
+import type { ManagementCall } from '../call-rate';
 import { budgetNanos, cappedNanos } from '../amounts';
 import { admitMistake, lookMistake, settleMistake } from '../caller-mistakes';
 import { sendFaultless, type ItemFailure } from '../item-failures';
@@ -41,6 +42,7 @@ import { SharedProbe } from '../shared-probe';
 import { lookCall } from './look-call';
 import { readSnapshot } from './read-snapshot';
 import { repairCall } from './repair-call';
+import { takeCall } from './take-call';
 import { jsonTexts, numbers, texts } from './sql-arrays';
 
 export interface PostgresAdmissionOptions {
@@ -96,6 +98,10 @@ export class PostgresAdmissionStore extends AdmissionStore {
     return sendFaultless(requests, lookMistake, async (sent) =>
       inOrder(await this.connections.call(lookCall(sent, this.now())), readLook),
     );
+  }
+
+  takeCall(call: ManagementCall): Promise<number> {
+    return takeCall(this.connections, call, this.now());
   }
 
   recall(requests: readonly RecallRequest[]): Promise<RecallResult[]> {
