@@ -231,13 +231,13 @@ export class Pipeline {
     return refusal.code;
   }
 
-  private toRefusal({ requestId }: Client, error: unknown): InferenceError {
+  private toRefusal({ logged }: Client, error: unknown): InferenceError {
     if (error instanceof InferenceError) return error;
     if (error instanceof UnavailableError) {
-      this.log.warn({ requestId, reason: error.message }, 'answered 503');
+      this.log.warn({ ...logged, reason: error.message }, 'answered 503');
       return unavailable();
     }
-    this.log.error({ requestId, err: error }, 'answered 500');
+    this.log.error({ ...logged, err: error }, 'answered 500');
     return new InferenceError('api_error');
   }
 }
