@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { eventually } from '@tollgate/testing';
 import { useOwnBackend } from './own-backend';
 import { type Caller, expectSettledAt, PLENTY, useGateway } from './use-gateway';
@@ -8,10 +8,10 @@ const OWN = { input: 1_000n, output: 2_000n };
 const DEAR = { input: 10_000n, output: 20_000n };
 const limits = JSON.stringify(PLENTY);
 
-let answer: (response: ServerResponse) => void;
+let answer: (response: ServerResponse, headers: IncomingHttpHeaders) => void;
 const own = useOwnBackend(
   'own',
-  (request, response) => void request.resume().on('end', () => answer(response)),
+  (request, response) => void request.resume().on('end', () => answer(response, request.headers)),
   () => `
   - { id: first, aliases: [gpt], kind: chat, contextTokens: 8192, maxOutputTokens: 4096, fallback: [little, dear],
       price: { input: '1', output: '2' }, backends: [{ url: 'http://BACKEND/v1' }] }
@@ -34,6 +34,7 @@ const gateway = useGateway({
 });
 
 const CHAT = { model: 'first', messages: [{ role: 'user', content: 'Say something about gateways.' }], max_tokens: 50 };
+const CHAT_OF_WORKS = { ...CHAT, model: 'works' };
 const fail = (response: ServerResponse) => void response.writeHead(500).end('{}');
 const event = (data: object) => `data: ${JSON.stringify(data)}\n\n`;
 const chunk = (content: string) => event({ choices: [{ index: 0, delta: { content } }] });
@@ -87,13 +88,27 @@ describe('a model that no backend serves', () => {
     expect(await gateway.snapshot(who.tenantId)).toMatchObject({ pendingNanos: 0n, settledNanos: 0n });
   });
 
-  it('lowers the output that nobody named to what the fallback gives', async () => {
+  it('is served by its fallback too if the request names no output', async () => {
     answer = fail;
-    gateway.simulator.reset();
     const caller = await gateway.caller();
     expect((await ask(caller, { max_tokens: undefined })).status).toBe(200);
     expect((await gateway.events(caller.tenantId, 1))[0]).toMatchObject({ model: 'dear' });
   });
+});
+
+it('a backend gets our own id of the request, and the trace of the caller', async () => {
+  let given: IncomingHttpHeaders = {};
+  answer = (response, headers) => {
+    given = headers;
+    fail(response);
+  };
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+  const headers = { 'x-request-id': 'mine', traceparent, tracestate: 'a=1' };
+  const response = await gateway.post('/v1/chat/completions', CHAT_OF_WORKS, await gateway.caller(), { headers });
+  expect(response.headers.get('x-request-id')).toBe('mine');
+  const id = response.headers.get('x-tollgate-request-id');
+  expect(given).toMatchObject({ 'x-request-id': id, traceparent, tracestate: 'a=1' });
+  await response.text();
 });
 
 describe('a model with a dearer fallback', () => {
