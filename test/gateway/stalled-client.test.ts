@@ -36,6 +36,7 @@ function streamToStalledClient(upstream: Upstream, url: string, body: object) {
   const model = { id: 'm', backends: [backend] };
   const call = {
     model: model as unknown as CatalogModel,
+    fallbacks: [],
     path: '/chat/completions',
     stream: true,
     affinity: null,

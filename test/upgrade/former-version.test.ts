@@ -91,7 +91,13 @@ describe('a database of the former version', () => {
           served++;
         },
       );
-      expect(applied).toEqual(['015_functions.sql', '016_settle_in_place.sql', '017_claims.sql', 'functions']);
+      expect(applied).toEqual([
+        '015_functions.sql',
+        '016_settle_in_place.sql',
+        '017_claims.sql',
+        '018_call_rates.sql',
+        'functions',
+      ]);
       expect(served).toBeGreaterThan(ROUNDS_AFTER);
 
       const pending = await fixture.hold();

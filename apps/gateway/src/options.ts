@@ -15,7 +15,7 @@ export interface GatewayOptions {
   maxBodyMib?: number;
   /** Memory for the bodies of all requests in progress. */
   bodyMemoryMib?: number;
-  /** Proxies whose `X-Forwarded-For` is believed, as in TOLLGATE_TRUSTED_PROXIES. */
+  /** Proxies whose `X-Forwarded-For` and PROXY header are believed, as in TOLLGATE_TRUSTED_PROXIES. */
   trustedProxies?: string | undefined;
   /** Absent: the header Idempotency-Key is ignored. */
   idempotency?: IdempotencyOptions;

@@ -37,7 +37,7 @@ const MAX_PARAM_CHARS = 16_384;
 export interface PublicAppOptions {
   /** Default: derived from the limit of open files. */
   maxConnections?: number | undefined;
-  /** Proxies whose `X-Forwarded-For` is believed. */
+  /** Proxies whose `X-Forwarded-For` and PROXY header are believed. */
   trustedProxies?: string | undefined;
   /** Another application on the same port. */
   mounted?: Mounted | undefined;
@@ -84,6 +84,7 @@ export async function createPublicApp(
         requestTimeoutMs: REQUEST_TIMEOUT_MS,
         keepAliveTimeoutMs: KEEP_ALIVE_TIMEOUT_MS,
         envelope: earlyEnvelope,
+        ...(options.trustedProxies !== undefined && { isProxy: (address) => addresses.isProxy(address) }),
       });
       return http;
     },

@@ -41,7 +41,7 @@ export class PublicSettings {
   @WholeNumber(1, 1_000_000)
   TOLLGATE_MAX_CONNECTIONS?: number;
   @Setting(
-    'Proxies whose `X-Forwarded-For` names the client: addresses, ranges, `loopback`, `private`. Separate with commas.',
+    'Proxies whose `X-Forwarded-For` or PROXY header names the client: addresses, ranges, `loopback`, `private`.',
   )
   @Optional()
   @Satisfies(areProxies, TRUSTED_PROXIES_FORM)

@@ -1,5 +1,5 @@
 // The requests and results of the admission store's operations (admission-store.ts).
-import type { UsageDraft, UsageEvent } from '@tollgate/contracts';
+import type { TokenCounts, UsageDraft, UsageEvent } from '@tollgate/contracts';
 import type { Claim, ClaimAnswer } from './claim-operations';
 
 /** Two limits per minute, and one on requests that run at the same time. Whole numbers of at least 1. */
@@ -130,6 +130,13 @@ export interface ExtendRequest {
 export type ExtendResult =
   { kind: 'extended'; grantedNanos: bigint; holdNanos: bigint } | { kind: 'refused' } | { kind: 'forbidden' };
 
+/** What a stream has delivered so far. */
+export interface Delivered extends TokenCounts {
+  costNanos: bigint;
+  /** Another model serves it than the one of the draft. An expired hold becomes an event with its name and price. */
+  served?: Pick<UsageDraft, 'model' | 'price'> | undefined;
+}
+
 /** A heartbeat of a running request. It renews the hold's deadline and, for a stream, records what was delivered. */
 export interface Progress {
   id: string;
@@ -138,7 +145,7 @@ export interface Progress {
    * Null: nothing was delivered yet, or the answer is not streamed. Only the deadline moves, and an expiry voids the
    * hold.
    */
-  delivered: { promptTokens: number; cachedTokens: number; completionTokens: number; costNanos: bigint } | null;
+  delivered: Delivered | null;
   /** The value that `admit` returned. */
   storeEpoch?: string | undefined;
 }

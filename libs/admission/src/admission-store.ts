@@ -19,6 +19,7 @@ import type {
   HoldView,
   HoldsQuery,
 } from './admission-operations';
+import type { ManagementCall } from './call-rate';
 import type { ClaimLimits, RecallRequest, RecallResult } from './claim-operations';
 import type { ItemFailure } from './item-failures';
 
@@ -118,6 +119,11 @@ export abstract class AdmissionStore {
   abstract snapshot(options: { tenantId?: string; after?: string; limit: number }): Promise<Snapshot[]>;
   /** A tenant's holds, ascending by id. Reads all of them, so it is for reconcile and not for a request. */
   abstract holds(query: HoldsQuery): Promise<HoldView[]>;
+  /**
+   * Takes a call of a management token from its bucket, which all processes share. Milliseconds until there is one; 0:
+   * taken.
+   */
+  abstract takeCall(call: ManagementCall): Promise<number>;
   /**
    * Rejects with the reason, within bounded time, while the store cannot write durably. Callers within the same second
    * share one probe, so it is cheap.

@@ -1,5 +1,6 @@
 import { budgetsSuite } from './suite/budgets.suite';
 import { booksSuite } from './suite/books.suite';
+import { callsSuite } from './suite/calls.suite';
 import { claimsSuite } from './suite/claims.suite';
 import { creditSuite } from './suite/credit.suite';
 import { clockSuite } from './suite/clock.suite';
@@ -22,6 +23,7 @@ export function admissionSuite(name: string, open: OpenStore): void {
   describe(`${name}: states of a hold`, () => statesSuite(open));
   describe(`${name}: holds`, () => holdsSuite(open));
   describe(`${name}: claims`, () => claimsSuite(open));
+  describe(`${name}: calls of the management API`, () => callsSuite(open));
   describe(`${name}: books`, () => booksSuite(open));
   describe(`${name}: clock`, () => clockSuite(open));
   describe(`${name}: withdrawals`, () => withdrawSuite(open));

@@ -56,6 +56,7 @@ export const REDIS_RIGHTS = {
           ...['hstrlen', 'hincrby', 'zcard', 'zrange', 'pexpire'],
         ],
       },
+      { for: 'take_call', keys: ['tga:{*}:calls'], commands: [...CALL, 'hget', 'hset', 'pexpire'] },
       { for: 'the lists of tenants', keys: registry('tenants', 'active'), commands: ['zadd', 'exists'] },
       PROBE,
       {

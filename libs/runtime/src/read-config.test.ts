@@ -139,6 +139,25 @@ describe('tollgate.yaml', () => {
     expect(named('[x, y, x]')[0]).toMatchObject({ path: 'models[1].aliases[2]' });
   });
 
+  it('refuses a fallback that is unknown, the same model, no chat model, or counts prompts otherwise', () => {
+    const second = GOOD.replace(
+      'plans:',
+      GOOD.slice(9, GOOD.indexOf('plans:')).replace('- id: m', '- id: n') + 'plans:',
+    );
+    const problems = (fallback: string, of = second) =>
+      problemsOf(of.replace('- id: n', `- id: n\n    fallback: ${fallback}`));
+    const path = 'models[1].fallback[0]';
+    expect(() => problems('[m]')).toThrow('accepted');
+    expect(problems('[x]')).toMatchObject([{ path, message: 'there is no model "x"' }]);
+    expect(problems('[n]')).toMatchObject([{ path, message: 'must be another model' }]);
+    const embedding = second.replace('kind: chat', 'kind: embedding');
+    expect(problems('[m]', embedding)).toMatchObject([{ path, message: 'is only for chat models' }]);
+    const other = second.replace('- id: m', '- id: m\n    tokenizer: cl100k_base');
+    expect(problems('[m]', other)).toMatchObject([{ path, message: '"m" must have the same tokenizer' }]);
+    for (const wrong of ['7', '[m, m]', '[7]', '[a, b, c, d]'])
+      expect(problems(wrong)[0]).toMatchObject({ path: 'models[1].fallback' });
+  });
+
   it('names a repeated id and a missing list', () => {
     const [model = ''] = / {2}- id: m[\s\S]*?(?=plans:)/.exec(GOOD) ?? [];
     const messages = (text: string) => problemsOf(text).map(({ message }) => message);

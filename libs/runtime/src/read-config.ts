@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document } from 'yaml';
 import { resolveSecrets, type Path } from './config-secrets';
-import { TollgateConfig } from './tollgate-config';
+import { type ModelConfig, TollgateConfig } from './tollgate-config';
 
 export interface ConfigProblem {
   /** The position, as `models[0].price.input`. Empty for the whole file. */
@@ -126,6 +126,10 @@ function crossChecks(config: TollgateConfig, env: NodeJS.ProcessEnv | null): { p
       else if (tls && env !== null && (tls.certificate === undefined) !== (tls.key === undefined))
         problems.push({ path, message: 'must have "certificate" and "key" together' });
     }
+    for (const [f, id] of model.fallback.entries()) {
+      const message = validateFallback(model, id, config.models);
+      if (message !== null) problems.push({ path: ['models', m, 'fallback', f], message });
+    }
     for (const [f, field] of (model.passthrough ?? []).entries()) {
       const message = validatePassedThrough(field);
       if (message !== null) problems.push({ path: ['models', m, 'passthrough', f], message });
@@ -140,6 +144,26 @@ function crossChecks(config: TollgateConfig, env: NodeJS.ProcessEnv | null): { p
     }
   }
   return problems;
+}
+
+/** A hold covers the prompt of each fallback only if all count it alike. Vectors of different models do not mix. */
+const COUNTED_ALIKE = [
+  'tokenizer',
+  'templateTokensPerMessage',
+  'templateTokens',
+  'maxTokensPerImage',
+  'maxTokensPerAudio',
+  'maxTokensPerVideo',
+  'maxTokensPerFile',
+] as const;
+
+function validateFallback(model: ModelConfig, id: string, models: readonly ModelConfig[]): string | null {
+  const other = models.find((one) => one.id === id);
+  if (!other) return `there is no model "${id}"`;
+  if (other === model) return 'must be another model';
+  if (model.kind !== 'chat' || other.kind !== 'chat') return 'is only for chat models';
+  const differing = COUNTED_ALIKE.find((field) => other[field] !== model[field]);
+  return differing === undefined ? null : `"${id}" must have the same ${differing}`;
 }
 
 function flatten(error: ValidationError, above: Path): { path: Path; message: string }[] {

@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import { Type } from 'class-transformer';
 import {
+  ArrayMaxSize,
   ArrayMinSize,
   ArrayUnique,
   IsArray,
@@ -29,6 +30,9 @@ const FIELD_NAME = /^[a-z][a-z0-9_]{0,63}$/;
 const FIELD_RULE = { message: 'each of $property must be a field name: lower-case letters, digits and _' };
 const ALIAS_RULE = { message: 'each of $property must be a name like an id: letters, digits and . _ : / -' };
 const NAME_RULE = { message: '$property must be letters, digits and . _ : / -, and start with a letter or digit' };
+
+/** Each may cost one more run of a request. */
+const MAX_FALLBACKS = 3;
 
 /** Names the id that occurs twice. For a value that is not a list, says that it must be one. */
 const idsOfTheirOwn: ValidationOptions = {
@@ -101,6 +105,8 @@ export class ModelConfig {
   @IsDefined() @ValidateNested() @Type(() => UsageBandConfig) usageBand: UsageBandConfig = new UsageBandConfig();
   @IsDefined() @ValidateNested() @Type(() => PriceConfig) price!: PriceConfig;
   @IsDefined() @ValidateNested() @Type(() => QueueConfig) queue: QueueConfig = new QueueConfig();
+  /** Ids of models that answer, in this order, when no backend of this one can. They have the price of what serves. */
+  @IsArray() @ArrayUnique() @ArrayMaxSize(MAX_FALLBACKS) @IsString({ each: true }) fallback: string[] = [];
   @IsArray() @ArrayMinSize(1) @ValidateNested({ each: true }) @Type(() => BackendConfig) backends!: BackendConfig[];
 }
 

@@ -4,6 +4,7 @@ import { limitConnections, type PortName } from './connection-limit';
 import { Exchanges } from './exchanges';
 import { validateHttp } from './http-form';
 import { isLingering, linger } from './linger';
+import { readProxyHeaders } from './proxied-connections';
 import { closingAnswer, type EarlyRefusal, type Envelope, rawAnswer } from './raw-answer';
 
 export interface AcceptOptions {
@@ -13,6 +14,8 @@ export interface AcceptOptions {
   requestTimeoutMs: number;
   keepAliveTimeoutMs?: number;
   envelope: Envelope;
+  /** Who may name its client by a PROXY header. */
+  isProxy?: (address: string) => boolean;
 }
 
 const RETRY_AFTER_SECONDS = 1;
@@ -41,6 +44,7 @@ export function acceptingServer(handler: RequestListener, options: AcceptOptions
     requestTimeout: requestTimeoutMs,
     ...(keepAliveTimeoutMs !== undefined && { keepAliveTimeout: keepAliveTimeoutMs }),
   });
+  if (options.isProxy) readProxyHeaders(server, options.isProxy, requestTimeoutMs);
   const exchanges = new Exchanges();
   const refuse = (response: ServerResponse, refusal: EarlyRefusal): void => {
     const { headers, body } = closingAnswer(refusal, envelope, response.req);

@@ -15,6 +15,7 @@ import type { UsageDraft } from '@tollgate/contracts';
 import type { CatalogModel } from '../catalog/catalog';
 import { ExactCounting } from '../prompt/exact-counting';
 import type { PromptEstimate } from '../prompt/prompt-estimate';
+import { dearest, hasDearer, type HeldPrices, outputCovered, withoutDearer } from './held-prices';
 import { type Running, RunningRequests } from './running-requests';
 import { WaitingLines } from './waiting-line';
 
@@ -40,6 +41,8 @@ export interface WantedOutput {
 export interface Candidate {
   readonly draft: UsageDraft;
   readonly model: CatalogModel;
+  /** Models that may serve it instead, and count its prompt alike. The hold covers them too. */
+  readonly fallbacks: readonly CatalogModel[];
   readonly tenantLimits: Limits;
   readonly keyLimits: Limits;
   readonly tenantBudgetNanos: bigint | null;
@@ -59,6 +62,10 @@ export interface Hold {
   readonly promptTokens: number;
   /** The prompt was counted exactly. */
   readonly promptIsExact: boolean;
+  /** Models that may serve the request instead of its own. */
+  readonly fallbacks: readonly CatalogModel[];
+  /** The highest of the models that may serve it. */
+  readonly prices: HeldPrices;
   readonly promptFemtos: bigint;
   /** Output that the hold covers, over all choices. */
   readonly outputTokens: number;
@@ -117,10 +124,11 @@ export class Admitter {
 
   /**
    * Rejects with UnavailableError when the store does not answer, and with InferenceError context_length_exceeded when
-   * a counted prompt leaves no room for output.
+   * a counted prompt leaves no room for output. Without credit for dearer fallbacks, the request is held without them.
    */
-  async admit(candidate: Candidate, nowMs: number): Promise<Admission> {
-    const { tenantId, keyId } = candidate.draft;
+  async admit(asked: Candidate, nowMs: number): Promise<Admission> {
+    const { tenantId, keyId } = asked.draft;
+    let candidate = asked;
     let { prompt } = candidate;
     if (!prompt.isExact && prompt.upperBound <= MAX_EAGER_BOUND_TOKENS && this.exactCounting.isDue(tenantId, nowMs)) {
       prompt = prompt.countedWithinContext();
@@ -128,7 +136,12 @@ export class Admitter {
     for (;;) {
       const request = toRequest(candidate, prompt);
       const result = await this.client.admit(request);
-      if (result.kind === 'held') return held(candidate, prompt, result);
+      if (result.kind === 'held') return held(candidate, prompt, result, request.wantOutputTokens);
+      const { model, fallbacks } = candidate;
+      if (SHORT_CREDIT.has(result.reason) && hasDearer(model, fallbacks)) {
+        candidate = { ...candidate, fallbacks: withoutDearer(model, fallbacks) };
+        continue;
+      }
       if (SHORT_CREDIT.has(result.reason)) this.exactCounting.wasShort(tenantId, nowMs);
       if (prompt.isExact || !isForExactCount(result.reason)) {
         const { promptTokens, wantOutputTokens } = request;
@@ -179,20 +192,29 @@ type Refused = Pick<Extract<ClientAdmitResult, { kind: 'refused' }>, 'reason' | 
 type Owner = Pick<LookRequest, 'tenantId' | 'keyId' | 'tenantLimits' | 'keyLimits'>;
 
 function held(
-  { draft, model, output, keyLimits, tenantLimits }: Candidate,
+  { draft, model, fallbacks: wanted, output, keyLimits, tenantLimits }: Candidate,
   prompt: PromptEstimate,
   result: Extract<ClientAdmitResult, { kind: 'held' }>,
+  wantOutputTokens: number,
 ): Admission {
   const { choices } = output;
-  const outputTokens = result.outputTokens + otherChoices(output);
+  const others = otherChoices(output);
+  // A dearer fallback must not shorten the answer: without it, the same amount covers more output.
+  const isShort = result.outputTokens < wantOutputTokens && hasDearer(model, wanted);
+  const fallbacks = isShort ? withoutDearer(model, wanted) : wanted;
   const isWhole = !draft.stream && choices > 0;
+  const prices = dearest([model, ...fallbacks]);
+  const covered = isShort ? outputCovered(result.holdNanos, promptFemtos(prompt, prices), prices) : Infinity;
+  const outputTokens = isShort ? Math.min(wantOutputTokens + others, covered) : result.outputTokens + others;
   const hold: Hold = {
     id: draft.id,
     tenantId: draft.tenantId,
     holdNanos: result.holdNanos,
     promptTokens: prompt.upperBound,
     promptIsExact: prompt.isExact,
-    promptFemtos: promptFemtos(prompt, model),
+    fallbacks,
+    prices,
+    promptFemtos: promptFemtos(prompt, prices),
     outputTokens,
     maxTokensPerChoice: isWhole ? Math.floor(outputTokens / choices) : prompt.roomFor(output.tokensPerChoice),
     limits: result.limits,
@@ -226,16 +248,19 @@ function otherChoices({ choices }: WantedOutput): number {
   return Math.max(0, choices - 1);
 }
 
-function promptFemtos({ upperBound }: PromptEstimate, model: CatalogModel): bigint {
-  return BigInt(upperBound) * model.promptFemtosPerToken + model.requestFemtos;
+function promptFemtos({ upperBound }: PromptEstimate, prices: HeldPrices): bigint {
+  return BigInt(upperBound) * prices.promptFemtosPerToken + prices.requestFemtos;
 }
 
 function toRequest(candidate: Candidate, prompt: PromptEstimate): AdmitRequest {
-  const { draft, model, output } = candidate;
+  const { draft, model, fallbacks, output } = candidate;
   const { choices } = output;
+  const prices = dearest([model, ...fallbacks]);
+  // Holds of others shorten no answer for the sake of a dearer fallback, which is rather left out.
+  const isWhole = output.isNamed || hasDearer(model, fallbacks);
   const perChoice = choices === 0 ? 0 : prompt.roomFor(output.tokensPerChoice);
   const want = choices * (draft.stream ? Math.min(perChoice, STREAM_SLICE_TOKENS) : perChoice);
-  const least = output.isNamed ? want : Math.min(want, Math.max(choices, LEAST_OPEN_OUTPUT_TOKENS));
+  const least = isWhole ? want : Math.min(want, Math.max(choices, LEAST_OPEN_OUTPUT_TOKENS));
   const others = otherChoices(output);
   return {
     draft,
@@ -244,8 +269,8 @@ function toRequest(candidate: Candidate, prompt: PromptEstimate): AdmitRequest {
     keyBudgetNanos: candidate.keyBudgetNanos,
     tenantBudgetNanos: candidate.tenantBudgetNanos,
     promptTokens: prompt.upperBound + others,
-    promptFemtos: promptFemtos(prompt, model) + BigInt(others) * model.outputFemtosPerToken,
-    outputFemtosPerToken: model.outputFemtosPerToken,
+    promptFemtos: promptFemtos(prompt, prices) + BigInt(others) * prices.outputFemtosPerToken,
+    outputFemtosPerToken: prices.outputFemtosPerToken,
     wantOutputTokens: want - others,
     minOutputTokens: least - others,
     boundIsExact: prompt.isExact,

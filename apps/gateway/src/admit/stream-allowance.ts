@@ -1,7 +1,7 @@
 import type { AdmissionClient } from '@tollgate/admission';
 import { failPoint, logger } from '@tollgate/runtime';
 import { ceilDiv, FEMTOS_PER_NANO, UnavailableError } from '@tollgate/contracts';
-import type { CatalogModel } from '../catalog/catalog';
+import { type HeldPrices, outputCovered } from './held-prices';
 import { type Hold, STREAM_SLICE_TOKENS } from './admit';
 
 /**
@@ -53,13 +53,13 @@ export class StreamAllowance {
   constructor(
     private readonly client: AdmissionClient,
     private hold: Hold,
-    private readonly model: CatalogModel,
+    private prices: HeldPrices,
     choices: number,
     private readonly countPrompt: () => number,
   ) {
     this.maxTokens = hold.maxTokensPerChoice * choices;
     this.slice = STREAM_SLICE_TOKENS * choices;
-    this.covered = model.outputFemtosPerToken === 0n ? Infinity : hold.outputTokens;
+    this.covered = prices.outputFemtosPerToken === 0n ? Infinity : hold.outputTokens;
   }
 
   /** Tokens that may be delivered in total under the present hold. */
@@ -69,6 +69,14 @@ export class StreamAllowance {
 
   get heldNanos(): bigint {
     return this.hold.holdNanos;
+  }
+
+  /** The model that serves is known, and the hold was computed at its prices or higher ones. */
+  priceAs(prices: HeldPrices): void {
+    this.prices = prices;
+    const promptFemtos = BigInt(this.hold.promptTokens) * prices.promptFemtosPerToken + prices.requestFemtos;
+    this.hold = { ...this.hold, promptFemtos };
+    this.covered = this.tokensCovered();
   }
 
   take(most: number, count: (limit: number) => number): 'granted' | 'wait' | 'capped' | 'ended' | 'lost' {
@@ -104,7 +112,7 @@ export class StreamAllowance {
    * the cost of the output asked for. The excess is an overrun. Returns the amount held afterwards.
    */
   async raiseTo(nanos: bigint): Promise<bigint> {
-    const asked = this.hold.promptFemtos + BigInt(this.maxTokens) * this.model.outputFemtosPerToken;
+    const asked = this.hold.promptFemtos + BigInt(this.maxTokens) * this.prices.outputFemtosPerToken;
     const most = ceilDiv(asked, FEMTOS_PER_NANO);
     const missing = (nanos < most ? nanos : most) - this.hold.holdNanos;
     if (missing > 0n && this.state !== 'closed' && this.state !== 'lost') await this.extend(missing, 1n);
@@ -114,7 +122,7 @@ export class StreamAllowance {
   private ask(): void {
     this.state = 'asking';
     const tokens = BigInt(Math.min(this.slice, this.maxTokens - this.covered));
-    const nanos = (count: bigint) => ceilDiv(count * this.model.outputFemtosPerToken, FEMTOS_PER_NANO);
+    const nanos = (count: bigint) => ceilDiv(count * this.prices.outputFemtosPerToken, FEMTOS_PER_NANO);
     void this.extend(nanos(tokens), nanos(1n)).then(() => this.onReady());
   }
 
@@ -150,13 +158,12 @@ export class StreamAllowance {
    */
   private close(): void {
     this.state = 'closed';
-    const promptFemtos = BigInt(this.countPrompt()) * this.model.promptFemtosPerToken + this.model.requestFemtos;
+    const promptFemtos = BigInt(this.countPrompt()) * this.prices.promptFemtosPerToken + this.prices.requestFemtos;
     this.hold = { ...this.hold, promptFemtos };
     this.covered = this.tokensCovered();
   }
 
   private tokensCovered(): number {
-    const femtos = this.hold.holdNanos * FEMTOS_PER_NANO - this.hold.promptFemtos;
-    return this.model.outputFemtosPerToken === 0n ? Infinity : Number(femtos / this.model.outputFemtosPerToken);
+    return outputCovered(this.hold.holdNanos, this.hold.promptFemtos, this.prices);
   }
 }

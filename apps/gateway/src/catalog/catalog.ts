@@ -47,6 +47,8 @@ export interface CatalogModel {
   outputFemtosPerToken: bigint;
   requestFemtos: bigint;
   backends: readonly Backend[];
+  /** Ids of the models that answer if no backend of this one can. */
+  fallback: readonly string[];
   /** For requests that find no place at any backend. */
   queue: { maxRequests: number; maxWaitMs: number };
   /** Undocumented fields that a request may have: those of all its backends. */
@@ -97,6 +99,12 @@ export class Catalog {
   /** The models that the key may use, in the order of `tollgate.yaml`. */
   all(allowed: AllowedModels): CatalogModel[] {
     return [...this.current().values()].filter(({ id }) => allowed === null || allowed.has(id));
+  }
+
+  /** The models that answer if no backend of this one can, as far as the key may use them. */
+  fallbacksOf({ fallback }: CatalogModel, allowed: AllowedModels): CatalogModel[] {
+    if (fallback.length === 0) return [];
+    return fallback.flatMap((id) => this.current().get(id) ?? []).filter(({ id }) => !allowed || allowed.has(id));
   }
 
   /** The rows of `GET /models` for the same models. */
@@ -172,6 +180,7 @@ function compileModel(model: ModelConfig, currency: string, simulatorUrl: string
     outputFemtosPerToken: BigInt(price.outputFemtos),
     requestFemtos: BigInt(price.requestNanos) * FEMTOS_PER_NANO,
     backends,
+    fallback: model.fallback,
     queue: model.queue,
     passthrough: new Set(backends.flatMap(({ passthrough }) => [...passthrough])),
     mediaUrls: model.mediaUrls,

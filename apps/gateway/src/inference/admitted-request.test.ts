@@ -1,6 +1,6 @@
 import type { UsageDraft } from '@tollgate/contracts';
 import type { Hold } from '../admit/admit';
-import type { CatalogModel } from '../catalog/catalog';
+import type { Backend, CatalogModel } from '../catalog/catalog';
 import { TokenizerThrottle } from '../prompt/tokenizer-throttle';
 import { countTokens } from '../prompt/tokenizer';
 import { DeliveredText } from '../upstream/delivered-text';
@@ -50,6 +50,35 @@ const truth = () => {
   const tokens = admitted().count(countTokens('o200k_base', WORDS.repeat(10)));
   return { ...tokens, costNanos: BigInt(tokens.promptTokens + tokens.completionTokens) };
 };
+
+it('the record of a stream that a fallback serves has its model and its price', () => {
+  const text = new DeliveredText((words) => countTokens('o200k_base', words));
+  text.add({ choice: 0, text: WORDS, least: 1 });
+  const one = admitted();
+  expect(one.record(text, 1)).not.toHaveProperty('served');
+  const dear = { ...price, version: 'dear', inputFemtos: '2000000', outputFemtos: '3000000' };
+  one.servedBy({ ...model, id: 'other', price: dear });
+  const { promptTokens, completionTokens, costNanos, served } = one.record(text, 1)!;
+  expect(served).toEqual({ model: 'other', price: dear });
+  expect(costNanos).toBe(BigInt(2 * promptTokens + 3 * completionTokens));
+});
+
+it('a fallback is asked for no more output than it gives, and than its context has room for', () => {
+  const request = readRequest(
+    'chat',
+    Buffer.from('{"model":"m","messages":[{"role":"user","content":"a"}]}'),
+    () => model,
+  );
+  const [small, short] = [
+    { ...model, id: 'small', maxOutputTokens: 2_048 },
+    { ...model, id: 'short', maxOutputTokens: 5_000, contextTokens: 1_000 },
+  ] as CatalogModel[];
+  const hold = { promptTokens: 100, promptIsExact: false, maxTokensPerChoice: 4_096, fallbacks: [small, short] };
+  const one = new AdmittedRequest(request, model, { price } as UsageDraft, hold as unknown as Hold, 'r');
+  const backend = { model: 'inner', dialect: 'any', passthrough: new Set() } as unknown as Backend;
+  const asked = [model, small!, short!].map((of) => JSON.parse(one.bodyFor(backend, of).toString()).max_tokens);
+  expect(asked).toEqual([4_096, 2_048, 900]);
+});
 
 describe('the records of many streams', () => {
   it('are exact after one preparation, which counts a bounded amount in each turn of the event loop', async () => {

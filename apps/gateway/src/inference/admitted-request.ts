@@ -7,7 +7,7 @@ import {
   type UsageDraft,
 } from '@tollgate/contracts';
 import type { Hold } from '../admit/admit';
-import type { CatalogModel } from '../catalog/catalog';
+import type { Backend, CatalogModel } from '../catalog/catalog';
 import type { TraceContext } from '../http/trace-context';
 import { type CountedPrompt, PromptEstimate } from '../prompt/prompt-estimate';
 import type { TokenizerThrottle } from '../prompt/tokenizer-throttle';
@@ -17,6 +17,7 @@ import type { DeliveredText } from '../upstream/delivered-text';
 import type { ReportedUsage } from '../upstream/usage-field';
 import type { AnswerDetails } from '../settle/usage-event';
 import type { InferenceRequest } from './body/inference-request';
+import { upstreamBody } from './body/outgoing';
 import { noteDisbelief } from './backend-faults';
 import type { InferenceError } from './errors';
 import type { Delivered } from '../settle/settlement';
@@ -92,17 +93,41 @@ export class AdmittedRequest {
   wasStopped = false;
   /** By `performance.now()`. */
   readonly admittedAtMs = performance.now();
+  /** The model that serves: the one that was asked for, or a fallback. */
+  model: CatalogModel;
+  /** With the name and the price of that model. */
+  draft: UsageDraft;
+  /** The name of the model in the answer. */
+  private shownModel: string;
 
   constructor(
     readonly request: InferenceRequest,
-    readonly model: CatalogModel,
-    readonly draft: UsageDraft,
+    asked: CatalogModel,
+    draft: UsageDraft,
     readonly hold: Hold,
     /** The id that the client sees. The client may choose it and reuse it, unlike `draft.id`. */
     readonly requestId: string,
     private readonly trace: TraceContext | null = null,
   ) {
-    this.prompt = PromptEstimate.ofHold(request, model, hold);
+    this.model = asked;
+    this.draft = draft;
+    this.shownModel = request.model;
+    this.prompt = PromptEstimate.ofHold(request, asked, hold);
+  }
+
+  /** From now on a fallback serves the request. It counts the prompt like the model that was asked for. */
+  servedBy(fallback: CatalogModel): void {
+    this.model = fallback;
+    this.draft = { ...this.draft, model: fallback.id, price: fallback.price };
+    this.shownModel = fallback.id;
+  }
+
+  /** The body for a backend of the model. A fallback may have less room for output than the hold. */
+  bodyFor(backend: Backend, model: CatalogModel): Buffer {
+    const { request, hold } = this;
+    const isOwn = request.kind === 'embedding' || !hold.fallbacks.includes(model);
+    const room = Math.min(model.maxOutputTokens, model.contextTokens - hold.promptTokens);
+    return upstreamBody(request, backend, isOwn ? hold.maxTokensPerChoice : Math.min(hold.maxTokensPerChoice, room));
   }
 
   /** The attempts that failed, in the order asked, and the end by our own process. Null: there are none. */
@@ -131,7 +156,7 @@ export class AdmittedRequest {
       id,
       object,
       createdSeconds: Math.floor(Date.parse(this.draft.startedAt) / 1_000),
-      model: this.request.model,
+      model: this.shownModel,
     };
   }
 
@@ -225,6 +250,8 @@ export class AdmittedRequest {
   record(text: DeliveredText, chunks: number): Progress['delivered'] {
     if (chunks === 0) return null;
     const tokens = this.ours(this.prompt.least, text.leastTokens());
-    return { ...tokens, costNanos: costNanos(tokens, this.draft.price) };
+    const { model, price } = this.draft;
+    const served = this.shownModel === this.request.model ? undefined : { model, price };
+    return { ...tokens, costNanos: costNanos(tokens, price), ...(served && { served }) };
   }
 }

@@ -78,6 +78,12 @@ export class Client implements ClientSide {
     return traceContextOf(this.response.req);
   }
 
+  /** Fields of every log line about this request that has no model yet. */
+  get logged(): { requestId: string; id: string; traceId?: string } {
+    const { requestId, id, trace } = this;
+    return { requestId, id, ...(trace && { traceId: trace.traceId }) };
+  }
+
   cutOff(): void {
     this.onCutOff();
   }

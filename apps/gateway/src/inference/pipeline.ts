@@ -17,6 +17,7 @@ import type { Client } from './client';
 import { InferenceError, unknownModel } from './errors';
 import { type Body, Intake } from './intake';
 import { AdmittedRequest, type Ending } from './admitted-request';
+import { canServe } from './fallback';
 import { ClientLeftError } from './read-body';
 import { interrupted, ofAdmission, unavailable } from './refusals';
 import { RequestMeter, type RequestOutcome } from './request-metrics';
@@ -89,6 +90,7 @@ export class Pipeline {
       // 11. Send the last byte only now.
       const { event } = settled;
       endOf(event).send();
+      meter.model = event.model;
       failPoint('answered');
       // 12. Emit the usage event. If it is lost, the settled hold is its record.
       this.settlements.emit(settled);
@@ -189,6 +191,9 @@ export class Pipeline {
     const tokensPerChoice = choices === 0 ? 0 : Math.min(maxTokens ?? Infinity, model.maxOutputTokens);
     // 7. Bound the prompt.
     const prompt = PromptEstimate.toHold(request, model, tokensPerChoice);
+    const fallbacks = this.catalog
+      .fallbacksOf(model, principal.models)
+      .filter((one) => canServe(one, request, model, prompt.upperBound));
     const draft: UsageDraft = {
       id: client.id,
       tenantId: principal.tenantId,
@@ -203,7 +208,15 @@ export class Pipeline {
     };
     // 8. Admit: check the limits, and hold the request's largest possible cost, of a stream its first slice.
     const admission = await this.admitter.admit(
-      { ...principal, draft, model, prompt, output: { choices, tokensPerChoice, isNamed: maxTokensNamed }, claim },
+      {
+        ...principal,
+        draft,
+        model,
+        fallbacks,
+        prompt,
+        output: { choices, tokensPerChoice, isNamed: maxTokensNamed },
+        claim,
+      },
       nowMs,
     );
     const limits = admission.kind === 'held' ? admission.hold.limits : admission.limits;
@@ -223,13 +236,13 @@ export class Pipeline {
     return refusal.code;
   }
 
-  private toRefusal({ requestId }: Client, error: unknown): InferenceError {
+  private toRefusal({ logged }: Client, error: unknown): InferenceError {
     if (error instanceof InferenceError) return error;
     if (error instanceof UnavailableError) {
-      this.log.warn({ requestId, reason: error.message }, 'answered 503');
+      this.log.warn({ ...logged, reason: error.message }, 'answered 503');
       return unavailable();
     }
-    this.log.error({ requestId, err: error }, 'answered 500');
+    this.log.error({ ...logged, err: error }, 'answered 500');
     return new InferenceError('api_error');
   }
 }

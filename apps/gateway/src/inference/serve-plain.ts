@@ -2,7 +2,7 @@ import type { AdmissionClient } from '@tollgate/admission';
 import type { InferenceKind } from '@tollgate/contracts';
 import { PlainRelay, type ReadAnswer } from '../upstream/plain-answer';
 import type { Upstream } from '../upstream/upstream';
-import type { Backend } from '../catalog/catalog';
+import type { Backend, CatalogModel } from '../catalog/catalog';
 import { noteOverlong } from './backend-faults';
 import type { TokenizerThrottle } from '../prompt/tokenizer-throttle';
 import type { Client } from './client';
@@ -17,7 +17,6 @@ import {
   writePlainResponse,
 } from './plain-response';
 import { failureAnswer, interrupted } from './refusals';
-import { upstreamBody } from './body/outgoing';
 
 interface Parts {
   readonly admission: AdmissionClient;
@@ -32,8 +31,9 @@ export async function servePlain(
   client: Client,
 ): Promise<Served> {
   const { request, model, draft, hold } = admitted;
+  const onFallback = (fallback: CatalogModel) => admitted.servedBy(fallback);
   const read = (body: Buffer) => readAnswer(request.kind, body);
-  const relay = new PlainRelay(read, maxAnswerBytes(request, hold.maxTokensPerChoice));
+  const relay = new PlainRelay(read, maxAnswerBytes(request, hold.maxTokensPerChoice), onFallback);
   client.onLeave = () => relay.clientClosed();
   client.onCutOff = () => relay.cutOff();
   admission.track({
@@ -48,7 +48,8 @@ export async function servePlain(
     model,
     path: KINDS[request.kind].path,
     stream: false,
-    body: (backend: Backend) => upstreamBody(request, backend, hold.maxTokensPerChoice),
+    fallbacks: hold.fallbacks,
+    body: (backend: Backend, served: CatalogModel) => admitted.bodyFor(backend, served),
     affinity: request.affinity,
     headers: admitted.backendHeaders,
     request: admitted,

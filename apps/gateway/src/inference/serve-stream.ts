@@ -2,9 +2,10 @@ import type { AdmissionClient } from '@tollgate/admission';
 import type { Outcome } from '@tollgate/contracts';
 import { StreamAllowance } from '../admit/stream-allowance';
 import { ChunkTranslator } from '../upstream/chunk-translator';
-import type { Backend } from '../catalog/catalog';
+import type { Backend, CatalogModel } from '../catalog/catalog';
 import type { TokenizerThrottle } from '../prompt/tokenizer-throttle';
-import { type StreamEnd, StreamRelay } from '../upstream/stream-relay';
+import { StreamRelay } from '../upstream/stream-relay';
+import type { StreamEnd } from '../upstream/stream-sides';
 import type { StreamWatch } from '../upstream/stream-watch';
 import type { Upstream } from '../upstream/upstream';
 import { noteOverlong } from './backend-faults';
@@ -12,7 +13,6 @@ import { type Client, errorEvent } from './client';
 import { InferenceError } from './errors';
 import { type AdmittedRequest, KINDS, type Served } from './admitted-request';
 import { failureAnswer, interrupted } from './refusals';
-import { upstreamBody } from './body/outgoing';
 
 interface Parts {
   readonly admission: AdmissionClient;
@@ -29,7 +29,7 @@ export async function serveStream(
 ): Promise<Served> {
   const { request, model, draft, hold } = admitted;
   const { path, chunkObject } = KINDS[request.kind];
-  const allowance = new StreamAllowance(admission, hold, model, request.choices, () => admitted.boundOfPrompt());
+  const allowance = new StreamAllowance(admission, hold, hold.prices, request.choices, () => admitted.boundOfPrompt());
   const identity = { ...admitted.identity, object: chunkObject, includeUsage: request.includeUsage };
   const relay = new StreamRelay(
     new ChunkTranslator(identity, request.choices),
@@ -40,6 +40,10 @@ export async function serveStream(
     request.choices,
     endOfChoice(request.kind),
   );
+  if (hold.fallbacks.length > 0) {
+    relay.onServedBy = (fallback) => admitted.servedBy(fallback);
+    relay.onFirstOutput = () => allowance.priceAs(admitted.model);
+  }
   client.onLeave = () => relay.clientClosed();
   client.onCutOff = () => relay.cutOff();
   admission.track({
@@ -56,7 +60,8 @@ export async function serveStream(
     model,
     path,
     stream: true,
-    body: (backend: Backend) => upstreamBody(request, backend, hold.maxTokensPerChoice),
+    fallbacks: hold.fallbacks,
+    body: (backend: Backend, served: CatalogModel) => admitted.bodyFor(backend, served),
     affinity: request.affinity,
     headers: admitted.backendHeaders,
     request: admitted,

@@ -1,10 +1,9 @@
 import { Injectable } from '@nestjs/common';
+import { AdmissionStore } from '@tollgate/admission';
+import { logger } from '@tollgate/runtime';
 import { LRUCache } from 'lru-cache';
 
-/**
- * Limit of one token, at once or spread over the minute: far above the need of a person or a script. Each process
- * counts by itself, so n replicas allow n times as much.
- */
+/** Limit of one token, at once or spread over the minute: far above the need of a person or a script. */
 export const MANAGEMENT_REQUESTS_PER_MINUTE = 600;
 const MINUTE_MS = 60_000;
 const INTERVAL_MS = MINUTE_MS / MANAGEMENT_REQUESTS_PER_MINUTE;
@@ -12,16 +11,34 @@ const INTERVAL_MS = MINUTE_MS / MANAGEMENT_REQUESTS_PER_MINUTE;
 const MAX_TOKENS = 10_000;
 
 /**
- * The request limit of the management API. A bucket for each token holds one minute of requests and refills evenly
- * (GCRA). It is in memory, because no money depends on it.
+ * The request limit of the management API, over all processes: the admission store has a bucket for each token, which
+ * holds one minute of requests and refills evenly (GCRA). Each process has buckets of its own in front. They spare the
+ * store the calls of a token that is far beyond its limit, and are the limit while the store does not answer: no money
+ * depends on it.
  */
 @Injectable()
 export class CallRates {
   /** When the bucket is full again. */
   private readonly fullAtMs = new LRUCache<string, number>({ max: MAX_TOKENS });
 
-  /** Takes one request. Returns 0 if it is allowed, otherwise the milliseconds until the next one is. */
-  take(tokenId: string, nowMs: number): number {
+  constructor(private readonly store: AdmissionStore) {}
+
+  /** Takes one request. Returns 0 if it is allowed, otherwise the milliseconds until the next one is. Never rejects. */
+  async take({ id, tenantId }: { id: string; tenantId: string }, nowMs: number): Promise<number> {
+    const ownMs = this.takeOwn(id, nowMs);
+    if (ownMs > 0) return ownMs;
+    try {
+      return await this.store.takeCall({ tenantId, tokenId: id, perMinute: MANAGEMENT_REQUESTS_PER_MINUTE });
+    } catch (error) {
+      logger('gateway').debug(
+        { reason: (error as Error).message },
+        'a management token is limited by this process only',
+      );
+      return 0;
+    }
+  }
+
+  private takeOwn(tokenId: string, nowMs: number): number {
     const fullAtMs = Math.max(this.fullAtMs.get(tokenId) ?? 0, nowMs) + INTERVAL_MS;
     const waitMs = fullAtMs - nowMs - MINUTE_MS;
     if (waitMs > 0) return waitMs;

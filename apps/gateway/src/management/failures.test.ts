@@ -9,6 +9,7 @@ import { ConfigSource, readConfigFile } from '@tollgate/runtime';
 import { eventually, useTestDatabase, withDatabase } from '@tollgate/testing';
 import fs from 'node:fs';
 import { GatewayModule } from '../gateway.module';
+import { CallRates, MANAGEMENT_REQUESTS_PER_MINUTE } from './call-rates';
 import { createPublicApp } from '../public-app';
 import { openApiYaml } from '../openapi/document';
 import { MANAGEMENT_ERRORS } from './errors';
@@ -118,6 +119,32 @@ async function ask(path: string, init: RequestInit = {}, at = app) {
   const json = (await response.json()) as { error: { code: string; message: string } };
   return { status: response.status, code: json.error.code, message: json.error.message, headers: response.headers };
 }
+
+describe('the request limit of a token', () => {
+  const ofToken = () => ({ id: newId('tok'), tenantId: newId('ten') });
+  const CALLS = MANAGEMENT_REQUESTS_PER_MINUTE + 40;
+
+  it('holds over all processes', async () => {
+    const one = ofToken();
+    const processes = [new CallRates(admission), new CallRates(admission)];
+    const began = Date.now();
+    const waits: number[] = [];
+    for (let n = 0; n < CALLS; n++) waits.push(await processes[n % 2]!.take(one, Date.now()));
+    const refilled = Math.ceil(((Date.now() - began) / 60_000) * MANAGEMENT_REQUESTS_PER_MINUTE);
+    const allowed = waits.filter((wait) => wait === 0).length;
+    expect(allowed).toBeGreaterThanOrEqual(MANAGEMENT_REQUESTS_PER_MINUTE);
+    expect(allowed).toBeLessThanOrEqual(MANAGEMENT_REQUESTS_PER_MINUTE + refilled);
+    expect(await processes[0]!.take(ofToken(), Date.now())).toBe(0);
+  });
+
+  it('holds in each process by itself while the store does not answer', async () => {
+    const away = { takeCall: () => Promise.reject(new Error('away')) } as unknown as AdmissionStore;
+    const [one, rates] = [ofToken(), new CallRates(away)];
+    const waits: number[] = [];
+    for (let n = 0; n < CALLS; n++) waits.push(await rates.take(one, 0));
+    expect(waits.filter((wait) => wait === 0)).toHaveLength(MANAGEMENT_REQUESTS_PER_MINUTE);
+  });
+});
 
 describe('the management API', () => {
   it('answers 503 with Retry-After and no reason while a service fails, is missing or does not answer', async () => {

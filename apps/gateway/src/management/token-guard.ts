@@ -74,7 +74,7 @@ export class TokenGuard implements CanActivate {
     const nowMs = Date.now();
     const token = await this.admit(request.raw, nowMs);
     this.uses.record(token.id, nowMs);
-    const waitMs = this.rates.take(token.id, nowMs);
+    const waitMs = await this.rates.take(token, nowMs);
     if (waitMs > 0)
       throw managementError('rate_limited', undefined, { 'retry-after': String(Math.ceil(waitMs / 1_000)) });
     const scope = this.reflector.get<Scope>(SCOPE_METADATA, context.getHandler());

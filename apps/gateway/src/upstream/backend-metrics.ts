@@ -74,6 +74,13 @@ export const retries = new Counter({
   registers,
 });
 
+export const fallbacks = new Counter({
+  name: 'tollgate_model_fallbacks_total',
+  help: 'Requests that another model was asked for, as no backend of their own could serve',
+  labelNames: ['model', 'fallback'] as const,
+  registers,
+});
+
 /** The series of each model, backend and result. They are looked up once, so that a call creates no labels. */
 const series = new Map<string, Map<string, Map<string, Counter.Internal>>>();
 

@@ -5,13 +5,15 @@ import type { Fleet, ManagedBackend } from './fleet';
 
 export interface UpstreamCall {
   model: CatalogModel;
+  /** Models that are asked in this order, each once its predecessor cannot serve. */
+  fallbacks: readonly CatalogModel[];
   /** Appended to the backend's base path: `/chat/completions`. */
   path: string;
   stream: boolean;
   /** Calls with the same one should meet at the same backend (rendezvous.ts). Null: at any. */
   affinity: number | null;
-  /** Builds the body for a backend. */
-  body: (backend: Backend) => Buffer | string;
+  /** Builds the body for a backend of the model. */
+  body: (backend: Backend, model: CatalogModel) => Buffer | string;
   /** Sent to every backend: names and values in turn. */
   headers: readonly string[];
   /** The request's fields for the log. */
@@ -28,7 +30,7 @@ export interface Resources {
 
 /**
  * Receives the answer. Calls come in order: `onHead`, `onData`, then exactly one of `onEnd` and `onFailure`. After a
- * successful `restart` they come again from the beginning. None comes after `abort`.
+ * successful `restart` they come again from the beginning, perhaps from a fallback. None comes after `abort`.
  */
 export interface AnswerSink {
   /** A 2xx head arrived. */
@@ -37,6 +39,17 @@ export interface AnswerSink {
   onData(chunk: Buffer): boolean;
   onEnd(): void;
   onFailure(failure: UpstreamFailure): void;
+  /** Another model is asked from now on: one of the call's fallbacks. Comes only while nothing has reached the client. */
+  onFallback(model: CatalogModel): void;
   /** Forgets the answer so far. False: a part of it has reached the client, so no other may follow. */
   restart(): boolean;
+}
+
+/** The headers of a call: names and values in turn. */
+export function headersFor({ authorization, headers: own }: Backend, { stream, headers }: UpstreamCall): string[] {
+  const all = ['content-type', 'application/json', 'accept', stream ? 'text/event-stream' : 'application/json'];
+  if (authorization !== null) all.push('authorization', authorization);
+  if (own.length > 0) all.push(...own);
+  if (headers.length > 0) all.push(...headers);
+  return all;
 }

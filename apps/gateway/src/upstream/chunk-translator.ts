@@ -62,7 +62,7 @@ export class ChunkTranslator {
 
   /** @param choices the number requested: a choice with a higher index breaks the stream */
   constructor(
-    private readonly identity: Identity,
+    private identity: Identity,
     private readonly choices: number,
   ) {}
 
@@ -71,6 +71,12 @@ export class ChunkTranslator {
     this.splitter = new FrameSplitter();
     this.templates = new ChunkTemplates();
     this.marks.clear();
+  }
+
+  /** The name of the model in all chunks from now on. */
+  rename(model: string): void {
+    this.identity = { ...this.identity, model };
+    this.restart();
   }
 
   push(latin1: string): void {

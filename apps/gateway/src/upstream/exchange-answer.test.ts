@@ -1,5 +1,7 @@
 import { metrics } from '@tollgate/runtime';
 import { eventually } from '@tollgate/testing';
+import type { ServerResponse } from 'node:http';
+import type { AnswerSink } from './call';
 import { PlainRelay } from './plain-answer';
 import {
   type Answer,
@@ -8,6 +10,7 @@ import {
   backend,
   closeAll,
   exchangeWith,
+  modelWith,
   upstreamWith,
   wholeRelay,
 } from './exchange.fixture';
@@ -65,6 +68,38 @@ describe('an exchange', () => {
       const answer = await relay.run(exchangeWith(relay, [one], impatient));
       expect(answer).toEqual({ kind: 'failed', failure: { kind: 'timeout' } });
     }
+  });
+
+  it('counts the silence of the backend only: a client that does not read costs no time', async () => {
+    let open: ServerResponse | undefined;
+    const hanging = await backend((_, response) => void response.writeHead(200).write('a'));
+    const patient = await backend((_, response) => {
+      open = response;
+      response.writeHead(200).write('a');
+    });
+    const heard: string[] = [];
+    const sink: AnswerSink = {
+      onHead: () => {},
+      onFallback: () => {},
+      restart: () => false,
+      onData: (chunk) => heard.push(chunk.toString()) > 2,
+      onEnd: () => void heard.push('end'),
+      onFailure: ({ kind }) => void heard.push(kind),
+    };
+    const call = { model: modelWith([patient]), fallbacks: [], path: '/x', stream: true, affinity: null, headers: [] };
+    const exchange = impatient.exchange({ ...call, body: () => '{}', request: { logged: {} } }, sink);
+    exchange.start();
+    await eventually(() => expect(heard).toEqual(['a']));
+    // The pause begins with the next read, and what comes then waits in the socket.
+    open!.write('b');
+    await eventually(() => expect(heard).toEqual(['a', 'b']));
+    open!.write('c');
+    // Both of these begin later and end by the limit.
+    for (let n = 0; n < 2; n++) expect(await ask(impatient, hanging)).toMatchObject({ failure: { kind: 'timeout' } });
+    expect(heard).toEqual(['a', 'b']);
+    exchange.resume();
+    open!.end();
+    await eventually(() => expect(heard).toEqual(['a', 'b', 'c', 'end']));
   });
 
   it('that is aborted before its connection is open leaves the backend usable for the next one', async () => {

@@ -23,6 +23,10 @@ export function upstreamWith({
   timeoutMs = DEFAULT_TIMEOUT_MS,
   connectTimeoutMs = timeoutMs,
   staleCloseMs = ALWAYS_STALE_MS,
+}: {
+  timeoutMs?: number;
+  connectTimeoutMs?: number;
+  staleCloseMs?: number;
 }): Upstream {
   const upstream = new Upstream({
     connectTimeoutMs,
@@ -92,8 +96,13 @@ export function modelWith(backends: Backend[], queue = { maxRequests: 0, maxWait
   return { id: `model-${(models += 1)}`, backends, queue } as unknown as CatalogModel;
 }
 
-export function exchangeOf<T>(model: CatalogModel, relay: PlainRelay<T>, upstream: Upstream) {
-  const call = { model, path: '/x', stream: false, affinity: null, headers: [], request: { logged: {} } };
+export function exchangeOf<T>(
+  model: CatalogModel,
+  relay: PlainRelay<T>,
+  upstream: Upstream,
+  fallbacks: CatalogModel[] = [],
+) {
+  const call = { model, fallbacks, path: '/x', stream: false, affinity: null, headers: [], request: { logged: {} } };
   return upstream.exchange({ ...call, body: (one) => one.model }, relay);
 }
 

@@ -1,14 +1,15 @@
 import { type FailedAttempt, MAX_FAILED_ATTEMPTS } from '@tollgate/contracts';
 import { logger } from '@tollgate/runtime';
-import type { Backend } from '../catalog/catalog';
+import type { CatalogModel } from '../catalog/catalog';
 import { Attempt, type AttemptOwner } from './attempt';
 import { choose, soonestSeconds, urlOf } from './backend-choice';
-import { queued, retries } from './backend-metrics';
-import type { AnswerSink, Resources, UpstreamCall } from './call';
+import { fallbacks, retries } from './backend-metrics';
+import { type AnswerSink, headersFor, type Resources, type UpstreamCall } from './call';
 import type { UpstreamLimits } from './connections';
 import { GatheredChunks } from './gathered-chunks';
 import { failedAttempt, mayHelpElsewhere, type Progress, type UpstreamFailure } from './failure';
 import type { ManagedBackend, Pool } from './fleet';
+import { QueuePlace } from './queue-place';
 import { sooner } from './retry-after';
 import type { Waiting } from './wait-queue';
 
@@ -28,12 +29,18 @@ const NOTHING_TRIED: readonly ManagedBackend[] = [];
  *   MAX_ATTEMPTS.
  * - A kept connection that the backend was closing is replaced once.
  * - All but the last need the model's retry budget, and time: one limit holds for all attempts together.
+ * - When the model cannot serve, its fallbacks are asked in turn, each like a model of its own. Once a backend may have
+ *   begun the request, each gets one attempt.
  *
  * States: waiting (no head yet; for a place or for an answer) → answering → ended. A failed answer goes back to
  * waiting. `abort` ends it in any state, also before the connection is open.
  */
 export class Exchange implements AttemptOwner, Waiting {
-  private readonly pool: Pool;
+  /** The model that is asked now: the call's, or one of its fallbacks. */
+  model: CatalogModel;
+  private pool: Pool;
+  private place: QueuePlace;
+  private fallbacksAsked = 0;
   private tried: ManagedBackend[] | null = null;
   private attempt: Attempt | null = null;
   private attempts = 0;
@@ -43,7 +50,6 @@ export class Exchange implements AttemptOwner, Waiting {
   private state: 'waiting' | 'answering' | 'ended' = 'waiting';
   private readonly startedAtMs = performance.now();
   private deadlineMs = Infinity;
-  private queuedUntilMs = 0;
   /** Nothing of the answer's body has come. */
   private isEmpty = true;
   /** The attempt's backend is the last one in `begun`. */
@@ -64,7 +70,9 @@ export class Exchange implements AttemptOwner, Waiting {
     private readonly call: UpstreamCall,
     private readonly sink: AnswerSink,
   ) {
+    this.model = call.model;
     this.pool = upstream.fleet.poolOf(call.model);
+    this.place = new QueuePlace(this, this.pool, call.model);
   }
 
   /** The backend asked last, for the log. Empty if none was. */
@@ -81,7 +89,7 @@ export class Exchange implements AttemptOwner, Waiting {
   abort(): void {
     if (this.state === 'ended') return;
     this.state = 'ended';
-    this.leaveQueue();
+    this.place.leave();
     this.attempt?.drop();
   }
 
@@ -171,13 +179,13 @@ export class Exchange implements AttemptOwner, Waiting {
   onPlace(): boolean {
     const chosen = this.choose(performance.now());
     if (chosen === 'full') return false;
-    this.leaveQueue();
+    this.place.leave();
     this.go(chosen);
     return true;
   }
 
   onTimeout(): void {
-    this.leaveQueue();
+    this.place.leave();
     this.endUnasked();
   }
 
@@ -185,7 +193,9 @@ export class Exchange implements AttemptOwner, Waiting {
   private next(): void {
     const nowMs = performance.now();
     const chosen = this.choose(nowMs);
-    if (chosen === 'full') return this.wait(nowMs);
+    if (chosen === 'full') return this.place.take(nowMs) ? undefined : this.endUnasked();
+    // Backends that will probably fail are asked if there is nothing better, and a fallback is better.
+    if (!chosen?.isGood(nowMs) && this.fallBack(this.failure, nowMs)) return;
     this.go(chosen);
   }
 
@@ -210,7 +220,7 @@ export class Exchange implements AttemptOwner, Waiting {
       path: call.path,
       stream: call.stream,
       headers: headersFor(managed.backend, call),
-      body: call.body(managed.backend),
+      body: call.body(managed.backend, this.model),
       headTimeoutMs: Math.min(headMs, leftMs),
       idleTimeoutMs: Math.min(timeouts.idleMs ?? limits.idleTimeoutMs, leftMs),
       staleCloseMs: limits.staleCloseMs,
@@ -230,7 +240,7 @@ export class Exchange implements AttemptOwner, Waiting {
 
   private retry(failure: UpstreamFailure, progress: Progress): void {
     const nowMs = performance.now();
-    const { model } = this.call;
+    const { model } = this;
     if (nowMs >= this.deadlineMs || choose(this.pool.backends, this.tried!, nowMs) === null) return this.end(failure);
     if (!this.pool.budget.take(nowMs)) {
       retries.inc({ model: model.id, result: 'over_budget' });
@@ -252,41 +262,41 @@ export class Exchange implements AttemptOwner, Waiting {
     queueMicrotask(() => this.state === 'waiting' && go());
   }
 
-  private wait(nowMs: number): void {
-    const { queue, backends } = this.pool;
-    const { maxRequests, maxWaitMs } = this.call.model.queue;
-    this.queuedUntilMs ||= nowMs + maxWaitMs;
-    const leftMs = this.queuedUntilMs - nowMs;
-    if (leftMs <= 0 || !queue.add(this, { maxRequests, maxWaitMs: leftMs })) return this.endUnasked();
-    queued.set({ model: this.call.model.id }, queue.length);
-    for (const { engine } of backends) engine.queues.add(queue);
-  }
-
-  private leaveQueue(): void {
-    if (this.queuedUntilMs === 0) return;
-    const { queue, backends } = this.pool;
-    queue.remove(this);
-    queued.set({ model: this.call.model.id }, queue.length);
-    if (queue.length === 0) for (const { engine } of backends) engine.queues.delete(queue);
-  }
-
   /** No backend can be asked (any more). */
   private endUnasked(): void {
     this.end(this.failure ?? { kind: 'busy', retryAfterSeconds: null });
   }
 
+  /** Asks the next fallback instead of this model. False: there is none, or no time. */
+  private fallBack(failure: UpstreamFailure | null, nowMs: number): boolean {
+    const { call, upstream, model } = this;
+    const next = call.fallbacks[this.fallbacksAsked];
+    if (!next || nowMs >= this.deadlineMs || (failure !== null && !mayHelpElsewhere(failure))) return false;
+    if (this.state === 'answering' && !this.sink.restart()) return false;
+    this.state = 'waiting';
+    this.place.leave();
+    fallbacks.inc({ model: model.id, fallback: next.id });
+    logger('gateway').warn(
+      { ...call.request.logged, fallback: next.id, ...failure },
+      'no backend of a model can serve; asking its fallback',
+    );
+    this.fallbacksAsked += 1;
+    this.model = next;
+    this.pool = upstream.fleet.poolOf(next);
+    this.place = new QueuePlace(this, this.pool, next);
+    this.tried = null;
+    this.attempts = this.staleRepeats = 0;
+    this.pool.budget.first();
+    this.sink.onFallback(next);
+    this.soon(() => this.next());
+    return true;
+  }
+
   private end(failure: UpstreamFailure): void {
+    if (this.fallBack(failure, performance.now())) return;
     this.state = 'ended';
     if (failure.kind !== 'busy') return this.sink.onFailure(failure);
     const soonest = soonestSeconds(this.pool.backends, this.tried ?? NOTHING_TRIED, performance.now());
     this.sink.onFailure({ kind: 'busy', retryAfterSeconds: sooner(this.retryAfter, soonest) });
   }
-}
-
-function headersFor({ authorization, headers: own }: Backend, { stream, headers }: UpstreamCall): string[] {
-  const all = ['content-type', 'application/json', 'accept', stream ? 'text/event-stream' : 'application/json'];
-  if (authorization !== null) all.push('authorization', authorization);
-  if (own.length > 0) all.push(...own);
-  if (headers.length > 0) all.push(...headers);
-  return all;
 }

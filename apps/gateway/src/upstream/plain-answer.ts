@@ -1,4 +1,5 @@
 import type { UpstreamFailure } from './failure';
+import type { CatalogModel } from '../catalog/catalog';
 import type { AnswerSink } from './call';
 import type { Exchange } from './exchange';
 
@@ -27,6 +28,7 @@ export class PlainRelay<T> implements AnswerSink {
   constructor(
     private readonly read: ReadAnswer<T>,
     private readonly maxBytes = MAX_ANSWER_BYTES,
+    readonly onFallback: (model: CatalogModel) => void = () => {},
   ) {}
 
   run(exchange: Exchange): Promise<PlainAnswer<T>> {

@@ -1,27 +1,16 @@
+import type { CatalogModel } from '../catalog/catalog';
 import type { ChunkTranslator, Frame, Piece } from './chunk-translator';
 import { DeliveredText } from './delivered-text';
 import type { AnswerSink } from './call';
 import type { Exchange } from './exchange';
 import type { UpstreamFailure } from './failure';
-import type { Allowance, ClientSide, Deadline } from './stream-sides';
+import { type Allowance, type ClientSide, type Deadline, PROPER_ENDS, type StreamEnd } from './stream-sides';
 import type { ReportedUsage } from './usage-field';
 
 /** Of events before the first output. More are passed on. */
 const MAX_OPENING_CHARS = 64 * 1024;
 /** A backend that sends more network chunks than this after `[DONE]` is disconnected. */
 const MAX_CHUNKS_AFTER_DONE = 4;
-
-export interface StreamEnd {
-  /** `capped`: the backend exceeded the requested limit. The answer is complete up to there. */
-  outcome: 'complete' | 'capped' | 'client_closed' | 'upstream_error' | 'credit_ended' | 'hold_lost';
-  /** Set if the outcome is `upstream_error`. */
-  failure: UpstreamFailure | null;
-  /** The backend's report on the last frames. Null: the delivered output must be counted. */
-  usage: ReportedUsage;
-}
-
-/** Outcomes that end with `finish`. */
-const PROPER: ReadonlySet<StreamEnd['outcome']> = new Set(['complete', 'capped', 'credit_ended']);
 
 /** A stream under the watch of StreamWatch. */
 export interface Watched {
@@ -45,12 +34,14 @@ export class StreamRelay implements AnswerSink {
   chunks = 0;
   /** When the first output was delivered, by `performance.now()`. */
   firstTokenAtMs: number | null = null;
-  /** Something was written to the client, so a failure must be sent as an event. */
+  /** Something was written, so a failure must be sent as an event. */
   begun = false;
-  /** How often something was written to the client. */
   writes = 0;
   /** When the client stopped reading, by `Date.now()`. Null: it reads. */
   stalledSinceMs: number | null = null;
+  /** A fallback is asked. */
+  onServedBy: (model: CatalogModel) => void = () => {};
+  onFirstOutput: () => void = () => {};
   /** Set by StreamWatch. */
   watched: Watched | null = null;
   private exchange!: Exchange;
@@ -128,6 +119,11 @@ export class StreamRelay implements AnswerSink {
   }
 
   onHead(): void {}
+
+  onFallback(model: CatalogModel): void {
+    this.translator.rename(model.id);
+    this.onServedBy(model);
+  }
 
   restart(): boolean {
     const isFinished = this.held !== null && this.unfinished.size === 0;
@@ -250,6 +246,7 @@ export class StreamRelay implements AnswerSink {
     if (this.firstTokenAtMs === null) {
       this.firstTokenAtMs = performance.now();
       this.exchange.delivering();
+      this.onFirstOutput();
     }
     this.chunks += 1;
   }
@@ -294,7 +291,7 @@ export class StreamRelay implements AnswerSink {
     if (this.ended) return;
     this.ended = end;
     // The withheld text counts only if `finish` will write it.
-    if (this.held && PROPER.has(end.outcome)) this.countIn(this.held.pieces);
+    if (this.held && PROPER_ENDS.has(end.outcome)) this.countIn(this.held.pieces);
     // Reads on after [DONE] even if the client does not: the connection can be reused once the answer ends properly.
     if (end.outcome === 'complete') this.exchange.resume();
     else this.exchange.abort();

@@ -1,3 +1,6 @@
+import type { UpstreamFailure } from './failure';
+import type { ReportedUsage } from './usage-field';
+
 /** The output that the stream may deliver before its hold must be extended (admit/stream-allowance.ts). */
 export interface Allowance {
   /**
@@ -24,3 +27,16 @@ export interface ClientSide {
   write(latin1: string): boolean;
   onDrain(listener: () => void): void;
 }
+
+/** How a stream ended. */
+export interface StreamEnd {
+  /** `capped`: the backend exceeded the requested limit. The answer is complete up to there. */
+  outcome: 'complete' | 'capped' | 'client_closed' | 'upstream_error' | 'credit_ended' | 'hold_lost';
+  /** Set if the outcome is `upstream_error`. */
+  failure: UpstreamFailure | null;
+  /** The backend's report on the last frames. Null: the delivered output must be counted. */
+  usage: ReportedUsage;
+}
+
+/** Outcomes whose stream has a proper last chunk. */
+export const PROPER_ENDS: ReadonlySet<StreamEnd['outcome']> = new Set(['complete', 'capped', 'credit_ended']);

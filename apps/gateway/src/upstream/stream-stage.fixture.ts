@@ -1,8 +1,8 @@
 import { ChunkTranslator } from './chunk-translator';
 import type { Exchange } from './exchange';
 import type { UpstreamFailure } from './failure';
-import { StreamRelay, type StreamEnd } from './stream-relay';
-import type { Allowance } from './stream-sides';
+import { StreamRelay } from './stream-relay';
+import type { Allowance, StreamEnd } from './stream-sides';
 
 export const event = (data: object) => `data: ${JSON.stringify(data)}\n\n`;
 export const choiceOf = (content: string, finish: string | null) => ({

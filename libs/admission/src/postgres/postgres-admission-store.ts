@@ -8,6 +8,7 @@ import {
   type AdmitRequest,
   type AdmitResult,
   type ClaimLimits,
+  type Delivered,
   type ExtendRequest,
   type ExtendResult,
   type HoldsQuery,
@@ -27,6 +28,7 @@ import {
   type Withdrawal,
   type WithdrawResult,
 } from '../admission-store';
+import type { ManagementCall } from '../call-rate';
 import { budgetNanos, cappedNanos } from '../amounts';
 import { admitMistake, lookMistake, settleMistake } from '../caller-mistakes';
 import { sendFaultless, type ItemFailure } from '../item-failures';
@@ -40,6 +42,7 @@ import { SharedProbe } from '../shared-probe';
 import { lookCall } from './look-call';
 import { readSnapshot } from './read-snapshot';
 import { repairCall } from './repair-call';
+import { takeCall } from './take-call';
 import { jsonTexts, numbers, texts } from './sql-arrays';
 
 export interface PostgresAdmissionOptions {
@@ -97,6 +100,10 @@ export class PostgresAdmissionStore extends AdmissionStore {
     );
   }
 
+  takeCall(call: ManagementCall): Promise<number> {
+    return takeCall(this.connections, call, this.now());
+  }
+
   recall(requests: readonly RecallRequest[]): Promise<RecallResult[]> {
     return this.claims.recall(requests);
   }
@@ -129,7 +136,7 @@ export class PostgresAdmissionStore extends AdmissionStore {
         this.leaseMs,
         texts(progress, (one) => one.id),
         texts(progress, (one) => one.tenantId),
-        jsonTexts(progress, ({ delivered }) => delivered && { ...delivered, costNanos: String(delivered.costNanos) }),
+        jsonTexts(progress, ({ delivered }) => delivered && deliveredJson(delivered)),
       ],
     });
     return this.positions('progress', rows, progress.length);
@@ -276,6 +283,11 @@ export class PostgresAdmissionStore extends AdmissionStore {
     countForbidden(operation, count - rows.length);
     return done;
   }
+}
+
+/** The members of the event of an expired hold, over those of its draft. */
+function deliveredJson({ served, costNanos, ...tokens }: Delivered): object {
+  return { ...tokens, costNanos: String(costNanos), ...served };
 }
 
 /** The results by item. The first value of a row is the item's number, from 1; `read` gets the others. */

@@ -33,8 +33,10 @@ export function budgetChanges(budgets: readonly Budget[] | undefined): unknown[]
 /** What was delivered, as an argument of `progress`. */
 export function tuple(delivered: Progress['delivered']): (number | string)[] | false {
   if (!delivered) return false;
-  const { promptTokens, cachedTokens, completionTokens, costNanos } = delivered;
-  return [promptTokens, cachedTokens, completionTokens, nanos(costNanos)];
+  const { promptTokens, cachedTokens, completionTokens, costNanos, served } = delivered;
+  const amounts = [promptTokens, cachedTokens, completionTokens, nanos(costNanos)];
+  // The members of the event, without the braces of their object.
+  return served ? [...amounts, JSON.stringify(served).slice(1, -1)] : amounts;
 }
 
 /** An extension as an argument of `extend`. */

@@ -28,6 +28,7 @@ import {
   type Withdrawal,
   type WithdrawResult,
 } from '../admission-store';
+import type { ManagementCall } from '../call-rate';
 import type { RefusableOperation } from '../hold-states';
 import { SharedProbe } from '../shared-probe';
 import { admitMistake, settleMistake } from '../caller-mistakes';
@@ -43,6 +44,7 @@ import { callRecall } from './recall-call';
 import { callRepair } from './repair';
 import { probeWrites, REPLICAS_TIMEOUT_MS } from './probe-writes';
 import { readSnapshots } from './snapshots';
+import { takeCall } from './take-call';
 import { sweepTenants } from './sweep-tenants';
 import type { RedisAdmissionOptions } from './redis-admission-options';
 import { TenantRegistry } from './tenant-registry';
@@ -128,6 +130,10 @@ export class RedisAdmissionStore extends AdmissionStore {
 
   recall(requests: readonly RecallRequest[]): Promise<(RecallResult | UnavailableError)[]> {
     return callRecall(this.link, requests, this.now(), this.claimLimits.keepMs);
+  }
+
+  takeCall(call: ManagementCall): Promise<number> {
+    return takeCall(this.link, call, this.now());
   }
 
   /** Does not fail as a whole when a shard is down: a repeat would extend the holds of the other shards twice. */
@@ -239,10 +245,7 @@ export class RedisAdmissionStore extends AdmissionStore {
     return readHolds(this.background, query, this.now());
   }
 
-  /**
-   * Rejects when Redis cannot be reached, refuses user and password, or has no Functions. The message names the setting
-   * and the cure.
-   */
+  /** Rejects when Redis is away, refuses user or password, or has no Functions. Names the setting and the cure. */
   async start(): Promise<void> {
     await Promise.all([...this.links()].map((link) => link.start()));
   }

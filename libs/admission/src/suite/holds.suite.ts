@@ -161,6 +161,21 @@ export function holdsSuite(open: OpenStore): void {
     expect(await f.progress(id, 1)).toBe(false);
   });
 
+  it('charges an expired hold at the model and the price of what served it, if it was not the one of its draft', async () => {
+    const f = fixture();
+    const id = await f.hold();
+    const { price } = f.event(id, 1n);
+    const served = { model: 'another', price: { ...price, version: 'another', outputFemtos: '7' } };
+    const delivered = { promptTokens: 0, cachedTokens: 0, completionTokens: 2, costNanos: TOKEN_NANOS };
+    const one = { id, tenantId: f.tenantId };
+    expect(await f.store.progress([{ ...one, delivered }])).toEqual([true]);
+    expect(await f.store.progress([{ ...one, delivered: { ...delivered, served } }])).toEqual([true]);
+    f.nowMs += DEFAULT_LEASE_MS;
+    const cost = { costNanos: String(TOKEN_NANOS), overrunNanos: '0', completionTokens: 2, outcome: 'expired' };
+    expect(await f.sweep()).toMatchObject([{ id, ...served, ...cost }]);
+    expect(await f.sums()).toMatchObject({ pendingHolds: 0, settledHolds: 1, settledNanos: TOKEN_NANOS });
+  });
+
   it('answers empty calls', async () => {
     const { store } = fixture();
     expect(

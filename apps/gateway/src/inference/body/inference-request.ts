@@ -5,7 +5,15 @@ import { extraFields } from './extra-fields';
 import { type Outgoing, toOutgoing } from './outgoing';
 import { refuseRemoteReferences } from './schema-references';
 import type { MediaType } from './message-schema';
-import { type Media, noMedia, refuseMedia, refuseStops, refuseUnsupported, rewriteMediaUrls } from './model-rules';
+import {
+  hasDottedName,
+  type Media,
+  noMedia,
+  refuseMedia,
+  refuseStops,
+  refuseUnsupported,
+  rewriteMediaUrls,
+} from './model-rules';
 import type { BodyRules, PromptTokens } from './rules';
 import {
   type ChatCompletionRequest,
@@ -43,6 +51,10 @@ export interface InferenceRequest {
   messages: number;
   /** The number of declared tools and functions. */
   tools: number;
+  /** A tool or a function has a name with a dot. Not every backend takes one. */
+  dottedNames: boolean;
+  /** The number of stop sequences. */
+  stops: number;
   /** The number of prompts of a completion or inputs of embeddings. 0 for a chat. */
   prompts: number;
   media: Media;
@@ -89,6 +101,8 @@ const NO_OUTPUT: Reading = {
   maxTokensField: 'max_tokens',
   messages: 0,
   tools: 0,
+  dottedNames: false,
+  stops: 0,
   prompts: 0,
   media: noMedia(),
   structuredOutput: false,
@@ -152,6 +166,8 @@ function readChat(body: ChatCompletionRequest): Reading {
     maxTokensField: newer == null ? 'max_tokens' : 'max_completion_tokens',
     messages: body.messages.length,
     tools,
+    dottedNames: hasDottedName(body),
+    stops: stopsOf(body),
     prompts: 0,
     media,
     structuredOutput: type !== 'text',
@@ -200,7 +216,12 @@ function readCompletion(body: CompletionRequest): Reading {
     choices: prompts * n,
     maxTokens: body.max_tokens ?? DEFAULT_COMPLETION_TOKENS,
     maxTokensNamed: body.max_tokens != null,
+    stops: stopsOf(body),
   };
+}
+
+function stopsOf({ stop }: ChatCompletionRequest | CompletionRequest): number {
+  return Array.isArray(stop) ? stop.length : Number(stop != null);
 }
 
 function readEmbedding({ input, encoding_format: encodingFormat }: EmbeddingRequest): Reading {

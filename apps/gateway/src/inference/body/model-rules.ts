@@ -83,6 +83,11 @@ interface Named {
 }
 type Tool = { function?: Named; custom?: Named } | string | null | undefined;
 
+export function hasDottedName(body: ChatCompletionRequest): boolean {
+  for (const { name } of namesIn(body)) if (name.includes('.')) return true;
+  return false;
+}
+
 /** The names of all tools and functions, with their paths. */
 function* namesIn(body: ChatCompletionRequest): Iterable<{ name: string; param: string }> {
   const inTool = function* (tool: Tool, at: string) {

@@ -70,8 +70,9 @@ end
 
 -- rule 17: heartbeat
 -- args: now_ms or '', lease_ms, [[id, delivered or false, store epoch or false], …] as JSON, delivered =
--- [promptTokens, cachedTokens, completionTokens, costNanos]. Renews deadlines and records what was delivered. Returns 1
--- for each hold that was pending, or that the store lost.
+-- [promptTokens, cachedTokens, completionTokens, costNanos], and of another model than the draft's its members of the
+-- event. Renews deadlines and records what was delivered. Returns 1 for each hold that was pending, or that the store
+-- lost.
 local function progress(keys, args)
   local now_ms = math.floor(now_us(args[1]) / 1000)
   local deadline_ms = now_ms + tonumber(args[2])
@@ -83,7 +84,7 @@ local function progress(keys, args)
     out[i] = (h or is_lost(keys, a[3])) and 1 or 0
     if h then
       h.deadline_ms, h.progressed_ms = deadline_ms, now_ms
-      h.delivered = a[2] and cmsgpack.pack(unpack(a[2], 1, 4)) or h.delivered
+      h.delivered = a[2] and cmsgpack.pack(unpack(a[2])) or h.delivered
       writes[#writes + 1] = ids[i]
       writes[#writes + 1] = pack_hold(h)
     end

@@ -2,12 +2,13 @@
 
 -- rule 24: the expired event
 -- The usage event of an expired pending hold: its draft, what was recorded as delivered, and the cost, which is at most
--- the held amount. Also returns the cost and the tokens.
+-- the held amount. Also returns the cost and the tokens. The model and the price of what served it come after those of
+-- the draft, and replace them for every reader of JSON.
 local function expired_event(h)
-  local prompt_tokens, cached_tokens, completion_tokens, delivered_nanos = cmsgpack.unpack(h.delivered)
+  local prompt_tokens, cached_tokens, completion_tokens, delivered_nanos, served = cmsgpack.unpack(h.delivered)
   local cost = least(delivered_nanos, h.nanos)
   -- The draft is a JSON object: the other fields of the event go before its last brace.
-  local event = h.draft:sub(1, -2) .. string.format(
+  local event = h.draft:sub(1, -2) .. (served and ',' .. served or '') .. string.format(
     ',"promptTokens":%.0f,"cachedTokens":%.0f,"completionTokens":%.0f,"costNanos":"%s","overrunNanos":"%s",'
       .. '"estimated":true,"outcome":"expired","endedAt":"%s"}',
     prompt_tokens, cached_tokens, completion_tokens, text(cost), text(sub(delivered_nanos, cost)),

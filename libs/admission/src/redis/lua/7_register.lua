@@ -6,6 +6,7 @@ end
 register('admit', admit, {})
 register('look', look, { 'no-writes' })
 register('recall', recall, { 'no-writes' })
+register('take_call', take_call, {})
 register('extend', extend, { 'allow-oom' })
 register('progress', progress, { 'allow-oom' })
 register('settle', settle, { 'allow-oom' })

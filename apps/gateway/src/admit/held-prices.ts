@@ -1,0 +1,41 @@
+import { FEMTOS_PER_NANO } from '@tollgate/contracts';
+import type { CatalogModel } from '../catalog/catalog';
+
+/** The prices that a hold is computed at. */
+export type HeldPrices = Pick<CatalogModel, 'promptFemtosPerToken' | 'outputFemtosPerToken' | 'requestFemtos'>;
+
+/** The higher of each price: whichever of the models serves, the hold covers it. */
+export function dearest(models: readonly HeldPrices[]): HeldPrices {
+  return models.reduce((a, b) => ({
+    promptFemtosPerToken: higher(a.promptFemtosPerToken, b.promptFemtosPerToken),
+    outputFemtosPerToken: higher(a.outputFemtosPerToken, b.outputFemtosPerToken),
+    requestFemtos: higher(a.requestFemtos, b.requestFemtos),
+  }));
+}
+
+/** Whether a hold at the model's prices may not cover a request that one of these serves. */
+export function hasDearer(model: HeldPrices, fallbacks: readonly HeldPrices[]): boolean {
+  return fallbacks.some((one) => isDearer(one, model));
+}
+
+export function withoutDearer<M extends HeldPrices>(model: HeldPrices, fallbacks: readonly M[]): M[] {
+  return fallbacks.filter((one) => !isDearer(one, model));
+}
+
+/** The tokens of output that a hold covers beside its prompt. */
+export function outputCovered(holdNanos: bigint, promptFemtos: bigint, { outputFemtosPerToken }: HeldPrices): number {
+  if (outputFemtosPerToken === 0n) return Infinity;
+  return Number((holdNanos * FEMTOS_PER_NANO - promptFemtos) / outputFemtosPerToken);
+}
+
+function isDearer(one: HeldPrices, than: HeldPrices): boolean {
+  return (
+    one.promptFemtosPerToken > than.promptFemtosPerToken ||
+    one.outputFemtosPerToken > than.outputFemtosPerToken ||
+    one.requestFemtos > than.requestFemtos
+  );
+}
+
+function higher(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
+}

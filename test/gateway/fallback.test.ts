@@ -1,0 +1,156 @@
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import { eventually } from '@tollgate/testing';
+import { useOwnBackend } from './own-backend';
+import { type Caller, expectSettledAt, PLENTY, useGateway } from './use-gateway';
+
+/** The nanos of a token. */
+const OWN = { input: 1_000n, output: 2_000n };
+const DEAR = { input: 10_000n, output: 20_000n };
+const limits = JSON.stringify(PLENTY);
+
+let answer: (response: ServerResponse, headers: IncomingHttpHeaders) => void;
+const own = useOwnBackend(
+  'own',
+  (request, response) => void request.resume().on('end', () => answer(response, request.headers)),
+  () => `
+  - { id: first, aliases: [gpt], kind: chat, contextTokens: 8192, maxOutputTokens: 4096, fallback: [little, dear],
+      price: { input: '1', output: '2' }, backends: [{ url: 'http://BACKEND/v1' }] }
+  - { id: works, kind: chat, contextTokens: 8192, maxOutputTokens: 4096, fallback: [dear],
+      price: { input: '1', output: '2' }, backends: [{ url: 'http://BACKEND/v1' }] }
+  - { id: little, kind: chat, contextTokens: 16,
+      price: { input: '1', output: '2' }, backends: [{ url: 'simulator:', model: inner-little }] }
+  - { id: dear, kind: chat, contextTokens: 8192, maxOutputTokens: 2048, tools: false,
+      price: { input: '10', output: '20' }, backends: [{ url: 'simulator:', model: inner-dear }] }`,
+);
+const gateway = useGateway({
+  yaml: () => {
+    const [, host] = /url: 'http:\/\/([^/']+)\/v1'/.exec(own())!;
+    const plans = `
+  - id: narrow
+    limits: ${limits}
+    profiles: [{ id: default, models: [first], limits: ${limits} }]`;
+    return own().replaceAll('BACKEND', host!) + plans;
+  },
+});
+
+const CHAT = { model: 'first', messages: [{ role: 'user', content: 'Say something about gateways.' }], max_tokens: 50 };
+const CHAT_OF_WORKS = { ...CHAT, model: 'works' };
+const fail = (response: ServerResponse) => void response.writeHead(500).end('{}');
+const event = (data: object) => `data: ${JSON.stringify(data)}\n\n`;
+const chunk = (content: string) => event({ choices: [{ index: 0, delta: { content } }] });
+
+async function ask(caller: Caller, fields: object = {}) {
+  const response = await gateway.post('/v1/chat/completions', { ...CHAT, ...fields }, caller);
+  const text = await response.text();
+  return { status: response.status, text, id: response.headers.get('x-tollgate-request-id') };
+}
+
+describe('a model that no backend serves', () => {
+  it.each([
+    ['first', false],
+    ['gpt', false],
+    ['first', true],
+  ])(
+    'is served by its fallback, which the answer names and whose price is charged (%s, stream: %s)',
+    async (...args) => {
+      const [model, stream] = args;
+      answer = fail;
+      const caller = await gateway.caller();
+      const { status, text, id } = await ask(caller, { model, stream });
+      expect(status).toBe(200);
+      const frames = stream ? text.split('\n\n').filter((frame) => frame.startsWith('data: {')) : [`data: ${text}`];
+      const parts = frames.map((frame) => JSON.parse(frame.slice(6)));
+      expect(new Set(parts.map((part) => part.model))).toEqual(new Set(['dear']));
+      const { usage } = parts.at(-1)!;
+      const [charged] = await gateway.events(caller.tenantId, 1);
+      const cost = BigInt(usage.prompt_tokens) * DEAR.input + BigInt(usage.completion_tokens) * DEAR.output;
+      expect(charged).toMatchObject({
+        id,
+        model: 'dear',
+        costNanos: String(cost),
+        overrunNanos: '0',
+        estimated: false,
+      });
+      expect(charged!.price.outputFemtos).toBe(String(DEAR.output * 1_000_000n));
+      await expectSettledAt(gateway, caller, cost);
+    },
+  );
+
+  it.each([
+    ['it has no credit for the dearer one', { nanos: 400_000n }, {}],
+    ['its key may not use the other', { plan: 'narrow' }, {}],
+    ['the other cannot use tools', {}, { tools: [{ type: 'function', function: { name: 'f' } }] }],
+    ['the other gives less output than it names', {}, { max_tokens: 3_000 }],
+  ])('is answered with its own failure, and nothing is charged, if %s', async (_, caller, fields) => {
+    answer = fail;
+    const who = await gateway.caller(caller);
+    expect((await ask(who, fields)).status).toBe(502);
+    expect(await gateway.snapshot(who.tenantId)).toMatchObject({ pendingNanos: 0n, settledNanos: 0n });
+  });
+
+  it('is served by its fallback too if the request names no output', async () => {
+    answer = fail;
+    const caller = await gateway.caller();
+    expect((await ask(caller, { max_tokens: undefined })).status).toBe(200);
+    expect((await gateway.events(caller.tenantId, 1))[0]).toMatchObject({ model: 'dear' });
+  });
+});
+
+it('a backend gets our own id of the request, and the trace of the caller', async () => {
+  let given: IncomingHttpHeaders = {};
+  answer = (response, headers) => {
+    given = headers;
+    fail(response);
+  };
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+  const headers = { 'x-request-id': 'mine', traceparent, tracestate: 'a=1' };
+  const response = await gateway.post('/v1/chat/completions', CHAT_OF_WORKS, await gateway.caller(), { headers });
+  expect(response.headers.get('x-request-id')).toBe('mine');
+  const id = response.headers.get('x-tollgate-request-id');
+  expect(given).toMatchObject({ 'x-request-id': id, traceparent, tracestate: 'a=1' });
+  await response.text();
+});
+
+describe('a model with a dearer fallback', () => {
+  it('holds the price of the dearer one while it runs, and is charged its own', async () => {
+    const open: ServerResponse[] = [];
+    answer = (response) => void open.push(response);
+    const caller = await gateway.caller();
+    const asked = ask(caller, { model: 'works' });
+    await eventually(() => expect(open).toHaveLength(1));
+    const { pendingNanos } = await gateway.snapshot(caller.tenantId);
+    expect(pendingNanos).toBeGreaterThan(50n * DEAR.output);
+    const usage = { prompt_tokens: 12, completion_tokens: 1, total_tokens: 13 };
+    const choices = [{ index: 0, message: { role: 'assistant', content: 'Yes' }, finish_reason: 'stop' }];
+    open[0]!.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ choices, usage }));
+    const { status, text } = await asked;
+    expect([status, JSON.parse(text).model]).toEqual([200, 'works']);
+    const { prompt_tokens: prompt, completion_tokens: output } = JSON.parse(text).usage;
+    await expectSettledAt(gateway, caller, BigInt(prompt) * OWN.input + BigInt(output) * OWN.output);
+  });
+
+  it('gets as much output as its own price allows, if the credit does not pay for the dearer one', async () => {
+    answer = (response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      for (let n = 0; n < 150; n++) response.write(chunk(' word'));
+      response.write(event({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] }));
+      response.end('data: [DONE]\n\n');
+    };
+    const caller = await gateway.caller({ nanos: 400_000n });
+    const { text } = await ask(caller, { model: 'works', stream: true, max_tokens: 150 });
+    expect(text.match(/ word/g)).toHaveLength(150);
+    expect((await gateway.events(caller.tenantId, 1))[0]).toMatchObject({ model: 'works', completionTokens: 150 });
+  });
+
+  it('is not continued by it once output has reached the client', async () => {
+    answer = (response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write(chunk('One'), () => response.destroy());
+    };
+    const caller = await gateway.caller();
+    const { text } = await ask(caller, { model: 'works', stream: true });
+    expect(text).toContain('upstream_error');
+    const [charged] = await gateway.events(caller.tenantId, 1);
+    expect(charged).toMatchObject({ model: 'works', outcome: 'upstream_error', completionTokens: 1 });
+  });
+});
