@@ -15,6 +15,7 @@ import type { UsageDraft } from '@tollgate/contracts';
 import type { CatalogModel } from '../catalog/catalog';
 import { ExactCounting } from '../prompt/exact-counting';
 import type { PromptEstimate } from '../prompt/prompt-estimate';
+import { countHeld } from './held-metric';
 import { type Running, RunningRequests } from './running-requests';
 import { WaitingLines } from './waiting-line';
 
@@ -178,6 +179,7 @@ function held(
   prompt: PromptEstimate,
   result: Extract<ClientAdmitResult, { kind: 'held' }>,
 ): Admission {
+  countHeld(result.holdNanos);
   const { choices } = output;
   const outputTokens = result.outputTokens + otherChoices(output);
   const isWhole = !draft.stream && choices > 0;

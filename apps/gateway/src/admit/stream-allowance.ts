@@ -3,6 +3,7 @@ import { failPoint, logger } from '@tollgate/runtime';
 import { ceilDiv, FEMTOS_PER_NANO, UnavailableError } from '@tollgate/contracts';
 import type { CatalogModel } from '../catalog/catalog';
 import { type Hold, STREAM_SLICE_TOKENS } from './admit';
+import { countHeld } from './held-metric';
 
 /**
  * An extension is requested while at least this part of a slice is left: at 100 tokens a second, 2.5 s for the answer.
@@ -129,6 +130,7 @@ export class StreamAllowance {
       const result = await this.client.extend({ id, tenantId, wantNanos, minNanos, storeEpoch });
       if (result.kind === 'extended') {
         failPoint('extended');
+        countHeld(result.holdNanos - this.hold.holdNanos);
         this.hold = { ...this.hold, holdNanos: result.holdNanos };
         this.covered = this.tokensCovered();
         this.state = 'open';

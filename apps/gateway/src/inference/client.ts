@@ -7,12 +7,13 @@ import { OWN_ID_HEADER } from '../http/request-id';
 import { type TraceContext, traceContextOf } from '../http/trace-context';
 import type { ClientSide } from '../upstream/stream-sides';
 import { type InferenceError, type InferenceErrorCode, stopping } from './errors';
+import { refusals } from './refusal-metrics';
 
 /** The client's side of one request: writes the raw response and notices when the client leaves. */
 export class Client implements ClientSide {
   left = false;
   /** The key of the request and its tenant, once they are known. */
-  owner: { readonly tenantId: string; readonly keyId: string } | null = null;
+  owner: { readonly tenantId: string; readonly keyId: string; readonly plan: string } | null = null;
   /** The error that the client got, if it got one. */
   refusedAs: InferenceErrorCode | null = null;
   /** Of a request whose Idempotency-Key is honoured: whether it gets the kept answer of an earlier one. */
@@ -148,6 +149,7 @@ export class Client implements ClientSide {
   refuse(error: InferenceError): void {
     if (this.left) return;
     this.refusedAs = error.code;
+    refusals.count(error.code, this.owner?.plan ?? '');
     if (this.begun) {
       this.endStream(errorEvent(error));
       return;

@@ -14,6 +14,16 @@ const overruns = new Counter({
   help: 'Requests for which a backend reported more than was held; the operator bears the difference',
   registers: [metrics],
 });
+const overrunNanos = new Counter({
+  name: 'tollgate_overrun_nanos_total',
+  help: 'Cost that backends reported beyond the hold, in nanos of the currency unit; the operator bears it',
+  registers: [metrics],
+});
+const settledNanos = new Counter({
+  name: 'tollgate_settled_nanos_total',
+  help: 'Cost at which this gateway settled requests, in nanos of the currency unit',
+  registers: [metrics],
+});
 const lostHolds = new Counter({
   name: 'tollgate_lost_holds_total',
   help: 'Requests whose hold was gone before they could be settled',
@@ -90,7 +100,10 @@ export class Settlements {
     const holdNanos = await raise(cost).finally(() => this.client.untrack(draft.id));
     const backend = begun.at(-1);
     const event = toUsageEvent(draft, { tokens, cost, estimated, outcome, backend, holdNanos, endedMs: Date.now() });
-    if (event.overrunNanos !== '0') overruns.inc();
+    if (event.overrunNanos !== '0') {
+      overruns.inc();
+      overrunNanos.inc(Number(event.overrunNanos));
+    }
     const settlement: Settlement = { event, storeEpoch: hold.storeEpoch };
     if (answerOf) settlement.answer = await answerOf(event);
     const settled = await this.record(settlement).catch((error: unknown) => {
@@ -111,13 +124,16 @@ export class Settlements {
   /** Null: the hold no longer exists, and nothing was recorded. */
   private async record(settlement: Settlement): Promise<Settled | null> {
     const result = await this.client.settle(settlement);
-    if (result.kind === 'settled' && !(result.repeated && result.event.outcome === 'expired'))
+    if (result.kind === 'settled' && !(result.repeated && result.event.outcome === 'expired')) {
+      settledNanos.inc(Number(result.event.costNanos));
       return { event: result.event, isPublished: false };
+    }
     if (result.kind === 'lost') {
       // No hold records it, so metering must have it now. Its id is the request's, so it is charged once however many
       // reports arrive.
       await this.emitter.publish(settlement.event);
       withoutHolds.inc();
+      settledNanos.inc(Number(settlement.event.costNanos));
       return { event: settlement.event, isPublished: true };
     }
     lostHolds.inc();
