@@ -8,6 +8,7 @@ import { type TraceContext, traceContextOf } from '../http/trace-context';
 import type { ClientSide } from '../upstream/stream-sides';
 import { type InferenceError, type InferenceErrorCode, stopping } from './errors';
 import { refusals } from './refusal-metrics';
+import type { RequestTrace } from './request-trace';
 
 /** The client's side of one request: writes the raw response and notices when the client leaves. */
 export class Client implements ClientSide {
@@ -18,6 +19,8 @@ export class Client implements ClientSide {
   refusedAs: InferenceErrorCode | null = null;
   /** Of a request whose Idempotency-Key is honoured: whether it gets the kept answer of an earlier one. */
   replayed: boolean | null = null;
+  /** Null: there is no tracing. */
+  traced: RequestTrace | null = null;
   /** Gets what a stream sends. */
   recorder: { add(latin1: string): void } | null = null;
   place: number | undefined;
@@ -59,9 +62,9 @@ export class Client implements ClientSide {
     });
   }
 
-  /** The caller's own, if it sent one. */
+  /** Of a trace that is kept, or the caller's own if it sent one. */
   get trace(): TraceContext | null {
-    return traceContextOf(this.response.req);
+    return this.traced ? this.traced.context : traceContextOf(this.response.req);
   }
 
   cutOff(): void {

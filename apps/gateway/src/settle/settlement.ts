@@ -116,9 +116,12 @@ export class Settlements {
     return settled;
   }
 
-  /** After the last byte: publishes the usage in the background. If it is lost, the settled hold is its record. */
-  emit({ event, isPublished }: Settled): void {
-    if (!isPublished) this.emitter.emit(event);
+  /**
+   * After the last byte: publishes the usage in the background. If it is lost, the settled hold is its record.
+   * @param traceparent of a request whose trace is kept
+   */
+  emit({ event, isPublished }: Settled, traceparent: string | null = null): void {
+    if (!isPublished) this.emitter.emit(traceparent === null ? event : { ...event, traceparent });
   }
 
   /** Null: the hold no longer exists, and nothing was recorded. */
