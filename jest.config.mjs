@@ -1,6 +1,7 @@
 import { browserTestsLeftOut } from './test/setup/chromium.mjs';
 import { testsLeftOut } from './test/setup/docker.mjs';
 import { testsWithoutHelm } from './test/setup/helm.mjs';
+import { prometheusTestsLeftOut } from './test/setup/prometheus.mjs';
 import { pythonTestsLeftOut } from './test/setup/python.mjs';
 import { swcOptions } from './tools/build/swc.mjs';
 
@@ -56,6 +57,7 @@ const leftOut = [
   ...testsWithoutHelm(),
   ...browserTestsLeftOut(),
   ...pythonTestsLeftOut(),
+  ...prometheusTestsLeftOut(),
 ];
 
 /**

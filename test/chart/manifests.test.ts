@@ -1,7 +1,7 @@
 import { TOPICS } from '@tollgate/contracts';
 import { Ajv } from 'ajv';
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { componentOf, GOLDEN, manifests, only, pods, ROOT, variables, type Golden } from './manifests';
@@ -142,30 +142,29 @@ describe('scaling', () => {
   });
 });
 
-describe('alerts', () => {
-  const rules = () =>
-    (only('ha', 'PrometheusRule', 'alerts').spec['groups'] as { rules: { alert: string; expr: string }[] }[])[0]!.rules;
-  const metricsIn = (text: string) => [...text.matchAll(/tollgate_[a-z_]+/g)].map(([metric]) => metric);
-
-  it('query only metrics that exist', () => {
-    const metrics = textOf('docs/operating/metrics.md');
-    expect(
-      rules()
-        .flatMap(({ expr }) => metricsIn(expr))
-        .filter((metric) => !metrics.includes(`\`${metric}\``)),
-    ).toEqual([]);
+describe('monitoring', () => {
+  it('brings the recording rules and the alerts of deploy/monitoring', () => {
+    const groups = ['rules', 'alerts'].flatMap(
+      (file) => (parse(textOf(`deploy/monitoring/${file}.yaml`)) as { groups: unknown[] }).groups,
+    );
+    expect(only('ha', 'PrometheusRule', 'alerts').spec['groups']).toEqual(groups);
   });
 
-  it('are those of the operating guide', () => {
-    const [, section] = textOf('docs/operating/failures.md').split('\n## Alerts\n');
-    const documented = [...section!.split('\n## ')[0]!.matchAll(/^\*\*`(tollgate_[a-z_]+)/gm)].map(
-      ([, metric]) => metric,
-    );
-    expect(
-      rules()
-        .flatMap(({ expr }) => metricsIn(expr))
-        .sort(),
-    ).toEqual(documented.sort());
+  it('brings each dashboard of deploy/monitoring in a ConfigMap that Grafana finds', () => {
+    for (const file of readdirSync(join(ROOT, 'deploy/monitoring/dashboards'))) {
+      const config = only('ha', 'ConfigMap', `dashboard-${file.replace('.json', '')}`);
+      expect(config.metadata.labels).toMatchObject({ grafana_dashboard: '1' });
+      const { data } = config as unknown as { data: Record<string, string> };
+      const board = JSON.parse(textOf(`deploy/monitoring/dashboards/${file}`)) as object;
+      expect(Object.entries(data).map(([name, text]) => [name, JSON.parse(text)])).toEqual([
+        [`tollgate-${file}`, board],
+      ]);
+    }
+  });
+
+  it('is brought by no other values', () => {
+    for (const name of ['dev', 'ingress'] as const)
+      expect(manifests(name).filter(({ metadata }) => /dashboard|alerts/.test(metadata.name))).toEqual([]);
   });
 });
 

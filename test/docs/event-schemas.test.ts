@@ -29,6 +29,7 @@ const USAGE: Required<UsageEvent> = {
   ...{ callerRequestId: 'my-own_17', price: { version: 'v', ...amounts }, defaultBudgets: { keyCents: 5 } },
   ...{ startedAt: at, endedAt: at, promptTokens: 9, cachedTokens: 1, completionTokens: 5, reasoningTokens: 2 },
   ...{ costNanos: '7', overrunNanos: '0', estimated: false, outcome: 'expired', backend: 'http://gpu/v1' },
+  traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
   life: {
     ...{ key: [600, 1_000_000, 64], tenant: [600, 1_000_000, 64], heldNanos: '9', endNanos: '10', extensions: 1 },
     ...{ firstMs: 12, failed: [{ backend: 'http://gpu/v1', why: 'failed', status: 500, code: 'ECONNRESET' }] },

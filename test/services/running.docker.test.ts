@@ -2,15 +2,18 @@ import { comeAndGoTests } from './come-and-go.part';
 import { useDeployment, useReplicas } from './deployment';
 import { explainTests } from './explain.part';
 import { moneyTests } from './money.part';
+import { tracesTests, useTraces } from './traces.part';
 import { runTimeChangesTests } from './run-time-changes.part';
 import { workersTests } from './workers.part';
 
 // The parts share one start, because it takes longer than most of their tests. Each makes its own tenants and leaves
 // all services ready.
-const deployment = useDeployment();
+const traces = useTraces();
+const deployment = useDeployment(traces.env);
 const replicas = useReplicas(deployment, { gateway: 2, auth: 1, metering: 1, billing: 2 });
 describe('money', () => moneyTests(deployment, replicas));
 describe('a complaint', () => explainTests(replicas));
 describe('a change at run time', () => runTimeChangesTests(deployment, replicas));
+describe('a trace', () => tracesTests(traces.receiver, replicas));
 describe('a gateway of several workers', () => workersTests(deployment));
 describe('servers that come and go', () => comeAndGoTests(deployment, replicas));

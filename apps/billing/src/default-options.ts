@@ -12,6 +12,7 @@ export function withDefaults(given: BillingOptions): ServiceOptions {
     ...(given.thresholdsPercent && { thresholdsPercent: given.thresholdsPercent }),
     currency: given.currency,
     ...(given.config && { config: given.config }),
+    tracer: given.tracer ?? null,
     now: given.now ?? (() => new Date()),
   };
 }

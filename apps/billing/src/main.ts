@@ -6,7 +6,7 @@ import { AdmissionStore, askForCredit, RedisAdmissionStore } from '@tollgate/adm
 import { kafkaMessages } from '@tollgate/messaging';
 import { MessagesModule, MessagesServer } from '@tollgate/messaging/nest';
 import { checkSchema, migrateSchema, query } from '@tollgate/postgres';
-import { FileConfigSource, globalModule, provide, runService } from '@tollgate/runtime';
+import { FileConfigSource, globalModule, openTracer, provide, runService } from '@tollgate/runtime';
 import { BillingModule } from './billing.module';
 import { BillingDataSource, MIGRATIONS } from './database';
 import { SETTINGS } from './settings';
@@ -24,6 +24,8 @@ runService(
     migrate: ({ DATABASE_URL }) => migrateSchema(DATABASE_URL, MIGRATIONS),
     async start(settings, { takeDown, health }) {
       const { DATABASE_URL: databaseUrl, REDIS_URL: url } = settings;
+      const tracer = await openTracer(settings, 'billing');
+      takeDown.add(() => tracer?.close());
       const config = new FileConfigSource(settings.TOLLGATE_CONFIG, null);
       const messages = kafkaMessages(settings, 'billing', { concurrentPartitions: CONCURRENT_PARTITIONS });
       const admission = new RedisAdmissionStore({
@@ -45,7 +47,7 @@ runService(
       const imports = [
         MessagesModule.of(messages),
         seams,
-        BillingModule.register({ databaseUrl, thresholdsPercent, currency, config, invoiceCloseDelayMs }),
+        BillingModule.register({ databaseUrl, thresholdsPercent, currency, config, invoiceCloseDelayMs, tracer }),
       ];
       const app = await NestFactory.createMicroservice(
         { module: class Billing {}, imports },

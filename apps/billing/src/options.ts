@@ -1,5 +1,5 @@
 import { Inject } from '@nestjs/common';
-import type { ConfigSource } from '@tollgate/runtime';
+import type { ConfigSource, Tracer } from '@tollgate/runtime';
 
 export interface BillingOptions {
   databaseUrl: string;
@@ -11,6 +11,8 @@ export interface BillingOptions {
   currency: () => string;
   /** A change of it must not change the currency. Absent if there is no configuration to watch. */
   config?: Pick<ConfigSource, 'addCheck' | 'onChange'>;
+  /** Null or absent: no tracing. */
+  tracer?: Tracer | null;
   /** A month is closed this long after its end; by default an hour. */
   invoiceCloseDelayMs?: number;
   /**
@@ -28,6 +30,7 @@ export interface ServiceOptions extends Pick<BillingOptions, 'thresholdsPercent'
   closeDelayMs: number;
   watchEveryMs: number | null;
   now: () => Date;
+  tracer: Tracer | null;
 }
 
 export const BILLING_OPTIONS = Symbol('BILLING_OPTIONS');

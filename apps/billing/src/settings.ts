@@ -1,7 +1,7 @@
 import { KafkaSettings, MessageKeysSettings } from '@tollgate/messaging';
 import { DatabaseSettings } from '@tollgate/postgres';
 import { RedisSettings, SettledReplicasSettings } from '@tollgate/redis';
-import { ConfigFileSettings, Setting, WholeNumber } from '@tollgate/runtime';
+import { ConfigFileSettings, Setting, TracingSettings, WholeNumber } from '@tollgate/runtime';
 
 const MAX_CLOSE_MINUTES = 20 * 24 * 60;
 
@@ -23,4 +23,5 @@ export const SETTINGS = [
   DatabaseSettings,
   ConfigFileSettings,
   BillingSettings,
+  TracingSettings,
 ] as const;

@@ -5,7 +5,15 @@ import { AdmissionStore, askForCredit, RedisAdmissionStore } from '@tollgate/adm
 import { CredentialStore, RedisCredentialStore } from '@tollgate/credentials';
 import { kafkaMessages } from '@tollgate/messaging';
 import { MessagesModule } from '@tollgate/messaging/nest';
-import { ConfigSource, FileConfigSource, globalModule, logger, provide, runService } from '@tollgate/runtime';
+import {
+  ConfigSource,
+  FileConfigSource,
+  globalModule,
+  logger,
+  openTracer,
+  provide,
+  runService,
+} from '@tollgate/runtime';
 import { setTimeout } from 'node:timers/promises';
 import { GatewayModule } from './gateway.module';
 import { listen } from './listen';
@@ -20,6 +28,8 @@ runService(
     settings: SETTINGS,
     workers: (settings) => settings.TOLLGATE_WORKERS,
     async start(settings, { takeDown, health }) {
+      const tracer = await openTracer(settings, 'gateway');
+      takeDown.add(() => tracer?.close());
       const config = new FileConfigSource(settings.TOLLGATE_CONFIG, process.env);
       takeDown.add(() => config.close());
       const url = settings.REDIS_URL;
@@ -52,6 +62,7 @@ runService(
       const trustedProxies = settings.TOLLGATE_TRUSTED_PROXIES;
       const gateway = GatewayModule.register({
         maxBodyMib: settings.TOLLGATE_MAX_BODY_MIB,
+        tracer,
         bodyMemoryMib: settings.TOLLGATE_BODY_MEMORY_MIB,
         trustedProxies,
         ...idempotency.gateway,

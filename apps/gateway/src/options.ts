@@ -1,4 +1,5 @@
 import type { IdempotencyOptions } from './idempotency/idempotency-keys';
+import type { Tracer } from '@tollgate/runtime';
 import type { UpstreamLimits } from './upstream/connections';
 
 /** MiB of a request body, unless the operator sets another limit. */
@@ -19,6 +20,8 @@ export interface GatewayOptions {
   trustedProxies?: string | undefined;
   /** Absent: the header Idempotency-Key is ignored. */
   idempotency?: IdempotencyOptions;
+  /** Null or absent: no tracing. */
+  tracer?: Tracer | null;
   /** Shorter in tests, whose leases are shorter. */
   heartbeatIntervalMs?: number;
 }

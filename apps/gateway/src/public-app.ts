@@ -14,6 +14,7 @@ import { closeIfUnread } from './accept/receive-body';
 import { acceptingServer, continueIfOwed } from './accept/server';
 import { DOCS_PATHS } from './openapi/docs.module';
 import { InferenceError } from './inference/errors';
+import { GATEWAY_OPTIONS, type GatewayOptions } from './options';
 import { InFlight } from './inference/in-flight';
 import { Pipeline } from './inference/pipeline';
 import { Settlements } from './settle/settlement';
@@ -153,6 +154,7 @@ export async function createPublicApp(
     pipeline: pipeline(),
     inFlight: inFlight(),
     activity: app.get(KeyActivity, { strict: false }),
+    tracer: app.get<GatewayOptions>(GATEWAY_OPTIONS, { strict: false }).tracer ?? null,
   };
   bindInference(server, parts);
   // At level debug, a hook of Fastify logs each request.

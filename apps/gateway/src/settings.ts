@@ -15,6 +15,7 @@ import {
   Setting,
   SimulatorSettings,
   Text,
+  TracingSettings,
   WholeNumber,
 } from '@tollgate/runtime';
 import { areProxies, TRUSTED_PROXIES_FORM } from './accept/client-address';
@@ -161,4 +162,5 @@ export const SETTINGS = [
   SimulatorSettings,
   DrainSettings,
   LameDuckSettings,
+  TracingSettings,
 ] as const;

@@ -6,7 +6,7 @@ import { AdmissionStore, RedisAdmissionStore } from '@tollgate/admission';
 import { kafkaMessages } from '@tollgate/messaging';
 import { MessagesModule, MessagesServer } from '@tollgate/messaging/nest';
 import { checkSchema, migrateSchema, query } from '@tollgate/postgres';
-import { FileConfigSource, globalModule, provide, runService } from '@tollgate/runtime';
+import { FileConfigSource, globalModule, openTracer, provide, runService } from '@tollgate/runtime';
 import { MeteringDataSource, MIGRATIONS } from './database';
 import { MeteringModule } from './metering.module';
 import { SETTINGS } from './settings';
@@ -22,6 +22,8 @@ runService(
     migrate: ({ DATABASE_URL }) => migrateSchema(DATABASE_URL, MIGRATIONS),
     async start(settings, { takeDown, health }) {
       const { DATABASE_URL: databaseUrl, REDIS_URL: url } = settings;
+      const tracer = await openTracer(settings, 'metering');
+      takeDown.add(() => tracer?.close());
       // Says what models cost, and where the engines' counters are.
       const config = new FileConfigSource(settings.TOLLGATE_CONFIG, null);
       const messages = kafkaMessages(settings, 'metering', { concurrentPartitions: CONCURRENT_PARTITIONS });
@@ -35,7 +37,7 @@ runService(
 
       const seams = globalModule([provide(AdmissionStore, admission)]);
       const simulatorUrl = settings.TOLLGATE_SIMULATOR_URL;
-      const metering = MeteringModule.register({ databaseUrl, config, simulatorUrl });
+      const metering = MeteringModule.register({ databaseUrl, config, simulatorUrl, tracer });
       const imports = [MessagesModule.of(messages), seams, metering];
       const app = await NestFactory.createMicroservice(
         { module: class Metering {}, imports },

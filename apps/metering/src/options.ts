@@ -1,4 +1,4 @@
-import type { ConfigSource } from '@tollgate/runtime';
+import type { ConfigSource, Tracer } from '@tollgate/runtime';
 import type { Prices } from './price/prices';
 
 export interface MeteringOptions {
@@ -14,6 +14,8 @@ export interface MeteringOptions {
   config?: ConfigSource;
   /** Absent: the present and past prices of the configuration. */
   prices?: Prices;
+  /** Null or absent: no tracing. */
+  tracer?: Tracer | null;
   /** Base URL (ends in /v1) for the backend url "simulator:". */
   simulatorUrl?: string | undefined;
 }

@@ -1,7 +1,7 @@
 import { KafkaSettings, MessageKeysSettings } from '@tollgate/messaging';
 import { DatabaseSettings } from '@tollgate/postgres';
 import { RedisSettings } from '@tollgate/redis';
-import { ConfigFileSettings, SimulatorSettings } from '@tollgate/runtime';
+import { ConfigFileSettings, SimulatorSettings, TracingSettings } from '@tollgate/runtime';
 
 /** All settings of the service besides SERVICE_SETTINGS. */
 export const SETTINGS = [
@@ -11,4 +11,5 @@ export const SETTINGS = [
   DatabaseSettings,
   ConfigFileSettings,
   SimulatorSettings,
+  TracingSettings,
 ] as const;

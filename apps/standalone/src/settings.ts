@@ -27,6 +27,7 @@ import {
   SettingsError,
   Text,
   tooEasy,
+  TracingSettings,
 } from '@tollgate/runtime';
 import { randomBytes } from 'node:crypto';
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -75,6 +76,7 @@ export const SETTINGS = [
   DrainSettings,
   BillingSettings,
   ConsoleSettings,
+  TracingSettings,
   OwnSettings,
 ] as const;
 

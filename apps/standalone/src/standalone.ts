@@ -23,6 +23,7 @@ import {
   globalModule,
   Health,
   logger,
+  openTracer,
   provide,
   StartError,
   type TakeDown,
@@ -45,6 +46,8 @@ export async function startStandalone(
 ): Promise<{ readyJson: string; readyText: string }> {
   const secret = operatorSecret(settings);
   const idempotency = idempotencyOptions(settings, idempotencySecrets(settings));
+  const tracer = await openTracer(settings, 'standalone');
+  takeDown.add(() => tracer?.close());
   const config = new FileConfigSource(settings.TOLLGATE_CONFIG, process.env);
   takeDown.add(() => config.close());
   const url = await openDatabase(settings, takeDown);
@@ -74,15 +77,17 @@ export async function startStandalone(
   const trustedProxies = settings.TOLLGATE_TRUSTED_PROXIES;
   const services = [
     AuthModule.register({ databaseUrl: url }),
-    MeteringModule.register({ databaseUrl: url, config, simulatorUrl: simulator.url }),
+    MeteringModule.register({ databaseUrl: url, config, simulatorUrl: simulator.url, tracer }),
     BillingModule.register({
       databaseUrl: url,
       thresholdsPercent: () => config.current.budgets.thresholdsPercent,
       currency: () => config.current.currency,
       config,
       invoiceCloseDelayMs: settings.TOLLGATE_INVOICE_CLOSE_MINUTES * 60_000,
+      tracer,
     }),
     GatewayModule.register({
+      tracer,
       simulatorUrl: simulator.url,
       maxBodyMib: settings.TOLLGATE_MAX_BODY_MIB,
       bodyMemoryMib: settings.TOLLGATE_BODY_MEMORY_MIB,

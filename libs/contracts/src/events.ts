@@ -62,6 +62,8 @@ export interface UsageEvent extends UsageDraft, TokenCounts {
   life?: RequestLife;
   /** ISO 8601 UTC, milliseconds. The month of this time is the month of the debit. */
   endedAt: string;
+  /** The W3C trace context of a request whose trace is kept. It is not recorded, and a repeat lacks it. */
+  traceparent?: string;
 }
 
 /** A rated usage event, for billing to collect. Topic `charges`, keyed by tenant. */
@@ -78,6 +80,8 @@ export interface Charge {
    * The default budgets of the usage event, empty if it has none. Absent: unknown, because the charge is sent again.
    */
   defaultBudgets?: DefaultBudgets;
+  /** As in the usage event. */
+  traceparent?: string;
 }
 
 /**

@@ -20,15 +20,15 @@ export type Source<L extends string> = () => Promise<readonly Reading<L>[]>;
 export class PolledGauge<L extends string = never> {
   private readonly sources = new Set<Source<L>>();
 
-  constructor(options: { name: string; help: string; labelNames?: readonly L[] }) {
-    const { name, help, labelNames = [] } = options;
+  /** @param options `aggregator`: how the values of workers become one; by default they read the same values */
+  constructor(options: { name: string; help: string; labelNames?: readonly L[]; aggregator?: 'max' | 'min' }) {
+    const { name, help, labelNames = [], aggregator = 'max' } = options;
     const sources = this.sources;
     new Gauge<L>({
       name,
       help,
       labelNames,
-      // Workers read the same values.
-      aggregator: 'max',
+      aggregator,
       registers: [metrics],
       async collect() {
         const readings = await Promise.all([...sources].map((source) => ask(name, source)));

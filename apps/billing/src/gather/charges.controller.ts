@@ -1,23 +1,30 @@
 import { Controller } from '@nestjs/common';
 import type { Charge } from '@tollgate/contracts';
 import { EventPattern } from '@tollgate/messaging/nest';
-import { failPoint } from '@tollgate/runtime';
+import { failPoint, traceMessages } from '@tollgate/runtime';
 import { AfterCommit } from '../post/after-commit';
 import { ChargeGatherer } from './charge-gatherer';
+import { InjectOptions, type ServiceOptions } from '../options';
 import { countCharges } from '../post/metrics';
+import { PostingTraces } from '../post/posting-traces';
 
 @Controller()
 export class ChargesController {
   constructor(
     private readonly gatherer: ChargeGatherer,
     private readonly after: AfterCommit,
+    private readonly postings: PostingTraces,
+    @InjectOptions() private readonly options: Pick<ServiceOptions, 'tracer'>,
   ) {}
 
   @EventPattern('charges', 'billing')
   async gather(batch: readonly Charge[]): Promise<void> {
+    const startMs = Date.now();
     const result = await this.gatherer.gather(batch);
     failPoint('gathered');
     countCharges(result);
     this.after.committed(result.dueInMs);
+    traceMessages(this.options.tracer, batch, { topic: 'charges', group: 'billing', startMs });
+    this.postings.gathered(batch);
   }
 }

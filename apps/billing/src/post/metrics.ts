@@ -1,9 +1,22 @@
+import { NANOS_PER_CENT } from '@tollgate/contracts';
 import { Counter, Gauge, Histogram, metrics, PolledGauge } from '@tollgate/runtime';
 
 const charges = new Counter({
   name: 'tollgate_billing_charges_total',
   help: 'Charges received, by result: gathered, repeated, rejected',
   labelNames: ['result'] as const,
+  registers: [metrics],
+});
+
+const gatheredNanos = new Counter({
+  name: 'tollgate_billing_gathered_nanos_total',
+  help: 'Charges gathered into the books, in nanos of the currency unit',
+  registers: [metrics],
+});
+
+const postedNanos = new Counter({
+  name: 'tollgate_billing_posted_nanos_total',
+  help: 'Debits posted to the ledger for usage, in nanos of the currency unit: whole cents',
   registers: [metrics],
 });
 
@@ -59,8 +72,9 @@ const lag = new Histogram({
 });
 
 /** Call it once the batch is committed. Clocks may differ, so it never observes less than zero. */
-export function observeLag(charges: readonly { endedAt: Date }[]): void {
+export function observeLag(charges: readonly { endedAt: Date; costNanos: bigint }[]): void {
   const nowMs = Date.now();
+  gatheredNanos.inc(Number(charges.reduce((sum, { costNanos }) => sum + costNanos, 0n)));
   for (const { endedAt } of charges) lag.observe(Math.max(0, nowMs - endedAt.getTime()) / 1_000);
 }
 
@@ -72,8 +86,9 @@ const debitLag = new Histogram({
 });
 
 /** Call it once the entries are committed. Clocks may differ, so it never observes less than zero. */
-export function observeDebits(firstEnded: readonly Date[]): void {
+export function observeDebits(firstEnded: readonly Date[], debitedCents: bigint): void {
   const nowMs = Date.now();
+  postedNanos.inc(Number(debitedCents * NANOS_PER_CENT));
   for (const endedAt of firstEnded) debitLag.observe(Math.max(0, nowMs - endedAt.getTime()) / 1_000);
 }
 

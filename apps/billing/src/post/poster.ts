@@ -87,9 +87,9 @@ export class Poster {
 
   /** @returns the number of tenants posted */
   private async post(which: DueBooks): Promise<number> {
-    const { tenants, debited } = await transaction(this.dataSource, async (tx) => {
+    const { tenants, debited, cents } = await transaction(this.dataSource, async (tx) => {
       const due = await lockDueBooks(tx, which);
-      if (due.size === 0) return { tenants: 0, debited: [] };
+      if (due.size === 0) return { tenants: 0, debited: [], cents: 0n };
       const monthsOf = byTenant(await loadUncoveredMonths(tx, due.keys()));
       const changed: Books[] = [];
       const months: Month[] = [];
@@ -116,9 +116,10 @@ export class Poster {
       );
       const debited = await firstEnded(tx, ranges);
       failPoint('posting');
-      return { tenants: due.size, debited };
+      const cents = ranges.reduce((sum, { amountCents }) => sum + amountCents, 0n);
+      return { tenants: due.size, debited, cents };
     });
-    observeDebits(debited);
+    observeDebits(debited, cents);
     return tenants;
   }
 }

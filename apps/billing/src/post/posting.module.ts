@@ -6,6 +6,7 @@ import { countPostings } from './metrics';
 import { Poster } from './poster';
 import { PostingGauges } from './posting-gauges';
 import { PostingLoop } from './posting-loop';
+import { PostingTraces } from './posting-traces';
 
 const postingLoop = {
   provide: PostingLoop,
@@ -23,7 +24,7 @@ const postingLoop = {
  */
 @Module({
   imports: [OutboxModule],
-  providers: [Poster, postingLoop, AfterCommit, PostingGauges],
-  exports: [AfterCommit, OutboxModule],
+  providers: [Poster, PostingTraces, postingLoop, AfterCommit, PostingGauges],
+  exports: [AfterCommit, OutboxModule, PostingTraces],
 })
 export class PostingModule {}

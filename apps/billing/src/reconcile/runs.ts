@@ -11,6 +11,7 @@ import { query, recordChange, transaction } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
 import { BillingDataSource } from '../database';
 import { Findings } from './findings';
+import { countRun } from './metrics';
 import { Reconciler } from './reconciler';
 
 /** Per process. Each run reads all the books. */
@@ -114,7 +115,9 @@ export class ReconcileRuns implements BeforeApplicationShutdown {
     try {
       await this.reconciler.run(findings, this.stopping.signal);
       await this.write(id, findings, 'done');
+      countRun(findings.differenceCount);
     } catch (error) {
+      countRun(null);
       const known = error instanceof UnavailableError;
       if (!known) logger('billing').error({ err: error, run: id }, 'reconcile failed');
       await this.write(id, findings, 'failed', known ? error.message : 'The run failed: see the log of billing.');

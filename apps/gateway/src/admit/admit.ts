@@ -16,6 +16,7 @@ import type { CatalogModel } from '../catalog/catalog';
 import { ExactCounting } from '../prompt/exact-counting';
 import type { PromptEstimate } from '../prompt/prompt-estimate';
 import { dearest, hasDearer, type HeldPrices, outputCovered, withoutDearer } from './held-prices';
+import { countHeld } from './held-metric';
 import { type Running, RunningRequests } from './running-requests';
 import { WaitingLines } from './waiting-line';
 
@@ -197,6 +198,7 @@ function held(
   result: Extract<ClientAdmitResult, { kind: 'held' }>,
   wantOutputTokens: number,
 ): Admission {
+  countHeld(result.holdNanos);
   const { choices } = output;
   const others = otherChoices(output);
   // A dearer fallback must not shorten the answer: without it, the same amount covers more output.

@@ -3,6 +3,7 @@ import { failPoint, logger } from '@tollgate/runtime';
 import { ceilDiv, FEMTOS_PER_NANO, UnavailableError } from '@tollgate/contracts';
 import { type HeldPrices, outputCovered } from './held-prices';
 import { type Hold, STREAM_SLICE_TOKENS } from './admit';
+import { countHeld } from './held-metric';
 
 /**
  * An extension is requested while at least this part of a slice is left: at 100 tokens a second, 2.5 s for the answer.
@@ -140,6 +141,7 @@ export class StreamAllowance {
       if (result.kind === 'extended') {
         failPoint('extended');
         this.extensions += 1;
+        countHeld(result.holdNanos - this.hold.holdNanos);
         this.hold = { ...this.hold, holdNanos: result.holdNanos };
         this.covered = this.tokensCovered();
         this.state = 'open';

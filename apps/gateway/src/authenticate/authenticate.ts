@@ -17,6 +17,8 @@ const BEARER = /^bearer +(\S+) *$/i;
 export interface Principal {
   tenantId: string;
   keyId: string;
+  /** The id of the tenant's plan: its class in metrics. */
+  plan: string;
   tenantLimits: Limits;
   keyLimits: Limits;
   /** Default monthly budgets. Budgets that the operator set override them. */
@@ -153,6 +155,7 @@ export function resolveRights(config: TollgateConfig, planId: string, profileId:
   const profile = profileId === '' ? plan?.profiles[0] : plan?.profiles.find(({ id }) => id === profileId);
   if (!plan || !profile) return null;
   return {
+    plan: plan.id,
     tenantLimits: plan.limits,
     keyLimits: profile.limits,
     tenantBudgetNanos: toNanos(plan.monthlyBudgetCents),

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
+import { readTraceparent } from '@tollgate/runtime';
 
-/** W3C Trace Context, version 00; later versions may append fields. Ids of zeros only are not valid. */
-const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-[!-~]{1,128})?$/;
 const TRACESTATE = /^[\x20-\x7e]{1,512}$/;
 
 /** The trace that a request belongs to. */
@@ -12,13 +11,18 @@ export interface TraceContext {
   headers: readonly string[];
 }
 
+/** The id of the caller's span. */
+export function parentIn({ headers }: TraceContext): string {
+  return headers[1]!.split('-')[2]!;
+}
+
 /** The caller's trace context, or null if it sent none that is valid. */
 export function traceContextOf({ headers }: Pick<IncomingMessage, 'headers'>): TraceContext | null {
   const parent = headers['traceparent'];
   if (typeof parent !== 'string') return null;
-  const traceId = TRACEPARENT.exec(parent)?.[1];
-  if (traceId === undefined) return null;
+  const place = readTraceparent(parent);
+  if (!place) return null;
   const state = headers['tracestate'];
   const isValid = typeof state === 'string' && TRACESTATE.test(state);
-  return { traceId, headers: ['traceparent', parent, ...(isValid ? ['tracestate', state] : [])] };
+  return { traceId: place.traceId, headers: ['traceparent', parent, ...(isValid ? ['tracestate', state] : [])] };
 }

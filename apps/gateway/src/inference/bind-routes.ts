@@ -8,6 +8,9 @@ import { CLIENT_CLOSED, refusedRequest } from './refused-request';
 import { InferenceError } from './errors';
 import type { InFlight } from './in-flight';
 import type { Pipeline } from './pipeline';
+import { traceContextOf } from '../http/trace-context';
+import type { Tracer } from '@tollgate/runtime';
+import { RequestTrace } from './request-trace';
 import { unavailable } from './refusals';
 import { INFERENCE_PREFIX, INFERENCE_ROUTES, type InferenceEndpoint } from './routes';
 
@@ -16,6 +19,8 @@ export interface InferenceParts {
   pipeline: Pipeline;
   inFlight: InFlight;
   activity: KeyActivity;
+  /** Null: there is no tracing. */
+  tracer: Tracer | null;
 }
 
 /** Each route is bound with the prefix and without it. */
@@ -25,7 +30,7 @@ const BOUND_ROUTES = { ...prefixed(INFERENCE_PREFIX, INFERENCE_ROUTES), ...INFER
  * Binds the inference routes directly on Fastify. The handlers get the raw request and response, without Nest and
  * without Fastify's handling of bodies and replies.
  */
-export function bindInference(server: FastifyInstance, { pipeline, inFlight, activity }: InferenceParts): void {
+export function bindInference(server: FastifyInstance, parts: InferenceParts): void {
   void server.register((scope, _options, done) => {
     // The pipeline reads the body itself, after authentication.
     scope.removeAllContentTypeParsers();
@@ -35,7 +40,7 @@ export function bindInference(server: FastifyInstance, { pipeline, inFlight, act
         reply.hijack();
         const { raw, id, params } = request;
         const received = { request: raw, response: reply.raw, id, rest: restOf(params) };
-        answer(operation.kind, { pipeline, inFlight, activity, ...received });
+        answer(operation.kind, { ...parts, ...received });
       };
       scope.route({ url: path.replace(REST_OF_PATH, '*'), method: method.toUpperCase(), handler });
     }
@@ -50,18 +55,16 @@ const USUAL_TYPES = new Set(['application/json', 'application/json; charset=utf-
  * Answers an inference request in its usual form without Fastify's routing, hooks and objects, which cost 3 % of a
  * request. Returns false for any other request: Fastify gets it.
  */
-export function inferenceShortcut({
-  pipeline,
-  inFlight,
-  activity,
-}: InferenceParts): (request: IncomingMessage, response: ServerResponse) => boolean {
+export function inferenceShortcut(
+  parts: InferenceParts,
+): (request: IncomingMessage, response: ServerResponse) => boolean {
   const kinds = new Map<string, InferenceEndpoint['kind']>();
   for (const { path, method, operation } of routesOf(BOUND_ROUTES))
     if (method === 'post') kinds.set(path, operation.kind);
   return (request, response) => {
     const kind = request.method === 'POST' ? kinds.get(request.url!) : undefined;
     if (kind === undefined || !USUAL_TYPES.has(request.headers['content-type'] ?? '')) return false;
-    answer(kind, { pipeline, inFlight, activity, request, response, id: requestIdOf(request), rest: '' });
+    answer(kind, { ...parts, request, response, id: requestIdOf(request), rest: '' });
     return true;
   };
 }
@@ -93,12 +96,13 @@ interface Received extends InferenceParts {
 
 function answer(
   kind: InferenceEndpoint['kind'],
-  { pipeline, inFlight, activity, request, response, id: requestId, rest }: Received,
+  { pipeline, inFlight, activity, tracer, request, response, id: requestId, rest }: Received,
 ): void {
   // Money is never keyed by an id that a caller may reuse.
   const id = ownIdOf(request, requestId);
   const client = new Client(response, requestId, id, inFlight.leaving);
   if (inFlight.draining) return client.refuse(unavailable());
+  if (tracer) client.traced = new RequestTrace(tracer, traceContextOf(request));
   inFlight.begin(client);
   void answered().finally(() => {
     noteActivity(activity, client, Date.now());

@@ -8,6 +8,8 @@ import { OWN_ID_HEADER } from '../http/request-id';
 import { type TraceContext, traceContextOf } from '../http/trace-context';
 import type { ClientSide } from '../upstream/stream-sides';
 import { type InferenceError, stopping } from './errors';
+import { refusals } from './refusal-metrics';
+import type { RequestTrace } from './request-trace';
 
 /** What an explanation tells of a request that failed under its hold. */
 interface HeldAttempts {
@@ -19,7 +21,7 @@ interface HeldAttempts {
 export class Client implements ClientSide {
   left = false;
   /** The key of the request and its tenant, once they are known. */
-  owner: { readonly tenantId: string; readonly keyId: string } | null = null;
+  owner: { readonly tenantId: string; readonly keyId: string; readonly plan: string } | null = null;
   /** The owner of a key that is no longer in force. */
   formerOwner: { readonly tenantId: string; readonly keyId: string } | null = null;
   /** The error that the client got, if it got one. */
@@ -30,6 +32,8 @@ export class Client implements ClientSide {
   admitted: HeldAttempts | null = null;
   /** Of a request whose Idempotency-Key is honoured: whether it gets the kept answer of an earlier one. */
   replayed: boolean | null = null;
+  /** Null: there is no tracing. */
+  traced: RequestTrace | null = null;
   /** Gets what a stream sends. */
   recorder: { add(latin1: string): void } | null = null;
   place: number | undefined;
@@ -73,9 +77,9 @@ export class Client implements ClientSide {
     });
   }
 
-  /** The caller's own, if it sent one. */
+  /** Of a trace that is kept, or the caller's own if it sent one. */
   get trace(): TraceContext | null {
-    return traceContextOf(this.response.req);
+    return this.traced ? this.traced.context : traceContextOf(this.response.req);
   }
 
   /** Fields of every log line about this request that has no model yet. */
@@ -169,6 +173,7 @@ export class Client implements ClientSide {
   refuse(error: InferenceError): void {
     if (this.left) return;
     this.refusal = error;
+    refusals.count(error.code, this.owner?.plan ?? '');
     if (this.begun) {
       this.endStream(errorEvent(error));
       return;

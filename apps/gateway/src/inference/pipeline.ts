@@ -45,11 +45,13 @@ export class Pipeline {
   /** Chat, completion or embedding. Never rejects: every error becomes an answer or the end of the stream. */
   async infer(kind: InferenceKind, incoming: IncomingMessage, client: Client): Promise<void> {
     const meter = new RequestMeter();
+    const { traced } = client;
     let body: Body | undefined;
     let running: Running | undefined;
     try {
       // 3. Authenticate, before the body is read: no stranger makes us read 10 MiB.
       const principal = await this.authenticate(incoming, client);
+      traced?.ended('authenticate');
       // 4. Look and read: a request that would be refused anyway is refused before a large body is read. A repeat of an
       // Idempotency-Key gets the answer of its first request, and nothing else happens.
       const keyed = this.serving.keyOf(incoming, client, principal);
@@ -58,20 +60,25 @@ export class Pipeline {
       const repeated = keyed && (await this.serving.repeat(keyed, kind, body.bytes, client));
       if (repeated !== null) {
         body.repeated();
-        return meter.replayed(repeated);
+        meter.replayed(repeated);
+        traced?.finish({ kind, id: client.id, model: repeated, owner: client.owner }, 'replayed', null);
+        return;
       }
       // 5. Validate. The backend's request is built from the result.
       const request = await body.toRequest(kind);
       // 6. Find the model.
       const model = this.findModel(request, principal);
       meter.model = client.model = model.id;
+      traced?.ended('read');
       // Steps 7 and 8. From here on there is a hold, which is settled or void.
       const admitted = await this.admit(request, model, principal, client, keyed?.claim);
       client.admitted = admitted;
+      traced?.ended('admit');
       running = this.admitter.began(admitted.draft);
       failPoint('admitted');
       // 9. Serve the answer, except its end.
       const served = await this.serving.serve(admitted, client);
+      traced?.ended('upstream');
       if (served.kind === 'nothing') {
         failPoint('nothing-delivered');
         await this.settlements.void(admitted);
@@ -86,6 +93,7 @@ export class Pipeline {
       const settled = await this.settlements.settle(admitted, served, keyed ? keep : undefined);
       if (!settled) throw interrupted();
       client.wasSettled = true;
+      traced?.ended('settle');
       failPoint('settled');
       // 11. Send the last byte only now.
       const { event } = settled;
@@ -93,13 +101,20 @@ export class Pipeline {
       meter.model = event.model;
       failPoint('answered');
       // 12. Emit the usage event. If it is lost, the settled hold is its record.
-      this.settlements.emit(settled);
-      meter.served(event.outcome, event, served.firstTokenAtMs);
+      const { firstTokenAtMs } = served;
+      const traceparent = traced?.finish({ kind, id: client.id, model: model.id, owner: client.owner }, event.outcome, {
+        event,
+        firstTokenAtMs,
+      });
+      this.settlements.emit(settled, traceparent);
+      meter.served(event.outcome, event, firstTokenAtMs);
       if (this.log.isLevelEnabled('debug')) this.log.debug({ ...event, requestId: client.requestId }, 'served');
     } catch (error) {
       // A client that leaves before any output counts as waste too: a backend may have worked for it, unpaid.
       if (!running || error instanceof ClientLeftError) body?.wasted(error);
-      meter.refused(this.refuse(client, error));
+      const outcome = this.refuse(client, error);
+      meter.refused(outcome);
+      traced?.finish({ kind, id: client.id, model: meter.model, owner: client.owner }, outcome, null);
     } finally {
       if (running) this.admitter.ended(running);
       body?.release();

@@ -34,6 +34,13 @@ const tokens = new Counter({
   registers,
 });
 
+const backendTokens = new Counter({
+  name: 'tollgate_backend_tokens_total',
+  help: 'Settled tokens of the answers of a backend, by kind: prompt, completion',
+  labelNames: ['model', 'backend', 'kind'] as const,
+  registers,
+});
+
 export type RequestOutcome = Outcome | InferenceErrorCode | 'replayed';
 
 /** The metric series of one model. They are looked up once, so that a request creates no labels. */
@@ -44,6 +51,7 @@ class ModelSeries {
   private readonly prompt: Counter.Internal;
   private readonly cached: Counter.Internal;
   private readonly completion: Counter.Internal;
+  private readonly byBackend = new Map<string, { prompt: Counter.Internal; completion: Counter.Internal }>();
 
   constructor(private readonly model: string) {
     this.duration = durations.labels(model);
@@ -63,6 +71,16 @@ class ModelSeries {
     this.prompt.inc(promptTokens);
     if (cachedTokens > 0) this.cached.inc(cachedTokens);
     if (completionTokens > 0) this.completion.inc(completionTokens);
+  }
+
+  countBackend(backend: string, { promptTokens, completionTokens }: TokenCounts): void {
+    let series = this.byBackend.get(backend);
+    if (!series) {
+      const of = (kind: string) => backendTokens.labels(this.model, backend, kind);
+      this.byBackend.set(backend, (series = { prompt: of('prompt'), completion: of('completion') }));
+    }
+    series.prompt.inc(promptTokens);
+    series.completion.inc(completionTokens);
   }
 }
 
@@ -91,10 +109,11 @@ export class RequestMeter {
   }
 
   /** @param firstTokenAtMs by `performance.now()`; null for a plain answer and for a stream without output */
-  served(outcome: Outcome, counts: TokenCounts, firstTokenAtMs: number | null): void {
+  served(outcome: Outcome, counts: TokenCounts & { backend?: string }, firstTokenAtMs: number | null): void {
     const series = seriesOf(this.model);
     series.count(outcome);
     series.countTokens(counts);
+    if (counts.backend !== undefined) series.countBackend(counts.backend, counts);
     series.duration.observe((performance.now() - this.beganMs) / 1_000);
     if (firstTokenAtMs !== null) series.firstToken.observe((firstTokenAtMs - this.beganMs) / 1_000);
   }

@@ -15,6 +15,16 @@ const overruns = new Counter({
   help: 'Requests for which a backend reported more than was held; the operator bears the difference',
   registers: [metrics],
 });
+const overrunNanos = new Counter({
+  name: 'tollgate_overrun_nanos_total',
+  help: 'Cost that backends reported beyond the hold, in nanos of the currency unit; the operator bears it',
+  registers: [metrics],
+});
+const settledNanos = new Counter({
+  name: 'tollgate_settled_nanos_total',
+  help: 'Cost at which this gateway settled requests, in nanos of the currency unit',
+  registers: [metrics],
+});
 const lostHolds = new Counter({
   name: 'tollgate_lost_holds_total',
   help: 'Requests whose hold was gone before they could be settled',
@@ -106,7 +116,10 @@ export class Settlements {
     const reasoningTokens = details.completion?.['reasoning_tokens'] ?? 0;
     const counts = { tokens, reasoningTokens, cost, estimated };
     const event = toUsageEvent(draft, { ...counts, outcome, backend, life, holdNanos, endedMs: Date.now() });
-    if (event.overrunNanos !== '0') overruns.inc();
+    if (event.overrunNanos !== '0') {
+      overruns.inc();
+      overrunNanos.inc(Number(event.overrunNanos));
+    }
     const settlement: Settlement = { event, storeEpoch: hold.storeEpoch };
     if (answerOf) settlement.answer = await answerOf(event);
     const settled = await this.record(settlement).catch((error: unknown) => {
@@ -119,21 +132,27 @@ export class Settlements {
     return settled;
   }
 
-  /** After the last byte: publishes the usage in the background. If it is lost, the settled hold is its record. */
-  emit({ event, isPublished }: Settled): void {
-    if (!isPublished) this.emitter.emit(event);
+  /**
+   * After the last byte: publishes the usage in the background. If it is lost, the settled hold is its record.
+   * @param traceparent of a request whose trace is kept
+   */
+  emit({ event, isPublished }: Settled, traceparent: string | null = null): void {
+    if (!isPublished) this.emitter.emit(traceparent === null ? event : { ...event, traceparent });
   }
 
   /** Null: the hold no longer exists, and nothing was recorded. */
   private async record(settlement: Settlement): Promise<Settled | null> {
     const result = await this.client.settle(settlement);
-    if (result.kind === 'settled' && !(result.repeated && result.event.outcome === 'expired'))
+    if (result.kind === 'settled' && !(result.repeated && result.event.outcome === 'expired')) {
+      settledNanos.inc(Number(result.event.costNanos));
       return { event: result.event, isPublished: false };
+    }
     if (result.kind === 'lost') {
       // No hold records it, so metering must have it now. Its id is the request's, so it is charged once however many
       // reports arrive.
       await this.emitter.publish(settlement.event);
       withoutHolds.inc();
+      settledNanos.inc(Number(settlement.event.costNanos));
       return { event: settlement.event, isPublished: true };
     }
     lostHolds.inc();

@@ -142,6 +142,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
 
   /** The first byte of an answer arrived. */
   onResponseStarted(): void {
+    if (!this.answerBegan) this.managed.times.began(performance.now() - this.writtenAtMs);
     this.answerBegan = true;
   }
 
@@ -240,6 +241,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     if (this.errorTimer) clearTimeout(this.errorTimer);
     this.errorTimer = null;
     if (!this.connection) return;
+    if (this.writtenAtMs > 0) this.managed.times.ended(performance.now() - this.writtenAtMs);
     this.connections.give(this.managed.backend, this.connection);
     this.connection = null;
     this.owner.onReleased(this);

@@ -1,4 +1,4 @@
-import { Counter, Gauge, metrics } from '@tollgate/runtime';
+import { Counter, Gauge, Histogram, metrics } from '@tollgate/runtime';
 
 /** What the gauges show of a backend. */
 export interface BackendState {
@@ -17,6 +17,41 @@ const calls = new Counter({
   labelNames: ['model', 'backend', 'result'] as const,
   registers,
 });
+
+const firstBytes = new Histogram({
+  name: 'tollgate_backend_first_byte_seconds',
+  help: 'Time from the sending of a request to the first byte of the answer of a backend',
+  labelNames: ['model', 'backend'] as const,
+  buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
+  registers,
+});
+
+const durations = new Histogram({
+  name: 'tollgate_backend_call_duration_seconds',
+  help: 'Time from the sending of a request to the end of the answer of a backend, whatever its result',
+  labelNames: ['model', 'backend'] as const,
+  buckets: [0.05, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300],
+  registers,
+});
+
+/** Observes the times of one model at one backend. The series are looked up once. */
+export class BackendTimes {
+  private readonly firstByte: Histogram.Internal<'model' | 'backend'>;
+  private readonly duration: Histogram.Internal<'model' | 'backend'>;
+
+  constructor(model: string, backend: string) {
+    this.firstByte = firstBytes.labels(model, backend);
+    this.duration = durations.labels(model, backend);
+  }
+
+  began(ms: number): void {
+    this.firstByte.observe(ms / 1_000);
+  }
+
+  ended(ms: number): void {
+    this.duration.observe(ms / 1_000);
+  }
+}
 
 const inFlight = new Gauge({
   name: 'tollgate_backend_calls_in_flight',

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Backend, CatalogModel } from '../catalog/catalog';
-import { noteResult } from './backend-metrics';
+import { BackendTimes, noteResult } from './backend-metrics';
 import { Breaker, type CallResult } from './breaker';
 import { RetryBudget } from './retry-budget';
 import { WaitQueue } from './wait-queue';
@@ -46,6 +46,7 @@ export class Engine {
 export class ManagedBackend {
   /** 32 bits of its name, the same in every process. */
   readonly hash: number;
+  readonly times: BackendTimes;
 
   constructor(
     readonly model: string,
@@ -54,6 +55,7 @@ export class ManagedBackend {
     readonly breaker: Breaker,
   ) {
     this.hash = createHash('sha256').update(engine.name).digest().readUInt32BE();
+    this.times = new BackendTimes(model, engine.name);
   }
 
   /** It may get calls if there is nothing better. */

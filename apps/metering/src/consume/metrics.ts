@@ -7,6 +7,12 @@ const events = new Counter({
   registers: [metrics],
 });
 
+const charged = new Counter({
+  name: 'tollgate_metering_charged_nanos_total',
+  help: 'Cost of the usage events that were recorded, in nanos of the currency unit',
+  registers: [metrics],
+});
+
 const refused = new Counter({
   name: 'tollgate_metering_refused_events_total',
   help: 'Quarantined usage events, including repeats, by fault: form, price (never in force), cost',
@@ -30,11 +36,15 @@ export interface BatchResult {
 
 export type Wrong = 'form' | 'price' | 'cost';
 
-/** Call it once the batch is committed. */
-export function countBatch({ recorded, repeated, rejected }: BatchResult): void {
+/**
+ * Call it once the batch is committed.
+ * @param chargedNanos the cost of what was recorded
+ */
+export function countBatch({ recorded, repeated, rejected }: BatchResult, chargedNanos: bigint): void {
   events.inc({ result: 'recorded' }, recorded);
   events.inc({ result: 'repeated' }, repeated);
   events.inc({ result: 'rejected' }, rejected);
+  charged.inc(Number(chargedNanos));
 }
 
 /** Call it once the events are quarantined. */

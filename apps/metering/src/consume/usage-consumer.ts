@@ -59,7 +59,8 @@ export class UsageConsumer {
     report(quarantined);
     const [recorded, refused] = [fresh.length, quarantined.length];
     const result = { recorded, repeated: messages.length - recorded - refused, rejected: refused };
-    countBatch(result);
+    const chargedNanos = fresh.reduce((sum, { chargeNanos }) => sum + chargeNanos, 0n);
+    countBatch(result, chargedNanos);
     return result;
   }
 

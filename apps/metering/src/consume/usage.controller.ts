@@ -1,6 +1,8 @@
-import { Controller } from '@nestjs/common';
+import { Controller, Inject } from '@nestjs/common';
 import type { UsageEvent } from '@tollgate/contracts';
 import { EventPattern } from '@tollgate/messaging/nest';
+import { traceMessages } from '@tollgate/runtime';
+import { METERING_OPTIONS, type MeteringOptions } from '../options';
 import { ChargeOutbox } from '../publish/charge-outbox';
 import { UsageConsumer } from './usage-consumer';
 
@@ -9,11 +11,14 @@ export class UsageController {
   constructor(
     private readonly consumer: UsageConsumer,
     private readonly outbox: ChargeOutbox,
+    @Inject(METERING_OPTIONS) private readonly options: MeteringOptions,
   ) {}
 
   @EventPattern('usage-events', 'metering')
   async record(batch: readonly UsageEvent[]): Promise<void> {
+    const startMs = Date.now();
     await this.consumer.consume(batch);
     this.outbox.wake();
+    traceMessages(this.options.tracer, batch, { topic: 'usage-events', group: 'metering', startMs });
   }
 }

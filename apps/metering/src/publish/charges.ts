@@ -1,11 +1,12 @@
 import type { Charge } from '@tollgate/contracts';
 import { query } from '@tollgate/postgres';
+import { readTraceparent } from '@tollgate/runtime';
 import type { EntityManager } from 'typeorm';
 import type { RatedEvent } from '../record/record-events';
 
 /** The charge of an event that this transaction records. */
 export function chargeOf({ event, chargeNanos, overrunNanos }: RatedEvent): Charge {
-  const { id, tenantId, keyId, endedAt, defaultBudgets = {} } = event;
+  const { id, tenantId, keyId, endedAt, defaultBudgets = {}, traceparent } = event;
   const overrun = overrunNanos > 0n && { overrunNanos: String(overrunNanos) };
   return {
     id,
@@ -15,6 +16,8 @@ export function chargeOf({ event, chargeNanos, overrunNanos }: RatedEvent): Char
     ...overrun,
     endedAt,
     defaultBudgets,
+    // Checked, because nothing else has read it.
+    ...(readTraceparent(traceparent) && { traceparent }),
   };
 }
 

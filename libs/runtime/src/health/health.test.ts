@@ -39,6 +39,9 @@ describe('readiness', () => {
         dependencies: { fine: { ok: true, required: true }, spare: { ok: false, required: false, reason: 'gone' } },
       },
     });
+    const scraped = await (await fetch(`${server.url}/metrics`)).text();
+    expect(scraped).toContain('tollgate_dependency_up{dependency="fine"} 1');
+    expect(scraped).toContain('tollgate_dependency_up{dependency="spare"} 0');
     health.depend('silent', { required: true, check: () => new Promise(() => {}) });
     let probed!: Awaited<ReturnType<typeof readyz>>;
     expect(await elapsedMs(async () => (probed = await readyz()))).toBeLessThan(MAX_ANSWER_MS);

@@ -1,3 +1,4 @@
+import { PolledGauge } from '../polled-gauge';
 import { withTimeout } from '../timing';
 
 /** The time limit of a check. A check that takes longer counts as failed. */
@@ -6,6 +7,14 @@ const CHECK_TIMEOUT_MS = 1_000;
 const CACHE_MS = 250;
 /** Older results are discarded: this process stood still, or nobody has asked. */
 const KNOWN_FOR_MS = 3_000;
+
+/** Read when it is scraped, by the check of the probes. */
+const up = new PolledGauge({
+  name: 'tollgate_dependency_up',
+  help: '1: the dependency of this process answers, as /readyz says. 0: it does not',
+  labelNames: ['dependency'],
+  aggregator: 'min',
+});
 
 export interface Dependency {
   /** Without it the process is not ready. The others are only reported. */
@@ -36,6 +45,10 @@ export class Health {
   private known: { atMs: number; lacking: boolean } | undefined;
 
   depend(name: string, dependency: Dependency): void {
+    if (this.dependencies.size === 0)
+      up.from(async () =>
+        (await this.states()).map(([of, { ok }]) => ({ labels: { dependency: of }, value: Number(ok) })),
+      );
     this.dependencies.set(name, dependency);
     this.last = undefined;
   }
