@@ -8,6 +8,13 @@ import { type TraceContext, traceContextOf } from '../http/trace-context';
 import type { ClientSide } from '../upstream/stream-sides';
 import { type InferenceError, type InferenceErrorCode, stopping } from './errors';
 
+export interface Interruptible {
+  /** The client has closed the connection before its answer was complete. Called once. */
+  clientClosed(): void;
+  /** The process is stopping. */
+  cutOff(): void;
+}
+
 /** The client's side of one request: writes the raw response and notices when the client leaves. */
 export class Client implements ClientSide {
   left = false;
@@ -20,13 +27,8 @@ export class Client implements ClientSide {
   /** Gets what a stream sends. */
   recorder: { add(latin1: string): void } | null = null;
   place: number | undefined;
-  /** Called once, when the client closes the connection before its answer is complete. */
-  onLeave: () => void = () => {};
-  /**
-   * Ends the request when the process stops. Stages replace this default, which answers 503 at once and ignores any
-   * later answer.
-   */
-  onCutOff: () => void = () => this.refuseAndLeave();
+  /** What serves the answer. Before that, a client that leaves is noticed by `left`. */
+  private relay: Interruptible | null = null;
   private closed = false;
   private onClosed: () => void = () => {};
   private limits: (() => ShownLimits) | null = null;
@@ -52,7 +54,7 @@ export class Client implements ClientSide {
       this.closed = true;
       if (!response.writableFinished && !this.left) {
         this.left = true;
-        this.onLeave();
+        this.relay?.clientClosed();
       }
       this.onClosed();
     });
@@ -63,8 +65,18 @@ export class Client implements ClientSide {
     return traceContextOf(this.response.req);
   }
 
+  /** Ends the request when the process stops. Without a relay: answers 503 at once, and ignores any later answer. */
   cutOff(): void {
-    this.onCutOff();
+    if (this.relay) this.relay.cutOff();
+    else this.refuseAndLeave();
+  }
+
+  /**
+   * `relay` hears of what ends the request early. An object, because V8 makes a function that is assigned to a property
+   * in the old generation, where it keeps the whole request until the next full collection.
+   */
+  endWith(relay: Interruptible): void {
+    this.relay = relay;
   }
 
   /** Calls `listener` when the last byte is written, or the connection is closed. */

@@ -40,8 +40,7 @@ export async function serveStream(
     request.choices,
     endOfChoice(request.kind),
   );
-  client.onLeave = () => relay.clientClosed();
-  client.onCutOff = () => relay.cutOff();
+  client.endWith(relay);
   admission.track({
     id: draft.id,
     tenantId: draft.tenantId,
