@@ -14,14 +14,20 @@ interface CopyConnection extends Connection {
  * failure late.
  */
 class CopyInQuery extends Query {
-  constructor(sql: string, copyText: string, done: (error: Error | undefined) => void) {
+  constructor(
+    sql: string,
+    private readonly copyText: string,
+    done: (error: Error | undefined) => void,
+  ) {
     super(sql, done);
     const submit = this.submit.bind(this);
-    this.submit = (connection) => {
+    // By a name of its own: V8 makes a function that is assigned to a property in the old generation, with the rows.
+    const submitWithRows = (connection: Connection) => {
       submit(connection);
-      (connection as CopyConnection).sendCopyFromChunk(Buffer.from(copyText));
+      (connection as CopyConnection).sendCopyFromChunk(Buffer.from(this.copyText));
       (connection as CopyConnection).endCopyFrom();
     };
+    this.submit = submitWithRows;
   }
 
   /** pg's default answer to "go on" would abort the COPY. */

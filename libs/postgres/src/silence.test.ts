@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { parse } from 'pg-connection-string';
 import type { DataSource } from 'typeorm';
+import { copyInOn } from './copy-in';
 import { openDataSource, query, transaction } from './index';
 
 // Real: PostgreSQL, its pool, and a network between them that swallows packets.
@@ -105,5 +106,17 @@ describe('connections that fall silent', () => {
     network.silence();
     await expect(dataSource.query('SELECT 4')).rejects.toThrow('Query read timeout');
     expect(await dataSource.query('SELECT 5 AS five')).toEqual([{ five: 5 }]);
+  });
+
+  it('are given up for a COPY too', async () => {
+    const failures = jest.spyOn(dataSource.logger, 'logQueryError').mockImplementation(() => {});
+    const silenced = transaction(dataSource, async (tx) => {
+      await tx.query('CREATE TEMPORARY TABLE copied (n int)');
+      const copyIn = await copyInOn(tx);
+      network.silence();
+      await copyIn('COPY copied FROM STDIN', '1\n');
+    });
+    await expect(silenced).rejects.toThrow('Query read timeout');
+    failures.mockRestore();
   });
 });

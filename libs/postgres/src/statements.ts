@@ -13,6 +13,7 @@
  */
 import { Client, type ClientConfig, type QueryConfig } from 'pg';
 import type { EntityManager } from 'typeorm';
+import { queryWithin } from './query-within';
 
 /** The server ends a statement that takes longer, and a transaction whose client is silent for longer. */
 export const STATEMENT_TIMEOUT_MS = 60_000;
@@ -107,13 +108,54 @@ export class BreakableClient extends Client {
   }
 
   override query(...parameters: unknown[]): never {
-    const answer: unknown = Reflect.apply(super.query.bind(this), this, parameters);
+    const answer: unknown = asksForPromise(parameters)
+      ? this.promised(...parameters)
+      : Reflect.apply(super.query.bind(this), this, parameters);
     if (answer instanceof Promise)
       answer.catch((error: unknown) => {
         if (isSilence(error)) breakOff(this, error);
       });
     return answer as never;
   }
+
+  /**
+   * What `query` does without a callback, but node-postgres makes neither the promise nor the timer: it would assign a
+   * function to the query, and all that this function refers to would get old (see `queryWithin`).
+   */
+  private async promised(config: string | TimedQuery, values?: unknown[]): Promise<unknown> {
+    const { query_timeout: own, ...query }: TimedQuery = typeof config === 'string' ? { text: config } : config;
+    const limits = (this as unknown as { connectionParameters: Limits }).connectionParameters;
+    const ofConnection = limits.query_timeout;
+    limits.query_timeout = false;
+    let answer: Promise<unknown>;
+    try {
+      answer = queryWithin(this, values ? { ...query, values } : query, own ?? (ofConnection || null));
+    } finally {
+      limits.query_timeout = ofConnection;
+    }
+    try {
+      return await answer;
+    } catch (error) {
+      // As node-postgres does: the trace leads to the caller, not to the parser of the answer.
+      if (error instanceof Error) Error.captureStackTrace(error);
+      throw error;
+    }
+  }
+}
+
+/** Of a connection of node-postgres. False: none. */
+interface Limits {
+  query_timeout: number | false;
+}
+
+type TimedQuery = QueryConfig & { query_timeout?: number };
+
+/** Neither a callback nor a query that was made elsewhere, such as a COPY. */
+function asksForPromise(parameters: unknown[]): parameters is [string | QueryConfig, unknown[]?] {
+  const [config] = parameters;
+  if (parameters.some((parameter) => typeof parameter === 'function')) return false;
+  if (typeof config === 'string') return true;
+  return typeof config === 'object' && config !== null && !('submit' in config) && !('callback' in config);
 }
 
 /** Fails the current query. The holder returns the connection to the pool as broken, and the pool replaces it. */

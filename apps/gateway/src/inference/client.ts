@@ -17,6 +17,13 @@ interface HeldAttempts {
   readonly failed: readonly FailedAttempt[] | null;
 }
 
+export interface Interruptible {
+  /** The client has closed the connection before its answer was complete. Called once. */
+  clientClosed(): void;
+  /** The process is stopping. */
+  cutOff(): void;
+}
+
 /** The client's side of one request: writes the raw response and notices when the client leaves. */
 export class Client implements ClientSide {
   left = false;
@@ -39,13 +46,8 @@ export class Client implements ClientSide {
   place: number | undefined;
   /** The request has usage, although its answer may have ended with an error. */
   wasSettled = false;
-  /** Called once, when the client closes the connection before its answer is complete. */
-  onLeave: () => void = () => {};
-  /**
-   * Ends the request when the process stops. Stages replace this default, which answers 503 at once and ignores any
-   * later answer.
-   */
-  onCutOff: () => void = () => this.refuseAndLeave();
+  /** What serves the answer. Before that, a client that leaves is noticed by `left`. */
+  private relay: Interruptible | null = null;
   private closed = false;
   private onClosed: () => void = () => {};
   private limits: (() => ShownLimits) | null = null;
@@ -71,7 +73,7 @@ export class Client implements ClientSide {
       this.closed = true;
       if (!response.writableFinished && !this.left) {
         this.left = true;
-        this.onLeave();
+        this.relay?.clientClosed();
       }
       this.onClosed();
     });
@@ -88,8 +90,18 @@ export class Client implements ClientSide {
     return { requestId, id, ...(trace && { traceId: trace.traceId }) };
   }
 
+  /** Ends the request when the process stops. Without a relay: answers 503 at once, and ignores any later answer. */
   cutOff(): void {
-    this.onCutOff();
+    if (this.relay) this.relay.cutOff();
+    else this.refuseAndLeave();
+  }
+
+  /**
+   * `relay` hears of what ends the request early. An object, because V8 makes a function that is assigned to a property
+   * in the old generation, where it keeps the whole request until the next full collection.
+   */
+  endWith(relay: Interruptible): void {
+    this.relay = relay;
   }
 
   /** Calls `listener` when the last byte is written, or the connection is closed. */

@@ -34,8 +34,7 @@ export async function servePlain(
   const onFallback = (fallback: CatalogModel) => admitted.servedBy(fallback);
   const read = (body: Buffer) => readAnswer(request.kind, body);
   const relay = new PlainRelay(read, maxAnswerBytes(request, hold.maxTokensPerChoice), onFallback);
-  client.onLeave = () => relay.clientClosed();
-  client.onCutOff = () => relay.cutOff();
+  client.endWith(relay);
   admission.track({
     id: draft.id,
     tenantId: draft.tenantId,

@@ -41,11 +41,12 @@ export async function serveStream(
     endOfChoice(request.kind),
   );
   if (hold.fallbacks.length > 0) {
-    relay.onServedBy = (fallback) => admitted.servedBy(fallback);
-    relay.onFirstOutput = () => allowance.priceAs(admitted.model);
+    const onServedBy = (fallback: CatalogModel) => admitted.servedBy(fallback);
+    const onFirstOutput = () => allowance.priceAs(admitted.model);
+    relay.onServedBy = onServedBy;
+    relay.onFirstOutput = onFirstOutput;
   }
-  client.onLeave = () => relay.clientClosed();
-  client.onCutOff = () => relay.cutOff();
+  client.endWith(relay);
   admission.track({
     id: draft.id,
     tenantId: draft.tenantId,

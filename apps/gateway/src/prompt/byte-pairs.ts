@@ -1,4 +1,5 @@
 import { RankQueue } from './rank-queue';
+import { TokenBytes } from './token-bytes';
 
 /** Bytes of the longest piece that is merged. A UTF-16 character has at most three bytes of UTF-8. */
 export const MAX_PIECE_BYTES = 3 * 4_096;
@@ -22,7 +23,8 @@ const { imul } = Math;
 export class BytePairs {
   /** The bytes of the longest token; no token has more characters either. */
   readonly longestTokenBytes: number;
-  private readonly words: ReadonlySet<string>;
+  /** Whole tokens, so that most pieces need no merges. */
+  private readonly words: TokenBytes;
   /** Rank of each single byte, and of each two bytes. -1: none. */
   private readonly bytes = new Int32Array(256).fill(-1);
   private readonly pairsOfBytes = new Int32Array(256 * 256).fill(-1);
@@ -45,18 +47,17 @@ export class BytePairs {
     this.mask = slots - 1;
     // Each merge makes at most two new pairs.
     this.queue = new RankQueue(vocabulary.length, 3 * MAX_PIECE_BYTES);
-    const words = new Set<string>();
+    this.words = new TokenBytes(vocabulary.length);
     let longest = 1;
     // Two loops by index, each over one table, because an iterator or both tables in turn take a third longer.
     for (let rank = 0; rank < vocabulary.length; rank++) {
       const token = vocabulary[rank];
       if (token === undefined) continue;
-      if (typeof token === 'string') words.add(token);
       const length = this.load(token);
+      this.words.add(this.piece, length);
       longest = Math.max(longest, length);
       if (length === 1) this.bytes[this.piece[0]!] = rank;
     }
-    this.words = words;
     this.longestTokenBytes = longest;
     // In the order of the ranks: the parts of a token come before it.
     for (let rank = 0; rank < vocabulary.length; rank++) {
@@ -75,8 +76,8 @@ export class BytePairs {
 
   /** Counts the tokens of a piece of at most MAX_PIECE_BYTES. */
   count(piece: string): number {
-    if (piece.length <= this.longestTokenBytes && this.words.has(piece)) return 1;
     const length = this.encoder.encodeInto(piece, this.piece).written;
+    if (length <= this.longestTokenBytes && this.words.has(this.piece, length)) return 1;
     return length <= SHORT_PIECE_BYTES ? this.mergeShort(length) : this.mergeLong(length);
   }
 

@@ -70,7 +70,9 @@ export class StreamRelay implements AnswerSink {
   ) {
     this.delivered = new DeliveredText(countText);
     this.expectChoices();
-    allowance.onReady = () => this.goOn();
+    // By a name of its own: see `Client.endWith`.
+    const goOn = () => this.goOn();
+    allowance.onReady = goOn;
     client.onDrain(() => {
       this.stalledSinceMs = null;
       this.goOn();
