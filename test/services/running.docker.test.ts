@@ -1,4 +1,5 @@
 import { comeAndGoTests } from './come-and-go.part';
+import { consoleTests } from './console.part';
 import { useDeployment, useReplicas } from './deployment';
 import { moneyTests } from './money.part';
 import { runTimeChangesTests } from './run-time-changes.part';
@@ -11,4 +12,5 @@ const replicas = useReplicas(deployment, { gateway: 2, auth: 1, metering: 1, bil
 describe('money', () => moneyTests(deployment, replicas));
 describe('a change at run time', () => runTimeChangesTests(deployment, replicas));
 describe('a gateway of several workers', () => workersTests(deployment));
+describe('the console', () => consoleTests(deployment, replicas));
 describe('servers that come and go', () => comeAndGoTests(deployment, replicas));

@@ -8,16 +8,16 @@ import {
   DrainSettings,
   HardToGuess,
   hostText,
+  LameDuckSettings,
   Optional,
   Port,
-  Satisfies,
   Secret,
   Setting,
   SimulatorSettings,
   Text,
+  TrustedProxiesSettings,
   WholeNumber,
 } from '@tollgate/runtime';
-import { areProxies, TRUSTED_PROXIES_FORM } from './accept/client-address';
 import { DEFAULT_ANSWER_KIB } from './idempotency/idempotency-keys';
 
 const MIB = 1024 * 1024;
@@ -39,12 +39,6 @@ export class PublicSettings {
   @Optional()
   @WholeNumber(1, 1_000_000)
   TOLLGATE_MAX_CONNECTIONS?: number;
-  @Setting(
-    'Proxies whose `X-Forwarded-For` names the client: addresses, ranges, `loopback`, `private`. Separate with commas.',
-  )
-  @Optional()
-  @Satisfies(areProxies, TRUSTED_PROXIES_FORM)
-  TOLLGATE_TRUSTED_PROXIES?: string;
   /** The minimum fits one body of the largest size. */
   @Setting('MiB of memory for the bodies of all requests in progress.')
   @WholeNumber(10, 65_536)
@@ -125,12 +119,6 @@ export function idempotencyOptions(settings: IdempotencySettings, secrets: strin
   };
 }
 
-export class LameDuckSettings {
-  @Setting('Seconds after a signal in which it reports "not ready" but still serves, so that load balancers notice.')
-  @WholeNumber(0, 300)
-  TOLLGATE_LAME_DUCK_SECONDS: number = 5;
-}
-
 /** Separate from `PublicSettings`, because the standalone form has no workers. */
 export class WorkersSettings {
   @Setting(
@@ -149,6 +137,7 @@ export const SETTINGS = [
   ConfigFileSettings,
   ConfigSecretsSettings,
   PublicSettings,
+  TrustedProxiesSettings,
   WorkersSettings,
   OperatorSettings,
   OperatorHostsSettings,

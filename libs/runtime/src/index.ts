@@ -20,6 +20,7 @@ export * from './process/global-module';
 export * from './process/run-program';
 export * from './process/run-service';
 export * from './timing';
+export * from './client-address';
 export * from './place-list';
 export * from './shared-lookup';
 export * from './health/health';

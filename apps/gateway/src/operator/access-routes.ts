@@ -1,6 +1,13 @@
 import { body } from '../openapi/operation';
 import type { RouteTable } from '../openapi/route-table';
-import { OperatorTokenCreate, OperatorTokenIssued, OperatorTokenList, OperatorTokensQuery } from './access-schemas';
+import {
+  OperatorInvitation,
+  OperatorInvitationCreate,
+  OperatorTokenCreate,
+  OperatorTokenIssued,
+  OperatorTokenList,
+  OperatorTokensQuery,
+} from './access-schemas';
 import type { OperatorEndpoint } from './endpoint';
 import { AuditCsv, AuditExportQuery, AuditPage, AuditPageQuery } from './audit-schemas';
 
@@ -40,6 +47,21 @@ export const ACCESS_ROUTES: RouteTable<OperatorEndpoint> = {
       summary: 'Revoke an operator token',
       description: 'Takes effect from the moment of the answer. A repeat has the same answer.',
       errors: ['not_found'],
+    },
+  },
+  '/operator-invitations': {
+    post: {
+      id: 'inviteOperator',
+      tag: 'Access',
+      scope: 'operators',
+      change: 'operator.invite',
+      summary: 'Invite an operator to the console',
+      description:
+        'Only this answer has the link, which makes an operator of the console. It works once, for ten minutes. ' +
+        'An operator may do everything, so a token needs all scopes. 503 `unavailable` where no console runs.',
+      body: body(OperatorInvitationCreate, { onlyFirst: true }),
+      success: [['201', 'The link; it is not shown again.', OperatorInvitation]],
+      errors: ['not_found', 'operator_exists'],
     },
   },
   '/audit': {

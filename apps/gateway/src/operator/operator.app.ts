@@ -3,10 +3,9 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { Messages } from '@tollgate/messaging';
 import { ServiceClient } from '@tollgate/messaging/nest';
-import { ConfigSource, Health } from '@tollgate/runtime';
+import { ClientAddresses, ConfigSource, Health } from '@tollgate/runtime';
 import { MAX_OPERATOR_CONNECTIONS } from '../accept/descriptors';
 import type { EarlyRefusal } from '../accept/raw-answer';
-import { ClientAddresses } from '../accept/client-address';
 import { closeIfUnread } from '../accept/receive-body';
 import { acceptingServer } from '../accept/server';
 import { ApiError } from '../http/api-error';
@@ -21,6 +20,7 @@ import { BackendsController } from './backends.controller';
 import { BudgetController } from './budget.controller';
 import { CreditController } from './credit.controller';
 import { OPERATOR_ERRORS } from './errors';
+import { OperatorInvitationsController } from './invitations.controller';
 import { InvoicesController } from './invoices.controller';
 import { OperatorKeysController } from './keys.controller';
 import { JournalController } from './journal.controller';
@@ -68,6 +68,7 @@ const MAX_PARAM_CHARS = 16_384;
     BackendsController,
     JournalController,
     AccessController,
+    OperatorInvitationsController,
     AuditController,
     OpenApiController,
     ProbesController,
