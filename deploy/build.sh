@@ -13,7 +13,7 @@ fi
 base=${TOLLGATE_NODE_IMAGE:-$(sed -n 's/^TOLLGATE_NODE_IMAGE=//p' "images/$images.env")}
 secrets=()
 [ ! -s "${NODE_EXTRA_CA_CERTS:-}" ] || secrets=(--secret "id=ca,src=$NODE_EXTRA_CA_CERTS")
-[ $# -gt 0 ] || set -- gateway auth metering billing simulator tools
+[ $# -gt 0 ] || set -- gateway auth metering billing console simulator tools
 
 # One after the other, because the first makes the layers that all share, and the others only copy from them.
 for target in "$@"; do

@@ -12,26 +12,31 @@ BEGIN;
 -- So that a user who is no superuser may act for the new roles.
 SET LOCAL createrole_self_grant = 'set, inherit';
 
-SELECT format('CREATE ROLE %I NOLOGIN', 'tollgate_' || name) FROM unnest(ARRAY['auth', 'metering', 'billing']) AS name
+SELECT format('CREATE ROLE %I NOLOGIN', 'tollgate_' || name) FROM unnest(ARRAY['auth', 'metering', 'billing', 'console']) AS name
 WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'tollgate_' || name) \gexec
 SELECT format('CREATE ROLE %I LOGIN', name)
-FROM unnest(ARRAY['auth_owner', 'metering_owner', 'billing_owner', 'auth', 'metering', 'billing']) AS name
+FROM unnest(ARRAY['auth', 'metering', 'billing', 'console', 'auth_owner', 'metering_owner', 'billing_owner',
+                  'console_owner']) AS name
 WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = name) \gexec
 
 \set auth_password `cat /run/secrets/auth-database-password`
 \set metering_password `cat /run/secrets/metering-database-password`
 \set billing_password `cat /run/secrets/billing-database-password`
+\set console_password `cat /run/secrets/console-database-password`
 \set auth_owner_password `cat /run/secrets/auth-owner-database-password`
 \set metering_owner_password `cat /run/secrets/metering-owner-database-password`
 \set billing_owner_password `cat /run/secrets/billing-owner-database-password`
+\set console_owner_password `cat /run/secrets/console-owner-database-password`
 -- Enough for the pools of 16 replicas of each service (docker-compose.yml) and eight starts at once. Owners need
 -- connections for a job and a person. So no service can use up the connections of another.
 ALTER ROLE auth PASSWORD :'auth_password' CONNECTION LIMIT 88;
 ALTER ROLE metering PASSWORD :'metering_password' CONNECTION LIMIT 152;
 ALTER ROLE billing PASSWORD :'billing_password' CONNECTION LIMIT 168;
+ALTER ROLE console PASSWORD :'console_password' CONNECTION LIMIT 88;
 ALTER ROLE auth_owner PASSWORD :'auth_owner_password' CONNECTION LIMIT 3;
 ALTER ROLE metering_owner PASSWORD :'metering_owner_password' CONNECTION LIMIT 3;
 ALTER ROLE billing_owner PASSWORD :'billing_owner_password' CONNECTION LIMIT 3;
+ALTER ROLE console_owner PASSWORD :'console_owner_password' CONNECTION LIMIT 3;
 
 -- In older versions the services' logins owned their schemas. The connections of a running service are closed, because
 -- their locks and these could wait for each other. The service connects again.
@@ -44,12 +49,14 @@ REASSIGN OWNED BY billing TO billing_owner;
 CREATE SCHEMA IF NOT EXISTS auth AUTHORIZATION auth_owner;
 CREATE SCHEMA IF NOT EXISTS metering AUTHORIZATION metering_owner;
 CREATE SCHEMA IF NOT EXISTS billing AUTHORIZATION billing_owner;
+CREATE SCHEMA IF NOT EXISTS console AUTHORIZATION console_owner;
 
 -- A login is a member of one role. Its only own right is to connect.
 GRANT tollgate_auth TO auth;
 GRANT tollgate_metering TO metering;
 GRANT tollgate_billing TO billing;
-\set logins 'auth, metering, billing, auth_owner, metering_owner, billing_owner'
+GRANT tollgate_console TO console;
+\set logins 'auth, metering, billing, console, auth_owner, metering_owner, billing_owner, console_owner'
 SELECT format('REVOKE ALL ON DATABASE %I FROM PUBLIC, %s', current_database(), :'logins') \gexec
 SELECT format('GRANT CONNECT ON DATABASE %I TO %s', current_database(), :'logins') \gexec
 REVOKE ALL ON SCHEMA public FROM PUBLIC;

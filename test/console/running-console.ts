@@ -22,7 +22,8 @@ interface ReadyLine {
 /** The standalone form with its console, on free ports. `env` may turn it off. */
 export async function startConsole(env: Record<string, string>): Promise<RunningConsole> {
   const process = await StandaloneProcess.start({
-    TOLLGATE_CONSOLE: 'true',
+    // Unset, as users start it: it is on by default.
+    TOLLGATE_CONSOLE: '',
     TOLLGATE_OPERATOR_PORT: '0',
     TOLLGATE_DEMO: 'false',
     ...env,

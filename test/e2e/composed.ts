@@ -44,7 +44,7 @@ while IFS= read -r -t $waits line <&3; do
 done
 kill $reader`;
 
-const SERVICES = ['gateway', 'auth', 'metering', 'billing'] as const;
+const SERVICES = ['gateway', 'auth', 'metering', 'billing', 'console'] as const;
 export type Service = (typeof SERVICES)[number];
 const PORTS = { postgres: 5432, redis: 6379, kafka: 9092 };
 export type Server = keyof typeof PORTS;

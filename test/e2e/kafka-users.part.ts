@@ -39,6 +39,7 @@ export function kafkaUsersTests(tollgate: ComposedDeployment): void {
       ['auth', ['charges', 'credit-news', 'usage-events', 'requests.metering']],
       ['metering', ['credit-news', 'tenant-news', 'requests.billing', 'requests.auth']],
       ['billing', ['charges', 'usage-events', 'tenant-news']],
+      ['console', ['charges', 'credit-news', 'tenant-news', 'usage-events', 'requests.console']],
     ] as const)('%s cannot publish the messages of other services, from its own container', async (service, topics) => {
       const refused = Object.fromEntries(topics.map((topic) => [topic, REFUSED]));
       expect(await publish(service, 'its own', ...topics)).toEqual(refused);

@@ -7,6 +7,10 @@ const DELETABLE: Record<Service, string[]> = {
   auth: ['outbox', 'drained_backend'],
   metering: ['outbox', 'backend_unbilled', 'refusal_hour', 'refused_request'],
   billing: ['outbox', 'withdrawal_intent', 'reconcile_run'],
+  console: [
+    ...['session', 'account', 'verification', 'twoFactor', 'passkey', 'rateLimit'],
+    ...['membership', 'invitation'],
+  ],
 };
 
 /** The rights of the logins on an installed server. `tenantId` is a tenant with books. */
@@ -18,14 +22,15 @@ export function loginsTests(server: RolesServer, tenantId: string): void {
       tables = await ask(
         server.adminUrl,
         `SELECT nspname AS schema, relname AS name FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
-       WHERE nspname IN ('auth', 'metering', 'billing') AND relkind IN ('r', 'p') ORDER BY 1, 2`,
+       WHERE nspname IN ('auth', 'metering', 'billing', 'console') AND relkind IN ('r', 'p') ORDER BY 1, 2`,
       );
       client = new Client({ connectionString: server.url(name) });
       await client.connect();
     });
     afterAll(() => client.end());
-    const own = () => tables.filter(({ schema }) => schema === name).map((table) => `${name}.${table.name}`);
-    const others = () => tables.filter(({ schema }) => schema !== name).map((table) => `${table.schema}.${table.name}`);
+    const own = () => tables.filter(({ schema }) => schema === name).map((table) => `${name}."${table.name}"`);
+    const others = () =>
+      tables.filter(({ schema }) => schema !== name).map((table) => `${table.schema}."${table.name}"`);
 
     /** Expects that all statements are refused, to the login itself and to the role of the service. */
     async function refuses(...statements: string[]): Promise<void> {
@@ -52,7 +57,7 @@ export function loginsTests(server: RolesServer, tenantId: string): void {
     });
 
     it('can delete only rows of temporary tables, and can change no permanent row', async () => {
-      const kept = own().filter((table) => !DELETABLE[name].some((one) => table === `${name}.${one}`));
+      const kept = own().filter((table) => !DELETABLE[name].some((one) => table === `${name}."${one}"`));
       await refuses(...kept.map((table) => `DELETE FROM ${table}`));
       const appendOnly: Record<Service, string[]> = {
         auth: [
@@ -64,6 +69,12 @@ export function loginsTests(server: RolesServer, tenantId: string): void {
           'usage_event SET cost_nanos = 0',
           'outbox_refused SET topic = topic',
           'usage_hour SET tenant_id = tenant_id',
+        ],
+        console: [
+          'operator SET user_id = user_id',
+          'membership SET tenant_id = tenant_id',
+          'invitation SET operator = true',
+          'invitation SET token_hash = token_hash',
         ],
         billing: [
           ...['charge', 'journal_entry'].map((table) => `${table} SET id = id`),

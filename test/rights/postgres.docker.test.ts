@@ -32,6 +32,8 @@ const PRICED = {
 
 // Real: a PostgreSQL server with deploy/postgres/roles.sql and the migrations. It begins as an installation of an older
 // version, in which the login of each service owned its schema.
+/** The services that the older version had. */
+const FORMER = ['auth', 'metering', 'billing'] as const;
 const NOW_MS = Date.now();
 const server = useRolesServer();
 const tenantId = newId('ten');
@@ -40,12 +42,12 @@ const tenantId = newId('ten');
 beforeAll(async () => {
   await connected(server.adminUrl, async (admin) => {
     await admin.query('CREATE ROLE tollgate_billing NOLOGIN');
-    for (const name of SERVICES) await admin.query(`CREATE ROLE ${name} LOGIN PASSWORD 'pw-${name}'`);
+    for (const name of FORMER) await admin.query(`CREATE ROLE ${name} LOGIN PASSWORD 'pw-${name}'`);
     await admin.query('GRANT tollgate_billing TO billing');
     await admin.query('GRANT CREATE ON DATABASE tollgate TO auth, metering, billing');
     await admin.query('REVOKE ALL ON SCHEMA public FROM PUBLIC');
   });
-  for (const name of SERVICES)
+  for (const name of FORMER)
     await connected(server.url(name), async (client) => {
       await makeFormerSchema(client, name);
       if (name === 'billing') await giveFormerRights(client, 'billing');
@@ -80,7 +82,7 @@ it('an older installation gets the new owners, and a repeat changes nothing', as
        UNION ALL SELECT pronamespace::regnamespace::text, proowner FROM pg_proc
        UNION ALL SELECT typnamespace::regnamespace::text, typowner FROM pg_type
        UNION ALL SELECT nspname, nspowner FROM pg_namespace) o
-     WHERE schema IN ('auth', 'metering', 'billing') ORDER BY 1, 2`,
+     WHERE schema IN ('auth', 'metering', 'billing', 'console') ORDER BY 1, 2`,
   );
   expect(owners).toEqual([...SERVICES].sort().map((schema) => ({ schema, owner: `${schema}_owner` })));
 });

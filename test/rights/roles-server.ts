@@ -12,11 +12,12 @@ import { Poster } from '../../apps/billing/src/post/poster';
 import { MIGRATIONS as BILLING, openBillingDatabase } from '../../apps/billing/src/database';
 import { CENT, charge } from '../../apps/billing/src/testing/billing.fixture';
 import { TopUps } from '../../apps/billing/src/topups/top-ups';
+import { MIGRATIONS as CONSOLE } from '../../apps/console/src/database';
 import { MIGRATIONS as METERING } from '../../apps/metering/src/database';
 
-export const SERVICES = ['auth', 'metering', 'billing'] as const;
+export const SERVICES = ['auth', 'metering', 'billing', 'console'] as const;
 export type Service = (typeof SERVICES)[number];
-export const SCHEMAS = { auth: AUTH, metering: METERING, billing: BILLING };
+export const SCHEMAS = { auth: AUTH, metering: METERING, billing: BILLING, console: CONSOLE };
 /** Each service, and the owner of its schema. */
 export const LOGINS = SERVICES.flatMap((name) => [name, `${name}_owner`]);
 /** The SQLSTATE of a statement without the right to it. */

@@ -139,7 +139,7 @@ export function badStartsTests(deployment: Deployment): void {
     describe('PostgreSQL', () => {
       it('that does not answer', () =>
         refused(
-          WITH_DATABASE,
+          [...WITH_DATABASE, 'console'],
           { DATABASE_URL: 'postgres://tollgate:not-to-be-shown@127.0.0.1:1/tollgate' },
           /^tollgate: No PostgreSQL answers at 127\.0\.0\.1:1\/tollgate: start it, or correct DATABASE_URL\.$/,
         ));
@@ -228,6 +228,7 @@ export function badStartsTests(deployment: Deployment): void {
           ['gateway', 'TOLLGATE_OPERATOR_PORT'],
           ['gateway', 'TOLLGATE_HEALTH_PORT'],
           ['metering', 'TOLLGATE_HEALTH_PORT'],
+          ['console', 'TOLLGATE_CONSOLE_PORT'],
         ] as const;
         for (const [app, setting] of inUse) {
           await refused(

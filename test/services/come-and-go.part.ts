@@ -16,7 +16,7 @@ const START_CUT_LIMIT_MS = 2_000;
 /** The load average lags behind by a minute, so current starts are counted separately. */
 const howBusy = (starts: number) =>
   Math.max(1, loadavg()[0]! / availableParallelism(), starts / availableParallelism());
-const READY = { gateway: 'ok', auth: 'ok', metering: 'ok', billing: 'ok' } as const;
+const READY = { gateway: 'ok', auth: 'ok', metering: 'ok', billing: 'ok', console: 'ok' } as const;
 
 /** Servers that stop and return, while services run or start. */
 export function comeAndGoTests(deployment: Deployment, replicas: Replicas): void {
@@ -56,13 +56,13 @@ export function comeAndGoTests(deployment: Deployment, replicas: Replicas): void
       'Kafka',
       'kafka',
       () => deployment.kafka,
-      { auth: 'unavailable', metering: 'unavailable', billing: 'unavailable', gateway: 'ok' },
+      { ...READY, auth: 'unavailable', metering: 'unavailable', billing: 'unavailable' },
     ],
     [
       'PostgreSQL',
       'postgres',
       () => deployment.postgres,
-      { auth: 'unavailable', metering: 'unavailable', billing: 'unavailable', gateway: 'ok' },
+      { ...READY, auth: 'unavailable', metering: 'unavailable', billing: 'unavailable' },
     ],
   ] as const)(
     'without %s exactly the services that need it are not ready, and all are ready when it is back',
@@ -125,6 +125,7 @@ export function comeAndGoTests(deployment: Deployment, replicas: Replicas): void
     const { redis, kafka, postgres } = deployment;
     await Promise.all([redis.kill(), kafka.kill(), postgres.kill()]);
     await expectReadiness({
+      ...READY,
       gateway: 'unavailable',
       auth: 'unavailable',
       metering: 'unavailable',

@@ -15,6 +15,7 @@ import { startSimulator, type Simulator } from '../../apps/simulator/src';
 import { ServiceProcess, type App } from './service-process';
 
 export const OPERATOR_SECRET = 'the-operators-secret-in-tests';
+const CONSOLE_SECRET = 'the-secret-of-the-console-0123456789-in-tests';
 const IDEMPOTENCY_SECRET = 'the-secret-of-answers-for-repeats-in-tests';
 /** A user with exactly the rights in libs/redis/README.md. */
 export const REDIS_USER = { name: 'services', password: 'the-services-password' };
@@ -25,7 +26,7 @@ const KAFKA_LOGIN =
   'org.apache.kafka.common.security.plain.PlainLoginModule required ' +
   `user_${KAFKA_USER.name}="${KAFKA_USER.password}";`;
 const NOT_ANSWERED = /does not answer|no answer within/;
-const MIGRATED: readonly App[] = ['auth', 'metering', 'billing'];
+const MIGRATED: readonly App[] = ['auth', 'metering', 'billing', 'console'];
 
 /**
  * Kafka, Redis (with a user of minimal rights) and PostgreSQL in containers, with topics and schemas as an operator
@@ -53,6 +54,7 @@ export class Deployment {
       TOLLGATE_CONFIG: join(resolve(__dirname, '../..'), 'tollgate.yaml'),
       TOLLGATE_OPERATOR_SECRET: OPERATOR_SECRET,
       TOLLGATE_IDEMPOTENCY_SECRETS: IDEMPOTENCY_SECRET,
+      TOLLGATE_CONSOLE_SECRET: CONSOLE_SECRET,
       TOLLGATE_SIMULATOR_URL: this.simulator.url,
       TOLLGATE_LAME_DUCK_SECONDS: '0',
       ...this.more,
@@ -131,19 +133,21 @@ export function useDeployment(env: Record<string, string> = {}): Deployment {
   return deployment;
 }
 
+/** The services that every test of a deployment needs. */
+type Served = Exclude<App, 'console'>;
 /** The running replicas of each service, by its name. */
-export type Replicas = Record<App, ServiceProcess[]>;
+export type Replicas = Record<Served, ServiceProcess[]>;
 
 /**
  * Starts replicas of each service before the tests of the calling file, for parts that share them. Gateways start
  * last, because all processes at once start too slowly on two cores for Kafka's time limits.
  */
-export function useReplicas(deployment: Deployment, counts: Readonly<Record<App, number>>): Replicas {
+export function useReplicas(deployment: Deployment, counts: Readonly<Record<Served, number>>): Replicas {
   const replicas: Replicas = { gateway: [], auth: [], metering: [], billing: [] };
-  const start = async (...apps: App[]): Promise<void> => {
+  const start = async (...apps: Served[]): Promise<void> => {
     const wanted = apps.flatMap((app) => Array.from({ length: counts[app] }, () => app));
-    const started = await Promise.all(wanted.map((app) => deployment.start(app)));
-    for (const service of started) replicas[service.app].push(service);
+    const started = await Promise.all(wanted.map(async (app) => ({ app, service: await deployment.start(app) })));
+    for (const { app, service } of started) replicas[app].push(service);
   };
   beforeAll(async () => {
     await start('auth', 'metering', 'billing');

@@ -17,6 +17,7 @@ const SERIES: Record<App, RegExp[]> = {
     /^tollgate_messages_waiting\{topic="credit-news",group="admission"\} 0$/m,
   ],
   auth: [],
+  console: [],
   metering: [
     /^tollgate_holds\{state="pending"\} 0$/m,
     /^tollgate_holds\{state="settled"\} 0$/m,

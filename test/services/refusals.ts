@@ -4,6 +4,7 @@ import type { App, ServiceProcess } from './service-process';
 /** For a process with a core of its own. On a busy machine, in proportion. */
 const MAX_START_MS = 10_000;
 
+/** Those that use Redis. The console does not. */
 export const ALL: readonly App[] = ['gateway', 'auth', 'metering', 'billing'];
 /** The services with a schema. */
 export const WITH_DATABASE: readonly App[] = ['auth', 'metering', 'billing'];

@@ -1,4 +1,5 @@
 import { comeAndGoTests } from './come-and-go.part';
+import { consoleTests } from './console.part';
 import { useDeployment, useReplicas } from './deployment';
 import { explainTests } from './explain.part';
 import { moneyTests } from './money.part';
@@ -16,4 +17,5 @@ describe('a complaint', () => explainTests(replicas));
 describe('a change at run time', () => runTimeChangesTests(deployment, replicas));
 describe('a trace', () => tracesTests(traces.receiver, replicas));
 describe('a gateway of several workers', () => workersTests(deployment));
+describe('the console', () => consoleTests(deployment, replicas));
 describe('servers that come and go', () => comeAndGoTests(deployment, replicas));

@@ -7,7 +7,7 @@ const READY_TIMEOUT_MS = 90_000;
 const EXIT_TIMEOUT_MS = 60_000;
 const STDERR_SHOWN_CHARS = 3_000;
 
-export type App = 'gateway' | 'auth' | 'metering' | 'billing';
+export type App = 'gateway' | 'auth' | 'metering' | 'billing' | 'console';
 
 export interface Readiness {
   status: string;
@@ -40,6 +40,7 @@ export class ServiceProcess {
         TOLLGATE_HEALTH_PORT: '0',
         TOLLGATE_PORT: '0',
         TOLLGATE_OPERATOR_PORT: '0',
+        TOLLGATE_CONSOLE_PORT: '0',
         ...env,
       },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -52,7 +53,7 @@ export class ServiceProcess {
   }
 
   /** The addresses in its log: that of the probes at once, the others when it serves. */
-  get addresses(): { health: string; publicUrl: string; operatorUrl: string } {
+  get addresses(): { health: string; publicUrl: string; operatorUrl: string; consoleUrl: string } {
     const lines = this.stderr.split('\n').filter((line) => /"msg":"(starting|listening)"/.test(line));
     return Object.assign({}, ...lines.map((line) => JSON.parse(line) as object)) as ReturnType<
       () => typeof this.addresses

@@ -9,6 +9,7 @@ const ENV = {
   DATABASE_URL: 'postgres://127.0.0.1:1/x',
   TOLLGATE_MESSAGE_KEYS_FILE: '/nowhere/keys',
   TOLLGATE_OPERATOR_SECRET: 'the-operators-secret-in-tests',
+  TOLLGATE_CONSOLE_SECRET: 'the-secret-of-the-console-0123456789-in-tests',
   TOLLGATE_CONFIG: join(resolve(__dirname, '../..'), 'tollgate.yaml'),
 };
 const spawn = (app: App, env: Record<string, string>, args: readonly string[] = []) =>
@@ -57,7 +58,7 @@ it('each missing setting is reported in one line', async () => {
 });
 
 it('a missing or wrong tollgate.yaml is reported in one line', async () => {
-  const readers: App[] = ['gateway', 'auth', 'metering', 'billing'];
+  const readers: App[] = [...ALL, 'console'];
   await expectRefusals(
     readers.map((app) => spawn(app, { TOLLGATE_CONFIG: '/nowhere/tollgate.yaml' })),
     /^tollgate: \/nowhere\/tollgate\.yaml/,
@@ -70,7 +71,7 @@ it('a missing or wrong tollgate.yaml is reported in one line', async () => {
 
 it('--validate checks the settings without a server, and an unknown option is refused', async () => {
   await Promise.all(
-    ALL.map(async (app) => {
+    [...ALL, 'console' as const].map(async (app) => {
       const valid = spawn(app, {}, ['--validate']);
       expect([await valid.exited(), valid.stdout]).toEqual([0, expect.stringMatching(/^The settings .*valid\.\n$/)]);
     }),

@@ -51,11 +51,11 @@ describe('npm run stack refuses in one line to start with', () => {
     expect(stderr).toMatch(/tollgate: An image cannot be pulled \(.*registry\.invalid.*TOLLGATE_…_IMAGE/);
   });
 
-  it.each(['postgres=2', 'gateway=0', 'gateway', 'console=2', 'billing=17'])('--scale %s', async (scale) => {
+  it.each(['postgres=2', 'gateway=0', 'gateway', 'haproxy=2', 'billing=17'])('--scale %s', async (scale) => {
     const { code, stderr } = await stack.up(['--scale', scale]);
     expect([code, stderr]).toEqual([
       1,
-      `tollgate: --scale ${scale}: it must be gateway, auth, metering or billing and a number from 1 to 16, ` +
+      `tollgate: --scale ${scale}: it must be gateway, auth, metering, billing or console and a number from 1 to 16, ` +
         'such as --scale gateway=4\n',
     ]);
   });

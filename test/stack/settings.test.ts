@@ -1,4 +1,4 @@
-import { entropyBits, readSettings, DrainSettings, type SettingsClass } from '@tollgate/runtime';
+import { entropyBits, readSettings, DrainSettings, LameDuckSettings, type SettingsClass } from '@tollgate/runtime';
 import { randomBytes } from 'node:crypto';
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -8,7 +8,8 @@ import { pathToFileURL } from 'node:url';
 import { POOL_SIZE as AUTH_POOL } from '../../apps/auth/src/database';
 import { POOL_SIZE as BILLING_POOL } from '../../apps/billing/src/database';
 import { BillingSettings } from '../../apps/billing/src/settings';
-import { LameDuckSettings, OperatorSettings, PublicSettings } from '../../apps/gateway/src/settings';
+import { POOL_SIZE as CONSOLE_POOL } from '../../apps/console/src/database';
+import { OperatorSettings, PublicSettings } from '../../apps/gateway/src/settings';
 import { POOL_SIZE as METERING_POOL } from '../../apps/metering/src/database';
 
 const ROOT = resolve(__dirname, '../..');
@@ -83,10 +84,10 @@ it('every container has limits of memory and processes, the same in npm run stac
 it('the maximum number of replicas fits the connections of PostgreSQL and the load balancer', () => {
   const compose = readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8');
   const maxConnections = Number(/max_connections=(\d+)/.exec(compose)![1]);
-  const needed = MAX_SCALE * (AUTH_POOL + METERING_POOL + BILLING_POOL) + OTHER_CONNECTIONS;
+  const needed = MAX_SCALE * (AUTH_POOL + METERING_POOL + BILLING_POOL + CONSOLE_POOL) + OTHER_CONNECTIONS;
   expect(maxConnections).toBeGreaterThanOrEqual(needed);
   const places = readFileSync(join(ROOT, 'deploy/haproxy/haproxy.cfg'), 'utf8').matchAll(
-    /server-template gateway (\d+) /g,
+    /server-template (?:gateway|console) (\d+) /g,
   );
   expect(new Set([...places].map(([, count]) => Number(count)))).toEqual(new Set([MAX_SCALE]));
 });

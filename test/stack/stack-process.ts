@@ -16,6 +16,17 @@ const GUARDED_MODEL = `  - id: guarded
     backends: [{ url: 'http://backend.invalid/v1', apiKey: '\${STACK_TEST_BACKEND_KEY}' }]
 `;
 
+/** What a start with --json prints. */
+export interface Ready {
+  inferenceUrl: string;
+  managementUrl: string;
+  operatorUrl: string;
+  docsUrl: string;
+  operatorSecret: string;
+  console: { url: string; firstOperatorLink: string | null };
+  demo?: { tenantId: string; key: string; token: string };
+}
+
 export interface Ended {
   code: number | null;
   stdout: string;

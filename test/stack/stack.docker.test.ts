@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import OpenAI from 'openai';
-import { docker, Stack } from './stack-process';
+import { consoleTests } from './console.part';
+import { docker, type Ready, Stack } from './stack-process';
 import { wallsTests } from './walls.part';
 
 // Real: everything, as `npm run stack` starts it.
@@ -19,17 +20,8 @@ const BACK_TIMEOUT_MS = 60_000;
 /** While Node loads, while the app loads, while it connects, and when it is ready. */
 const STOPPED_AFTER_MS = [0, 200, 500, 1_000, 2_000];
 
-interface Ready {
-  inferenceUrl: string;
-  managementUrl: string;
-  operatorUrl: string;
-  docsUrl: string;
-  operatorSecret: string;
-  demo?: { tenantId: string; key: string; token: string };
-}
-
-const OURS = ['gateway', 'auth', 'metering', 'billing', 'simulator'];
-const IMAGES = ['gateway', 'auth', 'metering', 'billing', 'simulator', 'tools'];
+const OURS = ['gateway', 'auth', 'metering', 'billing', 'console', 'simulator'];
+const IMAGES = ['gateway', 'auth', 'metering', 'billing', 'console', 'simulator', 'tools'];
 
 describe('npm run stack', () => {
   const stack = new Stack();
@@ -75,9 +67,16 @@ describe('npm run stack', () => {
     ready = JSON.parse(stdout) as Ready;
     expect(text).toContain(`Inference API   ${ready.inferenceUrl}\n`);
     expect(text).toContain(`Management API  ${ready.managementUrl}\n`);
+    expect(text).toContain(`Console         ${ready.console.url}\n`);
     expect(ready).not.toHaveProperty('demo');
     expect(await Promise.all(OURS.map((service) => stack.containers(service)))).toEqual(before);
     expect((await fetch(ready.docsUrl)).status).toBe(200);
+  });
+
+  describe('the console', () => {
+    const balance = async () =>
+      ((await management('/billing')) as { data: { balanceCents: number } }).data.balanceCents;
+    consoleTests(stack, () => ({ printed: text, tenantId, ask, balance }));
   });
 
   it('serves the official client, does not delay streams, and records the cost in the books', async () => {
@@ -97,7 +96,8 @@ describe('npm run stack', () => {
     await eventually(
       async () => {
         const { data } = (await management('/usage')) as { data: { totals: { requests: number } } };
-        expect(data.totals.requests).toBe(3);
+        // The line of curl, that of the console's test, and two here.
+        expect(data.totals.requests).toBe(4);
         const billing = (await management('/billing')) as { data: { entries: { type: string }[] } };
         expect(billing.data.entries.map(({ type }) => type)).toContain('usage');
       },
@@ -246,7 +246,7 @@ describe('npm run stack', () => {
   it(
     'a container that is stopped at any moment of its start ends by itself and is never killed',
     async () => {
-      const apps = ['gateway', 'auth', 'metering', 'billing'];
+      const apps = ['gateway', 'auth', 'metering', 'billing', 'console'];
       const ids = (await Promise.all(apps.map((app) => stack.containers(app)))).map(([id = '']) => id);
       await stack.compose('stop', ...apps);
       for (const afterMs of STOPPED_AFTER_MS) {

@@ -8,13 +8,17 @@ const CONNECT_TIMEOUT_S = 10;
 const STORES = ['postgres:5432', 'redis:6379', 'kafka:9092'];
 const REACHES: Record<string, [wanted: string[], forbidden: string[]]> = {
   haproxy: [
-    ['gateway:8080', 'gateway:8081', 'gateway:9090'],
+    ['gateway:8080', 'gateway:8081', 'gateway:9090', 'console:8082', 'console:9090'],
     [...STORES, 'auth:9090', 'metering:9090', 'billing:9090', 'simulator:9000'],
   ],
   simulator: [[], [...STORES, 'auth:9090', 'billing:9090', 'haproxy:8080']],
   gateway: [['redis:6379', 'kafka:9092', 'simulator:9000'], ['postgres:5432']],
   auth: [STORES, ['simulator:9000', 'haproxy:8080']],
   billing: [STORES, ['simulator:9000', 'haproxy:8080']],
+  console: [
+    ['postgres:5432', 'kafka:9092', 'haproxy:8080'],
+    ['redis:6379', 'simulator:9000'],
+  ],
   metering: [[...STORES, 'simulator:9000'], ['haproxy:8080']],
   functions: [['redis:6379'], ['postgres:5432', 'kafka:9092', 'simulator:9000', 'haproxy:8080']],
 };
@@ -57,6 +61,7 @@ export function wallsTests(stack: Stack, of: () => { tenantId: string; operatorU
         'idempotency-secrets',
         'gateway-redis-url',
         'auth-database-url',
+        'console-secret',
         'metrics-token',
         'config-secrets',
         'backend key',
@@ -113,7 +118,7 @@ export function wallsTests(stack: Stack, of: () => { tenantId: string; operatorU
     ]);
   });
 
-  it.each(['auth', 'metering', 'billing'])(
+  it.each(['auth', 'metering', 'billing', 'console'])(
     'the database login of %s can neither change nor delete anything in the books',
     async (service) => {
       const [container = ''] = await stack.containers(service);

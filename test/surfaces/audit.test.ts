@@ -70,6 +70,7 @@ const WRITES: Record<string, () => Promise<Answer>> = {
   createToken: () => ask(`/tenants/${tenantId}/tokens`, { body: { name: 't2', scopes: ['usage:read'] } }),
   revokeToken: () => ask(`/tenants/${tenantId}/tokens/${tokenId}`, { method: 'DELETE' }),
   createOperatorToken: () => ask('/operator-tokens', { body: { name: 'new', scopes: ['read'] } }),
+  inviteOperator: () => ask('/operator-invitations', { body: { tenantId } }),
   revokeOperatorToken: () => ask(`/operator-tokens/${operatorId}`, { method: 'DELETE' }),
   closeMonth: () => ask('/invoices/close', { body: { period: '2026-10', tenantId } }),
   voidInvoice: () => ask('/invoices/1/void', { body: { reason: 'wrong price' } }),

@@ -58,7 +58,7 @@ describe('tollgate topics', () => {
   it('apply --users makes the services’ users with the passwords in the files', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'tollgate-users-'));
     try {
-      const services = ['gateway', 'auth', 'metering', 'billing'];
+      const services = ['gateway', 'auth', 'metering', 'billing', 'console'];
       const missing = await tollgate(['topics', 'apply', '--users', directory]);
       expect([missing.code, missing.stderr]).toEqual([
         2,

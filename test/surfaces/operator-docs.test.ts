@@ -131,6 +131,7 @@ it('real answers of every operation match the document', async () => {
   const operator = (await ask('post', '/operator-tokens', { body: { name: 'o', scopes: ['read'] } })).json.data;
   await ask('get', '/operator-tokens', { token: operator.token });
   await ask('delete', '/operator-tokens/{id}', {}, { id: operator.id });
+  await ask('post', '/operator-invitations', { body: { tenantId } });
 
   await ask('delete', '/tenants/{tenantId}/keys/{id}', {}, { ...of, id: key.id });
   await ask('delete', '/tenants/{tenantId}/tokens/{id}', {}, { ...of, id: token.id });

@@ -1,8 +1,14 @@
-import { isWellFormedCredential, mintCredential, newId, OPERATOR_SCOPES } from '@tollgate/contracts';
+import {
+  hashInvitationSecret,
+  isWellFormedCredential,
+  mintCredential,
+  newId,
+  OPERATOR_SCOPES,
+} from '@tollgate/contracts';
 import { routesOf } from '../../apps/gateway/src/openapi/route-table';
 import { OPERATOR_ROUTES } from '../../apps/gateway/src/operator/routes';
 import { type Asked, send } from './ask';
-import { OPERATOR_SECRET, useServices } from './services';
+import { CONSOLE_ORIGIN, OPERATOR_SECRET, useServices } from './services';
 
 const services = useServices();
 const ask = (path: string, asked: Asked = {}) =>
@@ -18,6 +24,38 @@ async function issue(scopes: readonly string[], more: object = {}) {
   expect(answer.status).toBe(201);
   return answer.json.data as { id: string; token: string; name: string };
 }
+
+describe('an invitation of an operator', () => {
+  it('is a link for ten minutes, of whose secret only the hash is stored', async () => {
+    const { tenantId } = await services.tenant();
+    const { status, json } = await ask('/operator-invitations', { body: { tenantId } });
+    const { id, link, expiresAt } = json.data as { id: string; link: string; expiresAt: string };
+    const [url, secret = ''] = link.split('#');
+    expect([status, url]).toEqual([201, `${CONSOLE_ORIGIN}/console/invitation`]);
+    expect(secret).toMatch(/^[\w-]{43}$/);
+    expect(Math.abs(Date.parse(expiresAt) - Date.now() - 10 * 60_000)).toBeLessThan(60_000);
+    const [row] = await services.database.query('SELECT * FROM console.invitation WHERE id = $1', [id]);
+    expect(row).toMatchObject({ token_hash: hashInvitationSecret(secret), operator: true, role: 'owner', email: null });
+    expect(row).toMatchObject({ tenant_id: tenantId, used_at: null, invited_by: null });
+    expect(JSON.stringify(row)).not.toContain(secret);
+    const [logged] = (await ask('/audit?action=operator.invite&limit=1')).json.data;
+    expect(logged).toMatchObject({ target: id, tenantId, by: { kind: 'secret' } });
+    expect(JSON.stringify(logged)).not.toContain(secret);
+  });
+
+  it('is refused for a tenant that does not exist, and as the first one where there is an operator', async () => {
+    expect(await code('/operator-invitations', { body: { tenantId: newId('ten') } })).toEqual([404, 'not_found']);
+    expect(await code('/operator-invitations', { body: { tenantId: 'acme' } })).toEqual([404, 'not_found']);
+    expect((await ask('/operator-invitations', { body: { onlyFirst: true } })).status).toBe(201);
+    await services.database.query(
+      `INSERT INTO console."user" ("id", "name", "email", "emailVerified") VALUES ('u', 'U', 'u@example.com', false)`,
+    );
+    await services.database.query(`INSERT INTO console.operator (user_id) VALUES ('u')`);
+    const again = { body: { onlyFirst: true } };
+    expect(await code('/operator-invitations', again)).toEqual([409, 'operator_exists']);
+    expect((await ask('/operator-invitations', { body: {} })).status).toBe(201);
+  });
+});
 
 describe('an operator token', () => {
   it('is shown once, listed without its value, and its last use advances', async () => {
@@ -84,6 +122,13 @@ describe('an operator token', () => {
     const body = { name: 'more', scopes: ['read', 'credit'] };
     expect(await code('/operator-tokens', { token, body })).toEqual([403, 'insufficient_scope']);
     expect((await ask('/operator-tokens', { token, body: { ...body, scopes: ['read'] } })).status).toBe(201);
+  });
+
+  it('invites an operator of the console only with all scopes', async () => {
+    const { token } = await issue(OPERATOR_SCOPES.filter((scope) => scope !== 'credit'));
+    expect(await code('/operator-invitations', { token, body: {} })).toEqual([403, 'insufficient_scope']);
+    const all = await issue(OPERATOR_SCOPES);
+    expect((await ask('/operator-invitations', { token: all.token, body: {} })).status).toBe(201);
   });
 
   it('that was never issued is refused like a wrong secret, and never reaches another API', async () => {

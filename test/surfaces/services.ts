@@ -9,12 +9,19 @@ import { join } from 'node:path';
 import { AuthModule } from '../../apps/auth/src';
 import { BillingModule, type BillingOptions } from '../../apps/billing/src';
 import { KeyActivity } from '../../apps/gateway/src/activity/key-activity';
+import { OperatorLinks } from '../../apps/console/src/access/operator-links';
+import { OperatorLinksController } from '../../apps/console/src/access/operator-links.controller';
+import { Invitations } from '../../apps/console/src/access/invitations';
+import { Members } from '../../apps/console/src/access/members';
+import { ConsoleDatabase } from '../../apps/console/src/database';
+import { SignIn } from '../../apps/console/src/sign-in/sign-in';
 import { createOperatorApp, createPublicApp, cutOff, flushUsage, GatewayModule } from '../../apps/gateway/src';
 import { MeteringModule } from '../../apps/metering/src';
 import { ANY_PRICE } from '../../apps/metering/src/sample-events.fixture';
 import { type Simulator, startSimulator } from '../../apps/simulator/src';
 
 export const OPERATOR_SECRET = 'a-secret-of-the-operator';
+export const CONSOLE_ORIGIN = 'https://console.example.com';
 const IDEMPOTENCY_SECRET = 'encrypts-the-answers-of-the-tests';
 /** Time for the first use of a credential on a busy machine. */
 const CALL_TIMEOUT_MS = 15_000;
@@ -99,6 +106,16 @@ async function startServices(
         currency: () => config.current.currency,
         ...billing,
       }),
+      {
+        module: class ConsoleLinks {},
+        controllers: [OperatorLinksController],
+        providers: [
+          ...[OperatorLinks, Invitations, Members],
+          { provide: ConsoleDatabase, useFactory: () => ConsoleDatabase.open(databaseUrl) },
+          // Without its pages and sign-in, which these tests do not use.
+          { provide: SignIn, useValue: { origin: CONSOLE_ORIGIN } },
+        ],
+      },
       GatewayModule.register({ simulatorUrl: simulator.url, idempotency: { secrets: [IDEMPOTENCY_SECRET] } }),
     ],
   };

@@ -17,7 +17,7 @@ const COMMENT = /\/\*[^]*?\*\/|\/\/.*$/gm;
 const RELATIVE_IMPORT = /'(\.\.?\/[^']+)'/g;
 const PYTHON_IMPORT = /^from (\w+) import/gm;
 /** Files that start a deployment without naming its parts, with the projects that they start. */
-const SERVICES = ['gateway', 'auth', 'metering', 'billing'];
+const SERVICES = ['gateway', 'auth', 'metering', 'billing', 'console'];
 const STARTED = {
   'test/services/service-process.ts': SERVICES,
   'test/e2e/composed.ts': [...SERVICES, 'simulator', 'cli'],

@@ -5,7 +5,7 @@ import { ROOT } from '../setup/prepare.mjs';
 import { OWN_VARIABLES, SHARED_VARIABLES } from '../stack/variables.mjs';
 import { markdownTable } from './markdown-table.mjs';
 
-const SERVICES = ['gateway', 'auth', 'metering', 'billing'];
+const SERVICES = ['gateway', 'auth', 'metering', 'billing', 'console'];
 const load = createRequire(import.meta.url);
 
 /** A row for each setting, by name. */

@@ -11,8 +11,8 @@ import { makeMessageKeys } from '../stack/message-keys.mjs';
 import { makeSecrets, secretsDirectory, writeSecret } from '../stack/secrets.mjs';
 
 const SECRET_BYTES = 32;
-const SERVICES = ['gateway', 'auth', 'metering', 'billing'];
-const OWNERS = ['auth', 'metering', 'billing'];
+const SERVICES = ['gateway', 'auth', 'metering', 'billing', 'console'];
+const OWNERS = ['auth', 'metering', 'billing', 'console'];
 const STORES = ['postgres', 'redis'];
 
 /**
@@ -49,7 +49,9 @@ export function secretManifests(release, directory) {
       SERVICES.map((service) => [
         service,
         {
-          'redis-url': url(`${service}-redis-url`),
+          ...(service === 'console'
+            ? { 'console-secret': read('console-secret') }
+            : { 'redis-url': url(`${service}-redis-url`) }),
           'kafka-password': read(`kafka-${service}-password`),
           'message-keys': read(`${service}-message-keys`),
           ...(service === 'gateway'
@@ -65,11 +67,11 @@ export function secretManifests(release, directory) {
     metrics: { token: read('metrics-token') },
     'postgres-admin': {
       password: read('postgres-password'),
-      ...filesLike(/^(auth|metering|billing).*-database-password$/),
+      ...filesLike(/^(auth|metering|billing|console).*-database-password$/),
     },
     'kafka-admin': {
       password: admin,
-      ...filesLike(/^kafka-(gateway|auth|metering|billing)-password$/),
+      ...filesLike(/^kafka-(gateway|auth|metering|billing|console)-password$/),
       // The listener ADMIN of the broker knows this one user.
       'broker-jaas':
         'org.apache.kafka.common.security.plain.PlainLoginModule required ' +

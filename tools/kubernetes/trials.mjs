@@ -116,7 +116,7 @@ async function underLoad(release, change) {
 }
 
 async function podNames({ namespace, release }) {
-  const selector = `app.kubernetes.io/instance=${release},app.kubernetes.io/component in (gateway,auth,metering,billing)`;
+  const selector = `app.kubernetes.io/instance=${release},app.kubernetes.io/component in (gateway,auth,metering,billing,console)`;
   const { items } = JSON.parse(await kubectl(['-n', namespace, 'get', 'pods', '-l', selector, '-o', 'json']));
   return items.filter(({ metadata }) => !metadata.deletionTimestamp).map(({ metadata }) => metadata.name);
 }

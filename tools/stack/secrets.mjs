@@ -16,9 +16,9 @@ const WRITABLE_MODE = 0o600;
 const PASSWORD_BYTES = 24;
 const ID_CHARS = 12;
 /** Logins of PostgreSQL (deploy/postgres/roles.sql): each service, and the owner of its schema for its migrations. */
-const DATABASE_LOGINS = ['auth', 'metering', 'billing', 'auth_owner', 'metering_owner', 'billing_owner'];
+const DATABASE_LOGINS = ['auth', 'metering', 'billing', 'console'].flatMap((name) => [name, `${name}_owner`]);
 /** Users of Kafka, which the job `topics` makes. */
-const KAFKA_USERS = ['gateway', 'auth', 'metering', 'billing'];
+const KAFKA_USERS = ['gateway', 'auth', 'metering', 'billing', 'console'];
 
 export const secretsDirectory = (dataDirectory) => join(dataDirectory, 'secrets');
 
@@ -27,12 +27,18 @@ export const hasPasswords = (dataDirectory, older) =>
   existsSync(join(secretsDirectory(dataDirectory), 'postgres-password')) || Boolean(older.TOLLGATE_POSTGRES_PASSWORD);
 
 /**
+ * @typedef {{ operatorSecret: string, metricsToken: string, configSecrets: string, tls: boolean }} Always
+ * @typedef {Always & { consoleSecret?: string, oidcClientSecret?: string, smtpUrl?: string }} Given
+ */
+
+/**
  * Makes the missing secrets, and writes the files that are derived from them. Existing secrets are kept.
  * @param {string} dataDirectory
- * @param {{ operatorSecret: string, metricsToken: string, configSecrets: string, tls: boolean }} given
+ * @param {Given} given
  * @param {Record<string, string>} older the variables of a stack.env of an older version, which had the passwords
  */
-export function makeSecrets(dataDirectory, { operatorSecret, metricsToken, configSecrets, tls }, older) {
+export function makeSecrets(dataDirectory, given, older) {
+  const { operatorSecret, metricsToken, configSecrets, tls } = given;
   const directory = secretsDirectory(dataDirectory);
   mkdirSync(directory, { recursive: true, mode: DIRECTORY_MODE });
   const write = (name, content) => writeSecret(join(directory, name), tls ? overTls(name, content) : content);
@@ -56,6 +62,11 @@ export function makeSecrets(dataDirectory, { operatorSecret, metricsToken, confi
   if (metricsToken) write('metrics-token', metricsToken);
   else once('metrics-token');
   once('idempotency-secrets');
+  if (given.consoleSecret) write('console-secret', given.consoleSecret);
+  else once('console-secret');
+  // Empty: not set.
+  write('oidc-client-secret', given.oidcClientSecret ?? '');
+  write('smtp-url', given.smtpUrl ?? '');
   write('config-secrets', configSecrets);
 }
 

@@ -17,15 +17,22 @@ const OWN_SERVERS = [
   ['REDIS_URL', 'Redis'],
   ['KAFKA_BROKERS', 'Kafka'],
 ];
+/** Read by the console alone, which checks them. */
+const CONSOLE_SETTINGS = [
+  'TOLLGATE_OIDC_ISSUER',
+  'TOLLGATE_OIDC_CLIENT_ID',
+  'TOLLGATE_OIDC_DOMAINS',
+  'TOLLGATE_SMTP_FROM',
+];
 const OPERATOR_SECRET = /^[\x21-\x7e]{16,256}$/;
 const OPERATOR_SECRET_MIN_BITS = 80;
 /** Only these can be scaled. The others have data or an address, which exist once. */
-export const SCALED_SERVICES = ['gateway', 'auth', 'metering', 'billing'];
-/** The load balancer has places for this many gateways, and PostgreSQL connections for this many of the others. */
+export const SCALED_SERVICES = ['gateway', 'auth', 'metering', 'billing', 'console'];
+/** The load balancer has places for this many gateways and consoles, PostgreSQL connections for this many of the others. */
 export const MAX_SCALE = 16;
 
 /**
- * @typedef {{ operatorSecret: string, metricsToken: string, tls: boolean }} Secrets
+ * @typedef {Omit<import('./secrets.mjs').Given, 'configSecrets'>} Secrets
  * @typedef {{ project: string, dataDirectory: string, configFile: string, envFile: string }} Paths
  * @typedef {{ secrets: Secrets, secretsAreNew: boolean, demo: boolean, compose: Record<string, string> }} Rest
  * @param {NodeJS.ProcessEnv} env
@@ -91,6 +98,9 @@ export function readSettings(env) {
   const secrets = {
     operatorSecret: operatorSecret ?? writable(dataDirectory, () => keptOperatorSecret(dataDirectory)),
     metricsToken: given('TOLLGATE_METRICS_TOKEN') ?? '',
+    consoleSecret: given('TOLLGATE_CONSOLE_SECRET'),
+    oidcClientSecret: given('TOLLGATE_OIDC_CLIENT_SECRET'),
+    smtpUrl: given('TOLLGATE_SMTP_URL'),
     tls,
   };
   const files = [given('COMPOSE_FILE') ?? join(ROOT, 'docker-compose.yml')];
@@ -110,6 +120,8 @@ export function readSettings(env) {
     TOLLGATE_TCP_RETRIES: tcpRetries,
     TOLLGATE_LOG_LEVEL: logLevel,
     TOLLGATE_OPERATOR_ALLOWED_HOSTS: given('TOLLGATE_OPERATOR_ALLOWED_HOSTS') ?? '',
+    TOLLGATE_CONSOLE_URL: given('TOLLGATE_CONSOLE_URL') ?? (port === 0 ? '' : `http://localhost:${port}`),
+    ...Object.fromEntries(CONSOLE_SETTINGS.map((name) => [name, given(name) ?? ''])),
     ...memory,
     TOLLGATE_SECRETS: secretsDirectory(dataDirectory),
     ...(given('NODE_EXTRA_CA_CERTS') ? { TOLLGATE_BUILD_CA: resolve(env.NODE_EXTRA_CA_CERTS) } : {}),

@@ -17,7 +17,7 @@ const USAGE = `Usage: npm run stack [-- --json] [-- --no-build] [-- --scale gate
        npm run stack:down [-- --volumes]
   --json      when ready, print one line of JSON instead of the text
   --no-build  use the images of an earlier start
-  --scale     the number of replicas of gateway, auth, metering or billing
+  --scale     the number of replicas of gateway, auth, metering, billing or console
   --volumes   delete the data too
 Settings are environment variables: docs/operating/settings.md.`;
 
@@ -28,7 +28,7 @@ async function up({ json = false, 'no-build': isBuilt = false, scale = [] }) {
   const wrong = scale.find((each) => !mayBeScaled(each));
   if (wrong !== undefined)
     throw new SetupError(
-      `--scale ${wrong}: it must be gateway, auth, metering or billing and a number from 1 to ${MAX_SCALE}, ` +
+      `--scale ${wrong}: it must be gateway, auth, metering, billing or console and a number from 1 to ${MAX_SCALE}, ` +
         'such as --scale gateway=4',
     );
   const settings = readSettings(process.env);
@@ -42,6 +42,8 @@ async function up({ json = false, 'no-build': isBuilt = false, scale = [] }) {
     const { makeCertificates } = await import('./certificates.mjs');
     settings.compose.TOLLGATE_TLS_ID = await makeCertificates(settings.compose.TOLLGATE_SECRETS);
   }
+  // Of a stack that is running already.
+  if (!settings.compose.TOLLGATE_CONSOLE_URL) settings.compose.TOLLGATE_CONSOLE_URL = await consoleOrigin(settings, '');
   writeSettings(settings, process.env);
   makeMessageKeys(settings.dataDirectory);
   if (process.env.TOLLGATE_IMAGES === 'local' && !isBuilt) {
@@ -67,6 +69,7 @@ async function up({ json = false, 'no-build': isBuilt = false, scale = [] }) {
     writeFileSync(log, started.output);
     throw new SetupError(`${await explainFailure(settings, started.output)}\nThe output of Docker: ${log}`);
   }
+  await tellConsole(settings, scale);
   await tell(settings, models, json);
 }
 
@@ -82,19 +85,51 @@ function interrupted(signal) {
   process.exit(128 + constants.signals[signal]);
 }
 
+/**
+ * The console must know its own address, and Docker chooses the port when it starts the load balancer. So then the
+ * console is started once more.
+ */
+async function tellConsole(settings, scale) {
+  const before = settings.compose.TOLLGATE_CONSOLE_URL;
+  if (settings.compose.TOLLGATE_PORT !== '0' || process.env.TOLLGATE_CONSOLE_URL) return;
+  const origin = await consoleOrigin(settings, before);
+  if (origin === before) return;
+  settings.compose.TOLLGATE_CONSOLE_URL = origin;
+  writeSettings(settings, process.env);
+  const own = scale.filter((each) => each.startsWith('console=')).flatMap((each) => ['--scale', each]);
+  // Not --no-deps, with which Compose makes a container that the next start finds changed.
+  const args = ['up', '--no-build', '--wait', '--wait-timeout', String(READY_TIMEOUT_S), ...own, 'console'];
+  const { code, output } = await compose(settings, args);
+  if (code !== 0) throw new SetupError(await explainFailure(settings, output));
+}
+
+/** The console's origin: a passkey belongs to a name, never to an address. `otherwise`: there is no load balancer. */
+async function consoleOrigin(settings, otherwise) {
+  const { stdout, code } = await compose(settings, ['port', 'haproxy', '8080']);
+  const [, port] = /:(\d+)$/.exec(stdout.trim()) ?? [];
+  return code === 0 && port !== undefined && port !== '0' ? `http://localhost:${port}` : otherwise;
+}
+
 /** Prints the ready lines, creates the demo tenant, and writes the file that leads the `tollgate` command here. */
 async function tell(settings, models, json) {
-  const { createDemo, OperatorClient, readyJson, readyText } = load(join(ROOT, 'apps/cli/dist/index.js'));
+  const { createDemo, firstOperatorLink, OperatorClient, readyJson, readyText } = load(
+    join(ROOT, 'apps/cli/dist/index.js'),
+  );
   const publicUrl = await urlOf(settings, 8080);
   const operator = { url: await urlOf(settings, 8081), secret: settings.secrets.operatorSecret };
   writeFileSync(operatorFile(settings), `${JSON.stringify(operator)}\n`, { mode: 0o600 });
-  const demo = settings.demo ? await createDemo(new OperatorClient(operator)) : null;
+  const client = new OperatorClient(operator);
+  const demo = settings.demo ? await createDemo(client) : null;
   const addresses = {
     inferenceUrl: `${publicUrl}/v1`,
     managementUrl: `${publicUrl}/_api/v1`,
     operatorUrl: operator.url,
     docsUrl: `${publicUrl}/docs`,
     operatorSecret: operator.secret,
+    console: {
+      url: `${settings.compose.TOLLGATE_CONSOLE_URL}/console`,
+      firstOperatorLink: await firstOperatorLink(client, demo?.tenantId ?? null),
+    },
   };
   const model = (models.find(({ kind }) => kind === 'chat') ?? models[0]).id;
   const stop = '`npm run stack:down` stops it.';

@@ -14,6 +14,7 @@ export const MEMORY = {
   AUTH: { mib: 512, part: 'HEAP', share: 5 / 8 },
   METERING: { mib: 512, part: 'HEAP', share: 5 / 8 },
   BILLING: { mib: 512, part: 'HEAP', share: 5 / 8 },
+  CONSOLE: { mib: 512, part: 'HEAP', share: 5 / 8 },
   SIMULATOR: { mib: 512, part: 'HEAP', share: 5 / 8 },
   HAPROXY: { mib: 512 },
 };
@@ -40,6 +41,14 @@ export const SHARED_VARIABLES = {
   TOLLGATE_OPERATOR_SECRET: { byDefault: 'made on the first start' },
   TOLLGATE_OPERATOR_ALLOWED_HOSTS: {},
   TOLLGATE_METRICS_TOKEN: { byDefault: 'made on the first start' },
+  TOLLGATE_CONSOLE_URL: { byDefault: '`http://localhost:<its port>`' },
+  TOLLGATE_CONSOLE_SECRET: { byDefault: 'made on the first start' },
+  TOLLGATE_OIDC_ISSUER: {},
+  TOLLGATE_OIDC_CLIENT_ID: {},
+  TOLLGATE_OIDC_CLIENT_SECRET: {},
+  TOLLGATE_OIDC_DOMAINS: { byDefault: 'only people with an account' },
+  TOLLGATE_SMTP_URL: { byDefault: 'links are only shown' },
+  TOLLGATE_SMTP_FROM: { default: 'tollgate@localhost' },
 };
 
 /**

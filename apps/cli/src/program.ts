@@ -22,6 +22,7 @@ import { addRedisCommands } from './redis-commands';
 import { DEFAULT_NAME, pick } from './options';
 import { scopesOf } from './scopes';
 import { addTenantCommands } from './tenant-program';
+import { addUserCommands } from './user-program';
 
 const DEFAULT_ENTRIES = 20;
 const MAX_ENTRIES = 200;
@@ -135,6 +136,7 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
     });
 
   addOperatorCommands(program, context);
+  addUserCommands(program, context);
   addBooksCommands(program, context, fail);
 
   const config = group(program, 'config', 'the configuration file', 'config check');

@@ -7,7 +7,7 @@ import type { DataSource } from 'typeorm';
 export const MIGRATIONS = { schema: 'console', directory: join(__dirname, 'migrations') };
 
 /** People use the console, so a few connections are enough. */
-const POOL_SIZE = 5;
+export const POOL_SIZE = 5;
 
 /** The connections to the schema `console`. */
 @Injectable()

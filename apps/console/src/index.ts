@@ -1,4 +1,4 @@
 export { MIGRATIONS } from './database';
 export { CONSOLE_PREFIX, createConsoleApp, type ConsoleApp } from './http/console-app';
 export { optionsOf, type ConsoleOptions } from './options';
-export { ConsoleSettings } from './settings';
+export { ConsoleSecret, ConsoleSettings } from './settings';

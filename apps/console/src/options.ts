@@ -21,6 +21,8 @@ export abstract class ConsoleOptions {
   abstract readonly secret: string;
   abstract readonly oidc: OidcOptions | null;
   abstract readonly mail: MailOptions | null;
+  /** Proxies whose `X-Forwarded-For` is believed. */
+  abstract readonly trustedProxies?: string | undefined;
 }
 
 /** The part of the options that comes from settings. OpenID Connect needs all three of its settings. */

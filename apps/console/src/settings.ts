@@ -1,12 +1,28 @@
-import { Optional, Secret, Setting, Text } from '@tollgate/runtime';
+import { KafkaSettings, MessageKeysSettings } from '@tollgate/messaging';
+import { DatabaseSettings } from '@tollgate/postgres';
+import {
+  combine,
+  ConfigFileSettings,
+  DrainSettings,
+  HardToGuess,
+  hostText,
+  LameDuckSettings,
+  Optional,
+  Port,
+  Secret,
+  Setting,
+  Text,
+  TrustedProxiesSettings,
+} from '@tollgate/runtime';
 
+const SECRET_MIN_BITS = 80;
 const ORIGIN = /^https?:\/\/[^/?#@\s]+$/;
 const URL_FORM = /^https?:\/\/[^?#@\s]+$/;
 
 /** How people sign in to the console, and how it sends mail. The composition decides whether the console runs. */
 export class ConsoleSettings {
   @Setting("The console's public origin, such as `https://console.example.com`. Passkeys and cookies depend on it.", {
-    byDefault: '`http://localhost:<TOLLGATE_PORT>`',
+    byDefault: '`http://localhost:<its port>`',
   })
   @Optional()
   @Text(ORIGIN, 'an http or https origin without a path')
@@ -41,3 +57,50 @@ export class ConsoleSettings {
   @Text(/^[^\s@]+@[^\s@]+$/, 'an e-mail address')
   TOLLGATE_SMTP_FROM: string = 'tollgate@localhost';
 }
+
+/** The standalone form makes one by default. */
+export const ConsoleSecret = (byDefault?: string) =>
+  combine(
+    Setting('Signs the cookies of the console. Its replicas need the same. Make one with `openssl rand -hex 32`.', {
+      byDefault,
+    }),
+    Secret(),
+    HardToGuess(SECRET_MIN_BITS),
+    Text(/^[\x21-\x7e]{32,256}$/, '32 to 256 printable characters'),
+  );
+
+/** Where the console listens as a service of its own. */
+export class ConsoleServiceSettings {
+  @Setting('Address of the console.')
+  @hostText()
+  TOLLGATE_CONSOLE_HOST: string = '127.0.0.1';
+  @Setting('Port of the console. 0: any free port.')
+  @Port()
+  TOLLGATE_CONSOLE_PORT: number = 8082;
+  @ConsoleSecret() TOLLGATE_CONSOLE_SECRET!: string;
+  @Setting('Origin at which programs call the APIs, for the lines that the console shows.', {
+    byDefault: '`TOLLGATE_CONSOLE_URL`',
+  })
+  @Optional()
+  @Text(ORIGIN, 'an http or https origin without a path')
+  TOLLGATE_CONSOLE_API_URL?: string;
+  @Setting('Origin at which the console itself calls the APIs, where it does not reach their public one.', {
+    byDefault: '`TOLLGATE_CONSOLE_API_URL`',
+  })
+  @Optional()
+  @Text(ORIGIN, 'an http or https origin without a path')
+  TOLLGATE_CONSOLE_INNER_API_URL?: string;
+}
+
+/** All settings of the service besides SERVICE_SETTINGS. */
+export const SETTINGS = [
+  KafkaSettings,
+  MessageKeysSettings,
+  DatabaseSettings,
+  ConfigFileSettings,
+  TrustedProxiesSettings,
+  ConsoleSettings,
+  ConsoleServiceSettings,
+  DrainSettings,
+  LameDuckSettings,
+] as const;

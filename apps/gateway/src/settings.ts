@@ -8,17 +8,17 @@ import {
   DrainSettings,
   HardToGuess,
   hostText,
+  LameDuckSettings,
   Optional,
   Port,
-  Satisfies,
   Secret,
   Setting,
   SimulatorSettings,
   Text,
   TracingSettings,
+  TrustedProxiesSettings,
   WholeNumber,
 } from '@tollgate/runtime';
-import { areProxies, TRUSTED_PROXIES_FORM } from './accept/client-address';
 import { DEFAULT_ANSWER_KIB } from './idempotency/idempotency-keys';
 import { DEFAULT_MAX_BODY_MIB, LARGEST_MAX_BODY_MIB } from './options';
 
@@ -41,12 +41,6 @@ export class PublicSettings {
   @Optional()
   @WholeNumber(1, 1_000_000)
   TOLLGATE_MAX_CONNECTIONS?: number;
-  @Setting(
-    'Proxies whose `X-Forwarded-For` or PROXY header names the client: addresses, ranges, `loopback`, `private`.',
-  )
-  @Optional()
-  @Satisfies(areProxies, TRUSTED_PROXIES_FORM)
-  TOLLGATE_TRUSTED_PROXIES?: string;
   @Setting('MiB of the largest inference body, at most those of `TOLLGATE_BODY_MEMORY_MIB`. A larger one gets 413.')
   @WholeNumber(1, LARGEST_MAX_BODY_MIB)
   TOLLGATE_MAX_BODY_MIB: number = DEFAULT_MAX_BODY_MIB;
@@ -130,12 +124,6 @@ export function idempotencyOptions(settings: IdempotencySettings, secrets: strin
   };
 }
 
-export class LameDuckSettings {
-  @Setting('Seconds after a signal in which it reports "not ready" but still serves, so that load balancers notice.')
-  @WholeNumber(0, 300)
-  TOLLGATE_LAME_DUCK_SECONDS: number = 5;
-}
-
 /** Separate from `PublicSettings`, because the standalone form has no workers. */
 export class WorkersSettings {
   @Setting(
@@ -154,6 +142,7 @@ export const SETTINGS = [
   ConfigFileSettings,
   ConfigSecretsSettings,
   PublicSettings,
+  TrustedProxiesSettings,
   WorkersSettings,
   OperatorSettings,
   OperatorHostsSettings,

@@ -21,13 +21,14 @@ export async function openConsole(
   const app = await createConsoleApp(services, {
     databaseUrl,
     secret: consoleSecret(settings),
+    trustedProxies: settings.TOLLGATE_TRUSTED_PROXIES,
     ...optionsOf(settings),
   });
   return {
     app,
     async serveAt(publicUrl) {
       const origin = settings.TOLLGATE_CONSOLE_URL ?? browserOrigin(publicUrl);
-      await app.serveAt(origin, publicUrl);
+      await app.serveAt(origin, publicUrl, publicUrl);
       return {
         url: `${origin}/console`,
         firstOperatorLink: (tenantId) => app.firstOperatorLink(tenantId),

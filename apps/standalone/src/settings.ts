@@ -1,5 +1,5 @@
 import { BillingSettings } from '@tollgate/billing';
-import { ConsoleSettings } from '@tollgate/console';
+import { ConsoleSecret, ConsoleSettings } from '@tollgate/console';
 import {
   IdempotencySecretsSettings,
   IdempotencySettings,
@@ -16,18 +16,16 @@ import {
   DrainSettings,
   entropyBits,
   Flag,
-  HardToGuess,
   MetricsSettings,
   Optional,
   Path,
   ProcessSettings,
   readSettings as read,
-  Secret,
   Setting,
   SettingsError,
-  Text,
   tooEasy,
   TracingSettings,
+  TrustedProxiesSettings,
 } from '@tollgate/runtime';
 import { randomBytes } from 'node:crypto';
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -51,15 +49,9 @@ class OwnSettings {
   TOLLGATE_DEMO: boolean = true;
   @Setting('Whether the web console is served at `/console` of the public port.')
   @Flag()
-  TOLLGATE_CONSOLE: boolean = false;
-  @Setting('Signs the cookies of the console. Processes on one database need the same.', {
-    byDefault: 'made on the first start',
-  })
-  @Optional()
-  @Secret()
-  @HardToGuess(CONSOLE_SECRET_MIN_BITS)
-  @Text(/^[\x21-\x7e]{32,256}$/, '32 to 256 printable characters')
-  TOLLGATE_CONSOLE_SECRET?: string;
+  TOLLGATE_CONSOLE: boolean = true;
+  /** Processes on one database need the same. */
+  @Optional() @ConsoleSecret('made on the first start') TOLLGATE_CONSOLE_SECRET?: string;
 }
 
 /** All settings of the standalone form. */
@@ -67,6 +59,7 @@ export const SETTINGS = [
   ProcessSettings,
   MetricsSettings,
   PublicSettings,
+  TrustedProxiesSettings,
   OperatorHostsSettings,
   ConfigFileSettings,
   ConfigSecretsSettings,

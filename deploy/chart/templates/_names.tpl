@@ -47,6 +47,32 @@ imagePullPolicy: {{ $image.pullPolicy }}
 {{- .Values.existingConfigMap | default (printf "%s-config" (include "tollgate.name" .)) -}}
 {{- end }}
 
+{{/* Services, each with a Deployment. */}}
+{{- define "tollgate.services" -}}
+{{- concat (list "gateway" "auth" "metering" "billing") (.Values.console.enabled | ternary (list "console") list) | join "," -}}
+{{- end }}
+
+{{/* Where browsers reach the console. */}}
+{{- define "tollgate.consoleUrl" -}}
+{{- if .Values.console.url -}}
+{{ .Values.console.url }}
+{{- else if .Values.ingress.enabled -}}
+http{{ if .Values.ingress.tlsSecret }}s{{ end }}://{{ .Values.ingress.host }}
+{{- else if and .Values.httpRoute.enabled .Values.httpRoute.hostnames -}}
+https://{{ first .Values.httpRoute.hostnames }}
+{{- else -}}
+http://localhost:8082
+{{- end -}}
+{{- end }}
+
+{{/*
+Seconds from the signal until the kubelet kills a console: lame duck, 15 s for its requests, which take milliseconds,
+and as much to close connections and for a slow machine as a gateway has.
+*/}}
+{{- define "tollgate.consoleGraceSeconds" -}}
+{{- add (int .Values.gateway.lameDuckSeconds) 35 -}}
+{{- end }}
+
 {{/*
 Seconds from the signal until the kubelet kills a gateway: lame duck and drain, then at most 15 s to publish usage and
 to close connections (docs/operating/distributed.md, Stop), and 5 s for a slow machine.

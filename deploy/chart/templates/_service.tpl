@@ -3,7 +3,9 @@
 {{- $root := .root -}}
 {{- $values := get $root.Values .service -}}
 {{- include "tollgate.kafkaEnv" . }}
+{{- if ne .service "console" }}
 - { name: REDIS_URL_FILE, value: /etc/tollgate/secrets/redis-url }
+{{- end }}
 {{- if ne .service "gateway" }}
 - { name: DATABASE_URL_FILE, value: /etc/tollgate/secrets/database-url }
 {{- end }}
@@ -24,6 +26,14 @@
 - { name: TOLLGATE_OPERATOR_ALLOWED_HOSTS, value: {{ include "tollgate.operatorHosts" $root | quote }} }
 - { name: TOLLGATE_LAME_DUCK_SECONDS, value: {{ $values.lameDuckSeconds | quote }} }
 - { name: TOLLGATE_DRAIN_SECONDS, value: {{ $values.drainSeconds | quote }} }
+{{- end }}
+{{- if eq .service "console" }}
+- { name: TOLLGATE_CONSOLE_URL, value: {{ include "tollgate.consoleUrl" $root | quote }} }
+- { name: TOLLGATE_CONSOLE_INNER_API_URL, value: 'http://{{ include "tollgate.name" $root }}-gateway:{{ $root.Values.gateway.service.port }}' }
+- { name: TOLLGATE_TRUSTED_PROXIES, value: private }
+- { name: TOLLGATE_CONSOLE_SECRET_FILE, value: /etc/tollgate/secrets/console-secret }
+- { name: TOLLGATE_LAME_DUCK_SECONDS, value: {{ $root.Values.gateway.lameDuckSeconds | quote }} }
+- { name: TOLLGATE_DRAIN_SECONDS, value: '15' }
 {{- end }}
 {{- range $name, $value := $values.env }}
 - { name: {{ $name }}, value: {{ $value | quote }} }
@@ -66,6 +76,7 @@ livenessProbe:
 {{- $values := get $root.Values $service -}}
 {{- $of := dict "root" $root "component" $service -}}
 {{- $isGateway := eq $service "gateway" -}}
+{{- $grace := dict "gateway" (include "tollgate.gatewayGraceSeconds" $root) "console" (include "tollgate.consoleGraceSeconds" $root) -}}
 apiVersion: v1
 kind: ServiceAccount
 metadata: {{- include "tollgate.metadata" $of | nindent 2 }}
@@ -91,7 +102,7 @@ spec:
       {{- $priority := ternary $root.Values.requestPathPriorityClassName "" $isGateway }}
       {{- include "tollgate.podSpec" (merge (dict "priorityClassName" $priority) $of) | nindent 6 }}
       {{- /* Longer than the service takes to stop, which publishes the last usage as the last step. */}}
-      terminationGracePeriodSeconds: {{ $isGateway | ternary (include "tollgate.gatewayGraceSeconds" $root) "30" }}
+      terminationGracePeriodSeconds: {{ get $grace $service | default "30" }}
       containers:
         - name: {{ $service }}
           {{- include "tollgate.image" (dict "root" $root "image" $service) | nindent 10 }}
@@ -101,6 +112,8 @@ spec:
             {{- if $isGateway }}
             - { name: public, containerPort: 8080 }
             - { name: operator, containerPort: 8081 }
+            {{- else if eq $service "console" }}
+            - { name: console, containerPort: 8082 }
             {{- end }}
             - { name: health, containerPort: 9090 }
           {{- include "tollgate.probes" $root | nindent 10 }}

@@ -17,6 +17,7 @@ export const AUDIT_ACTIONS = [
   'token.revoke',
   'operator.create',
   'operator.revoke',
+  'operator.invite',
   'credit.add',
   'credit.refund',
   'credit.adjust',
@@ -28,6 +29,10 @@ export const AUDIT_ACTIONS = [
   'backend.enable',
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
+
+/** Changes that the console makes. Auth keeps their rows, because the console has no audit log of its own. */
+export const CONSOLE_ACTIONS = ['operator.invite'] as const satisfies readonly AuditAction[];
+export type ConsoleAction = (typeof CONSOLE_ACTIONS)[number];
 
 /**
  * The kinds of authors.

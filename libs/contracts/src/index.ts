@@ -2,6 +2,7 @@ export * from './audit';
 export * from './ids';
 export * from './money';
 export * from './credentials';
+export * from './invitation-secret';
 export * from './events';
 export * from './topics';
 export * from './services';

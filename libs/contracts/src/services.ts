@@ -1,3 +1,3 @@
-export const SERVICES = ['gateway', 'auth', 'metering', 'billing'] as const;
+export const SERVICES = ['gateway', 'auth', 'metering', 'billing', 'console'] as const;
 /** A deployable that communicates by messages. */
 export type Service = (typeof SERVICES)[number];

@@ -3,17 +3,19 @@ import { ASKERS, askersOf, consumersOf, servicePairs } from './speakers';
 import { TOPICS, type Topic } from './topics';
 
 test('a service may be asked by exactly those who may ask one of its subjects', () => {
-  expect(askersOf('auth')).toEqual(['gateway', 'billing']);
-  expect(askersOf('metering')).toEqual(['gateway', 'billing']);
-  expect(askersOf('billing')).toEqual(['gateway', 'auth', 'billing']);
+  expect(askersOf('auth')).toEqual(['gateway', 'billing', 'console']);
+  expect(askersOf('metering')).toEqual(['gateway', 'billing', 'console']);
+  expect(askersOf('billing')).toEqual(['gateway', 'auth', 'billing', 'console']);
+  expect(askersOf('console')).toEqual(['gateway']);
 });
 
-test('only one service may request a change of money or rights', () => {
+test('a change of money or rights may be requested by one service, or by gateway and console, which know the caller', () => {
   const read =
     /\.(list|get|news|spent|query|events|digest|audit|compare|summary|spendable|keys|requests|series|state|latest|entry)$/;
   const changing = Object.entries(ASKERS).filter(([subject]) => !read.test(subject));
   expect(changing.length).toBeGreaterThan(10);
-  for (const [subject, askers] of changing) expect([subject, askers.length]).toEqual([subject, 1]);
+  for (const [subject, askers] of changing)
+    expect([subject, askers.length === 1 || askers.join() === 'gateway,console']).toEqual([subject, true]);
 });
 
 test('each topic has a producer, and its consumers are services', () => {
@@ -36,14 +38,22 @@ test('the pairs are exactly those with messages between them, each once', () => 
     'gateway auth',
     'gateway metering',
     'gateway billing',
+    'gateway console',
     'auth gateway',
     'auth billing',
+    'auth console',
     'metering gateway',
     'metering metering',
     'metering billing',
+    'metering console',
     'billing gateway',
     'billing auth',
     'billing metering',
     'billing billing',
+    'billing console',
+    'console gateway',
+    'console auth',
+    'console metering',
+    'console billing',
   ]);
 });

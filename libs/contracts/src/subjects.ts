@@ -1,4 +1,4 @@
-import type { AuditQuery, AuditRow, Authored } from './audit';
+import type { AuditQuery, AuditRow, Authored, ConsoleAction } from './audit';
 import type { BackendHour, DrainedBackend, UnbilledWork } from './backends';
 import type { BalanceUpdate, TenantUpdate } from './events';
 import type { RefusedRequest } from './request-life';
@@ -48,7 +48,7 @@ import type {
 } from './usage';
 
 /**
- * Request–reply between the gateway and the services: one entry for each subject, `[request, reply]`. Plain JSON (no
+ * Request–reply between services: one entry for each subject, `[request, reply]`. Plain JSON (no
  * bigint, no Date). A handler refuses with a RequestError, whose code is part of the subject's contract.
  */
 export interface Subjects {
@@ -218,6 +218,15 @@ export interface Subjects {
 
   /** The changes that auth made, newest first. `after` is any `aud_…`. invalid_parameter */
   'auth.audit.list': [AuditQuery, Page<AuditRow>];
+  /**
+   * Appends a change that the console is about to make. Answered when the row is committed, so no change of the console
+   * is missing in the log. A row may be there of a change that then failed. invalid_parameter: not one of
+   * CONSOLE_ACTIONS.
+   */
+  'auth.audit.record': [
+    Authored<{ action: ConsoleAction; target: string; tenantId?: string; after: Record<string, unknown> }>,
+    { recorded: true },
+  ];
 
   'metering.usage.query': [UsageQuery, UsageSummary];
   /**
@@ -452,6 +461,16 @@ export interface Subjects {
   'billing.invoices.void': [
     Authored<{ accountingNumber: number; reason: string }>,
     { invoice: IssuedInvoice; entry: LedgerEntry; balanceCents: number },
+  ];
+
+  /**
+   * An invitation that makes an operator, who also becomes owner of `tenantId`. `hash`: that of the secret in the link,
+   * which only the caller knows. `url`: the link without its fragment, the secret. It works once, until `expiresAt`.
+   * not_found (tenant); operator_exists: with `onlyFirst`, there is an operator already.
+   */
+  'console.operators.invite': [
+    Authored<{ hash: string; tenantId?: string; onlyFirst?: boolean }>,
+    { id: string; url: string; expiresAt: string },
   ];
 }
 

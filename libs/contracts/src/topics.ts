@@ -124,6 +124,7 @@ export const REQUEST_TOPICS: Record<RequestTopic, TopicStorage> = {
   'requests.auth': REQUESTS,
   'requests.metering': REQUESTS,
   'requests.billing': REQUESTS,
+  'requests.console': REQUESTS,
   replies: { ...REQUESTS, partitions: 32 },
 };
 

@@ -1,10 +1,17 @@
 import { Controller } from '@nestjs/common';
-import type { AuditQuery, AuditRow, Page } from '@tollgate/contracts';
+import {
+  type AuditQuery,
+  type AuditRow,
+  CONSOLE_ACTIONS,
+  type Page,
+  RequestError,
+  type RequestOf,
+} from '@tollgate/contracts';
 import { MessagePattern } from '@tollgate/messaging/nest';
-import { auditPage } from '@tollgate/postgres';
+import { auditPage, recordChange } from '@tollgate/postgres';
 import { AuthDatabase } from '../database';
 
-/** The audit log of this service. Each change writes its row in its own transaction. */
+/** The audit log of this service, and of the console. Each change of auth writes its row in its own transaction. */
 @Controller()
 export class AuditController {
   constructor(private readonly database: AuthDatabase) {}
@@ -12,5 +19,14 @@ export class AuditController {
   @MessagePattern('auth.audit.list')
   list(query: AuditQuery): Promise<Page<AuditRow>> {
     return auditPage(this.database.dataSource, query);
+  }
+
+  /** The console can name its own changes only. */
+  @MessagePattern('auth.audit.record')
+  async record({ by, ...change }: RequestOf<'auth.audit.record'>): Promise<{ recorded: true }> {
+    if (!CONSOLE_ACTIONS.includes(change.action))
+      throw new RequestError('invalid_parameter', 'action must be a change that the console makes.');
+    await recordChange(this.database.dataSource, by, change);
+    return { recorded: true };
   }
 }

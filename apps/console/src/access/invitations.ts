@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { newId } from '@tollgate/contracts';
+import { hashInvitationSecret, mintInvitationSecret, newId } from '@tollgate/contracts';
 import { changedRows, query, sqlState, transaction } from '@tollgate/postgres';
-import { hash, randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
 import { ConsoleDatabase } from '../database';
 import { ConsoleError } from '../http/errors';
@@ -10,7 +10,6 @@ import type { TenantRole } from './roles';
 
 export const OPERATOR_LINK_MS = 10 * 60_000;
 export const INVITATION_MS = 7 * 24 * 60 * 60_000;
-const SECRET_BYTES = 32;
 const UNIQUE_VIOLATION = '23505';
 
 /** What an invitation gives to the person who accepts it. */
@@ -43,16 +42,26 @@ export class Invitations {
     invited: Invited,
     { invitedBy, lifetimeMs }: { invitedBy: string | null; lifetimeMs: number },
   ): Promise<{ id: string; link: string; expiresAt: string }> {
-    const secret = randomBytes(SECRET_BYTES).toString('base64url');
     const id = newId('inv');
+    const { secret, hash } = mintInvitationSecret();
+    const { url, expiresAt } = await this.store({ id, hash }, invited, { invitedBy, lifetimeMs });
+    return { id, link: `${url}#${secret}`, expiresAt };
+  }
+
+  /** An invitation whose secret the caller keeps. `url`: its link without the secret. */
+  async store(
+    { id, hash }: { id: string; hash: string },
+    invited: Invited,
+    { invitedBy, lifetimeMs }: { invitedBy: string | null; lifetimeMs: number },
+  ): Promise<{ url: string; expiresAt: string }> {
     const expiresAt = new Date(Date.now() + lifetimeMs);
     await query(
       this.database.dataSource,
       `INSERT INTO invitation (id, token_hash, email, operator, tenant_id, role, invited_by, expires_at)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-      [id, hashOf(secret), invited.email, invited.operator, invited.tenantId, invited.role, invitedBy, expiresAt],
+      [id, hash, invited.email, invited.operator, invited.tenantId, invited.role, invitedBy, expiresAt],
     );
-    return { id, link: `${this.signIn.origin}/console/invitation#${secret}`, expiresAt: expiresAt.toISOString() };
+    return { url: `${this.signIn.origin}/console/invitation`, expiresAt: expiresAt.toISOString() };
   }
 
   /** Those of a tenant that can still be accepted, newest first. */
@@ -86,7 +95,7 @@ export class Invitations {
       this.database.dataSource,
       `SELECT email, operator, tenant_id AS "tenantId", role FROM invitation
        WHERE token_hash = $1 AND used_at IS NULL AND expires_at > now()`,
-      [hashOf(secret)],
+      [hashInvitationSecret(secret)],
     );
     if (!row) throw new ConsoleError('invitation_invalid');
     return row;
@@ -135,17 +144,13 @@ export class Invitations {
   }
 }
 
-function hashOf(secret: string): string {
-  return hash('sha256', secret, 'hex');
-}
-
 /** Marks the invitation as used. Of two who accept it at the same time, one gets it. */
 async function use(tx: EntityManager, secret: string): Promise<Invited> {
   const [row] = await query<Invited>(
     tx,
     `UPDATE invitation SET used_at = now() WHERE token_hash = $1 AND used_at IS NULL AND expires_at > now()
      RETURNING email, operator, tenant_id AS "tenantId", role`,
-    [hashOf(secret)],
+    [hashInvitationSecret(secret)],
   );
   if (!row) throw new ConsoleError('invitation_invalid');
   return row;

@@ -3,14 +3,17 @@ import { APP_FILTER, APP_GUARD, NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { newId } from '@tollgate/contracts';
 import { type Messages } from '@tollgate/messaging';
-import { ServiceClient } from '@tollgate/messaging/nest';
-import { ConfigSource } from '@tollgate/runtime';
+import { MessagesServer, ServiceClient } from '@tollgate/messaging/nest';
+import { ClientAddresses, ConfigSource } from '@tollgate/runtime';
+import { query } from '@tollgate/postgres';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RequestListener } from 'node:http';
 import { createServer } from 'node:http';
 import { AccessGuard } from '../access/access.guard';
-import { Invitations, OPERATOR_LINK_MS } from '../access/invitations';
+import { Invitations } from '../access/invitations';
 import { Members } from '../access/members';
+import { OperatorLinks } from '../access/operator-links';
+import { OperatorLinksController } from '../access/operator-links.controller';
 import { ApiAddresses } from '../api/api-addresses';
 import { API_CONTROLLERS } from '../api/controllers';
 import { ConsoleDatabase } from '../database';
@@ -31,29 +34,35 @@ const REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
 export interface ConsoleApp {
   /** Answers every request below CONSOLE_PREFIX. */
   handle: RequestListener;
-  /** Called once, when the server listens. `publicOrigin`: where browsers reach it. `apiOrigin`: that of both APIs. */
-  serveAt(publicOrigin: string, apiOrigin: string): Promise<void>;
+  /**
+   * Called once, when the server listens. `publicOrigin`: where browsers reach it. `apiOrigin`: where programs reach
+   * both APIs. `ownApiOrigin`: where this process does.
+   */
+  serveAt(publicOrigin: string, apiOrigin: string, ownApiOrigin: string): Promise<void>;
   /**
    * A link that makes the first operator, who also owns the tenant, if there is one. It works once, for ten minutes.
    * Null if there is an operator.
    */
   firstOperatorLink(tenantId: string | null): Promise<string | null>;
+  /** Rejects while the database does not answer. */
+  check(): Promise<unknown>;
   close(): Promise<void>;
 }
 
-@Module({ controllers: [AuthController, ...API_CONTROLLERS] })
+@Module({ controllers: [OperatorLinksController, AuthController, ...API_CONTROLLERS], providers: [OperatorLinks] })
 class ConsoleModule {}
 
 /**
  * The console: its pages and their backend, below CONSOLE_PREFIX. It does not listen: the caller passes requests on to
- * `handle`. Needs the migrated schema.
+ * `handle`. Its requests to other services are answered when the caller has started `messages`. Needs the migrated
+ * schema.
  */
 export async function createConsoleApp(
   { messages, config }: { messages: Messages; config: ConfigSource },
   options: ConsoleOptions,
 ): Promise<ConsoleApp> {
   const database = await ConsoleDatabase.open(options.databaseUrl);
-  const adapter = consoleAdapter();
+  const adapter = consoleAdapter(options.trustedProxies);
   const fastify = adapter.getInstance();
   const app = await NestFactory.create<NestFastifyApplication>(
     {
@@ -95,27 +104,28 @@ export async function createConsoleApp(
   });
   fastify.get(CONSOLE_PREFIX, (request, reply) => pages.send(request, reply));
   fastify.get(`${CONSOLE_PREFIX}/*`, (request, reply) => pages.send(request, reply));
+  app.connectMicroservice({ strategy: new MessagesServer(messages) });
   await app.init();
+  await app.startAllMicroservices();
   await fastify.ready();
   return {
     handle: (request, response) => fastify.routing(request, response),
-    async serveAt(publicOrigin, apiOrigin) {
-      app.get(ApiAddresses).origin = apiOrigin;
+    async serveAt(publicOrigin, apiOrigin, ownApiOrigin) {
+      Object.assign(app.get(ApiAddresses), { origin: apiOrigin, ownOrigin: ownApiOrigin });
       await signIn.serveAt(publicOrigin);
     },
-    async firstOperatorLink(tenantId) {
-      if (await app.get(Members).hasOperator()) return null;
-      const invited = { email: null, operator: true, tenantId, role: tenantId === null ? null : ('owner' as const) };
-      const { link } = await app.get(Invitations).create(invited, { invitedBy: null, lifetimeMs: OPERATOR_LINK_MS });
-      return link;
-    },
+    firstOperatorLink: (tenantId) => app.get(OperatorLinks).first(tenantId),
+    check: () => query(database.dataSource, 'SELECT 1'),
     close: () => app.close(),
   };
 }
 
 /** Its server is never started: requests come through `handle`. */
-function consoleAdapter(): FastifyAdapter {
+function consoleAdapter(trustedProxies: string | undefined): FastifyAdapter {
+  const addresses = new ClientAddresses(trustedProxies);
   const adapter = new PlainAdapter({
+    // For `request.ip`, which limits tries and is recorded in the audit log.
+    trustProxy: (address: string) => addresses.isProxy(address),
     bodyLimit: MAX_BODY_BYTES,
     serverFactory: (handler: RequestListener) => createServer(handler),
     requestIdHeader: false,

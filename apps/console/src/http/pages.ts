@@ -2,7 +2,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
-import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { sendError } from './envelope';
 import { ConsoleError } from './errors';
 import { securityHeaders } from './security-headers';
@@ -19,6 +18,9 @@ const TYPES: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
 };
 
+/** The endings of the compressed copies of an asset, which the build makes (`vite.config.mjs`). */
+const COMPRESSED = ['.br', '.gz'];
+
 interface Asset {
   type: string;
   plain: Buffer;
@@ -26,7 +28,7 @@ interface Asset {
   brotli: Buffer;
 }
 
-/** The built single-page app, in memory: a few hundred kilobytes, compressed once. */
+/** The built single-page app, in memory: a few hundred kilobytes, compressed when they were built. */
 export class Pages {
   private readonly index: string;
   private readonly assets: ReadonlyMap<string, Asset>;
@@ -36,10 +38,9 @@ export class Pages {
       throw new Error(`the pages of the console are not built: run npm run build (${folder})`);
     this.index = readFileSync(join(folder, 'index.html'), 'utf8');
     this.assets = new Map(
-      readdirSync(join(folder, 'assets')).map((name) => [
-        `/console/assets/${name}`,
-        assetOf(readFileSync(join(folder, 'assets', name)), TYPES[extname(name)] ?? 'application/octet-stream'),
-      ]),
+      readdirSync(join(folder, 'assets'))
+        .filter((name) => !COMPRESSED.includes(extname(name)))
+        .map((name) => [`/console/assets/${name}`, assetOf(join(folder, 'assets', name))]),
     );
   }
 
@@ -58,8 +59,10 @@ export class Pages {
   }
 }
 
-function assetOf(plain: Buffer, type: string): Asset {
-  return { type, plain, gzip: gzipSync(plain), brotli: brotliCompressSync(plain) };
+function assetOf(file: string): Asset {
+  const type = TYPES[extname(file)] ?? 'application/octet-stream';
+  const [brotli, gzip] = COMPRESSED.map((ending) => readFileSync(file + ending)) as [Buffer, Buffer];
+  return { type, plain: readFileSync(file), gzip, brotli };
 }
 
 /** The name of an asset has a hash of its content, so browsers may keep it. */

@@ -1,9 +1,9 @@
 import { passkey } from '@better-auth/passkey';
-import { logger } from '@tollgate/runtime';
 import { betterAuth } from 'better-auth';
 import { genericOAuth, twoFactor } from 'better-auth/plugins';
 import type { Pool } from 'pg';
 import type { OidcOptions } from '../options';
+import { logLibraryError } from './library-log';
 
 export const AUTH_PATH = '/console/api/auth';
 /** The header in which we tell the library the client's address. A header of this name from outside is overwritten. */
@@ -44,7 +44,7 @@ export function signInLibrary({ pool, secret, origin, oidc }: SignInLibraryOptio
     database: pool,
     trustedOrigins: [origin],
     telemetry: { enabled: false },
-    logger: { level: 'error', log: (_level, message) => logger('console').error(message) },
+    logger: { level: 'error', log: (_level, message, ...details) => logLibraryError(message, details) },
     onAPIError: { errorURL: '/console/sign-in' },
     emailAndPassword: {
       enabled: true,

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { ClientAddresses } from './client-address';
+import { ClientAddresses } from '@tollgate/runtime';
 import { RefusedCredentials } from './refused-credentials';
 
 /**

@@ -2,7 +2,7 @@ import { assertRuns, RawSocket } from '@tollgate/testing';
 import * as fc from 'fast-check';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { ClientAddresses } from './client-address';
+import { ClientAddresses } from '@tollgate/runtime';
 import { readProxyHeader } from './proxy-header';
 import { acceptingServer } from './server';
 

@@ -1,6 +1,13 @@
 import { body } from '../openapi/operation';
 import type { RouteTable } from '../openapi/route-table';
-import { OperatorTokenCreate, OperatorTokenIssued, OperatorTokenList, OperatorTokensQuery } from './access-schemas';
+import {
+  OperatorInvitation,
+  OperatorInvitationCreate,
+  OperatorTokenCreate,
+  OperatorTokenIssued,
+  OperatorTokenList,
+  OperatorTokensQuery,
+} from './access-schemas';
 import { ConfigCheck, ConfigChecked } from './config-schemas';
 import type { OperatorEndpoint } from './endpoint';
 import { AuditCsv, AuditExportQuery, AuditPage, AuditPageQuery } from './audit-schemas';
@@ -54,6 +61,21 @@ export const ACCESS_ROUTES: RouteTable<OperatorEndpoint> = {
       body: body(ConfigCheck, { currency: 'USD', plans: [{ id: 'default', profiles: [{ id: 'default' }] }] }),
       success: [['200', 'Why it would be refused.', ConfigChecked]],
       errors: ['invalid_parameter'],
+    },
+  },
+  '/operator-invitations': {
+    post: {
+      id: 'inviteOperator',
+      tag: 'Access',
+      scope: 'operators',
+      change: 'operator.invite',
+      summary: 'Invite an operator to the console',
+      description:
+        'Only this answer has the link, which makes an operator of the console. It works once, for ten minutes. ' +
+        'An operator may do everything, so a token needs all scopes. 503 `unavailable` where no console runs.',
+      body: body(OperatorInvitationCreate, { onlyFirst: true }),
+      success: [['201', 'The link; it is not shown again.', OperatorInvitation]],
+      errors: ['not_found', 'operator_exists'],
     },
   },
   '/audit': {

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { OPERATOR_SCOPES, type OperatorScope } from '@tollgate/contracts';
-import { ExpiresAt, idSchema, Name, nextCursor, pageQuery } from '../http/account/fields';
+import { ExpiresAt, idSchema, Name, nextCursor, pageQuery, timestamp } from '../http/account/fields';
 import { Token } from '../http/account/schemas';
 
 const exact = { additionalProperties: false };
@@ -36,4 +36,28 @@ export const OperatorTokenIssued = Type.Object(
     note: Type.String({ description: 'A reminder that the value is not shown again.' }),
   },
   { ...exact, $id: 'OperatorTokenIssued' },
+);
+
+export const OperatorInvitationCreate = Type.Object(
+  {
+    tenantId: Type.Optional(idSchema('ten', 'The operator also becomes owner of this tenant.')),
+    onlyFirst: Type.Optional(
+      Type.Boolean({ description: 'Refuse with `operator_exists` if the console has an operator. Default: false.' }),
+    ),
+  },
+  { ...exact, $id: 'OperatorInvitationCreate' },
+);
+export const OperatorInvitation = Type.Object(
+  {
+    data: Type.Object(
+      {
+        id: Type.String({ description: 'Identifier of the invitation, also in the audit log.' }),
+        link: Type.String({ description: 'Shown only in this answer. It works once.' }),
+        expiresAt: timestamp('Ten minutes after the answer.'),
+      },
+      exact,
+    ),
+    note: Type.String({ description: 'A reminder that the link is not shown again.' }),
+  },
+  { ...exact, $id: 'OperatorInvitation' },
 );

@@ -91,6 +91,7 @@ export const OPERATOR_ERRORS = {
   not_found,
   method_not_allowed,
   name_taken: { status: 409, message: 'Another operator token in force has this name.' },
+  operator_exists: { status: 409, message: 'The console has an operator already.' },
   external_id_taken: { status: 409, message: 'Another tenant has this externalId.' },
   key_revoked: { status: 409, message: 'The key is revoked.' },
   ambiguous_name: { status: 409, message: 'Several keys of the tenant have a name of the list.' },

@@ -3,10 +3,9 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { Messages } from '@tollgate/messaging';
 import { ServiceClient } from '@tollgate/messaging/nest';
-import { ConfigSource, Health } from '@tollgate/runtime';
+import { ClientAddresses, ConfigSource, Health } from '@tollgate/runtime';
 import { MAX_OPERATOR_CONNECTIONS } from '../accept/descriptors';
 import type { EarlyRefusal } from '../accept/raw-answer';
-import { ClientAddresses } from '../accept/client-address';
 import { closeIfUnread } from '../accept/receive-body';
 import { acceptingServer } from '../accept/server';
 import { ApiError } from '../http/api-error';
@@ -23,6 +22,7 @@ import { ConfigController } from './config.controller';
 import { CreditController } from './credit.controller';
 import { ExplainController, LOOKS, type Looks } from './explain.controller';
 import { OPERATOR_ERRORS } from './errors';
+import { OperatorInvitationsController } from './invitations.controller';
 import { InvoicesController } from './invoices.controller';
 import { OperatorKeysController } from './keys.controller';
 import { JournalController } from './journal.controller';
@@ -72,6 +72,7 @@ const MAX_PARAM_CHARS = 16_384;
     BackendsController,
     JournalController,
     AccessController,
+    OperatorInvitationsController,
     AuditController,
     OpenApiController,
     ProbesController,

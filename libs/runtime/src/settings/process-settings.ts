@@ -1,4 +1,5 @@
-import { OneOf, Optional, Path, Port, Secret, Setting, Text, WholeNumber } from './decorators';
+import { areProxies, TRUSTED_PROXIES_FORM } from '../client-address';
+import { OneOf, Optional, Path, Port, Satisfies, Secret, Setting, Text, WholeNumber } from './decorators';
 
 const HOST = /^[A-Za-z0-9.:_-]{1,255}$/;
 export const hostText = () => Text(HOST, 'a name or an address of this machine');
@@ -15,6 +16,23 @@ export class DrainSettings {
   @Setting('Seconds that running requests may take to finish after a signal (of a service: after its lame duck time).')
   @WholeNumber(0, 3_600)
   TOLLGATE_DRAIN_SECONDS: number = 30;
+}
+
+/** Settings of the services behind a load balancer. */
+export class LameDuckSettings {
+  @Setting('Seconds after a signal in which it reports "not ready" but still serves, so that load balancers notice.')
+  @WholeNumber(0, 300)
+  TOLLGATE_LAME_DUCK_SECONDS: number = 5;
+}
+
+/** Settings of the processes that must know the address of a client. */
+export class TrustedProxiesSettings {
+  @Setting(
+    'Proxies whose `X-Forwarded-For` or PROXY header names the client: addresses, ranges, `loopback`, `private`.',
+  )
+  @Optional()
+  @Satisfies(areProxies, TRUSTED_PROXIES_FORM)
+  TOLLGATE_TRUSTED_PROXIES?: string;
 }
 
 /** Access to /metrics, on any port that serves it. */

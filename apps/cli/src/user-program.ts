@@ -1,0 +1,19 @@
+import { type Command, Option } from 'commander';
+import type { Context } from './commands';
+import { group, leaf } from './leaf';
+import { inviteOperator } from './user-commands';
+
+/** People who use the console. */
+export function addUserCommands(program: Command, context: (options: object) => Context): void {
+  const user = group(program, 'user', 'people who use the console', 'user invite --operator');
+  leaf(
+    user,
+    'invite',
+    'make a link for a new operator of the console; it works once, for ten minutes',
+    'user invite --operator',
+    'user invite --operator --tenant ten_01k…',
+  )
+    .addOption(new Option('--operator', 'an operator, who may do everything').makeOptionMandatory())
+    .option('--tenant <tenant>', 'also make the operator owner of this tenant')
+    .action((options: { tenant?: string }) => inviteOperator(context(options), options.tenant));
+}

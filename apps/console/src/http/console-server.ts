@@ -1,0 +1,81 @@
+import { baseUrl, explainListen, settlesWithin } from '@tollgate/runtime';
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+const SETTINGS = { host: 'TOLLGATE_CONSOLE_HOST', port: 'TOLLGATE_CONSOLE_PORT' };
+/** People use the console, so this is far more than they need. Further connections are closed. */
+const MAX_CONNECTIONS = 2_000;
+/** For the head and body of a request to arrive. */
+const REQUEST_TIMEOUT_MS = 30_000;
+/** Longer than load balancers keep a connection, so that they close it. */
+const KEEP_ALIVE_TIMEOUT_MS = 75_000;
+const EVENT_STREAM = 'text/event-stream';
+
+/** The port of the console as a service of its own. */
+export class ConsoleServer {
+  private readonly running = new Set<ServerResponse>();
+  private leaving = false;
+  private idle: () => void = () => {};
+
+  private constructor(
+    private readonly server: Server,
+    readonly url: string,
+    readonly port: number,
+  ) {}
+
+  /** Rejects with StartError when the port cannot be opened. */
+  static async listen(handle: RequestListener, host: string, port: number): Promise<ConsoleServer> {
+    const server = createServer({
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      headersTimeout: REQUEST_TIMEOUT_MS,
+      keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+    });
+    server.maxConnections = MAX_CONNECTIONS;
+    try {
+      await new Promise<void>((resolve, reject) => {
+        server.once('error', reject);
+        server.listen(port, host, resolve);
+      });
+    } catch (error) {
+      throw explainListen(error, host, port, SETTINGS);
+    }
+    const { port: bound } = server.address() as AddressInfo;
+    const console = new ConsoleServer(server, baseUrl(host, bound), bound);
+    server.on('request', (request, response) => {
+      console.begin(response);
+      handle(request, response);
+    });
+    return console;
+  }
+
+  /** Before `close`, while requests are still accepted: each answer ends its connection from now on. */
+  leave(): void {
+    this.leaving = true;
+  }
+
+  /**
+   * Accepts nothing more, and waits at most `timeoutMs` until running requests are answered. Streams of events have no
+   * end: they are cut, and pages connect to another replica by themselves.
+   */
+  async close(timeoutMs: number): Promise<void> {
+    this.leave();
+    const closed = new Promise((resolve) => this.server.close(resolve));
+    for (const response of this.running) if (isEventStream(response)) response.destroy();
+    const answered = new Promise<void>((resolve) => (this.idle = resolve));
+    if (this.running.size > 0) await settlesWithin(timeoutMs, answered);
+    this.server.closeAllConnections();
+    await closed;
+  }
+
+  private begin(response: ServerResponse): void {
+    if (this.leaving) response.setHeader('connection', 'close');
+    this.running.add(response);
+    response.once('close', () => {
+      this.running.delete(response);
+      if (this.running.size === 0) this.idle();
+    });
+  }
+}
+
+const isEventStream = (response: ServerResponse): boolean =>
+  String(response.getHeader('content-type') ?? '').startsWith(EVENT_STREAM);

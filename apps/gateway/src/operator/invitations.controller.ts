@@ -1,0 +1,36 @@
+import { Controller, Post, Req, UseGuards } from '@nestjs/common';
+import { type Author, mintInvitationSecret, OPERATOR_SCOPES } from '@tollgate/contracts';
+import { ServiceClient } from '@tollgate/messaging/nest';
+import type { FastifyRequest } from 'fastify';
+import { bodyError } from '../http/account/body';
+import { ApiError } from '../http/api-error';
+import { readJsonObject } from '../http/json-body';
+import { bodyCheck } from '../http/validate';
+import { OperatorInvitationCreate } from './access-schemas';
+import { OPERATOR_PREFIX } from './prefix';
+import { ByOperator, FromOperator, type Operator, SecretGuard } from './secret-guard';
+
+const checkBody = bodyCheck(OperatorInvitationCreate, bodyError);
+
+/** Links that make operators of the console. The secret of a link is minted here; the console gets only its hash. */
+@Controller(`${OPERATOR_PREFIX}/operator-invitations`)
+@UseGuards(SecretGuard)
+export class OperatorInvitationsController {
+  constructor(private readonly services: ServiceClient) {}
+
+  @Post()
+  async invite(@FromOperator() { scopes }: Operator, @ByOperator() by: Author, @Req() request: FastifyRequest) {
+    const wanted = checkBody(readJsonObject(request));
+    if (scopes !== 'all' && !OPERATOR_SCOPES.every((scope) => scopes.includes(scope)))
+      throw new ApiError(
+        'insufficient_scope',
+        'An operator of the console may do everything, so all scopes are needed.',
+      );
+    const { secret, hash } = mintInvitationSecret();
+    const { id, url, expiresAt } = await this.services.request('console.operators.invite', { ...wanted, hash, by });
+    return {
+      data: { id, link: `${url}#${secret}`, expiresAt },
+      note: 'Open this link now: it is shown only this once.',
+    };
+  }
+}
