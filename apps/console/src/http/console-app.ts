@@ -11,6 +11,7 @@ import { createServer } from 'node:http';
 import { AccessGuard } from '../access/access.guard';
 import { Invitations, OPERATOR_LINK_MS } from '../access/invitations';
 import { Members } from '../access/members';
+import { ProviderRoles } from '../access/provider-roles';
 import { ApiAddresses } from '../api/api-addresses';
 import { API_CONTROLLERS } from '../api/controllers';
 import { ConsoleDatabase } from '../database';
@@ -68,6 +69,7 @@ export async function createConsoleApp(
         SignIn,
         Members,
         Invitations,
+        ProviderRoles,
         Mailer,
         ApiAddresses,
       ],
@@ -76,6 +78,7 @@ export async function createConsoleApp(
         SignIn,
         Members,
         Invitations,
+        ProviderRoles,
         Mailer,
         ServiceClient,
         ConfigSource,

@@ -3,7 +3,8 @@ import { logger } from '@tollgate/runtime';
 import { ConsoleDatabase } from '../database';
 import { ConsoleError } from '../http/errors';
 import { ConsoleOptions } from '../options';
-import { OIDC_PROVIDER, signInLibrary, type SignInLibrary } from './better-auth';
+import { signInLibrary, type SignInLibrary } from './better-auth';
+import { OIDC_PROVIDER } from './oidc';
 
 /** How often an issuer that did not answer is asked again, at most. */
 const OIDC_RETRY_MS = 30_000;

@@ -3,7 +3,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
 import type { SessionRow } from '../../../src/api/answers';
 import { api, pathOf } from '../api';
-import { Failure } from '../failure';
+import { Failure, SignOnFailure } from '../failure';
 import { Time } from '../format';
 import { usePerson } from '../me';
 import { Answer, Command, DataTable, Page } from '../page';
@@ -23,6 +23,7 @@ export function Account() {
       <Sessions />
       <Passkeys />
       <SecondFactor />
+      <SignOn />
     </Page>
   );
 }
@@ -197,6 +198,33 @@ function SecondFactor() {
         </form>
       ) : null}
       <Failure error={enable.error ?? verify.error ?? disable.error} />
+    </>
+  );
+}
+
+/** Connects the account with that of the same address at the provider. */
+function SignOn() {
+  const options = useQuery({
+    queryKey: ['sign-in-options'],
+    queryFn: () => api.get<{ oidc: boolean }>('/sign-in-options'),
+  });
+  const link = useMutation({
+    mutationFn: () => api.post<{ url: string }>('/auth/link-social'),
+    onSuccess: ({ url }) => location.assign(url),
+  });
+  if (!options.data?.oidc) return null;
+  return (
+    <>
+      <Title order={2} size="h4">
+        Single sign-on
+      </Title>
+      <SignOnFailure />
+      <Group>
+        <Button variant="default" onClick={() => link.mutate()} loading={link.isPending}>
+          Connect this account
+        </Button>
+      </Group>
+      <Failure error={link.error} />
     </>
   );
 }

@@ -3,7 +3,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState, type FormEvent } from 'react';
 import { api } from '../api';
-import { Failure } from '../failure';
+import { Failure, SignOnFailure } from '../failure';
 import { signInWithPasskey } from '../passkeys';
 
 const CODE_DIGITS = 6;
@@ -23,7 +23,7 @@ export function SignIn() {
   };
   const passkey = useMutation({ mutationFn: signInWithPasskey, onSuccess: enter });
   const oidc = useMutation({
-    mutationFn: () => api.post<{ url: string }>('/auth/sign-in/social', { provider: 'oidc', callbackURL: '/console/' }),
+    mutationFn: () => api.post<{ url: string }>('/auth/sign-in/social', {}),
     onSuccess: ({ url }) => location.assign(url),
   });
   return (
@@ -36,6 +36,7 @@ export function SignIn() {
           <CodeForm onDone={enter} />
         ) : (
           <Stack>
+            <SignOnFailure />
             <PasswordForm onDone={enter} onCode={() => setNeedsCode(true)} />
             <Divider label="or" />
             <Button variant="default" onClick={() => passkey.mutate()} loading={passkey.isPending}>
