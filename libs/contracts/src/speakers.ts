@@ -54,10 +54,15 @@ export const ASKERS: Readonly<Record<Subject, readonly Service[]>> = {
 
   'metering.backends.unbilled': ['gateway'],
   'metering.backends.compare': ['gateway'],
+  'metering.backends.report': ['gateway'],
+  'metering.fleet': ['gateway'],
+  'metering.prices.list': ['gateway'],
 
   'billing.summary': ['gateway'],
   'billing.credit.spendable': ['gateway'],
   'billing.credit.state': ['gateway'],
+  'billing.fleet': ['gateway'],
+  'billing.tenants.balances': ['gateway'],
   'billing.entries.list': ['gateway'],
   // Billing also sends this to itself, because its admission store works like that of every service.
   'billing.credit.news': ['gateway', 'billing'],
