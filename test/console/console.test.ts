@@ -7,6 +7,7 @@ import { startConsole, type RunningConsole } from './running-console';
 import { accessTests } from './access.part';
 import { bookTests } from './books.part';
 import { startIssuer, type Issuer } from './issuer';
+import { liveTests } from './live.part';
 import { Mailbox } from './mailbox';
 import { CLIENT_SECRET, PEOPLE_AT_ISSUER, signInTests } from './sign-in.part';
 import { API, invite, join, PASSWORD, type Role, ROLES, secretOf, signIn } from './people';
@@ -75,6 +76,7 @@ signInTests(() => ({
   ...{ base: console_.base, stderr: () => console_.process.stderr, operator, of, tenantId },
   ...{ mailbox, issuer, database, forgetTries },
 }));
+liveTests(() => ({ base: console_.base, operator, of, tenantId, database, forgetTries }));
 bookTests(() => ({ operator, of, tenantId, foreignId, database }));
 
 describe('sign-in', () => {

@@ -6,11 +6,16 @@ import { useDataDirectory } from '../e2e/standalone-process';
 import type { Configuration } from '../../apps/console/src/api/answers';
 import { useChromium } from './chromium';
 import { issueInvoice } from './invoice.fixture';
+import { layoutShift, openPage, PAGES, unreachableByKeyboard } from './looks';
+import { numberTests } from './numbers.part';
+import { passkeyTests } from './passkeys.part';
 import { PASSWORD } from './people';
 import { startConsole, type RunningConsole } from './running-console';
 
 /** A step of the browser never takes this long, however slow the machine is. */
 const STEP_TIMEOUT_MS = 60_000;
+/** Content that moves by less is not seen to move. */
+const MAX_SHIFT = 0.01;
 const REVOKED_WITHIN_MS = 60_000;
 const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 /** Where TOLLGATE_SCREENSHOTS is set, the pictures of the pages are written. */
@@ -102,25 +107,6 @@ describe('pages', () => {
   let requestId: string;
   /** What the request cost, as the pages show it. */
   let cost: string;
-  const PAGES = [
-    ['overview', 'Overview'],
-    ['usage', 'Usage'],
-    ['requests', 'Requests'],
-    ['keys', 'Keys'],
-    ['credit', 'Credit'],
-    ['models', 'Models'],
-    ['settings/tokens', 'Management tokens'],
-    ['settings/members', 'Members'],
-    ['settings/budgets', 'Budgets'],
-    ['settings/audit', 'Audit'],
-    ['/account', 'Account'],
-    ['/operator/tenants', 'Tenants'],
-    ['/operator/books', 'Books'],
-    ['/operator/invoices', 'Invoices'],
-    ['/operator/plans', 'Plans and prices'],
-    ['/operator/audit', 'Audit'],
-  ] as const;
-
   beforeAll(async () => {
     const answer = await fetch(`${console_.inferenceUrl}/chat/completions`, {
       method: 'POST',
@@ -161,7 +147,7 @@ describe('pages', () => {
   });
 
   it.each(PAGES)('%s has no violation of axe in light, dark and on a phone', async (path, title) => {
-    const url = path.startsWith('/') ? `/console${path}` : `/console/t/${console_.demo!.tenantId}/${path}`;
+    const at = { base: console_.base, tenantId: console_.demo!.tenantId };
     for (const [scheme, width] of [
       ['light', 1280],
       ['dark', 1280],
@@ -169,15 +155,23 @@ describe('pages', () => {
     ] as const) {
       await page.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' });
       await page.setViewportSize({ width, height: 800 });
-      await page.goto(console_.base + url);
-      await page.getByRole('heading', { name: title, exact: true, level: 1 }).waitFor();
-      await page.locator('[aria-label="Loading"], .mantine-Skeleton-root').first().waitFor({ state: 'detached' });
+      await openPage(page, at, [path, title]);
       expect([scheme, width, await violations()]).toEqual([scheme, width, []]);
       const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
       expect(overflow).toBeLessThanOrEqual(0);
       await picture(path, width === 375 ? 'phone' : scheme);
+      expect(await layoutShift(page)).toBeLessThanOrEqual(MAX_SHIFT);
     }
   });
+
+  it.each(PAGES)('everything on %s is reached by the keyboard', async (path, title) => {
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await openPage(page, { base: console_.base, tenantId: console_.demo!.tenantId }, [path, title]);
+    expect(await unreachableByKeyboard(page)).toEqual([]);
+  });
+
+  // Before the test of the invoice, which closes a month that is not over.
+  numberTests(() => ({ console_, page }));
 
   it('an invoice adds up on the screen, and prints without the frame around it', async () => {
     const call = (path: string, body?: unknown) =>
@@ -231,6 +225,8 @@ describe('pages', () => {
     await page.getByRole('button', { name: 'Sign in', exact: true }).click();
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
   });
+
+  passkeyTests(() => ({ base: console_.base, page, person: 'Grace Hopper' }));
 });
 
 async function violations(): Promise<string[]> {

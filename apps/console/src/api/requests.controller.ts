@@ -63,10 +63,12 @@ export class RequestsController {
     const { data } = await this.services.request('metering.usage.events', { ids: [requestId] });
     const [event] = data;
     if (event?.tenantId !== tenantId) throw new ConsoleError('not_found');
+    const { data: prices } = await this.services.request('metering.prices.list', {});
     const books = await this.services.request('billing.request.entry', { requestId }).catch((error: unknown) => {
       if (error instanceof Error && 'code' in error && error.code === 'not_found') return null;
       throw error;
     });
-    return { event, books };
+    const price = prices.find(({ model, version }) => model === event.model && version === event.priceVersion);
+    return { event, books, price: price ?? null };
   }
 }

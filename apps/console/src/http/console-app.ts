@@ -14,6 +14,10 @@ import { Members } from '../access/members';
 import { ProviderRoles } from '../access/provider-roles';
 import { ApiAddresses } from '../api/api-addresses';
 import { API_CONTROLLERS } from '../api/controllers';
+import { FleetStates } from '../api/fleet-states';
+import { LiveStreams } from '../api/live-streams';
+import { Overviews } from '../api/overviews';
+import { Playgrounds } from '../api/playgrounds';
 import { ConsoleDatabase } from '../database';
 import { ConsoleOptions } from '../options';
 import { AuthController } from '../sign-in/auth.controller';
@@ -39,6 +43,8 @@ export interface ConsoleApp {
    * Null if there is an operator.
    */
   firstOperatorLink(tenantId: string | null): Promise<string | null>;
+  /** Before the server waits for its last requests: a stream would never end. */
+  endStreams(): void;
   close(): Promise<void>;
 }
 
@@ -64,7 +70,7 @@ export async function createConsoleApp(
         { provide: ConfigSource, useValue: config },
         { provide: ConsoleOptions, useValue: options },
         { provide: ConsoleDatabase, useValue: database },
-        { provide: APP_GUARD, useClass: AccessGuard },
+        { provide: APP_GUARD, useExisting: AccessGuard },
         { provide: APP_FILTER, useClass: EnvelopeFilter },
         SignIn,
         Members,
@@ -72,6 +78,11 @@ export async function createConsoleApp(
         ProviderRoles,
         Mailer,
         ApiAddresses,
+        AccessGuard,
+        LiveStreams,
+        Overviews,
+        FleetStates,
+        Playgrounds,
       ],
       exports: [
         ApiAddresses,
@@ -84,6 +95,10 @@ export async function createConsoleApp(
         ConfigSource,
         ConsoleOptions,
         ConsoleDatabase,
+        LiveStreams,
+        Overviews,
+        FleetStates,
+        Playgrounds,
       ],
       global: true,
     },
@@ -112,6 +127,7 @@ export async function createConsoleApp(
       const { link } = await app.get(Invitations).create(invited, { invitedBy: null, lifetimeMs: OPERATOR_LINK_MS });
       return link;
     },
+    endStreams: () => app.get(LiveStreams).close(),
     close: () => app.close(),
   };
 }

@@ -58,7 +58,7 @@ function AuditPage({ of, about }: { of: string; about: string }) {
       </Group>
       <Failure error={log.error} />
       {log.isPending ? <Loading /> : null}
-      {log.data && rows.length === 0 ? (
+      {log.data === undefined ? null : rows.length === 0 ? (
         <Empty text="No change matches these filters." />
       ) : (
         <DataTable

@@ -1,7 +1,8 @@
-import { Anchor, Button, Container, Divider, Paper, PasswordInput, Stack, Text, TextInput, Title } from '@mantine/core';
+import { Anchor, Button, Container, Divider, Paper, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState, type FormEvent } from 'react';
+import { PasswordField } from '../password-field';
 import { api } from '../api';
 import { Failure, SignOnFailure } from '../failure';
 import { signInWithPasskey } from '../passkeys';
@@ -83,7 +84,7 @@ function PasswordForm({ onDone, onCode }: { onDone: () => Promise<void>; onCode:
           value={email}
           onChange={({ currentTarget }) => setEmail(currentTarget.value)}
         />
-        <PasswordInput
+        <PasswordField
           label="Password"
           autoComplete="current-password"
           required
