@@ -1,6 +1,7 @@
 import { eventually, useTestDatabase } from '@tollgate/testing';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import type { BrowserContext, Page } from 'playwright-core';
 import { useDataDirectory } from '../e2e/standalone-process';
 import type { Configuration } from '../../apps/console/src/api/answers';
@@ -33,6 +34,9 @@ let console_: RunningConsole;
 let context: BrowserContext;
 let page: Page;
 const failures: string[] = [];
+/** The gzipped sizes of the scripts that were loaded, in bytes. */
+const scripts: Promise<number>[] = [];
+const MAX_FIRST_LOAD_BYTES = 250 * 1024;
 
 beforeAll(async () => {
   console_ = await startConsole({
@@ -44,6 +48,9 @@ beforeAll(async () => {
   context = await chromium.browser.newContext({ viewport: { width: 1280, height: 800 } });
   context.setDefaultTimeout(STEP_TIMEOUT_MS);
   page = await context.newPage();
+  page.on('response', (answer) => {
+    if (answer.request().resourceType() === 'script') scripts.push(answer.body().then((body) => gzipSync(body).length));
+  });
   page.on('pageerror', (error) => failures.push(String(error)));
   page.on('console', (message) => {
     if (/Content Security Policy/i.test(message.text())) failures.push(message.text());
@@ -75,6 +82,13 @@ it('the first operator makes an account by the printed link, and the link leaves
   await page.getByLabel('Password', { exact: false }).first().fill(PASSWORD);
   await page.getByRole('button', { name: 'Make the account' }).click();
   await page.getByRole('heading', { name: 'Overview' }).waitFor();
+});
+
+it('all scripts until the first page shows its numbers are at most 250 KB', async () => {
+  await page.locator('[data-figure="Balance"]').waitFor();
+  const bytes = await Promise.all(scripts);
+  expect(bytes.length).toBeGreaterThan(3);
+  expect(bytes.reduce((sum, one) => sum + one, 0)).toBeLessThanOrEqual(MAX_FIRST_LOAD_BYTES);
 });
 
 it('a token is made, used, replaced and revoked as the contract says', async () => {
@@ -146,29 +160,27 @@ describe('pages', () => {
     await page.getByText('No request matches these filters.').waitFor();
   });
 
-  it.each(PAGES)('%s has no violation of axe in light, dark and on a phone', async (path, title) => {
-    const at = { base: console_.base, tenantId: console_.demo!.tenantId };
-    for (const [scheme, width] of [
-      ['light', 1280],
-      ['dark', 1280],
-      ['light', 375],
-    ] as const) {
-      await page.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' });
-      await page.setViewportSize({ width, height: 800 });
-      await openPage(page, at, [path, title]);
-      expect([scheme, width, await violations()]).toEqual([scheme, width, []]);
-      const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
-      expect(overflow).toBeLessThanOrEqual(0);
-      await picture(path, width === 375 ? 'phone' : scheme);
-      expect(await layoutShift(page)).toBeLessThanOrEqual(MAX_SHIFT);
-    }
-  });
-
-  it.each(PAGES)('everything on %s is reached by the keyboard', async (path, title) => {
-    await page.setViewportSize({ width: 1280, height: 800 });
-    await openPage(page, { base: console_.base, tenantId: console_.demo!.tenantId }, [path, title]);
-    expect(await unreachableByKeyboard(page)).toEqual([]);
-  });
+  it.each(PAGES)(
+    '%s has no violation of axe in light, dark and on a phone, does not move, and is reached by the keyboard',
+    async (path, title) => {
+      const at = { base: console_.base, tenantId: console_.demo!.tenantId };
+      for (const [scheme, width] of [
+        ['light', 1280],
+        ['dark', 1280],
+        ['light', 375],
+      ] as const) {
+        await page.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' });
+        await page.setViewportSize({ width, height: 800 });
+        await openPage(page, at, [path, title]);
+        expect([scheme, width, await violations()]).toEqual([scheme, width, []]);
+        const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+        expect(overflow).toBeLessThanOrEqual(0);
+        await picture(path, width === 375 ? 'phone' : scheme);
+        expect(await layoutShift(page)).toBeLessThanOrEqual(MAX_SHIFT);
+        if (scheme === 'dark') expect(await unreachableByKeyboard(page)).toEqual([]);
+      }
+    },
+  );
 
   // Before the test of the invoice, which closes a month that is not over.
   numberTests(() => ({ console_, page }));

@@ -6,7 +6,7 @@ import { useState, type FormEvent } from 'react';
 import type { Booked, CreditPreview, TenantList, TenantRow } from '../../../src/api/answers';
 import { api, pathOf, queryOf } from '../api';
 import { Failure } from '../failure';
-import { Money, Time } from '../format';
+import { Money } from '../format';
 import { usePerson } from '../me';
 import { DataTable, Empty, Loading, Page } from '../page';
 
@@ -53,7 +53,7 @@ export function OperatorTenantsPage() {
       ) : (
         <DataTable
           label="Tenants"
-          head={['Name', 'Id', 'Plan', 'Status', 'Balance', 'Spend this month', 'Created (UTC)', 'Actions']}
+          head={['Name', 'Id', 'Plan', 'Status', 'Balance', 'Spend this month', 'Actions']}
           rows={rows.map((tenant) => [
             <Anchor
               component={Link}
@@ -70,7 +70,6 @@ export function OperatorTenantsPage() {
             </Badge>,
             <Money cents={tenant.balanceCents} currency={currency} />,
             <Money cents={tenant.debitedCents} currency={currency} />,
-            <Time at={tenant.createdAt} />,
             <Group gap="xs" wrap="nowrap">
               <Button size="xs" variant="default" onClick={() => setOpen(tenant)}>
                 Credit

@@ -74,7 +74,7 @@ function Numbers({ data, currency }: { data: Overview; currency: string }) {
           {admission === null ? 'not known now' : <Money nanos={admission.availableNanos} currency={currency} />}
         </Figure>
       </SimpleGrid>
-      <SimpleGrid cols={{ base: 1, sm: 2, md: 4 }}>
+      <SimpleGrid cols={{ base: 1, sm: 2 }}>
         <Figure
           title={`Spend, ${DAYS} days`}
           about={<Before now={Number(totals.costNanos)} before={Number(before.costNanos)} />}
@@ -104,11 +104,11 @@ function Burn({ data: { usage, credit }, currency }: { data: Overview; currency:
   const days = left === null || perDay === 0n ? null : Number(left / perDay);
   return (
     <Figure
-      title={`A day, of ${BURN_DAYS} days`}
+      title={`Burn rate, ${BURN_DAYS} days`}
       about={
         days === null
-          ? 'Without use, the credit lasts.'
-          : `At this rate the credit lasts ${days > MAX_DAYS_LEFT ? `more than ${MAX_DAYS_LEFT}` : days} days.`
+          ? 'A day. Without use, the credit lasts.'
+          : `A day. At this rate the credit lasts ${days > MAX_DAYS_LEFT ? `more than ${MAX_DAYS_LEFT}` : days} days.`
       }
     >
       <Money nanos={perDay} currency={currency} />

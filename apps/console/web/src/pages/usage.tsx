@@ -108,7 +108,7 @@ export function UsagePage() {
             );
           const head = [
             `${step === 'day' ? 'Day' : 'Hour'} (UTC)`,
-            series ?? 'Group',
+            series === undefined ? 'Group' : series === 'model' ? 'Model' : 'Key',
             'Requests',
             'Input',
             'Output',
