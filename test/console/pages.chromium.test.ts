@@ -43,6 +43,10 @@ beforeAll(async () => {
     DATABASE_URL: database.url,
     TOLLGATE_DATA_DIR: directory.path,
     TOLLGATE_DEMO: 'true',
+    // Nobody answers there, so people sign in by password and passkey.
+    TOLLGATE_OIDC_ISSUER: 'http://127.0.0.1:1',
+    TOLLGATE_OIDC_CLIENT_ID: 'tollgate',
+    TOLLGATE_OIDC_CLIENT_SECRET: 'never-asked-for',
   });
   // bypassCSP stays off: the pages must work under their own policy.
   context = await chromium.browser.newContext({ viewport: { width: 1280, height: 800 } });
@@ -230,6 +234,9 @@ describe('pages', () => {
     await page.goto(tokens());
     await page.getByRole('button', { name: 'Grace Hopper' }).click();
     await page.getByRole('menuitem', { name: 'Sign out' }).click();
+    const warned = console_.process.stderr.split('\n').filter((line) => line.includes('TOLLGATE_OIDC_ISSUER'));
+    expect(warned).toHaveLength(1);
+    expect(await page.getByRole('button', { name: 'Single sign-on' }).count()).toBe(0);
     await page.getByLabel('E-mail').fill('grace@example.com');
     expect(await violations()).toEqual([]);
     await picture('sign-in', 'light');

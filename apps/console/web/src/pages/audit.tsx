@@ -3,7 +3,7 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { AuditList, AuditRow } from '../../../src/api/answers';
 import { api, pathOf, queryOf } from '../api';
-import { downloadCsv } from '../csv';
+import { downloadCsv } from '../download';
 import { Failure } from '../failure';
 import { Time } from '../format';
 import { useTenant } from '../me';

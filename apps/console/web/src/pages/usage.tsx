@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import type { KeyList, ModelRow, Usage } from '../../../src/api/answers';
 import { api, queryOf } from '../api';
-import { downloadCsv } from '../csv';
+import { downloadCsv } from '../download';
 import { Filter } from '../filter';
 import { count, Money } from '../format';
 import { usePerson, useTenant } from '../me';
