@@ -163,6 +163,7 @@ describe('a database of the former version', () => {
       '006_unfinished.sql',
       '007_refusals.sql',
       '008_caller_requests.sql',
+      '009_backend_reports.sql',
       'functions',
     ]);
     expect(await startTwo('credentials')).toEqual(['002_functions.sql', 'functions']);
