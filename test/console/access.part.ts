@@ -1,4 +1,7 @@
+import { RequestMethod } from '@nestjs/common';
 import type { TestDatabase } from '@tollgate/testing';
+import { API_CONTROLLERS } from '../../apps/console/src/api/controllers';
+import { AuthController } from '../../apps/console/src/sign-in/auth.controller';
 import { BrowserSession } from './browser';
 import { API, type Role, ROLES } from './people';
 
@@ -11,6 +14,7 @@ const ROUTES: readonly Route[] = [
   ['GET', 'usage?from=2026-11-01T00:00:00Z&to=2026-11-02T00:00:00Z&step=day&by=model', 'OABMV'],
   ['GET', 'requests?model=sim-small&outcome=complete', 'OABMV'],
   ['GET', 'models', 'OABMV'],
+  ['POST', 'playground', 'OAM', { model: 'none', prompt: 'Hi', maxTokens: 1 }],
   ['GET', 'plan', 'OABMV'],
   ['GET', 'keys', 'OABMV'],
   ['POST', 'keys', 'OAM', { name: 'matrix' }],
@@ -35,6 +39,8 @@ const ROUTES: readonly Route[] = [
 const OPERATOR_ROUTES: readonly OperatorRoute[] = [
   ['GET', 'tenants'],
   ['GET', 'plans'],
+  ['GET', 'fleet'],
+  ['GET', 'live/fleet'],
   ['GET', 'configuration'],
   ['GET', 'invoices'],
   ['GET', 'audit'],
@@ -46,6 +52,41 @@ const OPERATOR_ROUTES: readonly OperatorRoute[] = [
   ['POST', 'reconcile'],
   ['GET', 'reconcile/rec_01kd8v7e5bqgrt3m2n9x0c4hya'],
 ];
+
+/** Streams answer those who may not see them like any route. */
+const STREAMS: readonly Route[] = [
+  ['GET', 'live/overview', 'OABMV'],
+  ['GET', 'live/tokens', 'OA'],
+];
+/** For everybody who is signed in, or for anybody. */
+const OTHER_ROUTES = [
+  ...['GET me', 'GET sessions', 'DELETE sessions/:id', 'POST invitation/accept'],
+  ...['POST invitation/look', 'POST invitation/accept-as-new', 'GET sign-in-options', 'ALL auth/*', 'ALL ', 'ALL *'],
+];
+
+/** Every route that a controller of the backend binds, without the prefix: `GET tenants/:tenantId/keys`. */
+function boundRoutes(): string[] {
+  return [...API_CONTROLLERS, AuthController].flatMap((controller) => {
+    const prefix = Reflect.getMetadata('path', controller) as string;
+    return Object.values(Object.getOwnPropertyDescriptors(controller.prototype as object)).flatMap(
+      ({ value: handler }: PropertyDescriptor) => {
+        if (typeof handler !== 'function' || handler === controller || !Reflect.hasMetadata('path', handler)) return [];
+        const method = RequestMethod[Reflect.getMetadata('method', handler) as number]!;
+        return [Reflect.getMetadata('path', handler) as string | string[]].flat().map((path) => {
+          const route = `${prefix}/${path}`.replace(/^console\/api\/?/, '').replace(/\/+$/, '');
+          return `${method} ${route}`;
+        });
+      },
+    );
+  });
+}
+
+/** A route of the tables in the same form: ids are parameters. */
+const matches = (bound: string, method: string, path: string): boolean => {
+  const [asked = ''] = path.split('?');
+  const pattern = bound.replaceAll(/:\w+/g, '[^/]+').replaceAll('*', '.*');
+  return new RegExp(`^${pattern}$`).test(`${method} ${asked}`);
+};
 
 /** Who may call what: every route with every role, with a foreign tenant, and without a session. */
 export function accessTests(
@@ -90,11 +131,35 @@ export function accessTests(
     },
   );
 
+  it('the tables of this file name every route that the backend has', () => {
+    const named = [
+      ...[...ROUTES, ...STREAMS].map(([method, path]) => [method, `tenants/x/${path}`] as const),
+      ...OPERATOR_ROUTES.map(([method, path]) => [method, `operator/${path}`] as const),
+    ];
+    const bound = boundRoutes();
+    expect(bound.length).toBeGreaterThan(40);
+    const missing = bound.filter(
+      (route) => !OTHER_ROUTES.includes(route) && !named.some(([method, path]) => matches(route, method, path)),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  it.each(STREAMS)('%s %s is closed to other roles and tenants', async (...[method, path, who]: Route) => {
+    for (const role of ROLES) {
+      const foreign = await deployed().of(role).send(method, `${API}/tenants/${deployed().foreignId}/${path}`);
+      expect([role, foreign.status]).toEqual([role, 404]);
+      if (who.includes(role[0]!.toUpperCase())) continue;
+      const refused = await deployed().of(role).send(method, `${API}/tenants/${deployed().tenantId}/${path}`);
+      expect([role, refused.status]).toEqual([role, 403]);
+    }
+  });
+
   it('every route refuses a person without a session', async () => {
     const nobody = new BrowserSession(deployed().base);
     const all = [
       ...ROUTES.map(([method, path, , body]) => [method, `tenants/${deployed().tenantId}/${path}`, body] as const),
       ...OPERATOR_ROUTES.map(([method, path, body]) => [method, `operator/${path}`, body] as const),
+      ...STREAMS.map(([method, path]) => [method, `tenants/${deployed().tenantId}/${path}`, undefined] as const),
       ['GET', 'me', undefined] as const,
       ['GET', 'sessions', undefined] as const,
       ['DELETE', 'sessions/x', undefined] as const,

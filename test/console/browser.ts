@@ -35,6 +35,12 @@ export class BrowserSession {
     return { status: answer.status, headers: answer.headers, text, json: jsonOf(text) };
   }
 
+  /** An answer whose body goes on. */
+  stream(path: string, timeoutMs: number): Promise<Response> {
+    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    return fetch(this.base + path, { headers: { cookie }, signal: AbortSignal.timeout(timeoutMs) });
+  }
+
   private keep(set: string): void {
     const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(set) ?? [];
     if (/max-age=0/i.test(set)) this.cookies.delete(name);

@@ -1,35 +1,70 @@
+import { newId } from '@tollgate/contracts';
 import { useTestDatabase } from '@tollgate/testing';
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join as joinPath } from 'node:path';
+import { operator as operatorApi } from '../e2e/deployment';
 import { useDataDirectory } from '../e2e/standalone-process';
 import { BrowserSession } from './browser';
 import { startConsole, type RunningConsole } from './running-console';
 import { accessTests } from './access.part';
 import { bookTests } from './books.part';
-import { API, invite, join, makeTenant, PASSWORD, type Role, ROLES, secretOf, signIn } from './people';
+import { startIssuer, type Issuer } from './issuer';
+import { liveTests } from './live.part';
+import { Mailbox } from './mailbox';
+import { CLIENT_SECRET, PEOPLE_AT_ISSUER, signInTests } from './sign-in.part';
+import { API, invite, join, PASSWORD, type Role, ROLES, secretOf, signIn } from './people';
 
 // Before the database is dropped.
-afterAll(() => console_?.stop());
+afterAll(async () => {
+  await console_?.stop();
+  await Promise.all([mailbox?.close(), issuer?.stop()]);
+});
 const database = useTestDatabase();
 const directory = useDataDirectory();
 let console_: RunningConsole;
 let operator: BrowserSession;
 let tenantId: string;
 let foreignId: string;
+let mailbox: Mailbox;
+let issuer: Issuer;
 const people = new Map<Role, BrowserSession>();
 /** Every person of the tests calls from one address, so the number of tries is not what is tested. */
 const forgetTries = () => database.query('DELETE FROM console."rateLimit"');
 
+/** What the pages of the console answered while it was turned off. */
+const whileOff: { page: string; status: number; code: string }[] = [];
+
 beforeAll(async () => {
-  console_ = await startConsole({ DATABASE_URL: database.url, TOLLGATE_DATA_DIR: directory.path });
+  const off = await startConsole({
+    DATABASE_URL: database.url,
+    TOLLGATE_DATA_DIR: directory.path,
+    TOLLGATE_CONSOLE: 'false',
+  });
+  for (const page of ['/console', '/console/', `${API}/me`, `${API}/sign-in-options`]) {
+    const { status, json } = await new BrowserSession(off.base).get(page);
+    whileOff.push({ page, status, code: json.error.code });
+  }
+  expect(off.operatorLink).toBeNull();
+  // The settings of the console name a tenant.
+  const make = async (name: string) =>
+    (await operatorApi(off).post<{ data: { id: string } }>('/_operator/v1/tenants', { name })).body.data.id;
+  [tenantId, foreignId] = [await make('Acme'), await make('Other')];
+  await off.stop();
+  [mailbox, issuer] = await Promise.all([Mailbox.open(), startIssuer(PEOPLE_AT_ISSUER, CLIENT_SECRET)]);
+  console_ = await startConsole({
+    DATABASE_URL: database.url,
+    TOLLGATE_DATA_DIR: directory.path,
+    TOLLGATE_SMTP_URL: mailbox.url,
+    TOLLGATE_OIDC_ISSUER: issuer.url,
+    TOLLGATE_OIDC_CLIENT_ID: 'tollgate',
+    TOLLGATE_OIDC_CLIENT_SECRET: CLIENT_SECRET,
+    TOLLGATE_OIDC_DOMAINS: 'example.com',
+    TOLLGATE_OIDC_ROLES: `ops=operator,acme-viewers=${tenantId}:viewer,acme-admins=${tenantId}:admin,unknown=${newId('ten')}:owner`,
+  });
   operator = await join(console_.base, console_.operatorLink!, 'operator@example.com', 'Grace');
-  tenantId = await makeTenant(operator, 'Acme');
-  foreignId = await makeTenant(operator, 'Other');
   for (const role of ROLES) {
     await forgetTries();
     const email = `${role}@example.com`;
-    people.set(role, await join(console_.base, await invite(operator, tenantId, email, role), email, role));
+    const link = await invite(operator, { tenantId, email, role, mailbox });
+    people.set(role, await join(console_.base, link, email, role));
   }
   await forgetTries();
 });
@@ -37,6 +72,11 @@ beforeAll(async () => {
 const of = (role: Role) => people.get(role)!;
 
 accessTests(() => ({ base: console_.base, operator, of, tenantId, foreignId, database }));
+signInTests(() => ({
+  ...{ base: console_.base, stderr: () => console_.process.stderr, operator, of, tenantId },
+  ...{ mailbox, issuer, database, forgetTries },
+}));
+liveTests(() => ({ base: console_.base, operator, of, tenantId, database, forgetTries }));
 bookTests(() => ({ operator, of, tenantId, foreignId, database }));
 
 describe('sign-in', () => {
@@ -135,7 +175,8 @@ describe('sign-in', () => {
   });
 
   it('an invitation is for its address: another person who is signed in cannot take it', async () => {
-    const link = await invite(operator, foreignId, 'wanted@example.com', 'admin');
+    const wanted = { tenantId: foreignId, email: 'wanted@example.com', role: 'admin', mailbox } as const;
+    const link = await invite(operator, wanted);
     const taken = await of('viewer').post(`${API}/invitation/accept`, { secret: secretOf(link) });
     expect(taken.status).toBe(403);
     expect((await of('viewer').get(`${API}/tenants/${foreignId}/keys`)).status).toBe(404);
@@ -213,16 +254,7 @@ describe('answers', () => {
   });
 });
 
-it('turned off, nothing of the console is reachable and its schema is not needed', async () => {
-  const path = mkdtempSync(joinPath(tmpdir(), 'tollgate-console-off-'));
-  const off = await startConsole({ DATABASE_URL: database.url, TOLLGATE_DATA_DIR: path, TOLLGATE_CONSOLE: 'false' });
-  try {
-    for (const page of ['/console', '/console/', `${API}/me`, `${API}/sign-in-options`]) {
-      const answer = await new BrowserSession(off.base).get(page);
-      expect([page, answer.status, answer.json.error.code]).toEqual([page, 404, 'route_not_found']);
-    }
-    expect(off.operatorLink).toBeNull();
-  } finally {
-    await off.stop();
-  }
+it('turned off, nothing of the console is reachable and its schema is not needed', () => {
+  for (const { page, status, code } of whileOff) expect([page, status, code]).toEqual([page, 404, 'route_not_found']);
+  expect(whileOff).toHaveLength(4);
 });

@@ -1,4 +1,5 @@
 import { BrowserSession } from './browser';
+import type { Mailbox } from './mailbox';
 
 export const API = '/console/api';
 export const PASSWORD = 'correct horse battery staple';
@@ -23,16 +24,12 @@ export async function signIn(browser: BrowserSession, email: string, password = 
   if (answer.status !== 200) throw new Error(`not signed in: ${answer.text}`);
 }
 
-/** The link of an invitation to a tenant. */
-export async function invite(by: BrowserSession, tenantId: string, email: string, role: Role): Promise<string> {
+/** The link of an invitation to a tenant, from its mail. */
+export async function invite(
+  by: BrowserSession,
+  { tenantId, email, role, mailbox }: { tenantId: string; email: string; role: Role; mailbox: Mailbox },
+): Promise<string> {
   const answer = await by.post(`${API}/tenants/${tenantId}/invitations`, { email, role });
   if (answer.status !== 201) throw new Error(`not invited: ${answer.text}`);
-  return (answer.json as { link: string }).link;
-}
-
-/** A new tenant. */
-export async function makeTenant(operator: BrowserSession, name: string): Promise<string> {
-  const answer = await operator.post(`${API}/operator/tenants`, { name });
-  if (answer.status !== 201) throw new Error(`no tenant: ${answer.text}`);
-  return (answer.json as { id: string }).id;
+  return mailbox.linkTo(email);
 }

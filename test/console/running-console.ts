@@ -1,3 +1,4 @@
+import type { Ready } from '../e2e/deployment';
 import { StandaloneProcess } from '../e2e/standalone-process';
 
 export interface RunningConsole {
@@ -8,15 +9,14 @@ export interface RunningConsole {
   operatorLink: string | null;
   inferenceUrl: string;
   managementUrl: string;
+  operatorUrl: string;
+  operatorSecret: string;
   demo: { tenantId: string; key: string; token: string } | null;
   stop(): Promise<void>;
 }
 
-interface ReadyLine {
-  inferenceUrl: string;
-  managementUrl: string;
+interface ReadyLine extends Ready {
   console?: { url: string; firstOperatorLink: string | null };
-  demo?: { tenantId: string; key: string; token: string };
 }
 
 /** The standalone form with its console, on free ports. `env` may turn it off. */
@@ -35,6 +35,8 @@ export async function startConsole(env: Record<string, string>): Promise<Running
     operatorLink: ready.console?.firstOperatorLink ?? null,
     inferenceUrl: ready.inferenceUrl,
     managementUrl: ready.managementUrl,
+    operatorUrl: ready.operatorUrl,
+    operatorSecret: ready.operatorSecret,
     demo: ready.demo ?? null,
     stop: async () => void (await process.end()),
   };

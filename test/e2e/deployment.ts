@@ -57,7 +57,7 @@ export async function call<T = unknown>(
 }
 
 /** The operator API of a running process. */
-export function operator(ready: Ready) {
+export function operator(ready: Pick<Ready, 'operatorUrl' | 'operatorSecret'>) {
   const at = <T>(method: string, path: string, body?: unknown) =>
     call<T>(`${ready.operatorUrl}${path}`, ready.operatorSecret, {
       method,

@@ -5,11 +5,11 @@ import { ask, connected, LOGINS, NO_RIGHT, refusal, SERVICES, type RolesServer, 
 /** The tables in which a service may delete rows. It may not in any other. */
 const DELETABLE: Record<Service, string[]> = {
   auth: ['outbox', 'drained_backend'],
-  metering: ['outbox', 'backend_unbilled', 'refusal_hour', 'refused_request'],
+  metering: ['outbox', 'backend_unbilled', 'refusal_hour', 'refused_request', 'backend_report'],
   billing: ['outbox', 'withdrawal_intent', 'reconcile_run'],
   console: [
     ...['session', 'account', 'verification', 'twoFactor', 'passkey', 'rateLimit'],
-    ...['membership', 'invitation'],
+    ...['membership', 'invitation', 'provider_operator'],
   ],
 };
 

@@ -96,7 +96,9 @@ describe('the requests of an entry', () => {
     );
     expect(
       await tollgate('usage', tenantId, '--from', '2026-10-01', '--to', '2026-11-01', '--group-by', 'model'),
-    ).toMatch(/sim-small( +[0310]){4} +33 +0 +15 +0 +0\.210000003 USD\nall( +[0310]){4} +33 +0 +15 +0 +0\.210000003 USD$/);
+    ).toMatch(
+      /sim-small( +[0310]){4} +33 +0 +15 +0 +0\.210000003 USD\nall( +[0310]){4} +33 +0 +15 +0 +0\.210000003 USD$/,
+    );
     expect(await tollgate('usage')).toMatch(/^2 tollgate: Give exactly one/);
   });
 

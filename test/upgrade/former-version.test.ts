@@ -172,6 +172,7 @@ describe('a database of the former version', () => {
       '008_caller_requests.sql',
       '009_reasoning_tokens.sql',
       '010_request_lives.sql',
+      '011_backend_reports.sql',
       'functions',
     ]);
     expect(await startTwo('credentials')).toEqual(['002_functions.sql', '003_key_models.sql', 'functions']);

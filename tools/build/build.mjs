@@ -36,10 +36,20 @@ export async function build(root, { web = true } = {}) {
   if (web && existsSync(join(root, 'web'))) await buildPages(root);
 }
 
-/** Loads Vite only for a project with pages. */
+/**
+ * Loads Vite only for a project with pages. Vite takes React's larger build for development where NODE_ENV is already
+ * set to something else, as in Jest.
+ */
 async function buildPages(root) {
   const vite = await import('vite');
-  await vite.build({ configFile: resolve(root, 'vite.config.mjs'), mode: 'production' });
+  const given = process.env.NODE_ENV;
+  process.env.NODE_ENV = 'production';
+  try {
+    await vite.build({ configFile: resolve(root, 'vite.config.mjs'), mode: 'production' });
+  } finally {
+    if (given === undefined) delete process.env.NODE_ENV;
+    else process.env.NODE_ENV = given;
+  }
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {

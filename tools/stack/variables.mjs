@@ -47,6 +47,8 @@ export const SHARED_VARIABLES = {
   TOLLGATE_OIDC_CLIENT_ID: {},
   TOLLGATE_OIDC_CLIENT_SECRET: {},
   TOLLGATE_OIDC_DOMAINS: { byDefault: 'only people with an account' },
+  TOLLGATE_OIDC_ROLES: { byDefault: 'only the roles of invitations' },
+  TOLLGATE_OIDC_ROLES_CLAIM: { default: 'groups' },
   TOLLGATE_SMTP_URL: { byDefault: 'links are only shown' },
   TOLLGATE_SMTP_FROM: { default: 'tollgate@localhost' },
 };

@@ -42,7 +42,11 @@ runService(
       await messages.start();
 
       const server = await ConsoleServer.listen(console.handle, host, port);
-      takeDown.add(() => server.close(settings.TOLLGATE_DRAIN_SECONDS * 1_000));
+      takeDown.add(() => {
+        // Pages then connect to another replica by themselves.
+        console.endStreams();
+        return server.close(settings.TOLLGATE_DRAIN_SECONDS * 1_000);
+      });
       const origin = settings.TOLLGATE_CONSOLE_URL ?? `http://localhost:${server.port}`;
       const apiOrigin = settings.TOLLGATE_CONSOLE_API_URL ?? origin;
       await console.serveAt(origin, apiOrigin, settings.TOLLGATE_CONSOLE_INNER_API_URL ?? apiOrigin);

@@ -1,4 +1,8 @@
+import { TENANT_ROLES, type TenantRole } from './access/roles';
 import type { ConsoleSettings } from './settings';
+
+/** What the members of a group of the provider are: operators, or members of a tenant. */
+export type GroupRole = { group: string } & ({ operator: true } | { tenantId: string; role: TenantRole });
 
 /** Sign-in by OpenID Connect. */
 export interface OidcOptions {
@@ -7,6 +11,10 @@ export interface OidcOptions {
   clientSecret: string;
   /** Verified addresses of these domains may make an account. Empty: only people with an account sign in. */
   domains: readonly string[];
+  /** The claim that names the groups of a person. */
+  rolesClaim: string;
+  /** Empty: the provider decides about no roles. */
+  roles: readonly GroupRole[];
 }
 
 export interface MailOptions {
@@ -30,6 +38,18 @@ export function optionsOf(settings: ConsoleSettings): Pick<ConsoleOptions, 'oidc
   const { TOLLGATE_OIDC_ISSUER: issuer, TOLLGATE_OIDC_CLIENT_ID: clientId } = settings;
   const { TOLLGATE_OIDC_CLIENT_SECRET: clientSecret, TOLLGATE_SMTP_URL: url, TOLLGATE_SMTP_FROM: from } = settings;
   const domains = settings.TOLLGATE_OIDC_DOMAINS?.split(',') ?? [];
-  const oidc = issuer && clientId && clientSecret ? { issuer, clientId, clientSecret, domains } : null;
+  const granted = { rolesClaim: settings.TOLLGATE_OIDC_ROLES_CLAIM, roles: groupRoles(settings.TOLLGATE_OIDC_ROLES) };
+  const oidc = issuer && clientId && clientSecret ? { issuer, clientId, clientSecret, domains, ...granted } : null;
   return { oidc, mail: url === undefined ? null : { url, from } };
+}
+
+/** The roles of groups, as TOLLGATE_OIDC_ROLES has them. Its form was checked. */
+function groupRoles(setting: string | undefined): GroupRole[] {
+  return (setting?.split(',') ?? []).map((one) => {
+    const split = one.indexOf('=');
+    const [group, granted] = [one.slice(0, split), one.slice(split + 1)];
+    if (granted === 'operator') return { group, operator: true };
+    const [tenantId = '', name] = granted.split(':');
+    return { group, tenantId, role: TENANT_ROLES.find((role) => role === name)! };
+  });
 }

@@ -14,10 +14,15 @@ import {
   Text,
   TrustedProxiesSettings,
 } from '@tollgate/runtime';
+import { TENANT_ROLES } from './access/roles';
 
 const SECRET_MIN_BITS = 80;
 const ORIGIN = /^https?:\/\/[^/?#@\s]+$/;
 const URL_FORM = /^https?:\/\/[^?#@\s]+$/;
+
+const ID = '[0-7][0-9a-hjkmnp-tv-z]{25}';
+const GROUP_ROLE = `[^=,\\s]{1,128}=(operator|ten_${ID}:(${TENANT_ROLES.join('|')}))`;
+const GROUP_ROLES = new RegExp(`^${GROUP_ROLE}(,${GROUP_ROLE})*$`);
 
 /** How people sign in to the console, and how it sends mail. The composition decides whether the console runs. */
 export class ConsoleSettings {
@@ -46,6 +51,15 @@ export class ConsoleSettings {
   @Optional()
   @Text(/^[a-z0-9.-]+(,[a-z0-9.-]+)*$/, 'lower-case domains, separated by commas')
   TOLLGATE_OIDC_DOMAINS?: string;
+  @Setting('Roles of groups at the OpenID Connect issuer, such as `ops=operator,acme=ten_…:admin`.', {
+    byDefault: 'only the roles of invitations',
+  })
+  @Optional()
+  @Text(GROUP_ROLES, 'pairs of a group and `operator` or `ten_…:role`, separated by commas')
+  TOLLGATE_OIDC_ROLES?: string;
+  @Setting('The claim of OpenID Connect that names the groups of a person.')
+  @Text(/^[\x21-\x7e]{1,128}$/, '1 to 128 printable characters')
+  TOLLGATE_OIDC_ROLES_CLAIM: string = 'groups';
   @Setting('SMTP server for invitations, such as `smtps://user:password@mail.example.com`.', {
     byDefault: 'links are only shown',
   })

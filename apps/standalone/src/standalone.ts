@@ -114,6 +114,7 @@ export async function startStandalone(
     () => flushUsage(app),
     () => endRequests(app, settings.TOLLGATE_DRAIN_SECONDS * 1_000),
   );
+  if (console) takeDown.add(() => console.app.endStreams());
 
   const health = new Health();
   health.depend('postgres', { required: true, check: () => admission.check() });

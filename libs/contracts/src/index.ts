@@ -14,6 +14,7 @@ export * from './subjects';
 export * from './request-error';
 export * from './reconcile';
 export * from './backends';
+export * from './fleet';
 export * from './json-text';
 export * from './request-fields';
 export * from './dialect-bounds';

@@ -1,5 +1,6 @@
 import type { AuditQuery, AuditRow, Authored, ConsoleAction } from './audit';
 import type { BackendHour, DrainedBackend, UnbilledWork } from './backends';
+import type { BackendReport, BillingFleet, MeteringFleet, PriceVersion } from './fleet';
 import type { BalanceUpdate, TenantUpdate } from './events';
 import type { RefusedRequest } from './request-life';
 import type {
@@ -54,8 +55,11 @@ import type {
 export interface Subjects {
   /** invalid_plan: the plan is unknown; external_id_taken. Names need not be unique. */
   'auth.tenants.create': [Authored<{ name: string; plan?: string; externalId?: string }>, TenantRow];
-  /** `externalId`: only the tenant with it, as a page of one row or none. */
-  'auth.tenants.list': [{ externalId?: string } & PageQuery, Page<TenantRow>];
+  /**
+   * `externalId`: only the tenant with it, as a page of one row or none. `search`: only tenants whose name, id or
+   * external id contains it, whatever the case of its letters from A to Z.
+   */
+  'auth.tenants.list': [{ externalId?: string; search?: string } & PageQuery, Page<TenantRow>];
   /** not_found */
   'auth.tenants.get': [{ tenantId: string }, TenantRow];
 
@@ -309,6 +313,16 @@ export interface Subjects {
   /** A line if the books have entries in another currency. */
   'billing.config.check': [{ currency: string }, { problems: string[] }];
 
+  /**
+   * How a gateway process sees its backends now. `source` names the process. invalid_parameter: more than
+   * MAX_REPORTED_BACKENDS, or malformed states.
+   */
+  'metering.backends.report': [{ source: string; backends: BackendReport[] }, { recorded: true }];
+  /** Usage of all tenants, and what waits. */
+  'metering.fleet': [Record<string, never>, MeteringFleet];
+  /** Every price that was in force while metering ran, newest first. */
+  'metering.prices.list': [Record<string, never>, { data: PriceVersion[] }];
+
   /** Entries newest first. invalid_parameter: unknown `after`. */
   'billing.summary': [{ tenantId: string } & PageQuery, BillingSummary];
   /**
@@ -318,6 +332,13 @@ export interface Subjects {
   'billing.credit.spendable': [{ tenantId: string }, { spendableNanos: string | null }];
   /** Balance, held and spendable amounts. A tenant without books has zero. */
   'billing.credit.state': [{ tenantId: string }, CreditState];
+  /** Of at most 200 tenants: the balance, and what the ledger debited this month (UTC). invalid_parameter */
+  'billing.tenants.balances': [
+    { ids: string[] },
+    { data: { tenantId: string; balanceCents: number; debitedCents: number }[] },
+  ];
+  /** Credit of all tenants, and what waits. */
+  'billing.fleet': [Record<string, never>, BillingFleet];
   /** The ledger of a tenant with the running balance. `after`: an entry's id. invalid_parameter */
   'billing.entries.list': [EntriesQuery, Page<StatementEntry>];
   /**

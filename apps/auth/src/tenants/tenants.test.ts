@@ -32,6 +32,17 @@ it('refuses an unknown id, and a text that is not an id', async () => {
   }
 });
 
+it('finds tenants by a part of their name, id or external id, and takes every character as itself', async () => {
+  const one = await auth.request('auth.tenants.create', { name: '100% Öl_Handel', externalId: 'cus_search' });
+  const found = async (search: string) => {
+    const { data } = await auth.request('auth.tenants.list', { limit: 100, search });
+    return data.some(({ id }) => id === one.id);
+  };
+  for (const search of ['100% Öl', 'L_HANDEL', one.id.slice(4, 20).toUpperCase(), 'CUS_sea'])
+    expect(await found(search)).toBe(true);
+  for (const search of ['100_', '%%', "'; --", 'nobody']) expect(await found(search)).toBe(false);
+});
+
 it('lists newest first, and its pages have every row once although rows are added meanwhile', async () => {
   const ids: string[] = [];
   for (let i = 0; i < 7; i++) ids.push(await auth.tenant());

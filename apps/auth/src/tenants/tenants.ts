@@ -11,7 +11,7 @@ import {
 import { enqueue } from '@tollgate/messaging';
 import { recordChange, sqlState, transaction } from '@tollgate/postgres';
 import { ConfigSource } from '@tollgate/runtime';
-import type { EntityManager } from 'typeorm';
+import { Raw, type EntityManager, type FindOperator } from 'typeorm';
 import { AuthDatabase } from '../database';
 import { newestFirst } from '../page';
 import { Projector } from '../project/projector';
@@ -48,8 +48,12 @@ export class Tenants {
     return tenantRow(tenant);
   }
 
-  list({ externalId, ...query }: RequestOf<'auth.tenants.list'>): Promise<Page<TenantRow>> {
-    return newestFirst(this.database.tenants, externalId === undefined ? {} : { externalId }, query, tenantRow);
+  list({ externalId, search, ...query }: RequestOf<'auth.tenants.list'>): Promise<Page<TenantRow>> {
+    const where = {
+      ...(externalId !== undefined && { externalId }),
+      ...(search !== undefined && search !== '' && { name: containing(search) }),
+    };
+    return newestFirst(this.database.tenants, where, query, tenantRow);
   }
 
   /** RequestError not_found. */
@@ -132,4 +136,10 @@ export class Tenants {
       throw new RequestError('external_id_taken', 'Another tenant has this externalId.');
     }
   }
+}
+
+/** The name, id or external id of a tenant contains the text. It is no pattern, so every character counts as itself. */
+function containing(text: string): FindOperator<string> {
+  const searched = (name: string) => `position(lower(:search) IN lower(concat_ws(' ', ${name}, id, external_id))) > 0`;
+  return Raw(searched, { search: text }) as FindOperator<string>;
 }

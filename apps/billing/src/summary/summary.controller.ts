@@ -18,6 +18,7 @@ import { balanceUpdate } from '../ledger/core/books';
 import { InjectOptions, type ServiceOptions } from '../options';
 import { billingSummary } from './billing-summary';
 import { listEntries } from './entries';
+import { billingFleet, tenantBalances } from './fleet';
 import { creditState, spendableNanos } from './spendable';
 
 @Controller()
@@ -41,6 +42,16 @@ export class SummaryController {
   @MessagePattern('billing.credit.state')
   state({ tenantId }: { tenantId: string }): Promise<CreditState> {
     return creditState(this.dataSource, this.admission, tenantId);
+  }
+
+  @MessagePattern('billing.tenants.balances')
+  balances({ ids }: RequestOf<'billing.tenants.balances'>): Promise<ReplyOf<'billing.tenants.balances'>> {
+    return tenantBalances(this.dataSource, ids, this.options.now());
+  }
+
+  @MessagePattern('billing.fleet')
+  fleet(): Promise<ReplyOf<'billing.fleet'>> {
+    return billingFleet(this.dataSource);
   }
 
   @MessagePattern('billing.entries.list')

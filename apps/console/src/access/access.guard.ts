@@ -31,19 +31,22 @@ export class AccessGuard implements CanActivate {
     const access = this.reflector.get<Access | undefined>(ACCESS_METADATA, context.getHandler());
     if (access === undefined) throw new ConsoleError('not_found');
     if (!READS.has(request.method)) this.requireOwnOrigin(request);
-    if (access === 'anybody') return true;
+    if (access !== 'anybody') await this.check(request, access);
+    return true;
+  }
 
+  /** The person of the request may do this now, and is its caller. Errors: unauthenticated, not_found, forbidden. */
+  async check(request: CallerRequest, access: Exclude<Access, 'anybody'>): Promise<void> {
     const person = await this.signIn.sessionOf(headersOf(request));
     if (!person) throw new ConsoleError('unauthenticated');
     const isOperator = await this.members.isOperator(person.userId);
     const tenantId = (request.params as { tenantId?: string }).tenantId;
     const role = tenantId === undefined ? null : await this.roleIn(tenantId, person.userId, isOperator);
     request.consoleCaller = { ...person, isOperator, role };
-    if (access === 'signed-in') return true;
+    if (access === 'signed-in') return;
     // What only operators can see does not exist for others.
     if ('operator' in access && !isOperator) throw new ConsoleError('not_found');
     if ('tenant' in access && (role === null || !mayDo(role, access.tenant))) throw new ConsoleError('forbidden');
-    return true;
   }
 
   /** Browsers send Origin with every write. A page of another site cannot forge it. */

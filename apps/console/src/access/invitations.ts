@@ -64,6 +64,11 @@ export class Invitations {
     return { url: `${this.signIn.origin}/console/invitation`, expiresAt: expiresAt.toISOString() };
   }
 
+  /** The link of the invitation was sent to its address, and nobody else has it. */
+  async noteMailed(id: string): Promise<void> {
+    await query(this.database.dataSource, 'UPDATE invitation SET mailed = true WHERE id = $1', [id]);
+  }
+
   /** Those of a tenant that can still be accepted, newest first. */
   async list(tenantId: string): Promise<InvitationRow[]> {
     const rows = await query<Invited & { id: string; createdAt: Date; expiresAt: Date }>(
@@ -120,14 +125,15 @@ export class Invitations {
     const passwordHash = await password.hash(person.password);
     try {
       return await transaction(this.database.dataSource, async (tx) => {
-        const invited = await use(tx, secret);
+        const { mailed, ...invited } = await use(tx, secret);
         const userId = randomUUID();
         const email = (invited.email ?? person.email).toLowerCase();
-        // Not verified: the link may also have come by another way than mail.
-        await query(tx, `INSERT INTO "user" ("id", "name", "email", "emailVerified") VALUES ($1, $2, $3, false)`, [
+        // A link that came by another way than mail says nothing about the address.
+        await query(tx, `INSERT INTO "user" ("id", "name", "email", "emailVerified") VALUES ($1, $2, $3, $4)`, [
           userId,
           person.name,
           email,
+          mailed,
         ]);
         await query(
           tx,
@@ -145,11 +151,11 @@ export class Invitations {
 }
 
 /** Marks the invitation as used. Of two who accept it at the same time, one gets it. */
-async function use(tx: EntityManager, secret: string): Promise<Invited> {
-  const [row] = await query<Invited>(
+async function use(tx: EntityManager, secret: string): Promise<Invited & { mailed: boolean }> {
+  const [row] = await query<Invited & { mailed: boolean }>(
     tx,
     `UPDATE invitation SET used_at = now() WHERE token_hash = $1 AND used_at IS NULL AND expires_at > now()
-     RETURNING email, operator, tenant_id AS "tenantId", role`,
+     RETURNING email, operator, tenant_id AS "tenantId", role, mailed`,
     [hashInvitationSecret(secret)],
   );
   if (!row) throw new ConsoleError('invitation_invalid');

@@ -20,7 +20,11 @@ export class Members {
   constructor(private readonly database: ConsoleDatabase) {}
 
   async isOperator(userId: string): Promise<boolean> {
-    const rows = await query(this.database.dataSource, 'SELECT 1 FROM operator WHERE user_id = $1', [userId]);
+    const rows = await query(
+      this.database.dataSource,
+      'SELECT 1 FROM operator WHERE user_id = $1 UNION ALL SELECT 1 FROM provider_operator WHERE user_id = $1',
+      [userId],
+    );
     return rows.length > 0;
   }
 

@@ -6,6 +6,7 @@ const MATRIX: Readonly<Record<TenantAction, string>> = {
   'usage.read': 'OABMV',
   'requests.read': 'OABMV',
   'models.read': 'OABMV',
+  'models.try': 'OAM',
   'keys.read': 'OABMV',
   'keys.write': 'OAM',
   'tokens.read': 'OA',

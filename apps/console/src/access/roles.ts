@@ -13,6 +13,7 @@ export const TENANT_ACTIONS = {
   'usage.read': ALL,
   'requests.read': ALL,
   'models.read': ALL,
+  'models.try': ['owner', 'admin', 'member'],
   'keys.read': ALL,
   'keys.write': ['owner', 'admin', 'member'],
   'tokens.read': ['owner', 'admin'],

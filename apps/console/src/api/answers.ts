@@ -2,11 +2,16 @@ import type {
   AuditAction,
   AuditRow,
   BillingSummary,
+  BillingFleet,
   BudgetState,
+  CreditState,
   IssuedInvoice,
   KeyRow,
   LedgerEntry,
+  MeteringFleet,
   Page,
+  PriceVersion,
+  ReconcileRun,
   RecordedEvent,
   RefusalPoint,
   ReplyOf,
@@ -61,11 +66,7 @@ export interface InvitationOffer {
 }
 
 export interface Overview {
-  balanceCents: number;
-  /** Served and not yet a whole cent in the ledger; nanos as decimal string. */
-  carriedNanos: string;
-  /** What requests can spend now; null while the admission store does not answer. Nanos as decimal string. */
-  spendableNanos: string | null;
+  credit: CreditState;
   /** The last 30 days by day and model, and the 30 days before in one sum. */
   usage: Usage;
   before: UsageTotals;
@@ -87,6 +88,20 @@ export interface RequestBooks {
   event: RecordedEvent;
   /** Null: its charge has not arrived. */
   books: ReplyOf<'billing.request.entry'> | null;
+  /** The price of its version; null if metering never saw it. */
+  price: PriceVersion | null;
+}
+
+/** The budget of a key in the running month (UTC). */
+export interface KeyBudgetState {
+  budgetCents: number;
+  /** Decimal string. */
+  spentNanos: string;
+}
+
+export interface KeyRowWithBudget extends KeyRow {
+  /** Null: it has none, or the person may not see budgets. */
+  budget: KeyBudgetState | null;
 }
 
 export interface IssuedKey extends KeyRow {
@@ -169,6 +184,42 @@ export interface Configuration {
     profiles: { id: string; models: string[]; limits: Limits; monthlyBudgetCents: number | null }[];
   }[];
   models: ModelRow[];
+  /** Every price that was in force, newest first. */
+  history: PriceVersion[];
+}
+
+/** A backend of `tollgate.yaml`, as the gateways see it that reported in the last seconds. */
+export interface FleetBackend {
+  backend: string;
+  models: string[];
+  drainedAt: string | null;
+  gateways: number;
+  unhealthy: number;
+  broken: number;
+  inFlight: number;
+}
+
+/** The whole installation. */
+export interface Fleet extends Omit<MeteringFleet, 'backends'>, BillingFleet {
+  backends: FleetBackend[];
+  /** The newest run of the last day. */
+  reconcile: ReconcileRun | null;
+}
+
+/** A tenant with its money. */
+export interface OperatedTenant extends TenantRow {
+  balanceCents: number;
+  /** What was posted to the ledger this month (UTC). */
+  debitedCents: number;
+}
+
+/** An answer of the inference API to the playground. */
+export interface Tried {
+  status: number;
+  requestId: string | null;
+  seconds: number;
+  /** Its body; null if it was not JSON. */
+  answer: unknown;
 }
 
 export interface AuditList extends Page<AuditRow> {
@@ -183,11 +234,13 @@ export interface Limits {
 }
 
 export type InvoiceList = Page<IssuedInvoice>;
-export type KeyList = Page<KeyRow>;
+export type KeyList = Page<KeyRowWithBudget>;
 export type TokenList = Page<TokenRow>;
-export type TenantList = Page<TenantRow>;
+export type TenantList = Page<OperatedTenant>;
 export type {
   AuditRow,
+  PriceVersion,
+  ReconcileRun,
   BillingSummary,
   IssuedInvoice,
   KeyRow,

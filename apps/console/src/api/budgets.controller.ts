@@ -1,12 +1,13 @@
 import { Controller, Get, Param, Put, Query, Req } from '@nestjs/common';
 import { Type } from '@sinclair/typebox';
-import type { Author, BudgetState } from '@tollgate/contracts';
+import type { Author } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource, type PlanConfig } from '@tollgate/runtime';
 import type { FastifyRequest } from 'fastify';
 import { AllowInTenant, ByCaller } from '../access/allow';
 import { bodyOf, queryOf } from '../http/body';
 import type { BudgetRow, BudgetList } from './answers';
+import { rowOf } from './budget-rows';
 import { exact, pageOf } from './fields';
 
 const MAX_BUDGET_CENTS = 1_000_000_000_000;
@@ -99,11 +100,4 @@ export class BudgetsController {
     const { plan } = await this.services.request('auth.tenants.get', { tenantId });
     return this.config.current.plans.find(({ id }) => id === plan);
   }
-}
-
-/** @param byDefault the budget of the configuration, which applies if none was set */
-function rowOf({ budgetCents, ...state }: BudgetState, byDefault: number | null): BudgetRow {
-  const isDefault = budgetCents === 'default';
-  const effective = isDefault ? byDefault : budgetCents === 'none' ? null : budgetCents;
-  return { ...state, isDefault, budgetCents: effective };
 }

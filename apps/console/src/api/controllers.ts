@@ -3,10 +3,12 @@ import { AuditController } from './audit.controller';
 import { BudgetsController } from './budgets.controller';
 import { InvitationsController } from './invitations.controller';
 import { KeysController } from './keys.controller';
+import { LiveController } from './live.controller';
 import { MeController } from './me.controller';
 import { MembersController } from './members.controller';
 import { MoneyController } from './money.controller';
 import { OperatorController } from './operator.controller';
+import { PlaygroundController } from './playground.controller';
 import { RequestsController } from './requests.controller';
 import { TokensController } from './tokens.controller';
 import { UnknownRouteController } from './unknown-route.controller';
@@ -23,6 +25,8 @@ export const API_CONTROLLERS: readonly Type[] = [
   BudgetsController,
   AuditController,
   RequestsController,
+  LiveController,
+  PlaygroundController,
   MembersController,
   OperatorController,
   UnknownRouteController,

@@ -55,6 +55,7 @@ export class InvitationsController {
   @HttpCode(200)
   @AnySignedIn()
   async accept(@FromCaller() caller: Caller, @Req() request: FastifyRequest): Promise<InvitationOffer> {
+    this.tries.take(request.ip);
     return this.offerOf(await this.invitations.acceptAs(caller, readSecret(request).secret));
   }
 

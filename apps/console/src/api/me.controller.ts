@@ -1,4 +1,5 @@
 import { Controller, Delete, Get, HttpCode, Param } from '@nestjs/common';
+import { RequestError, type TenantRow } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { changedRows, query } from '@tollgate/postgres';
 import { ConfigSource } from '@tollgate/runtime';
@@ -25,16 +26,27 @@ export class MeController {
   @AnySignedIn()
   async me(@FromCaller() { userId, name, email, hasTotp, isOperator }: Caller): Promise<Me> {
     const memberships = await this.members.tenantsOf(userId);
-    const tenants = await Promise.all(
+    const found = await Promise.all(
       memberships.map(async ({ tenantId, role: own }) => {
-        const tenant = await this.services.request('auth.tenants.get', { tenantId });
+        const tenant = await this.tenant(tenantId);
         const role: Role = isOperator ? 'operator' : own;
-        return { id: tenantId, name: tenant.name, status: tenant.status, role, actions: actionsOf(role) };
+        return tenant && { id: tenantId, name: tenant.name, status: tenant.status, role, actions: actionsOf(role) };
       }),
     );
+    const tenants = found.filter((tenant) => tenant !== null);
     const { inferenceUrl, managementUrl } = this.addresses;
     const { currency } = this.config.current;
     return { name, email, hasTotp, isOperator, tenants, inferenceUrl, managementUrl, currency };
+  }
+
+  /** Null: groups of a provider may name a tenant that does not exist. */
+  private async tenant(tenantId: string): Promise<TenantRow | null> {
+    try {
+      return await this.services.request('auth.tenants.get', { tenantId });
+    } catch (error) {
+      if (error instanceof RequestError && error.code === 'not_found') return null;
+      throw error;
+    }
   }
 
   /** Without the secrets of the sessions, which the library's own list has. */

@@ -12,6 +12,7 @@ import { ConsoleError } from '../http/errors';
 import { Mailer } from '../http/mailer';
 import type { InvitationCreated, MemberList } from './answers';
 import { EmailField, exact, RoleField } from './fields';
+import { Tries } from './tries';
 
 const readRole = bodyOf(Type.Object({ role: RoleField }, exact));
 const readInvitation = bodyOf(Type.Object({ email: EmailField, role: RoleField }, exact));
@@ -19,6 +20,8 @@ const readInvitation = bodyOf(Type.Object({ email: EmailField, role: RoleField }
 /** The people of a tenant. */
 @Controller('console/api/tenants/:tenantId')
 export class MembersController {
+  private readonly tries = new Tries();
+
   constructor(
     private readonly members: Members,
     private readonly invitations: Invitations,
@@ -41,6 +44,7 @@ export class MembersController {
     @FromCaller() caller: Caller,
     @Req() request: FastifyRequest,
   ): Promise<InvitationCreated> {
+    this.tries.take(caller.userId);
     const { email, role } = readInvitation(request);
     requireGrant(caller, role);
     const { name: tenantName } = await this.services.request('auth.tenants.get', { tenantId });
@@ -50,6 +54,7 @@ export class MembersController {
     if (!this.mailer.isConfigured) return { link, expiresAt };
     try {
       await this.mailer.sendInvitation(invited.email, { link, tenantName });
+      await this.invitations.noteMailed(created.id);
       return { link: null, expiresAt };
     } catch (error) {
       logger('console').warn({ reason: String(error) }, 'an invitation could not be mailed, so its link was shown');

@@ -6,14 +6,17 @@ import { ConfigSource } from '@tollgate/runtime';
 import type { FastifyRequest } from 'fastify';
 import { AllowOperator, ByCaller } from '../access/allow';
 import { bodyOf, queryOf } from '../http/body';
-import type { Booked, Configuration, CreditPreview, InvoiceList, TenantList } from './answers';
+import type { Booked, Configuration, CreditPreview, Fleet, InvoiceList, TenantList } from './answers';
 import { checkedName, exact, InvoicePage, NameField, pageOf } from './fields';
+import { FleetStates } from './fleet-states';
 import { modelRows } from './model-rows';
 
 /** Where an entry of the console comes from. */
 const SOURCE = 'manual';
 
-const readPage = queryOf(pageOf('ten'));
+const readTenants = queryOf(
+  Type.Composite([pageOf('ten'), Type.Object({ search: Type.Optional(Type.String({ maxLength: 100 })) })]),
+);
 const readInvoices = queryOf(InvoicePage);
 const readTenant = bodyOf(
   Type.Object({ name: NameField, plan: Type.Optional(Type.String({ maxLength: 100 })) }, exact),
@@ -39,12 +42,30 @@ export class OperatorController {
   constructor(
     private readonly services: ServiceClient,
     private readonly config: ConfigSource,
+    private readonly fleetStates: FleetStates,
   ) {}
 
   @Get('tenants')
   @AllowOperator('tenants.read')
-  tenants(@Query() query: unknown): Promise<TenantList> {
-    return this.services.request('auth.tenants.list', readPage(query));
+  async tenants(@Query() query: unknown): Promise<TenantList> {
+    const page = await this.services.request('auth.tenants.list', readTenants(query));
+    const ids = page.data.map(({ id }) => id);
+    const { data } = await this.services.request('billing.tenants.balances', { ids });
+    const money = new Map(data.map((row) => [row.tenantId, row]));
+    return {
+      ...page,
+      data: page.data.map((row) => {
+        const { balanceCents = 0, debitedCents = 0 } = money.get(row.id) ?? {};
+        return { ...row, balanceCents, debitedCents };
+      }),
+    };
+  }
+
+  /** Requests, money, lags, backends, and the last proof of the books. */
+  @Get('fleet')
+  @AllowOperator('books.check')
+  fleet(): Promise<Fleet> {
+    return this.fleetStates.now();
   }
 
   @Get('plans')
@@ -56,9 +77,11 @@ export class OperatorController {
   /** `tollgate.yaml` as it is in force, without backends and their secrets. */
   @Get('configuration')
   @AllowOperator('configuration.read')
-  configuration(): Configuration {
+  async configuration(): Promise<Configuration> {
     const { currency, plans, budgets } = this.config.current;
-    return { currency, plans, thresholdsPercent: budgets.thresholdsPercent, models: modelRows(this.config.current) };
+    const { data: history } = await this.services.request('metering.prices.list', {});
+    const models = modelRows(this.config.current);
+    return { currency, plans, thresholdsPercent: budgets.thresholdsPercent, models, history };
   }
 
   /** Issued invoices of all tenants, newest first. */

@@ -10,6 +10,8 @@ import { KeyIdField, ModelField, pageSize } from './fields';
 
 /** A search among millions of requests answers in short or empty pages. One call asks for this many of them. */
 const MAX_PAGES_A_CALL = 5;
+/** After this time a short page is answered, and the person decides whether to search on. */
+const SEARCH_MS = 150;
 
 const readList = queryOf(
   Type.Object({
@@ -41,6 +43,7 @@ export class RequestsController {
     };
     const data: RequestList['data'] = [];
     let { after } = search;
+    const untilMs = performance.now() + SEARCH_MS;
     for (let page = 0; page < MAX_PAGES_A_CALL; page += 1) {
       const found = await this.services.request('metering.requests.list', {
         ...search,
@@ -51,7 +54,7 @@ export class RequestsController {
       data.push(...found.data);
       if (found.nextCursor === null) return { data, nextCursor: null };
       after = found.nextCursor;
-      if (data.length === limit) break;
+      if (data.length === limit || performance.now() >= untilMs) break;
     }
     return { data, nextCursor: after ?? null };
   }
@@ -63,10 +66,12 @@ export class RequestsController {
     const { data } = await this.services.request('metering.usage.events', { ids: [requestId] });
     const [event] = data;
     if (event?.tenantId !== tenantId) throw new ConsoleError('not_found');
+    const { data: prices } = await this.services.request('metering.prices.list', {});
     const books = await this.services.request('billing.request.entry', { requestId }).catch((error: unknown) => {
       if (error instanceof Error && 'code' in error && error.code === 'not_found') return null;
       throw error;
     });
-    return { event, books };
+    const price = prices.find(({ model, version }) => model === event.model && version === event.priceVersion);
+    return { event, books, price: price ?? null };
   }
 }

@@ -14,8 +14,13 @@ import { Invitations } from '../access/invitations';
 import { Members } from '../access/members';
 import { OperatorLinks } from '../access/operator-links';
 import { OperatorLinksController } from '../access/operator-links.controller';
+import { ProviderRoles } from '../access/provider-roles';
 import { ApiAddresses } from '../api/api-addresses';
 import { API_CONTROLLERS } from '../api/controllers';
+import { FleetStates } from '../api/fleet-states';
+import { LiveStreams } from '../api/live-streams';
+import { Overviews } from '../api/overviews';
+import { Playgrounds } from '../api/playgrounds';
 import { ConsoleDatabase } from '../database';
 import { ConsoleOptions } from '../options';
 import { AuthController } from '../sign-in/auth.controller';
@@ -46,6 +51,8 @@ export interface ConsoleApp {
   firstOperatorLink(tenantId: string | null): Promise<string | null>;
   /** Rejects while the database does not answer. */
   check(): Promise<unknown>;
+  /** Before the server waits for its last requests: a stream would never end. */
+  endStreams(): void;
   close(): Promise<void>;
 }
 
@@ -72,24 +79,35 @@ export async function createConsoleApp(
         { provide: ConfigSource, useValue: config },
         { provide: ConsoleOptions, useValue: options },
         { provide: ConsoleDatabase, useValue: database },
-        { provide: APP_GUARD, useClass: AccessGuard },
+        { provide: APP_GUARD, useExisting: AccessGuard },
         { provide: APP_FILTER, useClass: EnvelopeFilter },
         SignIn,
         Members,
         Invitations,
+        ProviderRoles,
         Mailer,
         ApiAddresses,
+        AccessGuard,
+        LiveStreams,
+        Overviews,
+        FleetStates,
+        Playgrounds,
       ],
       exports: [
         ApiAddresses,
         SignIn,
         Members,
         Invitations,
+        ProviderRoles,
         Mailer,
         ServiceClient,
         ConfigSource,
         ConsoleOptions,
         ConsoleDatabase,
+        LiveStreams,
+        Overviews,
+        FleetStates,
+        Playgrounds,
       ],
       global: true,
     },
@@ -116,6 +134,7 @@ export async function createConsoleApp(
     },
     firstOperatorLink: (tenantId) => app.get(OperatorLinks).first(tenantId),
     check: () => query(database.dataSource, 'SELECT 1'),
+    endStreams: () => app.get(LiveStreams).close(),
     close: () => app.close(),
   };
 }

@@ -9,7 +9,6 @@ const MAX_CONNECTIONS = 2_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 /** Longer than load balancers keep a connection, so that they close it. */
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;
-const EVENT_STREAM = 'text/event-stream';
 
 /** The port of the console as a service of its own. */
 export class ConsoleServer {
@@ -55,12 +54,11 @@ export class ConsoleServer {
 
   /**
    * Accepts nothing more, and waits at most `timeoutMs` until running requests are answered. Streams of events have no
-   * end: they are cut, and pages connect to another replica by themselves.
+   * end, so end them before.
    */
   async close(timeoutMs: number): Promise<void> {
     this.leave();
     const closed = new Promise((resolve) => this.server.close(resolve));
-    for (const response of this.running) if (isEventStream(response)) response.destroy();
     const answered = new Promise<void>((resolve) => (this.idle = resolve));
     if (this.running.size > 0) await settlesWithin(timeoutMs, answered);
     this.server.closeAllConnections();
@@ -76,6 +74,3 @@ export class ConsoleServer {
     });
   }
 }
-
-const isEventStream = (response: ServerResponse): boolean =>
-  String(response.getHeader('content-type') ?? '').startsWith(EVENT_STREAM);

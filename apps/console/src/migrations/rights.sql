@@ -14,5 +14,7 @@ GRANT INSERT, UPDATE, DELETE ON "session", "account", "verification", "twoFactor
 
 -- An operator is only ever added. Another operator's login cannot be taken away by the service.
 GRANT INSERT ON operator TO tollgate_console;
+-- Each sign-in by OpenID Connect sets anew who operates by a group of the provider.
+GRANT INSERT, DELETE ON provider_operator TO tollgate_console;
 GRANT INSERT, UPDATE (role), DELETE ON membership TO tollgate_console;
-GRANT INSERT, UPDATE (used_at), DELETE ON invitation TO tollgate_console;
+GRANT INSERT, UPDATE (used_at, mailed), DELETE ON invitation TO tollgate_console;

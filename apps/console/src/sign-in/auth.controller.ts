@@ -1,15 +1,19 @@
 import { All, Controller, Get, Req, Res } from '@nestjs/common';
+import { logger } from '@tollgate/runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Anybody } from '../access/allow';
+import { ProviderRoles } from '../access/provider-roles';
 import { ConsoleError, type ConsoleErrorCode } from '../http/errors';
 import { AUTH_PATH, CLIENT_ADDRESS_HEADER } from './better-auth';
 import { headersOf } from './headers';
+import { OIDC_PROVIDER, providerSignIn, type ProviderSignIn } from './oidc';
 import { SignIn } from './sign-in';
 
 /** The calls of the library that browsers may make. All others do not exist: some would show a session's secret. */
 export const AUTH_CALLS: ReadonlySet<string> = new Set([
   'POST /sign-in/email',
   'POST /sign-in/social',
+  'POST /link-social',
   'GET /callback/oidc',
   'POST /sign-out',
   'POST /change-password',
@@ -27,13 +31,22 @@ export const AUTH_CALLS: ReadonlySet<string> = new Set([
 ]);
 
 const HOME = '/console/';
+const CALLBACK = 'GET /callback/oidc';
+/** The bodies of the calls that lead to the provider. The caller's could ask for other scopes, or lead elsewhere. */
+const OWN_BODIES: Readonly<Record<string, object>> = {
+  'POST /sign-in/social': { provider: OIDC_PROVIDER, callbackURL: HOME },
+  'POST /link-social': { provider: OIDC_PROVIDER, callbackURL: '/console/account' },
+};
 /** Fields of the library's answers that hold the secret of a session. The cookie has it, scripts need not. */
 const SECRET_FIELDS = ['token', 'session'];
 
 /** Passes the calls of AUTH_CALLS to the sign-in library, and its errors on in our envelope. */
 @Controller('console/api')
 export class AuthController {
-  constructor(private readonly signIn: SignIn) {}
+  constructor(
+    private readonly signIn: SignIn,
+    private readonly roles: ProviderRoles,
+  ) {}
 
   @Get('sign-in-options')
   @Anybody()
@@ -49,19 +62,25 @@ export class AuthController {
     if (!AUTH_CALLS.has(call)) throw new ConsoleError('not_found');
     const headers = headersOf(request);
     headers.set(CLIENT_ADDRESS_HEADER, request.ip);
-    const body = request.method === 'GET' ? null : new Uint8Array((request.body as Buffer | undefined) ?? []);
-    const answer = await this.signIn.auth.handler(new Request(url, { method: request.method, headers, body }));
-    for (const cookie of answer.headers.getSetCookie()) reply.header('set-cookie', cookie);
-    if (request.method === 'GET' && answer.status === 302) {
-      void reply
-        .code(302)
-        .header('location', this.ownPage(answer.headers.get('location')))
-        .send();
-      return;
-    }
+    const asked = new Request(url, { method: request.method, headers, body: bodyOf(request, call) });
+    if (call === CALLBACK) return this.backFromProvider(asked, reply);
+    const answer = await this.signIn.auth.handler(asked);
+    keepCookies(answer, reply);
     const parsed = jsonOf(await answer.text());
     if (answer.status >= 400) throw failureOf(answer, parsed);
     void reply.code(200).send(withoutSecrets(parsed));
+  }
+
+  /** A person comes back from the provider: with roles and a session, or with an error for the page of sign-in. */
+  private async backFromProvider(asked: Request, reply: FastifyReply): Promise<void> {
+    const found: ProviderSignIn = {};
+    const answer = await providerSignIn.run(found, () => this.signIn.auth.handler(asked));
+    if (found.userId !== undefined && found.groups !== undefined) await this.roles.set(found.userId, found.groups);
+    const location = this.ownPage(answer.headers.get('location'));
+    const error = new URL(location).searchParams.get('error');
+    if (error !== null) logger('console').warn({ error, reason: found.reason }, hintOf(error));
+    keepCookies(answer, reply);
+    void reply.code(302).header('location', location).send();
   }
 
   /** A sign-in ends on a page of the console, whatever the caller asked for. */
@@ -71,6 +90,22 @@ export class AuthController {
     return url.origin === origin && url.pathname.startsWith(HOME) ? url.href : new URL(HOME, origin).href;
   }
 }
+
+function bodyOf({ method, body }: FastifyRequest, call: string): string | Uint8Array<ArrayBuffer> | null {
+  if (method === 'GET') return null;
+  const own = OWN_BODIES[call];
+  return own ? JSON.stringify(own) : new Uint8Array((body as Buffer | undefined) ?? []);
+}
+
+function keepCookies(answer: Response, reply: FastifyReply): void {
+  for (const cookie of answer.headers.getSetCookie()) reply.header('set-cookie', cookie);
+}
+
+/** `invalid_code`: the issuer refused our request for tokens. */
+const hintOf = (error: string): string =>
+  error === 'invalid_code'
+    ? 'a single sign-on failed: the issuer gave no tokens, so check TOLLGATE_OIDC_CLIENT_ID and TOLLGATE_OIDC_CLIENT_SECRET'
+    : 'a single sign-on failed';
 
 function jsonOf(text: string): unknown {
   try {

@@ -1,14 +1,14 @@
 import { passkey } from '@better-auth/passkey';
+import { logger } from '@tollgate/runtime';
 import { betterAuth } from 'better-auth';
 import { genericOAuth, twoFactor } from 'better-auth/plugins';
 import type { Pool } from 'pg';
 import type { OidcOptions } from '../options';
-import { logLibraryError } from './library-log';
+import { OIDC_PROVIDER, providerOf, providerSignIn } from './oidc';
 
 export const AUTH_PATH = '/console/api/auth';
 /** The header in which we tell the library the client's address. A header of this name from outside is overwritten. */
 export const CLIENT_ADDRESS_HEADER = 'x-tollgate-client';
-export const OIDC_PROVIDER = 'oidc';
 
 const DAY_S = 24 * 60 * 60;
 const SESSION_S = 7 * DAY_S;
@@ -44,7 +44,7 @@ export function signInLibrary({ pool, secret, origin, oidc }: SignInLibraryOptio
     database: pool,
     trustedOrigins: [origin],
     telemetry: { enabled: false },
-    logger: { level: 'error', log: (_level, message, ...details) => logLibraryError(message, details) },
+    logger: { level: 'error', log: (_level, message) => note(message) },
     onAPIError: { errorURL: '/console/sign-in' },
     emailAndPassword: {
       enabled: true,
@@ -52,6 +52,16 @@ export function signInLibrary({ pool, secret, origin, oidc }: SignInLibraryOptio
       minPasswordLength: MIN_PASSWORD_CHARS,
       maxPasswordLength: MAX_PASSWORD_CHARS,
       revokeSessionsOnPasswordReset: true,
+    },
+    databaseHooks: {
+      session: {
+        create: {
+          after: async ({ userId }) => {
+            const signIn = providerSignIn.getStore();
+            if (signIn) signIn.userId = userId;
+          },
+        },
+      },
     },
     session: { expiresIn: SESSION_S, updateAge: SESSION_EXTENSION_S },
     account: {
@@ -87,29 +97,9 @@ export function signInLibrary({ pool, secret, origin, oidc }: SignInLibraryOptio
 
 export type SignInLibrary = ReturnType<typeof signInLibrary>;
 
-function providerOf({ issuer, clientId, clientSecret, domains }: OidcOptions) {
-  return {
-    providerId: OIDC_PROVIDER,
-    name: 'Single sign-on',
-    clientId,
-    clientSecret,
-    discoveryUrl: `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`,
-    requireIdTokenVerification: true,
-    scopes: ['openid', 'email', 'profile'],
-    pkce: true,
-    disableProviderLogout: true,
-    /** Without allowed domains, the provider makes no accounts: it signs in those of the same verified address. */
-    disableSignUp: domains.length === 0,
-    mapProfileToUser(profile: Record<string, unknown>) {
-      const email = textOf(profile['email']).toLowerCase();
-      const isVerified = profile['email_verified'] === true;
-      const isAllowed = domains.length === 0 || domains.includes(email.split('@').at(-1) ?? '');
-      // The library refuses a profile without an address. An unverified one could belong to somebody else.
-      return isVerified && isAllowed
-        ? { email, emailVerified: true, name: textOf(profile['name']) || email }
-        : { email: '', emailVerified: false };
-    },
-  };
+/** The caller of a sign-in at the provider logs it in one line. */
+function note(message: string): void {
+  const signIn = providerSignIn.getStore();
+  if (!signIn) logger('console').error(message);
+  else if (message !== '') signIn.reason = message;
 }
-
-const textOf = (claim: unknown): string => (typeof claim === 'string' ? claim : '');

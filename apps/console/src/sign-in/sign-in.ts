@@ -3,7 +3,8 @@ import { logger } from '@tollgate/runtime';
 import { ConsoleDatabase } from '../database';
 import { ConsoleError } from '../http/errors';
 import { ConsoleOptions } from '../options';
-import { OIDC_PROVIDER, signInLibrary, type SignInLibrary } from './better-auth';
+import { signInLibrary, type SignInLibrary } from './better-auth';
+import { OIDC_PROVIDER, providerSignIn, type ProviderSignIn } from './oidc';
 
 /** How often an issuer that did not answer is asked again, at most. */
 const OIDC_RETRY_MS = 30_000;
@@ -23,6 +24,7 @@ export class SignIn {
   private library: SignInLibrary | undefined;
   private ownOrigin = '';
   private oidcTriedAtMs = 0;
+  private isIssuerAway = false;
 
   constructor(
     private readonly database: ConsoleDatabase,
@@ -67,12 +69,18 @@ export class SignIn {
   private async makeLibrary(): Promise<void> {
     this.oidcTriedAtMs = Date.now();
     const { secret, oidc } = this.options;
-    this.library = signInLibrary({ pool: this.database.pool, secret, origin: this.ownOrigin, oidc });
-    if (oidc && !(await this.offersOidc()))
+    const found: ProviderSignIn = {};
+    const offers = await providerSignIn.run(found, () => {
+      this.library = signInLibrary({ pool: this.database.pool, secret, origin: this.ownOrigin, oidc });
+      return this.offersOidc();
+    });
+    // One line for each time that the issuer goes away.
+    if (oidc && !offers && !this.isIssuerAway)
       logger('console').warn(
-        { issuer: oidc.issuer },
+        { issuer: oidc.issuer, reason: found.reason },
         'TOLLGATE_OIDC_ISSUER does not answer as an OpenID Connect issuer: people can sign in by password only',
       );
+    this.isIssuerAway = oidc !== null && !offers;
   }
 
   private async offersOidc(): Promise<boolean> {

@@ -16,10 +16,3 @@ export function csvOf(rows: readonly object[]): string {
   );
   return [fields.map(csvCell).join(','), ...lines, ''].join('\r\n');
 }
-
-/** Lets the browser save the rows as a file. */
-export function downloadCsv(name: string, rows: readonly object[]): void {
-  const url = URL.createObjectURL(new Blob([csvOf(rows)], { type: 'text/csv' }));
-  Object.assign(document.createElement('a'), { href: url, download: name }).click();
-  URL.revokeObjectURL(url);
-}

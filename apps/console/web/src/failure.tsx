@@ -23,3 +23,23 @@ export function Failure({ error, retry }: { error: unknown; retry?: () => void }
     </Alert>
   );
 }
+
+const SIGN_ON_FAILURES: Readonly<Record<string, string>> = {
+  account_not_linked: 'This address has an account with a password. Sign in with it, and connect single sign-on there.',
+  signup_disabled: 'You have no account here. Ask an owner of your tenant for an invitation.',
+  email_not_found: 'Your address is not verified, or its domain may not sign in here.',
+  email_does_not_match: 'Sign in at the provider with the address of this account.',
+  account_already_linked_to_different_user: 'This account of the provider is connected with another person here.',
+  access_denied: 'The provider did not let you in.',
+};
+
+/** Why single sign-on led back here, if it did: the address has the code of the error. */
+export function SignOnFailure() {
+  const error = new URLSearchParams(location.search).get('error');
+  if (error === null) return null;
+  return (
+    <Alert color="red" variant="outline" role="alert" title="Single sign-on did not work">
+      <Text size="sm">{SIGN_ON_FAILURES[error] ?? 'Try again, sign in by password, or ask your operator.'}</Text>
+    </Alert>
+  );
+}

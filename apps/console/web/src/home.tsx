@@ -7,7 +7,7 @@ export function Home() {
   const { tenants, isOperator } = usePerson();
   const [first] = tenants;
   if (first) return <Navigate to="/t/$tenantId/overview" params={{ tenantId: first.id }} replace />;
-  if (isOperator) return <Navigate to="/operator/tenants" replace />;
+  if (isOperator) return <Navigate to="/operator/fleet" replace />;
   return (
     <Stack>
       <Title order={1}>No tenant yet</Title>

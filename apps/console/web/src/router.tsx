@@ -1,10 +1,28 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Outlet } from '@tanstack/react-router';
 import { Home } from './home';
 import type { RequestsSearch } from './pages/requests';
+import type { UsageSearch } from './pages/usage';
 import { NotFound } from './not-found';
 import { Shell } from './shell';
 
-const REQUEST_FILTERS = ['model', 'keyId', 'outcome', 'request'] as const satisfies readonly (keyof RequestsSearch)[];
+const REQUEST_FILTERS = [
+  'model',
+  'keyId',
+  'outcome',
+  'from',
+  'to',
+  'request',
+] as const satisfies readonly (keyof RequestsSearch)[];
+const USAGE_FILTERS = ['days', 'by', 'step', 'model', 'keyId'] as const satisfies readonly (keyof UsageSearch)[];
+
+/** The texts of the query string that a page knows. The router reads digits as numbers. */
+const textsOf = <K extends string>(search: Record<string, unknown>, names: readonly K[]): Partial<Record<K, string>> =>
+  Object.fromEntries(
+    names.flatMap((name) => {
+      const value = search[name];
+      return typeof value === 'string' || typeof value === 'number' ? [[name, String(value)]] : [];
+    }),
+  ) as Partial<Record<K, string>>;
 
 const root = createRootRoute({ component: Outlet, notFoundComponent: NotFound });
 const signIn = createRoute({
@@ -34,21 +52,13 @@ const overview = createRoute({
 const usage = createRoute({
   getParentRoute: () => tenant,
   path: '/usage',
-  validateSearch: (search: Record<string, unknown>): { days?: string; by?: string } => ({
-    ...(typeof search['days'] === 'string' || typeof search['days'] === 'number'
-      ? { days: String(search['days']) }
-      : {}),
-    ...(typeof search['by'] === 'string' ? { by: search['by'] } : {}),
-  }),
+  validateSearch: (search: Record<string, unknown>): UsageSearch => textsOf(search, USAGE_FILTERS),
   component: lazyRouteComponent(() => import('./pages/usage'), 'UsagePage'),
 });
 const requests = createRoute({
   getParentRoute: () => tenant,
   path: '/requests',
-  validateSearch: (search: Record<string, unknown>): RequestsSearch =>
-    Object.fromEntries(
-      REQUEST_FILTERS.flatMap((name) => (typeof search[name] === 'string' ? [[name, search[name]]] : [])),
-    ),
+  validateSearch: (search: Record<string, unknown>): RequestsSearch => textsOf(search, REQUEST_FILTERS),
   component: lazyRouteComponent(() => import('./pages/requests'), 'RequestsPage'),
 });
 const keys = createRoute({
@@ -111,10 +121,10 @@ const operatorTenants = createRoute({
   path: '/operator/tenants',
   component: lazyRouteComponent(() => import('./pages/operator-tenants'), 'OperatorTenantsPage'),
 });
-const operatorBooks = createRoute({
+const operatorFleet = createRoute({
   getParentRoute: () => shell,
-  path: '/operator/books',
-  component: lazyRouteComponent(() => import('./pages/operator-books'), 'OperatorBooksPage'),
+  path: '/operator/fleet',
+  component: lazyRouteComponent(() => import('./pages/operator-fleet'), 'OperatorFleetPage'),
 });
 
 export const router = createRouter({
@@ -127,7 +137,7 @@ export const router = createRouter({
       account,
       tenant.addChildren([overview, usage, requests, keys, credit, models, tokens, members, budgets, audit, invoice]),
       operatorTenants,
-      operatorBooks,
+      operatorFleet,
       operatorInvoices,
       operatorPlans,
       operatorAudit,

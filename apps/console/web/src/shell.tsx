@@ -1,4 +1,5 @@
 import {
+  Alert,
   AppShell,
   Burger,
   Button,
@@ -15,12 +16,12 @@ import {
   useMantineColorScheme,
 } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
-import { useQueryClient } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, Navigate, Outlet, useLocation, useNavigate, useParams } from '@tanstack/react-router';
-import { api, isSignedOut } from './api';
+import { api, isSignedOut, pathOf } from './api';
 import { Failure } from './failure';
 import { useMe, usePerson } from './me';
-import type { Me, TenantAction } from '../../src/api/answers';
+import type { Me, TenantAction, TenantRow } from '../../src/api/answers';
 
 const TENANT_PAGES = [
   { to: '/t/$tenantId/overview', label: 'Overview', action: 'usage.read' },
@@ -37,8 +38,8 @@ const SETTINGS_PAGES = [
   { to: '/t/$tenantId/settings/audit', label: 'Audit', action: 'audit.read' },
 ] as const satisfies readonly { to: string; label: string; action: TenantAction }[];
 const OPERATOR_PAGES = [
+  { to: '/operator/fleet', label: 'Fleet' },
   { to: '/operator/tenants', label: 'Tenants' },
-  { to: '/operator/books', label: 'Books' },
   { to: '/operator/invoices', label: 'Invoices' },
   { to: '/operator/plans', label: 'Plans and prices' },
   { to: '/operator/audit', label: 'Audit' },
@@ -92,10 +93,29 @@ function Frame() {
       </AppShell.Navbar>
       <AppShell.Main id="page">
         <Container size="lg" px={0}>
+          <AsOperator me={me} />
           <Outlet />
         </Container>
       </AppShell.Main>
     </AppShell>
+  );
+}
+
+/** Says that the tenant of the page is not one of the person's own. */
+function AsOperator({ me }: { me: Me }) {
+  const { tenantId } = useParams({ strict: false });
+  const isForeign = me.isOperator && tenantId !== undefined && !me.tenants.some(({ id }) => id === tenantId);
+  const tenant = useQuery({
+    queryKey: ['operator', 'tenant', tenantId],
+    queryFn: () => api.get<TenantRow>(pathOf('operator', 'tenants', tenantId!)),
+    enabled: isForeign,
+  });
+  if (!isForeign) return null;
+  return (
+    <Alert variant="outline" color="orange" mb="md" title={tenant.data?.name ?? tenantId}>
+      You see this tenant as an operator, with everything that its owner sees. {tenant.data?.plan} plan,{' '}
+      {tenant.data?.status}. What you change here is in its audit log.
+    </Alert>
   );
 }
 

@@ -4,6 +4,7 @@ import { Catalog } from '../catalog/catalog';
 import { CatalogModule } from '../catalog/catalog.module';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options';
 import { DEFAULT_UPSTREAM_LIMITS } from './connections';
+import { BackendReports } from './backend-reports';
 import { Drains } from './drains';
 import { HealthChecks } from './health-checks';
 import { StreamWatch } from './stream-watch';
@@ -29,18 +30,20 @@ const healthChecks = {
 
 @Module({
   imports: [CatalogModule],
-  providers: [upstream, healthChecks, Drains, StreamWatch],
+  providers: [upstream, healthChecks, Drains, BackendReports, StreamWatch],
   exports: [Upstream, StreamWatch],
 })
 export class UpstreamModule implements OnApplicationShutdown {
   constructor(
     private readonly health: HealthChecks,
     private readonly drains: Drains,
+    private readonly reports: BackendReports,
   ) {}
 
   /** What runs beside the calls. The calls themselves end in the order of the inference module. */
   onApplicationShutdown(): void {
     this.health.close();
     this.drains.close();
+    this.reports.close();
   }
 }

@@ -3,6 +3,7 @@ import type { ReplyOf, RequestOf } from '@tollgate/contracts';
 import { MessagePattern } from '@tollgate/messaging/nest';
 import { MeteringDataSource } from '../database';
 import { compareBackends } from './compare';
+import { meteringFleet, priceVersions, recordReport } from './fleet';
 import { recordUnbilled } from './unbilled';
 
 @Controller()
@@ -17,5 +18,20 @@ export class BackendsController {
   @MessagePattern('metering.backends.compare')
   compare(request: RequestOf<'metering.backends.compare'>): Promise<ReplyOf<'metering.backends.compare'>> {
     return compareBackends(this.dataSource, request);
+  }
+
+  @MessagePattern('metering.backends.report')
+  report(report: RequestOf<'metering.backends.report'>): Promise<ReplyOf<'metering.backends.report'>> {
+    return recordReport(this.dataSource, report);
+  }
+
+  @MessagePattern('metering.fleet')
+  fleet(): Promise<ReplyOf<'metering.fleet'>> {
+    return meteringFleet(this.dataSource);
+  }
+
+  @MessagePattern('metering.prices.list')
+  prices(): Promise<ReplyOf<'metering.prices.list'>> {
+    return priceVersions(this.dataSource);
   }
 }

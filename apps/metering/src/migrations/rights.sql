@@ -27,6 +27,7 @@ GRANT INSERT,
   )
   ON backend_hour TO tollgate_metering;
 GRANT INSERT, DELETE ON backend_unbilled TO tollgate_metering;
+GRANT INSERT, UPDATE (healthy, open_breakers, in_flight, reported_at), DELETE ON backend_report TO tollgate_metering;
 GRANT INSERT, UPDATE (requests), DELETE ON refusal_hour TO tollgate_metering;
 -- Written once, and deleted after some days.
 GRANT INSERT, DELETE ON refused_request TO tollgate_metering;

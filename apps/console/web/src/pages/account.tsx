@@ -1,12 +1,13 @@
-import { Badge, Button, Group, PasswordInput, Stack, Text, TextInput, Title } from '@mantine/core';
+import { Badge, Button, Group, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
 import type { SessionRow } from '../../../src/api/answers';
+import { PasswordField } from '../password-field';
 import { api, pathOf } from '../api';
-import { Failure } from '../failure';
+import { Failure, SignOnFailure } from '../failure';
 import { Time } from '../format';
 import { usePerson } from '../me';
-import { Answer, Command, DataTable, Page } from '../page';
+import { Answer, Command, DataTable, Loading, Page } from '../page';
 import { addPasskey } from '../passkeys';
 
 interface PasskeyRow {
@@ -18,21 +19,35 @@ interface PasskeyRow {
 /** The person's sessions, passkeys and second factor. */
 export function Account() {
   const { email } = usePerson();
+  const loaded = [useSessions(), usePasskeys(), useSignInOptions()];
+  // Together, so that nothing moves while they load.
+  const isReady = loaded.every(({ isPending }) => !isPending);
   return (
     <Page title="Account" about={email}>
-      <Sessions />
-      <Passkeys />
-      <SecondFactor />
+      {isReady ? (
+        <>
+          <Sessions />
+          <Passkeys />
+          <SecondFactor />
+          <SignOn />
+        </>
+      ) : (
+        <Loading />
+      )}
     </Page>
   );
 }
 
+const useSessions = () =>
+  useQuery({ queryKey: ['sessions'], queryFn: () => api.get<{ data: SessionRow[] }>('/sessions') });
+const usePasskeys = () =>
+  useQuery({ queryKey: ['passkeys'], queryFn: () => api.get<PasskeyRow[]>('/auth/passkey/list-user-passkeys') });
+const useSignInOptions = () =>
+  useQuery({ queryKey: ['sign-in-options'], queryFn: () => api.get<{ oidc: boolean }>('/sign-in-options') });
+
 function Sessions() {
   const queries = useQueryClient();
-  const sessions = useQuery({
-    queryKey: ['sessions'],
-    queryFn: () => api.get<{ data: SessionRow[] }>('/sessions'),
-  });
+  const sessions = useSessions();
   const end = useMutation({
     mutationFn: (id: string) => api.delete(pathOf('sessions', id)),
     onSuccess: () => queries.invalidateQueries({ queryKey: ['sessions'] }),
@@ -71,10 +86,7 @@ function Passkeys() {
   const queries = useQueryClient();
   const [name, setName] = useState('');
   const refresh = () => queries.invalidateQueries({ queryKey: ['passkeys'] });
-  const passkeys = useQuery({
-    queryKey: ['passkeys'],
-    queryFn: () => api.get<PasskeyRow[]>('/auth/passkey/list-user-passkeys'),
-  });
+  const passkeys = usePasskeys();
   const add = useMutation({ mutationFn: () => addPasskey(name), onSuccess: refresh });
   const remove = useMutation({
     mutationFn: (id: string) => api.post('/auth/passkey/delete-passkey', { id }),
@@ -162,7 +174,7 @@ function SecondFactor() {
       <Text>{hasTotp ? 'A code is asked for beside the password.' : 'Only the password is asked for.'}</Text>
       <form onSubmit={begin}>
         <Group align="flex-end">
-          <PasswordInput
+          <PasswordField
             label="Your password"
             autoComplete="current-password"
             required
@@ -197,6 +209,30 @@ function SecondFactor() {
         </form>
       ) : null}
       <Failure error={enable.error ?? verify.error ?? disable.error} />
+    </>
+  );
+}
+
+/** Connects the account with that of the same address at the provider. */
+function SignOn() {
+  const options = useSignInOptions();
+  const link = useMutation({
+    mutationFn: () => api.post<{ url: string }>('/auth/link-social'),
+    onSuccess: ({ url }) => location.assign(url),
+  });
+  if (!options.data?.oidc) return null;
+  return (
+    <>
+      <Title order={2} size="h4">
+        Single sign-on
+      </Title>
+      <SignOnFailure />
+      <Group>
+        <Button variant="default" onClick={() => link.mutate()} loading={link.isPending}>
+          Connect this account
+        </Button>
+      </Group>
+      <Failure error={link.error} />
     </>
   );
 }

@@ -3,7 +3,7 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { AuditList, AuditRow } from '../../../src/api/answers';
 import { api, pathOf, queryOf } from '../api';
-import { downloadCsv } from '../csv';
+import { downloadCsv } from '../download';
 import { Failure } from '../failure';
 import { Time } from '../format';
 import { useTenant } from '../me';
@@ -58,7 +58,7 @@ function AuditPage({ of, about }: { of: string; about: string }) {
       </Group>
       <Failure error={log.error} />
       {log.isPending ? <Loading /> : null}
-      {log.data && rows.length === 0 ? (
+      {log.data === undefined ? null : rows.length === 0 ? (
         <Empty text="No change matches these filters." />
       ) : (
         <DataTable

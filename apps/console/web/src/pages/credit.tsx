@@ -36,6 +36,11 @@ export function CreditPage() {
           The balance is <Money cents={first.balanceCents} currency={currency} />.
         </>
       }
+      action={
+        <Button className="screen" variant="default" onClick={() => window.print()}>
+          Print or save as PDF
+        </Button>
+      }
     >
       <Title order={2} size="h4">
         Entries

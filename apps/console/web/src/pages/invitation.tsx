@@ -1,8 +1,9 @@
-import { Anchor, Button, Container, Paper, PasswordInput, Stack, Text, TextInput, Title } from '@mantine/core';
+import { Anchor, Button, Container, Paper, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useState, type FormEvent } from 'react';
 import type { InvitationOffer } from '../../../src/api/answers';
+import { PasswordField } from '../password-field';
 import { api } from '../api';
 import { Failure } from '../failure';
 import { useMe } from '../me';
@@ -102,7 +103,7 @@ function MakeAccount({ secret, offer }: { secret: string; offer: InvitationOffer
           value={email}
           onChange={({ currentTarget }) => setEmail(currentTarget.value)}
         />
-        <PasswordInput
+        <PasswordField
           label="Password"
           description={`At least ${MIN_PASSWORD_CHARS} characters.`}
           autoComplete="new-password"

@@ -1,13 +1,15 @@
-import { Alert, Badge, Button, Group, Modal, Select, Stack, Tabs, TextInput } from '@mantine/core';
+import { Alert, Badge, Button, Group, Modal, Select, Stack, TextInput } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
 import type { IssuedKey, KeyList, ModelRow, Plan } from '../../../src/api/answers';
 import { api } from '../api';
+import { CodeLines } from '../code-lines';
 import { expiryOf, LIFETIMES } from '../expiry';
 import { Failure } from '../failure';
 import { Time } from '../format';
 import { usePerson, useTenant } from '../me';
 import { Answer, Command, DataTable, Empty, Page } from '../page';
+import { KeyBudget } from '../key-budget';
 import { Revoke } from '../revoke';
 
 /** The inference keys of the tenant. */
@@ -43,6 +45,7 @@ export function KeysPage() {
                 'Last used (UTC)',
                 'Expires (UTC)',
                 'Status',
+                ...(may('budgets.read') ? ['Budget this month'] : []),
                 'Actions',
               ]}
               rows={data.map((key) => [
@@ -55,6 +58,7 @@ export function KeysPage() {
                 <Badge variant="outline" color={key.status === 'active' ? 'green' : 'gray'}>
                   {key.status}
                 </Badge>,
+                ...(may('budgets.read') ? [<KeyBudget of={key.budget} />] : []),
                 may('keys.write') && key.status !== 'revoked' ? (
                   <Revoke what="key" name={key.name} revoke={() => api.delete(path('keys', key.id))} onDone={refresh} />
                 ) : null,
@@ -128,41 +132,19 @@ function CreateKey({ onClose, onCreated }: { onClose: () => void; onCreated: () 
 /** The key, and lines that work with it. */
 function NewKey({ value, onClose }: { value: string; onClose: () => void }) {
   const { id, path } = useTenant();
-  const { inferenceUrl } = usePerson();
   const models = useQuery({
     queryKey: ['models', id],
     queryFn: () => api.get<{ data: ModelRow[] }>(path('models')),
   });
   const model = models.data?.data.find(({ kind }) => kind === 'chat')?.id ?? 'MODEL';
-  const body = JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }] });
+  const body = { model, messages: [{ role: 'user', content: 'Hello' }] };
   return (
     <Stack>
       <Alert variant="outline" color="orange" title="Store this key now">
         It is shown only this once.
       </Alert>
       <Command text={value} label="Key" />
-      <Tabs defaultValue="curl">
-        <Tabs.List>
-          <Tabs.Tab value="curl">curl</Tabs.Tab>
-          <Tabs.Tab value="node">Node</Tabs.Tab>
-          <Tabs.Tab value="python">Python</Tabs.Tab>
-        </Tabs.List>
-        <Tabs.Panel value="curl">
-          <Command
-            text={`curl ${inferenceUrl}/chat/completions -H 'Authorization: Bearer ${value}' -H 'Content-Type: application/json' -d '${body}'`}
-          />
-        </Tabs.Panel>
-        <Tabs.Panel value="node">
-          <Command
-            text={`import OpenAI from 'openai';\nconst client = new OpenAI({ baseURL: '${inferenceUrl}', apiKey: '${value}' });\nconst answer = await client.chat.completions.create(${body});\nconsole.log(answer.choices[0].message.content);`}
-          />
-        </Tabs.Panel>
-        <Tabs.Panel value="python">
-          <Command
-            text={`from openai import OpenAI\nclient = OpenAI(base_url="${inferenceUrl}", api_key="${value}")\nanswer = client.chat.completions.create(model="${model}", messages=[{"role": "user", "content": "Hello"}])\nprint(answer.choices[0].message.content)`}
-          />
-        </Tabs.Panel>
-      </Tabs>
+      <CodeLines path="/chat/completions" body={body} apiKey={value} />
       <Group justify="flex-end">
         <Button onClick={onClose}>Done</Button>
       </Group>

@@ -4,10 +4,11 @@ import { api } from '../api';
 import { usePerson, useTenant } from '../me';
 import { ModelTable } from '../model-table';
 import { Answer, Page } from '../page';
+import { Playground } from '../playground';
 
 /** The catalog with its prices, as written in the configuration. */
 export function ModelsPage() {
-  const { id, path } = useTenant();
+  const { id, may, path } = useTenant();
   const { currency } = usePerson();
   const models = useQuery({
     queryKey: ['models', id],
@@ -16,9 +17,16 @@ export function ModelsPage() {
   return (
     <Page
       title="Models"
-      about={`Prices are in ${currency} per million tokens. A key's profile may allow fewer models.`}
+      about={`Prices are in ${currency} per million tokens. A key's profile may allow fewer models. A typical request has 1,000 tokens in and 500 out.`}
     >
-      <Answer of={models}>{({ data }) => <ModelTable models={data} />}</Answer>
+      <Answer of={models}>
+        {({ data }) => (
+          <>
+            <ModelTable models={data} />
+            {may('models.try') ? <Playground models={data} /> : null}
+          </>
+        )}
+      </Answer>
     </Page>
   );
 }

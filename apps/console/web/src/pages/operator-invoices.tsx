@@ -34,7 +34,7 @@ export function OperatorInvoicesPage() {
       />
       <Failure error={invoices.error} />
       {invoices.isPending ? <Loading /> : null}
-      {invoices.data && rows.length === 0 ? (
+      {invoices.data === undefined ? null : rows.length === 0 ? (
         <Empty
           text="No invoice was issued yet. Months are closed by themselves; this closes one now:"
           command="npx tollgate invoice close 2026-10"

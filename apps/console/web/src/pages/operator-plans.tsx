@@ -2,9 +2,12 @@ import { Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { Configuration, Limits } from '../../../src/api/answers';
 import { api } from '../api';
-import { count, Money } from '../format';
+import { count, Money, Time } from '../format';
 import { ModelTable } from '../model-table';
 import { Answer, DataTable, Page } from '../page';
+
+/** Femtos a token are nanos a million tokens. */
+const perMillion = (femtos: string): bigint => BigInt(femtos);
 
 /** Operator → Plans and prices: the configuration as it is in force. */
 export function OperatorPlansPage() {
@@ -22,7 +25,7 @@ export function OperatorPlansPage() {
   );
 }
 
-function InForce({ of: { plans, models, currency, thresholdsPercent } }: { of: Configuration }) {
+function InForce({ of: { plans, models, currency, thresholdsPercent, history } }: { of: Configuration }) {
   const budget = (cents: number | null) => (cents === null ? 'none' : <Money cents={cents} currency={currency} />);
   const limits = ({ requestsPerMinute, tokensPerMinute, concurrency }: Limits) =>
     [requestsPerMinute, tokensPerMinute, concurrency].map((value) => <span className="figures">{count(value)}</span>);
@@ -49,6 +52,22 @@ function InForce({ of: { plans, models, currency, thresholdsPercent } }: { of: C
         Prices in {currency} per million tokens
       </Title>
       <ModelTable models={models} />
+      <Title order={2} size="h4">
+        Former and present prices
+      </Title>
+      <DataTable
+        label="Versions of prices"
+        head={['Model', 'Version', 'Input', 'Cached input', 'Output', 'Per request', 'First seen (UTC)']}
+        rows={history.map((price) => [
+          price.model,
+          price.version,
+          <Money nanos={perMillion(price.inputFemtos)} />,
+          <Money nanos={perMillion(price.cachedInputFemtos)} />,
+          <Money nanos={perMillion(price.outputFemtos)} />,
+          <Money nanos={price.requestNanos} />,
+          <Time at={price.firstSeenAt} />,
+        ])}
+      />
       <Title order={2} size="h4">
         Thresholds of budgets
       </Title>

@@ -1,24 +1,30 @@
 import { Anchor, Badge, Button, Group, Modal, NumberInput, Select, Stack, Table, Text, TextInput } from '@mantine/core';
+import { useDebouncedValue } from '@mantine/hooks';
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState, type FormEvent } from 'react';
 import type { Booked, CreditPreview, TenantList, TenantRow } from '../../../src/api/answers';
 import { api, pathOf, queryOf } from '../api';
 import { Failure } from '../failure';
-import { Money, Time } from '../format';
+import { Money } from '../format';
 import { usePerson } from '../me';
 import { DataTable, Empty, Loading, Page } from '../page';
 
 const CENTS = 100;
+/** While a person types, nothing is searched. */
+const TYPING_MS = 250;
 
 /** Operator → Tenants. */
 export function OperatorTenantsPage() {
   const queries = useQueryClient();
+  const { currency } = usePerson();
   const [open, setOpen] = useState<'create' | TenantRow | null>(null);
   const [search, setSearch] = useState('');
+  const [wanted] = useDebouncedValue(search.trim(), TYPING_MS);
   const tenants = useInfiniteQuery({
-    queryKey: ['operator', 'tenants'],
-    queryFn: ({ pageParam }) => api.get<TenantList>(`/operator/tenants${queryOf({ after: pageParam })}`),
+    queryKey: ['operator', 'tenants', wanted],
+    queryFn: ({ pageParam }) =>
+      api.get<TenantList>(`/operator/tenants${queryOf({ after: pageParam, search: wanted })}`),
     initialPageParam: '',
     getNextPageParam: ({ nextCursor }) => nextCursor,
   });
@@ -28,26 +34,26 @@ export function OperatorTenantsPage() {
       api.patch(pathOf('operator', 'tenants', id), { status }),
     onSuccess: refresh,
   });
-  const all = tenants.data?.pages.flatMap(({ data }) => data) ?? [];
-  const wanted = search.trim().toLowerCase();
-  const rows = all.filter(({ id, name }) => `${id} ${name}`.toLowerCase().includes(wanted));
+  const rows = tenants.data?.pages.flatMap(({ data }) => data) ?? [];
   return (
     <Page title="Tenants" action={<Button onClick={() => setOpen('create')}>Create a tenant</Button>}>
       {open === 'create' ? <CreateTenant onClose={() => setOpen(null)} onCreated={refresh} /> : null}
-      {open !== null && open !== 'create' ? <BookCredit tenant={open} onClose={() => setOpen(null)} /> : null}
+      {open !== null && open !== 'create' ? (
+        <BookCredit tenant={open} onClose={() => setOpen(null)} onBooked={refresh} />
+      ) : null}
       <TextInput
-        label="Search the tenants below by name or id"
+        label="Search by name or id"
         value={search}
         onChange={({ currentTarget }) => setSearch(currentTarget.value)}
       />
       <Failure error={tenants.error ?? setStatus.error} />
       {tenants.isPending ? <Loading /> : null}
-      {tenants.data && rows.length === 0 ? (
+      {tenants.data === undefined ? null : rows.length === 0 ? (
         <Empty text="There is no such tenant." command="npx tollgate tenant create acme" />
       ) : (
         <DataTable
           label="Tenants"
-          head={['Name', 'Id', 'Plan', 'Status', 'Created (UTC)', 'Actions']}
+          head={['Name', 'Id', 'Plan', 'Status', 'Balance', 'Spend this month', 'Actions']}
           rows={rows.map((tenant) => [
             <Anchor
               component={Link}
@@ -62,7 +68,8 @@ export function OperatorTenantsPage() {
             <Badge variant="outline" color={tenant.status === 'active' ? 'green' : 'gray'}>
               {tenant.status}
             </Badge>,
-            <Time at={tenant.createdAt} />,
+            <Money cents={tenant.balanceCents} currency={currency} />,
+            <Money cents={tenant.debitedCents} currency={currency} />,
             <Group gap="xs" wrap="nowrap">
               <Button size="xs" variant="default" onClick={() => setOpen(tenant)}>
                 Credit
@@ -142,7 +149,8 @@ function CreateTenant({ onClose, onCreated }: { onClose: () => void; onCreated: 
 }
 
 /** Every booking is shown as the entry that it makes before it is booked. */
-function BookCredit({ tenant, onClose }: { tenant: TenantRow; onClose: () => void }) {
+function BookCredit(props: { tenant: TenantRow; onClose: () => void; onBooked: () => Promise<void> }) {
+  const { tenant, onClose, onBooked } = props;
   const { currency } = usePerson();
   const path = `${pathOf('operator', 'tenants', tenant.id)}/credit`;
   const [kind, setKind] = useState('topup');
@@ -152,7 +160,7 @@ function BookCredit({ tenant, onClose }: { tenant: TenantRow; onClose: () => voi
   const [ref] = useState(() => `console-${crypto.randomUUID()}`);
   const booking = { kind, amountCents: Math.round(Number(amount) * CENTS), reason, ref };
   const preview = useMutation({ mutationFn: () => api.post<CreditPreview>(`${path}/preview`, booking) });
-  const book = useMutation({ mutationFn: () => api.post<Booked>(path, booking) });
+  const book = useMutation({ mutationFn: () => api.post<Booked>(path, booking), onSuccess: onBooked });
   const submit = (event: FormEvent) => {
     event.preventDefault();
     if (preview.data) book.mutate();

@@ -1,27 +1,28 @@
-import { Card, Code, Group, SimpleGrid, Text } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
+import { Card, Code, SimpleGrid, Text } from '@mantine/core';
 import type { Overview, UsageTotals } from '../../../src/api/answers';
-import { api } from '../api';
+import { Figure } from '../figure';
 import { count, Money } from '../format';
+import { useLive } from '../live';
 import { usePerson, useTenant } from '../me';
 import { Answer, DataTable, Empty, Page } from '../page';
 import { remedyOf } from '../remedies';
 import { UsageChart } from '../usage-chart';
 
-/** The numbers on screen are at most this old while the page is open. */
-const REFRESH_MS = 2_000;
-const NANOS_PER_CENT = 10_000_000n;
 const DAYS = 30;
+/** Of the burn rate, with today. */
+const BURN_DAYS = 7;
+const DAY_MS = 24 * 60 * 60_000;
+/** More days are a guess. */
+const MAX_DAYS_LEFT = 999;
 
 /** Credit, and the last 30 days beside the 30 days before. */
 export function OverviewPage() {
   const { id, path } = useTenant();
   const { currency, inferenceUrl } = usePerson();
-  const overview = useQuery({
+  const overview = useLive<Overview>({
     queryKey: ['overview', id],
-    queryFn: () => api.get<Overview>(path('overview')),
-    refetchInterval: REFRESH_MS,
+    path: path('overview'),
+    stream: path('live', 'overview'),
   });
   return (
     <Page title="Overview">
@@ -51,24 +52,29 @@ export function OverviewPage() {
 function Numbers({ data, currency }: { data: Overview; currency: string }) {
   const { before } = data;
   const { totals } = data.usage;
-  const balanceNanos = BigInt(data.balanceCents) * NANOS_PER_CENT;
-  const notPosted = BigInt(data.carriedNanos);
-  const spendable = data.spendableNanos === null ? null : BigInt(data.spendableNanos);
-  const held = spendable === null ? null : balanceNanos - notPosted - spendable;
+  const { balanceCents, unpostedNanos, admission } = data.credit;
+  const notPosted = BigInt(unpostedNanos) + BigInt(admission?.settledNanos ?? 0);
   return (
     <>
       <SimpleGrid cols={{ base: 1, sm: 3 }}>
-        <Figure title="Balance" about="What the ledger has: money in, less what is posted.">
-          <Money cents={data.balanceCents} currency={currency} />
+        <Figure
+          title="Balance"
+          about={
+            <>
+              In the ledger. Of it, <Money nanos={notPosted} currency={currency} /> is used and not posted yet.
+            </>
+          }
+        >
+          <Money cents={balanceCents} currency={currency} />
         </Figure>
-        <Figure title="Held" about="Reserved by requests that run now, and usage on its way to the books.">
-          {held === null ? 'not known now' : <Money nanos={held < 0n ? 0n : held} currency={currency} />}
+        <Figure title="Held" about="Reserved by requests that run now.">
+          {admission === null ? 'not known now' : <Money nanos={admission.heldNanos} currency={currency} />}
         </Figure>
         <Figure title="Spendable" about="What new requests can still cost.">
-          {spendable === null ? 'not known now' : <Money nanos={spendable} currency={currency} />}
+          {admission === null ? 'not known now' : <Money nanos={admission.availableNanos} currency={currency} />}
         </Figure>
       </SimpleGrid>
-      <SimpleGrid cols={{ base: 1, sm: 3 }}>
+      <SimpleGrid cols={{ base: 1, sm: 2 }}>
         <Figure
           title={`Spend, ${DAYS} days`}
           about={<Before now={Number(totals.costNanos)} before={Number(before.costNanos)} />}
@@ -81,8 +87,32 @@ function Numbers({ data, currency }: { data: Overview; currency: string }) {
         <Figure title={`Tokens, ${DAYS} days`} about={<Before now={tokensOf(totals)} before={tokensOf(before)} />}>
           {count(tokensOf(totals))}
         </Figure>
+        <Burn data={data} currency={currency} />
       </SimpleGrid>
     </>
+  );
+}
+
+/** What a day costs, and how long the credit lasts at that rate. */
+function Burn({ data: { usage, credit }, currency }: { data: Overview; currency: string }) {
+  const since = Math.floor(Date.now() / DAY_MS - BURN_DAYS + 1) * DAY_MS;
+  const spent = usage.points
+    .filter(({ at }) => Date.parse(at) >= since)
+    .reduce((sum, { costNanos }) => sum + BigInt(costNanos), 0n);
+  const perDay = spent / BigInt(BURN_DAYS);
+  const left = credit.admission === null ? null : BigInt(credit.admission.availableNanos);
+  const days = left === null || perDay === 0n ? null : Number(left / perDay);
+  return (
+    <Figure
+      title={`Burn rate, ${BURN_DAYS} days`}
+      about={
+        days === null
+          ? 'A day. Without use, the credit lasts.'
+          : `A day. At this rate the credit lasts ${days > MAX_DAYS_LEFT ? `more than ${MAX_DAYS_LEFT}` : days} days.`
+      }
+    >
+      <Money nanos={perDay} currency={currency} />
+    </Figure>
   );
 }
 
@@ -99,22 +129,6 @@ function Refusals({ refusals }: Pick<Overview, 'refusals'>) {
         head={['Error', 'Requests', 'What to do']}
         rows={refusals.map(({ code, requests }) => [<Code>{code}</Code>, count(requests), remedyOf(code)])}
       />
-    </Card>
-  );
-}
-
-function Figure({ title, about, children }: { title: string; about: ReactNode; children: ReactNode }) {
-  return (
-    <Card withBorder>
-      <Group justify="space-between">
-        <Text size="sm" fw={600}>
-          {title}
-        </Text>
-      </Group>
-      <Text fz={26} fw={700} className="figures" data-figure={title}>
-        {children}
-      </Text>
-      <Text size="sm">{about}</Text>
     </Card>
   );
 }

@@ -35,7 +35,7 @@ export function RequestSheet({ requestId, onClose }: { requestId: string; onClos
   );
 }
 
-function Books({ event, books }: RequestBooks) {
+function Books({ event, books, price }: RequestBooks) {
   const { currency } = usePerson();
   const uncached = event.promptTokens - event.cachedTokens;
   return (
@@ -50,6 +50,7 @@ function Books({ event, books }: RequestBooks) {
           ['Output tokens', count(event.completionTokens)],
           ['Counted by', event.estimated ? 'Tollgate' : 'the model'],
           ['Price version', event.priceVersion],
+          ...(price === null ? [] : [['Arithmetic', <Arithmetic event={event} price={price} />] as const]),
           ['Cost', <Money nanos={event.costNanos} currency={currency} />],
         ]}
       />
@@ -71,6 +72,32 @@ function Books({ event, books }: RequestBooks) {
         </Timeline.Item>
       </Timeline>
     </Stack>
+  );
+}
+
+/** What the cost is the sum of. Prices are per million tokens. */
+function Arithmetic({ event, price }: { event: RequestBooks['event']; price: NonNullable<RequestBooks['price']> }) {
+  const parts = [
+    [event.promptTokens - event.cachedTokens, price.inputFemtos, 'input'],
+    [event.cachedTokens, price.cachedInputFemtos, 'cached'],
+    [event.completionTokens, price.outputFemtos, 'output'],
+  ] as const;
+  return (
+    <>
+      {parts
+        .filter(([tokens]) => tokens > 0)
+        .map(([tokens, femtos, name]) => (
+          <Text key={name} size="sm">
+            {/* Femtos a token are nanos a million tokens. */}
+            {count(tokens)} {name} × <Money nanos={femtos} /> / 1,000,000
+          </Text>
+        ))}
+      {price.requestNanos === '0' ? null : (
+        <Text size="sm">
+          + <Money nanos={price.requestNanos} /> per request
+        </Text>
+      )}
+    </>
   );
 }
 

@@ -1,9 +1,10 @@
-import { Badge, Button, Group, Select } from '@mantine/core';
+import { Badge, Button, Group, Pill } from '@mantine/core';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { KeyList, ModelRow, RecordedEvent, RequestList } from '../../../src/api/answers';
 import { api, queryOf } from '../api';
 import { Failure } from '../failure';
+import { Filter } from '../filter';
 import { count, Money, secondsOf, Time } from '../format';
 import { usePerson, useTenant } from '../me';
 import { DataTable, Empty, Loading, Page } from '../page';
@@ -21,9 +22,16 @@ export interface RequestsSearch {
   model?: string | undefined;
   keyId?: string | undefined;
   outcome?: string | undefined;
+  /** When they ended: from inclusive, to exclusive; ISO 8601. */
+  from?: string | undefined;
+  to?: string | undefined;
   /** The request whose sheet is open. */
   request?: string | undefined;
 }
+
+const MINUTE_CHARS = 16;
+/** Without seconds, UTC. */
+const minute = (at: string | undefined) => at?.slice(0, MINUTE_CHARS).replace('T', ' ');
 
 /** The served requests, newest first. The filters and the open request are in the URL. */
 export function RequestsPage() {
@@ -31,11 +39,11 @@ export function RequestsPage() {
   const { currency, inferenceUrl } = usePerson();
   const navigate = useNavigate();
   const search: RequestsSearch = useSearch({ strict: false });
-  const { model, keyId, outcome } = search;
+  const { model, keyId, outcome, from, to } = search;
   const requests = useInfiniteQuery({
-    queryKey: ['requests', id, model, keyId, outcome],
+    queryKey: ['requests', id, model, keyId, outcome, from, to],
     queryFn: ({ pageParam }) =>
-      api.get<RequestList>(path('requests') + queryOf({ after: pageParam, model, keyId, outcome })),
+      api.get<RequestList>(path('requests') + queryOf({ after: pageParam, model, keyId, outcome, from, to })),
     initialPageParam: '',
     getNextPageParam: ({ nextCursor }) => nextCursor,
   });
@@ -48,7 +56,7 @@ export function RequestsPage() {
     void navigate({ to: '/t/$tenantId/requests', params: { tenantId: id }, search: next });
   const nameOf = (key: string) => keys.data?.data.find((row) => row.id === key)?.name ?? key;
   const rows = requests.data?.pages.flatMap(({ data }) => data) ?? [];
-  const isFiltered = model !== undefined || keyId !== undefined || outcome !== undefined;
+  const isFiltered = [model, keyId, outcome, from, to].some((filter) => filter !== undefined);
   return (
     <Page title="Requests" about="What was served, newest first. Prompts and answers are not stored.">
       <Group>
@@ -70,6 +78,15 @@ export function RequestsPage() {
           data={OUTCOMES}
           onChange={(value) => choose({ ...search, outcome: value })}
         />
+        {from !== undefined || to !== undefined ? (
+          <Pill
+            withRemoveButton
+            onRemove={() => choose({ ...search, from: undefined, to: undefined })}
+            removeButtonProps={{ 'aria-label': 'All times', 'aria-hidden': false, tabIndex: 0 }}
+          >
+            {minute(from) ?? 'the beginning'} to {minute(to) ?? 'now'}
+          </Pill>
+        ) : null}
       </Group>
       {requests.error ? <Failure error={requests.error} retry={() => void requests.refetch()} /> : null}
       {requests.isPending ? <Loading /> : null}
@@ -122,28 +139,5 @@ export function RequestsPage() {
         />
       )}
     </Page>
-  );
-}
-
-interface FilterProps {
-  label: string;
-  value: string | undefined;
-  data: readonly { value: string; label: string }[];
-  onChange: (value: string | undefined) => void;
-}
-
-function Filter({ label, value, data, onChange }: FilterProps) {
-  return (
-    <Select
-      aria-label={label}
-      placeholder={label}
-      size="xs"
-      w={170}
-      clearable
-      searchable
-      data={data}
-      value={value ?? null}
-      onChange={(chosen) => onChange(chosen ?? undefined)}
-    />
   );
 }

@@ -1,9 +1,10 @@
-import { Anchor, Button, Container, Divider, Paper, PasswordInput, Stack, Text, TextInput, Title } from '@mantine/core';
+import { Anchor, Button, Container, Divider, Paper, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState, type FormEvent } from 'react';
+import { PasswordField } from '../password-field';
 import { api } from '../api';
-import { Failure } from '../failure';
+import { Failure, SignOnFailure } from '../failure';
 import { signInWithPasskey } from '../passkeys';
 
 const CODE_DIGITS = 6;
@@ -23,7 +24,7 @@ export function SignIn() {
   };
   const passkey = useMutation({ mutationFn: signInWithPasskey, onSuccess: enter });
   const oidc = useMutation({
-    mutationFn: () => api.post<{ url: string }>('/auth/sign-in/social', { provider: 'oidc', callbackURL: '/console/' }),
+    mutationFn: () => api.post<{ url: string }>('/auth/sign-in/social', {}),
     onSuccess: ({ url }) => location.assign(url),
   });
   return (
@@ -36,6 +37,7 @@ export function SignIn() {
           <CodeForm onDone={enter} />
         ) : (
           <Stack>
+            <SignOnFailure />
             <PasswordForm onDone={enter} onCode={() => setNeedsCode(true)} />
             <Divider label="or" />
             <Button variant="default" onClick={() => passkey.mutate()} loading={passkey.isPending}>
@@ -82,7 +84,7 @@ function PasswordForm({ onDone, onCode }: { onDone: () => Promise<void>; onCode:
           value={email}
           onChange={({ currentTarget }) => setEmail(currentTarget.value)}
         />
-        <PasswordInput
+        <PasswordField
           label="Password"
           autoComplete="current-password"
           required

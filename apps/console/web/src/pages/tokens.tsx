@@ -1,11 +1,12 @@
 import { Alert, Badge, Button, Checkbox, Group, Modal, Select, Stack, Text, TextInput } from '@mantine/core';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
 import type { IssuedToken, TokenList, TokenRow } from '../../../src/api/answers';
 import { api } from '../api';
 import { expiryOf, LIFETIMES } from '../expiry';
 import { Failure } from '../failure';
 import { Time } from '../format';
+import { useLive } from '../live';
 import { usePerson, useTenant } from '../me';
 import { Answer, Command, DataTable, Empty, Page } from '../page';
 import { Revoke } from '../revoke';
@@ -17,8 +18,6 @@ const SCOPES = [
   { value: 'billing:read', label: 'billing:read – read the credit ledger and receipts' },
   { value: 'tokens:read', label: 'tokens:read – list management tokens' },
 ] as const;
-/** While the page is open, the last use of a token is shown soon after it happened. */
-const REFRESH_MS = 2_000;
 
 const stateOf = ({ revokedAt, expiresAt }: TokenRow): 'active' | 'revoked' | 'expired' =>
   revokedAt ? 'revoked' : expiresAt && Date.parse(expiresAt) <= Date.now() ? 'expired' : 'active';
@@ -28,10 +27,11 @@ export function TokensPage() {
   const { id, may, path } = useTenant();
   const queries = useQueryClient();
   const [isOpen, setOpen] = useState(false);
-  const tokens = useQuery({
+  // The last use of a token is shown soon after it happened.
+  const tokens = useLive<TokenList>({
     queryKey: ['tokens', id],
-    queryFn: () => api.get<TokenList>(path('tokens')),
-    refetchInterval: REFRESH_MS,
+    path: path('tokens'),
+    stream: path('live', 'tokens'),
   });
   const refresh = () => queries.invalidateQueries({ queryKey: ['tokens', id] });
   return (

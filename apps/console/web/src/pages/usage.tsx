@@ -1,15 +1,17 @@
-import { Button, Card, Group, SegmentedControl } from '@mantine/core';
+import { Anchor, Button, Card, Group, SegmentedControl } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate, useSearch } from '@tanstack/react-router';
-import type { KeyList, Usage } from '../../../src/api/answers';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import type { KeyList, ModelRow, Usage } from '../../../src/api/answers';
 import { api, queryOf } from '../api';
-import { downloadCsv } from '../csv';
+import { downloadCsv } from '../download';
+import { Filter } from '../filter';
 import { count, Money } from '../format';
 import { usePerson, useTenant } from '../me';
 import { Answer, DataTable, Empty, Page } from '../page';
 import { UsageChart } from '../usage-chart';
 
-const DAY_MS = 24 * 60 * 60_000;
+const HOUR_MS = 60 * 60_000;
+const DAY_MS = 24 * HOUR_MS;
 const RANGES = [
   { value: '1', label: '24 hours' },
   { value: '7', label: '7 days' },
@@ -21,40 +23,77 @@ const GROUPS = [
   { value: 'key', label: 'Key' },
   { value: 'none', label: 'Total' },
 ];
+const STEPS = [
+  { value: 'hour', label: 'Hours' },
+  { value: 'day', label: 'Days' },
+];
+/** More hours are too many bars. */
+const MAX_DAYS_BY_HOUR = 7;
 
-/** Usage of a range by model or key. The choice is in the URL. */
+export interface UsageSearch {
+  days?: string;
+  by?: string;
+  step?: string;
+  model?: string | undefined;
+  keyId?: string | undefined;
+}
+
+/** Usage of a range by model or key. The choice is in the URL, and each number leads to its requests. */
 export function UsagePage() {
   const { id, path } = useTenant();
   const { currency, inferenceUrl } = usePerson();
-  const { days = '30', by = 'model' } = useSearch({ strict: false });
+  const search: UsageSearch = useSearch({ strict: false });
+  const { days = '30', by = 'model', model, keyId } = search;
   const navigate = useNavigate();
-  const step = days === '1' ? ('hour' as const) : ('day' as const);
+  const mayBeHours = Number(days) <= MAX_DAYS_BY_HOUR;
+  const step = mayBeHours && (search.step ?? (days === '1' ? 'hour' : 'day')) === 'hour' ? 'hour' : 'day';
   const series = by === 'model' || by === 'key' ? by : undefined;
   const usage = useQuery({
-    queryKey: ['usage', id, days, by],
-    queryFn: () => api.get<Usage>(path('usage') + rangeOf(Number(days), step, series)),
+    queryKey: ['usage', id, days, by, step, model, keyId],
+    queryFn: () => api.get<Usage>(path('usage') + rangeOf({ days: Number(days), step, by: series, model, keyId })),
   });
   const keys = useQuery({ queryKey: ['keys', id], queryFn: () => api.get<KeyList>(path('keys')) });
+  const models = useQuery({
+    queryKey: ['models', id],
+    queryFn: () => api.get<{ data: ModelRow[] }>(path('models')),
+  });
   const nameOf = (name: string | null) => {
     if (name === null) return series === undefined ? '' : 'others';
     return (series === 'key' && keys.data?.data.find((key) => key.id === name)?.name) || name;
   };
-  const choose = (next: { days: string; by: string }) =>
-    void navigate({ to: '/t/$tenantId/usage', params: { tenantId: id }, search: next });
+  const choose = (next: UsageSearch) =>
+    void navigate({
+      to: '/t/$tenantId/usage',
+      params: { tenantId: id },
+      search: { ...search, days, by, ...next } as never,
+    });
+  const requestsOf = (point: Usage['points'][number]) => ({
+    from: point.at,
+    to: new Date(Date.parse(point.at) + (step === 'hour' ? HOUR_MS : DAY_MS)).toISOString(),
+    ...(model !== undefined && { model }),
+    ...(keyId !== undefined && { keyId }),
+    ...(series === 'model' && point.name !== null && { model: point.name }),
+    ...(series === 'key' && point.name !== null && { keyId: point.name }),
+  });
   return (
     <Page title="Usage">
       <Group>
-        <SegmentedControl
-          aria-label="Range"
-          data={RANGES}
-          value={days}
-          onChange={(value) => choose({ days: value, by })}
+        <SegmentedControl aria-label="Range" data={RANGES} value={days} onChange={(value) => choose({ days: value })} />
+        <SegmentedControl aria-label="Group by" data={GROUPS} value={by} onChange={(value) => choose({ by: value })} />
+        {mayBeHours ? (
+          <SegmentedControl aria-label="Step" data={STEPS} value={step} onChange={(value) => choose({ step: value })} />
+        ) : null}
+        <Filter
+          label="Model"
+          value={model}
+          data={(models.data?.data ?? []).map((row) => ({ value: row.id, label: row.id }))}
+          onChange={(value) => choose({ model: value })}
         />
-        <SegmentedControl
-          aria-label="Group by"
-          data={GROUPS}
-          value={by}
-          onChange={(value) => choose({ days, by: value })}
+        <Filter
+          label="Key"
+          value={keyId}
+          data={(keys.data?.data ?? []).map((row) => ({ value: row.id, label: `${row.name} …${row.last4}` }))}
+          onChange={(value) => choose({ keyId: value })}
         />
       </Group>
       <Answer of={usage}>
@@ -63,13 +102,13 @@ export function UsagePage() {
           if (totals.requests === 0)
             return (
               <Empty
-                text="There was no request in this range. This one lists the models:"
+                text="There was no such request in this range. This one lists the models:"
                 command={`curl ${inferenceUrl}/models -H "Authorization: Bearer $TOLLGATE_KEY"`}
               />
             );
           const head = [
             `${step === 'day' ? 'Day' : 'Hour'} (UTC)`,
-            series ?? 'Group',
+            series === undefined ? 'Group' : series === 'model' ? 'Model' : 'Key',
             'Requests',
             'Input',
             'Output',
@@ -101,7 +140,21 @@ export function UsagePage() {
                   ...points.map((point) => [
                     point.at.slice(0, step === 'day' ? 10 : 16).replace('T', ' '),
                     nameOf(point.name),
-                    count(point.requests),
+                    // The others have no filter of their own.
+                    series !== undefined && point.name === null ? (
+                      count(point.requests)
+                    ) : (
+                      <Anchor
+                        component={Link}
+                        to="/t/$tenantId/requests"
+                        params={{ tenantId: id } as never}
+                        search={requestsOf(point) as never}
+                        underline="always"
+                        aria-label={`${point.requests} requests: show them`}
+                      >
+                        {count(point.requests)}
+                      </Anchor>
+                    ),
                     count(point.promptTokens),
                     count(point.completionTokens),
                     <Money nanos={point.costNanos} currency={currency} />,
@@ -124,8 +177,18 @@ export function UsagePage() {
   );
 }
 
-function rangeOf(days: number, step: 'day' | 'hour', by: 'model' | 'key' | undefined): string {
-  const now = Date.now();
-  const from = days === 1 ? now - DAY_MS : Math.floor(now / DAY_MS) * DAY_MS - (days - 1) * DAY_MS;
-  return queryOf({ from: new Date(from).toISOString(), to: new Date(now).toISOString(), step, by });
+interface Range {
+  days: number;
+  step: 'day' | 'hour';
+  by: 'model' | 'key' | undefined;
+  model: string | undefined;
+  keyId: string | undefined;
+}
+
+/** Whole steps, so that the same choice is the same question for a while. */
+function rangeOf({ days, step, ...rest }: Range): string {
+  const [stepMs, steps] = step === 'hour' ? [HOUR_MS, days * 24] : [DAY_MS, days];
+  const toMs = (Math.floor(Date.now() / stepMs) + 1) * stepMs;
+  const times = { from: new Date(toMs - steps * stepMs).toISOString(), to: new Date(toMs).toISOString() };
+  return queryOf({ ...times, step, ...rest });
 }

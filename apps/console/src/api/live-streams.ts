@@ -1,0 +1,88 @@
+import { Injectable } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { AccessGuard } from '../access/access.guard';
+import type { Access } from '../access/allow';
+import { publicError } from '../http/envelope';
+import { ConsoleError } from '../http/errors';
+
+/** Between two looks at the services. With the time of a look, a number is at most two seconds old. */
+const LOOK_EVERY_MS = 1_000;
+/** A line that keeps proxies from ending a quiet stream. */
+const QUIET_MS = 15_000;
+/** Of this process. A page without a stream asks by itself. */
+const MAX_STREAMS = 500;
+const EVENT_STREAM = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
+
+/**
+ * Numbers that change while a page is open, as server-sent events. Each look first asks whether the person may still see
+ * them, so a stream ends with its session or role.
+ */
+@Injectable()
+export class LiveStreams {
+  private readonly open = new Set<AbortController>();
+  private closed = false;
+
+  constructor(private readonly guard: AccessGuard) {}
+
+  /** Sends what `read` returns now, and again whenever it has changed. */
+  async send(
+    { request, reply }: { request: FastifyRequest; reply: FastifyReply },
+    { access, read }: { access: Exclude<Access, 'anybody'>; read: () => Promise<unknown> },
+  ): Promise<void> {
+    if (this.closed || this.open.size >= MAX_STREAMS) throw new ConsoleError('unavailable');
+    const first = JSON.stringify(await read());
+    const ended = new AbortController();
+    this.open.add(ended);
+    reply.raw.on('close', () => ended.abort());
+    reply.hijack();
+    reply.raw.writeHead(200, { ...stringHeaders(reply), ...EVENT_STREAM });
+    reply.raw.write(`data: ${first}\n\n`);
+    try {
+      await this.follow({ request, reply }, { access, read, first, signal: ended.signal });
+    } finally {
+      this.open.delete(ended);
+      reply.raw.end();
+    }
+  }
+
+  /** Pages then ask by themselves, and open a stream at the next process. */
+  close(): void {
+    this.closed = true;
+    for (const ended of this.open) ended.abort();
+  }
+
+  private async follow(
+    { request, reply }: { request: FastifyRequest; reply: FastifyReply },
+    {
+      access,
+      read,
+      first,
+      signal,
+    }: { access: Exclude<Access, 'anybody'>; read: () => Promise<unknown>; first: string; signal: AbortSignal },
+  ): Promise<void> {
+    let [sent, sentAtMs] = [first, Date.now()];
+    while (!signal.aborted) {
+      await sleep(LOOK_EVERY_MS, undefined, { signal }).catch(() => {});
+      if (signal.aborted) return;
+      try {
+        await this.guard.check(request, access);
+        const now = JSON.stringify(await read());
+        if (now !== sent) {
+          reply.raw.write(`data: ${now}\n\n`);
+          [sent, sentAtMs] = [now, Date.now()];
+        } else if (Date.now() - sentAtMs >= QUIET_MS) {
+          reply.raw.write(':\n\n');
+          sentAtMs = Date.now();
+        }
+      } catch (error) {
+        // A service that is away for a moment changes no number. Everything else ends the stream, and the page asks.
+        if (publicError(error).code !== 'unavailable') return;
+      }
+    }
+  }
+}
+
+function stringHeaders(reply: FastifyReply): Record<string, string> {
+  return Object.fromEntries(Object.entries(reply.getHeaders()).map(([name, value]) => [name, String(value)]));
+}

@@ -1,0 +1,14 @@
+import { Tries } from './tries';
+
+it('the 21st try of an address in a minute is refused, with the time to wait, and others are not', () => {
+  const tries = new Tries();
+  for (let i = 0; i < 20; i++) tries.take('10.0.0.1');
+  let refused: unknown;
+  try {
+    tries.take('10.0.0.1');
+  } catch (error) {
+    refused = error;
+  }
+  expect(refused).toMatchObject({ code: 'rate_limited', headers: { 'retry-after': expect.stringMatching(/^\d+$/) } });
+  expect(() => tries.take('10.0.0.2')).not.toThrow();
+});

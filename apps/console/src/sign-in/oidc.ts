@@ -1,0 +1,49 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { OidcOptions } from '../options';
+
+export const OIDC_PROVIDER = 'oidc';
+
+/** What a sign-in by OpenID Connect found out, for the code that called the library. */
+export interface ProviderSignIn {
+  userId?: string;
+  /** Values of the claim that names roles. Undefined: no profile was read. */
+  groups?: readonly string[];
+  /** What the library would have logged. */
+  reason?: string;
+}
+
+/** The sign-in in progress: the library tells its hooks neither the profile nor the caller. */
+export const providerSignIn = new AsyncLocalStorage<ProviderSignIn>();
+
+/** The provider in the form of the library. */
+export function providerOf({ issuer, clientId, clientSecret, domains, rolesClaim }: OidcOptions) {
+  return {
+    providerId: OIDC_PROVIDER,
+    name: 'Single sign-on',
+    clientId,
+    clientSecret,
+    discoveryUrl: `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`,
+    requireIdTokenVerification: true,
+    scopes: ['openid', 'email', 'profile'],
+    pkce: true,
+    disableProviderLogout: true,
+    /** Without allowed domains, the provider makes no accounts: it signs in people who have one. */
+    disableSignUp: domains.length === 0,
+    mapProfileToUser(profile: Record<string, unknown>) {
+      const email = textOf(profile['email']).toLowerCase();
+      const isVerified = profile['email_verified'] === true;
+      const isAllowed = domains.length === 0 || domains.includes(email.split('@').at(-1) ?? '');
+      // The library refuses a profile without an address. An unverified one could belong to somebody else.
+      if (!isVerified || !isAllowed) return { email: '', emailVerified: false };
+      const signIn = providerSignIn.getStore();
+      if (signIn) signIn.groups = groupsOf(profile[rolesClaim]);
+      return { email, emailVerified: true, name: textOf(profile['name']) || email };
+    },
+  };
+}
+
+const textOf = (claim: unknown): string => (typeof claim === 'string' ? claim : '');
+
+/** Providers send one group as a text, and several as a list. */
+const groupsOf = (claim: unknown): string[] =>
+  [claim].flat().filter((value): value is string => typeof value === 'string');

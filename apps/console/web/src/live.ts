@@ -1,0 +1,54 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useEffect, useState } from 'react';
+import { api } from './api';
+
+/** Without a stream, the page asks this often. */
+const ASK_EVERY_MS = 2_000;
+/** A stream that the backend ended is tried again after this time. */
+const AGAIN_MS = 10_000;
+
+/**
+ * The answer of `path`, kept up to date by the stream at `stream`. While the stream is cut, and while the backend has no
+ * place for one, it is asked for instead. A tab has one stream at most, and none while it is hidden.
+ */
+export function useLive<T>({ queryKey, path, stream }: { queryKey: readonly string[]; path: string; stream: string }) {
+  const queries = useQueryClient();
+  const [isLive, setLive] = useState(false);
+  const name = queryKey.join(' ');
+  useEffect(() => {
+    let source: EventSource | null = null;
+    let again: number | undefined;
+    const end = () => {
+      source?.close();
+      source = null;
+      clearTimeout(again);
+      setLive(false);
+    };
+    const begin = () => {
+      end();
+      if (document.hidden) return;
+      source = new EventSource(`/console/api${stream}`);
+      source.onmessage = ({ data }: MessageEvent<string>) => {
+        queries.setQueryData(queryKey, JSON.parse(data));
+        setLive(true);
+      };
+      source.onerror = () => {
+        setLive(false);
+        // The browser itself opens a stream again that was cut, but not one that was refused.
+        if (source?.readyState === EventSource.CLOSED) again = window.setTimeout(begin, AGAIN_MS);
+      };
+    };
+    begin();
+    document.addEventListener('visibilitychange', begin);
+    return () => {
+      document.removeEventListener('visibilitychange', begin);
+      end();
+    };
+    // The key is an array that is new in each render; its name is not.
+  }, [name, stream, queries]);
+  return useQuery({
+    queryKey,
+    queryFn: () => api.get<T>(path),
+    refetchInterval: isLive ? false : ASK_EVERY_MS,
+  });
+}

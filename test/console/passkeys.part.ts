@@ -1,0 +1,36 @@
+import type { Page } from 'playwright-core';
+
+/** Signs in with a passkey, by an authenticator that Chromium plays. The person is signed in before and after. */
+export function passkeyTests(deployed: () => { base: string; page: Page; person: string }): void {
+  it('a passkey is added, signs its person in without a password, and is removed again', async () => {
+    const { base, page, person } = deployed();
+    const devices = await page.context().newCDPSession(page);
+    await devices.send('WebAuthn.enable');
+    await devices.send('WebAuthn.addVirtualAuthenticator', {
+      options: {
+        ...{ protocol: 'ctap2', transport: 'internal', hasResidentKey: true },
+        ...{ hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true },
+      },
+    });
+    await page.goto(`${base}/console/account`);
+    await page.getByLabel('Name of the new passkey').fill('laptop');
+    await page.getByRole('button', { name: 'Add a passkey' }).click();
+    const row = page.getByRole('region', { name: 'Passkeys' }).getByRole('row', { name: /^laptop/ });
+    await row.waitFor();
+
+    await page.getByRole('button', { name: person }).click();
+    await page.getByRole('menuitem', { name: 'Sign out' }).click();
+    await page.getByRole('button', { name: 'Use a passkey' }).click();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+
+    await page.goto(`${base}/console/account`);
+    await row.getByRole('button', { name: 'Remove' }).click();
+    await page.getByText('There is none. With a passkey').waitFor();
+    await page.getByRole('button', { name: person }).click();
+    await page.getByRole('menuitem', { name: 'Sign out' }).click();
+    await page.getByRole('button', { name: 'Use a passkey' }).click();
+    await page.getByRole('alert').waitFor();
+    expect((await page.request.get(`${base}/console/api/me`)).status()).toBe(401);
+    await devices.send('WebAuthn.disable');
+  });
+}

@@ -1,0 +1,172 @@
+import type { TestDatabase } from '@tollgate/testing';
+import { BrowserSession } from './browser';
+import { type Issuer, signInAtIssuer } from './issuer';
+import { REFUSED_ADDRESS, type Mailbox } from './mailbox';
+import { API, invite, join, PASSWORD, type Role, secretOf, signIn } from './people';
+import { totpOf } from './totp';
+
+interface Membership {
+  id: string;
+  role: string;
+}
+
+export const CLIENT_SECRET = 'the-secret-of-the-client-at-the-issuer';
+const person = (email: string, groups: string[] = [], isVerified = true) => ({
+  ...{ email, email_verified: isVerified, name: email, groups },
+});
+/** The accounts at the issuer. Of `example.com`, everybody may sign in. */
+export const PEOPLE_AT_ISSUER = {
+  ada: person('ada@example.com', ['acme-admins', 'acme-viewers', 'unknown']),
+  ops: person('ops@example.com', ['ops']),
+  none: person('none@example.com'),
+  unverified: person('unverified@example.com', ['ops'], false),
+  foreign: person('somebody@evil.example', ['ops']),
+  invited: person('invited-by-mail@example.com'),
+  linked: person(REFUSED_ADDRESS),
+};
+
+/** Mail, the second factor, and single sign-on at a real provider. */
+export function signInTests(
+  deployed: () => {
+    base: string;
+    stderr: () => string;
+    operator: BrowserSession;
+    of: (role: Role) => BrowserSession;
+    tenantId: string;
+    /** Groups of the issuer name this id, which no tenant has, before they name `tenantId`. */
+    mailbox: Mailbox;
+    issuer: Issuer;
+    database: Pick<TestDatabase, 'query'>;
+    forgetTries: () => Promise<unknown>;
+  },
+): void {
+  beforeEach(() => deployed().forgetTries());
+  const atIssuer = async (login: string, start?: 'sign-in/social' | 'link-social', browser?: BrowserSession) => {
+    const session = browser ?? new BrowserSession(deployed().base);
+    return { session, page: await signInAtIssuer(session, login, start) };
+  };
+  const me = async (session: BrowserSession) => (await session.get(`${API}/me`)).json;
+
+  it('an invitation goes by mail, and its answer has the link only if the mail was refused', async () => {
+    const { of, tenantId, mailbox, base } = deployed();
+    const path = `${API}/tenants/${tenantId}/invitations`;
+    const sent = await of('owner').post(path, { email: 'mailed@example.com', role: 'viewer' });
+    expect(sent.json.link).toBeNull();
+    const mailed = mailbox.received.findLast(({ to }) => to.includes('mailed@example.com'))!;
+    expect(mailed.text).toContain('Acme');
+    const browser = await join(base, mailbox.linkTo('mailed@example.com'), 'mailed@example.com');
+    expect((await me(browser)).tenants).toMatchObject([{ id: tenantId, role: 'viewer' }]);
+    const refused = await of('owner').post(path, { email: REFUSED_ADDRESS, role: 'viewer' });
+    expect(secretOf(refused.json.link as string)).toHaveLength(43);
+  });
+
+  it('with a second factor a password alone opens nothing, and each backup code works once', async () => {
+    const { base, of, tenantId, mailbox } = deployed();
+    const email = 'careful@example.com';
+    const link = await invite(of('owner'), { tenantId, email, role: 'viewer', mailbox });
+    const browser = await join(base, link, email);
+    expect((await browser.post(`${API}/auth/two-factor/enable`, { password: 'wrong password!' })).status).toBe(400);
+    const enabled = await browser.post(`${API}/auth/two-factor/enable`, { password: PASSWORD });
+    const { totpURI, backupCodes } = enabled.json as { totpURI: string; backupCodes: string[] };
+    expect((await browser.post(`${API}/auth/two-factor/verify-totp`, { code: totpOf(totpURI) })).status).toBe(200);
+    expect((await me(browser)).hasTotp).toBe(true);
+
+    const begin = async () => {
+      const fresh = new BrowserSession(base);
+      const answer = await fresh.post(`${API}/auth/sign-in/email`, { email, password: PASSWORD });
+      expect(answer.json).toMatchObject({ twoFactorRedirect: true });
+      expect((await fresh.get(`${API}/me`)).status).toBe(401);
+      return fresh;
+    };
+    const byCode = await begin();
+    const wrong = String((Number(totpOf(totpURI)) + 1) % 1_000_000).padStart(6, '0');
+    expect((await byCode.post(`${API}/auth/two-factor/verify-totp`, { code: wrong })).status).toBe(401);
+    expect((await byCode.get(`${API}/me`)).status).toBe(401);
+    expect((await byCode.post(`${API}/auth/two-factor/verify-totp`, { code: totpOf(totpURI) })).status).toBe(200);
+    expect((await me(byCode)).email).toBe(email);
+
+    const code = backupCodes[0];
+    expect((await (await begin()).post(`${API}/auth/two-factor/verify-backup-code`, { code })).status).toBe(200);
+    await deployed().forgetTries();
+    expect((await (await begin()).post(`${API}/auth/two-factor/verify-backup-code`, { code })).status).toBe(401);
+  });
+
+  describe('single sign-on', () => {
+    it('makes an account for an allowed domain, with the roles of its groups, and ends on the console', async () => {
+      const { session, page } = await atIssuer('ada');
+      expect(page.href).toBe(`${deployed().base}/console/`);
+      // The stronger of two roles.
+      expect(await me(session)).toMatchObject({ email: 'ada@example.com', isOperator: false });
+      const tenants = (await me(session)).tenants as Membership[];
+      expect(tenants.map(({ id, role }) => [id, role])).toEqual([[deployed().tenantId, 'admin']]);
+      expect((await session.get(`${API}/operator/tenants`)).status).toBe(404);
+      const operator = await atIssuer('ops');
+      expect((await operator.session.get(`${API}/operator/tenants`)).status).toBe(200);
+      expect((await me((await atIssuer('none')).session)).tenants).toEqual([]);
+    });
+
+    it('takes a role back when the group is gone, and leaves the roles of invitations as they are', async () => {
+      const { database, tenantId, of } = deployed();
+      const [{ id }] = (await database.query(`SELECT id FROM console."user" WHERE email = 'none@example.com'`)) as [
+        { id: string },
+      ];
+      await database.query(`INSERT INTO console.membership VALUES ($1, $2, 'admin', now(), true)`, [id, tenantId]);
+      await database.query('INSERT INTO console.provider_operator VALUES ($1)', [id]);
+      const { session } = await atIssuer('none');
+      expect(await me(session)).toMatchObject({ isOperator: false, tenants: [] });
+      expect((await of('viewer').get(`${API}/me`)).json.tenants).toMatchObject([{ role: 'viewer' }]);
+    });
+
+    it.each([['unverified'], ['foreign']])('refuses %s, and the page of sign-in says why', async (login) => {
+      const { session, page } = await atIssuer(login);
+      expect(page.pathname).toBe('/console/sign-in');
+      expect(page.searchParams.get('error')).not.toBeNull();
+      expect((await session.get(`${API}/me`)).status).toBe(401);
+    });
+
+    it('takes an account over only if its address is proven, or if its person asks for it', async () => {
+      const { base, of, tenantId, mailbox } = deployed();
+      const email = 'invited-by-mail@example.com';
+      await join(base, await invite(of('owner'), { tenantId, email, role: 'billing', mailbox }), email);
+      const known = await atIssuer('invited');
+      expect((await me(known.session)).tenants).toMatchObject([{ id: tenantId, role: 'billing' }]);
+
+      // Its link was shown to the inviter, who could have made the account.
+      const shown = await of('owner').post(`${API}/tenants/${tenantId}/invitations`, {
+        email: REFUSED_ADDRESS,
+        role: 'viewer',
+      });
+      const browser = await join(base, shown.json.link as string, REFUSED_ADDRESS);
+      const unproven = await atIssuer('linked');
+      expect(unproven.page.pathname).toBe('/console/sign-in');
+      const linked = await atIssuer('linked', 'link-social', browser);
+      expect(linked.page.pathname).toBe('/console/account');
+      expect((await me((await atIssuer('linked')).session)).email).toBe(REFUSED_ADDRESS);
+    });
+
+    it('with a wrong client secret says so in the log, and passwords still work', async () => {
+      const { issuer, stderr, base } = deployed();
+      await issuer.setSecret('another-secret-than-that-of-the-console');
+      try {
+        const { session, page } = await atIssuer('ada');
+        expect(page.pathname).toBe('/console/sign-in');
+        expect((await session.get(`${API}/me`)).status).toBe(401);
+        expect(stderr()).toContain('TOLLGATE_OIDC_CLIENT_SECRET');
+        expect(stderr()).not.toContain(CLIENT_SECRET);
+        await signIn(new BrowserSession(base), 'viewer@example.com');
+      } finally {
+        await issuer.setSecret(CLIENT_SECRET);
+      }
+    });
+
+    it('a callback that nobody began, or with a foreign state, signs nobody in', async () => {
+      for (const query of ['', '?code=x', '?code=x&state=y', '?error=access_denied&state=y']) {
+        const browser = new BrowserSession(deployed().base);
+        const answer = await browser.get(`${API}/auth/callback/oidc${query}`);
+        expect(answer.status).toBe(302);
+        expect(answer.headers.get('location')).toMatch(new RegExp(`^${deployed().base}/console/sign-in`));
+        expect((await browser.get(`${API}/me`)).status).toBe(401);
+      }
+    });
+  });
+}
