@@ -15,7 +15,7 @@ function commandsIn(seam: string): Set<string> {
 
 function granted(prefix: string): Set<string> {
   const rights = REDIS_USERS.map((user) => REDIS_RIGHTS[user]);
-  const onKeys = rights.flatMap(({ grants }) => grants.filter(({ keys }) => keys[0]!.startsWith(prefix)));
+  const onKeys = rights.flatMap(({ grants }) => grants.filter(({ keys }) => keys[0].startsWith(prefix)));
   return new Set(onKeys.flatMap(({ commands }): readonly string[] => commands));
 }
 
