@@ -154,8 +154,11 @@ describe('tollgate.yaml', () => {
     expect(problems('[m]', embedding)).toMatchObject([{ path, message: 'is only for chat models' }]);
     const other = second.replace('- id: m', '- id: m\n    tokenizer: cl100k_base');
     expect(problems('[m]', other)).toMatchObject([{ path, message: '"m" must have the same tokenizer' }]);
-    for (const wrong of ['7', '[m, m]', '[7]', '[a, b, c, d]'])
+    const video = second.replace('- id: m', '- id: m\n    maxTokensPerVideo: 5');
+    expect(problems('[m]', video)).toMatchObject([{ path, message: '"m" must have the same maxTokensPerVideo' }]);
+    for (const wrong of ['7', '[7]', '[a, b, c, d]'])
       expect(problems(wrong)[0]).toMatchObject({ path: 'models[1].fallback' });
+    expect(problems('[m, m]')[0]).toMatchObject({ path: 'models[1].fallback[1]' });
   });
 
   it('names a repeated id and a missing list', () => {
