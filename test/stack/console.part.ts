@@ -25,7 +25,7 @@ export function consoleTests(
     expect(me.tenants).toEqual([expect.objectContaining({ id: tenantId, role: 'operator' })]);
     await eventually(async () => {
       const { status, json } = await operator.get(`${API}/tenants/${tenantId}/overview`);
-      expect([status, json?.balanceCents]).toEqual([200, await of().balance()]);
+      expect([status, json?.credit?.balanceCents]).toEqual([200, await of().balance()]);
     });
     const page = await operator.get('/console/');
     const [script = ''] = /\/console\/assets\/[\w.-]+\.js/.exec(page.text) ?? [];

@@ -9,8 +9,9 @@ export const ConfigCheck = Type.Object(
   {
     currency: Type.String({ pattern: '^[A-Z]{3}$' }),
     plans: Type.Array(
-      Type.Object({ id: Id, profiles: Type.Array(Type.Object({ id: Id }, exact), { maxItems: 1_000 }) }, exact),
-      { minItems: 1, maxItems: 1_000 },
+      // The limit of a body bounds both lists.
+      Type.Object({ id: Id, profiles: Type.Array(Type.Object({ id: Id }, exact)) }, exact),
+      { minItems: 1 },
     ),
   },
   { ...exact, $id: 'ConfigCheck' },
