@@ -1,4 +1,4 @@
-import { eventually } from '@tollgate/testing';
+import { eventually, onceServed } from '@tollgate/testing';
 import type { Page } from 'playwright-core';
 import { operator as operatorApi } from '../e2e/deployment';
 import { openPage } from './looks';
@@ -32,7 +32,8 @@ export function numberTests(deployed: () => { console_: RunningConsole; page: Pa
     const { console_, page } = deployed();
     const api = operatorApi(console_);
     const create = async (path: string, body: object) =>
-      (await api.post<{ data: { id: string; key?: string } }>(`/_operator/v1${path}`, body)).body.data;
+      (await onceServed(() => api.post<{ data: { id: string; key?: string } }>(`/_operator/v1${path}`, body))).body
+        .data;
     const { id: tenantId } = await create('/tenants', { name: 'Counted' });
     const at = `/tenants/${tenantId}`;
     const money = (path: string, body: object) =>

@@ -48,6 +48,7 @@ describe('alerts and dashboards', () => {
       'tollgate_backend_samples_total',
       'tollgate_idempotent_answers_not_kept_total',
       'tollgate_overrun_requests_total',
+      'tollgate_refusals_not_kept_total',
       'tollgate_uncounted_refusals_total',
     ];
     expect(all.filter((name) => !shown.has(name)).sort()).toEqual([...left].sort());

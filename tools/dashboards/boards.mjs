@@ -117,9 +117,10 @@ const inference = {
         line('sum by (backend) (tollgate_backend_calls_in_flight{backend=~"$backend"})', '{{backend}}'),
       ),
       panel(
-        'Attempts at another backend',
+        'Attempts at another backend or model',
         'cps',
         line(rate(`tollgate_backend_retries_total${OF_MODEL}`, 'model', 'result'), '{{model}} {{result}}'),
+        line(rate(`tollgate_model_fallbacks_total${OF_MODEL}`, 'model', 'fallback'), '{{model}} by {{fallback}}'),
       ),
       panel(
         'Open circuit breakers',

@@ -67,7 +67,7 @@ const OPERATOR_SURFACE: Surface<OperatorEndpoint> = {
 
 const EARLY = accountEnvelope('Operator', refTo(answers.OperatorError));
 
-const { KeyCreate, Token, TokenList, Invoice, UsageTotals, UsageGroup } = management;
+const { KeyCreate, Token, TokenList, Invoice } = management;
 
 /**
  * The OpenAPI 3.1 document of the operator API, generated from the schemas that validate requests and the table of
@@ -107,7 +107,7 @@ export function operatorDocument(): JsonObject {
       headers: usedHeaders(HEADERS, paths, responses),
       responses,
       schemas: schemaComponents([
-        ...namedSchemas({ KeyCreate, Token, TokenList, Invoice, UsageTotals, UsageGroup }),
+        ...namedSchemas({ KeyCreate, Token, TokenList, Invoice }),
         ...namedSchemas(access, audit, config, keys, answers, backends, lives, repairs, requests, tenants, usage),
         ...namedSchemas({ UsageCsv, UsageNdjson }),
       ]),
