@@ -129,6 +129,21 @@ describe('a model with a dearer fallback', () => {
     await expectSettledAt(gateway, caller, BigInt(prompt) * OWN.input + BigInt(output) * OWN.output);
   });
 
+  it('leaves the rest of the credit to other requests, if the credit does not pay for the dearer one', async () => {
+    const open: ServerResponse[] = [];
+    answer = (response) => void open.push(response);
+    const caller = await gateway.caller({ nanos: 25_000_000n });
+    // Its bytes leave no room for the output, so it is counted before the admission.
+    const messages = [{ role: 'user', content: 'Say something about gateways. '.repeat(170) }];
+    const ofWorks = { model: 'works', messages, max_tokens: undefined };
+    const asked = [ask(caller, ofWorks), ask(caller, ofWorks)];
+    await eventually(() => expect(open).toHaveLength(2));
+    const { pendingNanos } = await gateway.snapshot(caller.tenantId);
+    expect(pendingNanos).toBeLessThan(2n * (1_300n * OWN.input + 4_096n * OWN.output));
+    open.forEach(fail);
+    expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([502, 502]);
+  });
+
   it('gets as much output as its own price allows, if the credit does not pay for the dearer one', async () => {
     answer = (response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });

@@ -15,7 +15,7 @@ import type { UsageDraft } from '@tollgate/contracts';
 import type { CatalogModel } from '../catalog/catalog';
 import { ExactCounting } from '../prompt/exact-counting';
 import type { PromptEstimate } from '../prompt/prompt-estimate';
-import { dearest, hasDearer, type HeldPrices, outputCovered, withoutDearer } from './held-prices';
+import { dearest, hasDearer, type HeldPrices, withoutDearer } from './held-prices';
 import { countHeld } from './held-metric';
 import { type Running, RunningRequests } from './running-requests';
 import { WaitingLines } from './waiting-line';
@@ -137,7 +137,7 @@ export class Admitter {
     for (;;) {
       const request = toRequest(candidate, prompt);
       const result = await this.client.admit(request);
-      if (result.kind === 'held') return held(candidate, prompt, result, request.wantOutputTokens);
+      if (result.kind === 'held') return held(candidate, prompt, result);
       const { model, fallbacks } = candidate;
       if (SHORT_CREDIT.has(result.reason) && hasDearer(model, fallbacks)) {
         candidate = { ...candidate, fallbacks: withoutDearer(model, fallbacks) };
@@ -193,21 +193,16 @@ type Refused = Pick<Extract<ClientAdmitResult, { kind: 'refused' }>, 'reason' | 
 type Owner = Pick<LookRequest, 'tenantId' | 'keyId' | 'tenantLimits' | 'keyLimits'>;
 
 function held(
-  { draft, model, fallbacks: wanted, output, keyLimits, tenantLimits }: Candidate,
+  { draft, model, fallbacks, output, keyLimits, tenantLimits }: Candidate,
   prompt: PromptEstimate,
   result: Extract<ClientAdmitResult, { kind: 'held' }>,
-  wantOutputTokens: number,
 ): Admission {
   countHeld(result.holdNanos);
   const { choices } = output;
   const others = otherChoices(output);
-  // A dearer fallback must not shorten the answer: without it, the same amount covers more output.
-  const isShort = result.outputTokens < wantOutputTokens && hasDearer(model, wanted);
-  const fallbacks = isShort ? withoutDearer(model, wanted) : wanted;
   const isWhole = !draft.stream && choices > 0;
   const prices = dearest([model, ...fallbacks]);
-  const covered = isShort ? outputCovered(result.holdNanos, promptFemtos(prompt, prices), prices) : Infinity;
-  const outputTokens = isShort ? Math.min(wantOutputTokens + others, covered) : result.outputTokens + others;
+  const outputTokens = result.outputTokens + others;
   const hold: Hold = {
     id: draft.id,
     tenantId: draft.tenantId,
@@ -258,11 +253,9 @@ function toRequest(candidate: Candidate, prompt: PromptEstimate): AdmitRequest {
   const { draft, model, fallbacks, output } = candidate;
   const { choices } = output;
   const prices = dearest([model, ...fallbacks]);
-  // Holds of others shorten no answer for the sake of a dearer fallback, which is rather left out.
-  const isWhole = output.isNamed || hasDearer(model, fallbacks);
   const perChoice = choices === 0 ? 0 : prompt.roomFor(output.tokensPerChoice);
   const want = choices * (draft.stream ? Math.min(perChoice, STREAM_SLICE_TOKENS) : perChoice);
-  const least = isWhole ? want : Math.min(want, Math.max(choices, LEAST_OPEN_OUTPUT_TOKENS));
+  const least = output.isNamed ? want : Math.min(want, Math.max(choices, LEAST_OPEN_OUTPUT_TOKENS));
   const others = otherChoices(output);
   return {
     draft,
@@ -275,7 +268,8 @@ function toRequest(candidate: Candidate, prompt: PromptEstimate): AdmitRequest {
     outputFemtosPerToken: prices.outputFemtosPerToken,
     wantOutputTokens: want - others,
     minOutputTokens: least - others,
-    boundIsExact: prompt.isExact,
+    // All or nothing with a dearer fallback: it is rather left out than all credit held for a part of its price.
+    boundIsExact: prompt.isExact && !hasDearer(model, fallbacks),
     ...(candidate.claim && { claim: candidate.claim }),
   };
 }
