@@ -1,4 +1,4 @@
-import { assertRuns, RawSocket } from '@tollgate/testing';
+import { assertRuns, eventually, RawSocket } from '@tollgate/testing';
 import * as fc from 'fast-check';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -62,6 +62,19 @@ describe('the PROXY header of a trusted proxy', () => {
   ])('ends its connection if it is malformed (%j)', async (header) => {
     const connection = new RawSocket(await open('loopback')).send(header).send(LAST);
     expect(await connection.toEnd()).toBe('');
+  });
+
+  it('does not keep a server from closing that still waits for it', async () => {
+    const silent = new RawSocket(await open('loopback'));
+    const server = servers.at(-1)!;
+    await eventually(async () => {
+      const count = await new Promise<number>((resolve) => server.getConnections((_, number) => resolve(number)));
+      expect(count).toBe(1);
+    });
+    const closed = new Promise((resolve) => server.close(resolve));
+    server.closeAllConnections();
+    await closed;
+    expect(await silent.toEnd()).toBe('');
   });
 
   it('does not replace X-Forwarded-For, which the client could send itself', async () => {

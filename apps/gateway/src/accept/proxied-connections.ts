@@ -5,18 +5,32 @@ import { readProxyHeader } from './proxy-header';
 /**
  * Lets trusted proxies name the client of a connection by a PROXY header, which comes before the first request. Such a
  * connection has the client's address from then on. Without a header it is as usual, and of any other sender the header
- * is malformed HTTP.
+ * is malformed HTTP. The server closes connections whose header it still waits for like all others.
  * @param timeoutMs for the first bytes of a connection
  */
 export function readProxyHeaders(server: Server, isProxy: (address: string) => boolean, timeoutMs: number): void {
+  const waiting = new Set<Socket>();
   const emit = server.emit.bind(server) as (event: string, ...values: unknown[]) => boolean;
   // node:http reads a connection in its own listener of this event, so it must not hear of it before.
   server.emit = (event: string, ...values: unknown[]): boolean => {
     const [socket] = values as [Socket];
     if (event !== 'connection' || !isProxy(socket.remoteAddress ?? '')) return emit(event, ...values);
-    readHeader(socket, timeoutMs, () => emit('connection', socket));
+    waiting.add(socket);
+    socket.once('close', () => waiting.delete(socket));
+    readHeader(socket, timeoutMs, () => {
+      waiting.delete(socket);
+      emit('connection', socket);
+    });
     return true;
   };
+  // node:http does not know these connections, but waits for them when it closes.
+  for (const name of ['closeAllConnections', 'closeIdleConnections'] as const) {
+    const close = server[name].bind(server);
+    server[name] = (): void => {
+      for (const socket of waiting) socket.destroy();
+      close();
+    };
+  }
 }
 
 function readHeader(socket: Socket, timeoutMs: number, onRead: () => void): void {

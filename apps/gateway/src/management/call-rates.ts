@@ -20,6 +20,7 @@ const MAX_TOKENS = 10_000;
 export class CallRates {
   /** When the bucket is full again. */
   private readonly fullAtMs = new LRUCache<string, number>({ max: MAX_TOKENS });
+  private storeAnswers = true;
 
   constructor(private readonly store: AdmissionStore) {}
 
@@ -28,12 +29,14 @@ export class CallRates {
     const ownMs = this.takeOwn(id, nowMs);
     if (ownMs > 0) return ownMs;
     try {
-      return await this.store.takeCall({ tenantId, tokenId: id, perMinute: MANAGEMENT_REQUESTS_PER_MINUTE });
+      const waitMs = await this.store.takeCall({ tenantId, tokenId: id, perMinute: MANAGEMENT_REQUESTS_PER_MINUTE });
+      this.storeAnswers = true;
+      return waitMs;
     } catch (error) {
-      logger('gateway').debug(
-        { reason: (error as Error).message },
-        'a management token is limited by this process only',
-      );
+      // Once, because every call would say so while the store is away.
+      if (this.storeAnswers)
+        logger('gateway').warn({ reason: (error as Error).message }, 'each process limits management tokens by itself');
+      this.storeAnswers = false;
       return 0;
     }
   }

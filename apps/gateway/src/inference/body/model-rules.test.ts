@@ -134,6 +134,7 @@ describe('a video or a file', () => {
     [{ type: 'video_url', video_url: { url: 'file:///etc/passwd' } }, 'video_url.url'],
     [{ type: 'video_url', video_url: { url: 'data:text/html,x' } }, 'video_url.url'],
     [{ type: 'video_url', video_url: { url: 'data:video/mp4;base64,http://x' } }, 'video_url.url'],
+    [{ type: 'video_url', video_url: { url: 'data:video/jpeg;base64,AA==,BB==' } }, 'video_url.url'],
     [{ type: 'file', file: { file_data: 'https://example.com/a.pdf' } }, 'file.file_data'],
     [{ type: 'file', file: { file_data: '/etc/passwd' } }, 'file.file_data'],
     [{ type: 'file', file: { file_data: 'data:application/pdf,x' } }, 'file.file_data'],

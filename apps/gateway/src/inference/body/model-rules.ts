@@ -22,8 +22,11 @@ const IN_WORDS: Readonly<Record<MediaType, string>> = {
   video_url: 'videos',
   file: 'files',
 };
-/** A video as some engines take it, also as single frames. Others could read other text as the path of a file. */
-const VIDEO_DATA = /^data:video\/[a-z0-9.+-]{1,32};base64,[A-Za-z0-9+/=,]*$/;
+/**
+ * Engines could read other text as the path of a file. Frames with commas between them are refused: a client could send
+ * any number, but `maxTokensPerVideo` bounds one video.
+ */
+const VIDEO_DATA = /^data:video\/[a-z0-9.+-]{1,32};base64,[A-Za-z0-9+/=]*$/;
 
 /** The most tokens of a part of each type. Null: the model accepts none. */
 export function maxTokensOfMedia(

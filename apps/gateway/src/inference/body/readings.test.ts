@@ -97,7 +97,7 @@ function hasDuplicates(value: Value): boolean {
   );
 }
 
-const PERMITTED_URL = /^(data:video\/[a-z0-9]+;base64,[A-Z=,]+|https:\/\/media\.example\.com\/a\?b)$/;
+const PERMITTED_URL = /^(data:video\/[a-z0-9]+;base64,[A-Z=]+|https:\/\/media\.example\.com\/a\?b)$/;
 
 /** The values of all members of this name, however deep. */
 function membersOf(value: Value, name: string, find: Find): Value[] {
