@@ -3,9 +3,11 @@ import type { DataSource } from 'typeorm';
 import { copyInOn } from './copy-in';
 import { openDataSource, transaction } from './database';
 
+let dataSource: DataSource;
+// Before the database's own hook: hooks run in the order of their declaration.
+afterAll(() => dataSource.destroy());
 const database = useTestDatabase();
 const COPY = 'COPY thing (name, events, cost) FROM STDIN';
-let dataSource: DataSource;
 const copy = (sql: string, rows: string) => transaction(dataSource, async (tx) => (await copyInOn(tx))(sql, rows));
 const stored = () => database.query('SELECT name, events FROM thing ORDER BY name');
 
@@ -13,7 +15,6 @@ beforeAll(async () => {
   dataSource = await openDataSource({ url: database.url, schema: 'public', applicationName: 'test', poolSize: 2 });
   await dataSource.query('CREATE TABLE thing (name text PRIMARY KEY, events bigint NOT NULL, cost numeric NOT NULL)');
 });
-afterAll(() => dataSource.destroy());
 beforeEach(() => database.query('TRUNCATE thing'));
 
 describe('COPY from memory', () => {

@@ -29,8 +29,11 @@ export function useLive<T>({ queryKey, path, stream }: { queryKey: readonly stri
       if (document.hidden) return;
       source = new EventSource(`/console/api${stream}`);
       source.onmessage = ({ data }: MessageEvent<string>) => {
-        queries.setQueryData(queryKey, JSON.parse(data));
-        setLive(true);
+        // An answer that is still under way is older than this one, and would replace it for good.
+        void queries.cancelQueries({ queryKey }).then(() => {
+          queries.setQueryData(queryKey, JSON.parse(data));
+          setLive(true);
+        });
       };
       source.onerror = () => {
         setLive(false);
