@@ -89,6 +89,14 @@ describe('a client that is refused by the same limit as others', () => {
     expect(lines.take({ ...wait, exactMs: 9_000 }, 10_000)).toBe(9_000);
   });
 
+  it('is told whole seconds whatever the clock says', () => {
+    // Between two powers of two, 1,000 ms more cost the clock a bit of its fraction.
+    for (let n = 0; n < 1_000; n++) {
+      const told = new WaitingLines().take({ line: 'a', exactMs: 1_000, everyMs: 0 }, 32_000 + n * 0.7654321);
+      expect(told).toBe(1_000);
+    }
+  });
+
   it('waits at most a quarter (up to 5 s) longer than its place, and at most a minute and 5 s in total', () => {
     const lines = new WaitingLines(() => 1);
     const wait = { line: 'key', exactMs: 1_000, everyMs: 1_000 };

@@ -35,15 +35,15 @@ export class WaitingLines {
 
   /** Milliseconds to wait. */
   take({ line, exactMs, everyMs }: Wait, nowMs: number): number {
-    const first = nowMs + exactMs;
-    const last = Math.max(first, nowMs + MAX_LINE_MS);
-    const own = Math.max(first, this.nextMs.get(line) ?? 0);
-    const place = Math.min(own, last);
+    // All from now on: adding the clock and subtracting it again could make an exact second longer, by rounding.
+    const lastMs = Math.max(exactMs, MAX_LINE_MS);
+    const ownMs = Math.max(exactMs, (this.nextMs.get(line) ?? 0) - nowMs);
+    const placeMs = Math.min(ownMs, lastMs);
     // Deleted and set again, the line is the newest entry of the map.
     this.nextMs.delete(line);
     if (this.nextMs.size >= MAX_LINES) this.nextMs.delete(this.nextMs.keys().next().value!);
-    this.nextMs.set(line, place + everyMs);
-    const mostMs = own > last ? MAX_JITTER_MS : Math.min((place - first) * MAX_JITTER_PART, MAX_JITTER_MS);
-    return place + mostMs * this.random() - nowMs;
+    this.nextMs.set(line, nowMs + placeMs + everyMs);
+    const mostMs = ownMs > lastMs ? MAX_JITTER_MS : Math.min((placeMs - exactMs) * MAX_JITTER_PART, MAX_JITTER_MS);
+    return placeMs + mostMs * this.random();
   }
 }
