@@ -102,7 +102,7 @@ async function trailOf({ client, output }: Context, requestId: string): Promise<
       ? `Event:    ${event.model}, ${event.promptTokens} + ${event.completionTokens} ` +
         `tokens${event.estimated ? ' (estimated)' : ''}, ${event.outcome}, key ${event.keyId}, tenant ` +
         `${event.tenantId}, ${event.endedAt}`
-      : 'Event:    not recorded',
+      : 'Event:    not recorded, or no longer kept',
     charge
       ? `Charge:   ${formatNanos(charge.costNanos, currency)}, billed in ${charge.period}`
       : 'Charge:   not gathered yet',

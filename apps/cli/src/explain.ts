@@ -37,7 +37,7 @@ function lifeOf(request: ExplainedRequest, currency: string): string {
   const rows: [string, string][] = [
     ['Request', callerRequestId === null ? id : `${id} (x-request-id ${callerRequestId})`],
   ];
-  const keyId = served?.keyId ?? refused?.keyId;
+  const keyId = served?.keyId ?? refused?.keyId ?? request.charge?.keyId;
   const named = key === null ? '' : ` (${printable(key.name)})`;
   if (keyId !== undefined) rows.push(['Key', `${keyId}${named}`]);
   rows.push(['Tenant', key === null ? tenantId : `${tenantId} (${printable(key.tenantName)})`]);
@@ -48,6 +48,8 @@ function lifeOf(request: ExplainedRequest, currency: string): string {
     rows.push(['Cost', 'nothing: it has no usage']);
   }
   if (served) rows.push(...servedRows(request, served, currency));
+  else if (request.charge)
+    rows.push(['Ended', request.charge.endedAt], ['Event', 'no longer kept'], ...booksRows(request, currency));
   else if (hold)
     rows.push([
       'Running',
@@ -65,7 +67,7 @@ const ENDS: Record<string, string> = {
 };
 
 function servedRows(
-  { hold, charge, carriedOn, entry, invoice }: ExplainedRequest,
+  request: ExplainedRequest,
   served: NonNullable<ExplainedRequest['served']>,
   currency: string,
 ): [string, string][] {
@@ -73,7 +75,6 @@ function servedRows(
   const cached = cachedTokens > 0 ? ` (${cachedTokens} cached)` : '';
   const counted = estimated ? ', counted by the gateway' : '';
   const overrun = served.overrunNanos === '0' ? '' : `; beyond the hold: ${formatNanos(served.overrunNanos, currency)}`;
-  const unsettled = hold === null ? 'not gathered yet' : 'on its way; the hold is settled';
   return [
     ['Started', `${served.startedAt}, ${model}, ${kind}${stream ? ', streamed' : ''}`],
     ...(life ? lifeRows(life, currency) : [['Life', 'not recorded'] as [string, string]]),
@@ -83,6 +84,16 @@ function servedRows(
     ['Ended', `${served.endedAt}, ${ENDS[outcome] ?? outcome}`],
     ['Settled', `${formatNanos(served.costNanos, currency)} at price ${served.priceVersion}${overrun}`],
     ['Event', `recorded ${served.recordedAt}`],
+    ...booksRows(request, currency),
+  ];
+}
+
+function booksRows(
+  { hold, charge, carriedOn, entry, invoice }: ExplainedRequest,
+  currency: string,
+): [string, string][] {
+  const unsettled = hold === null ? 'not gathered yet' : 'on its way; the hold is settled';
+  return [
     ['Charge', charge ? `${formatNanos(charge.costNanos, currency)}, billed in ${charge.period}` : unsettled],
     [
       'Entry',

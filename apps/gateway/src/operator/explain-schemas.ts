@@ -105,7 +105,7 @@ export const ExplainedRequest = Type.Object(
       ),
       'What the key and its tenant are called now. null: unknown.',
     ),
-    served: orNull(ServedRequest, 'null: it has no usage.'),
+    served: orNull(ServedRequest, 'null: it has no usage, or its usage event is no longer kept.'),
     refused: orNull(RefusedRequest, 'null: it was not refused.'),
     hold: orNull(
       Type.Object(

@@ -20,6 +20,7 @@ export interface ExplainedRequest {
   callerRequestId: string | null;
   /** What its key is called now. Null: unknown, as of a running request. */
   key: KeyNames | null;
+  /** Null also of a served request whose usage event is no longer kept. */
   served: ServedRequest | null;
   refused: RefusedRequest | null;
   /** In the admission store, until the ledger has its cost. */
@@ -49,8 +50,9 @@ export class RequestLives {
     const others = refused.filter(({ id }) => !served.some((one) => one.id === id));
     const found = [...lives, ...others.map((one) => refusedLife(one, names.get(one.keyId) ?? null))];
     found.sort((a, b) => (a.id < b.id ? 1 : -1));
-    if (found.length > 0 || tenantId === undefined || !isId('req', ours)) return found;
-    return this.running(ours, tenantId);
+    if (found.length > 0 || !isId('req', ours)) return found;
+    const charged = await this.charged(ours, tenantId);
+    return charged.length > 0 || tenantId === undefined ? charged : this.running(ours, tenantId);
   }
 
   private async served(served: ServedRequest, key: KeyNames | null): Promise<ExplainedRequest> {
@@ -58,6 +60,14 @@ export class RequestLives {
     const books = await this.booksOf(id);
     const hold = books === null ? await this.holdOf(id, tenantId) : null;
     return { ...blank(id, tenantId, key), state: 'served', callerRequestId, served, hold, ...books };
+  }
+
+  /** A request of a month whose usage events are no longer kept. Its charge stays. */
+  private async charged(id: string, tenantId: string | undefined): Promise<ExplainedRequest[]> {
+    const books = await this.booksOf(id);
+    if (books === null || (tenantId !== undefined && tenantId !== books.charge.tenantId)) return [];
+    const key = (await this.namesOf([books.charge.keyId])).get(books.charge.keyId) ?? null;
+    return [{ ...blank(id, books.charge.tenantId, key), state: 'served', ...books }];
   }
 
   /** A hold belongs to a tenant, so it is found only by both. */

@@ -1,0 +1,36 @@
+import { newId, RequestError, type ReplyOf } from '@tollgate/contracts';
+import type { ServiceClient } from '@tollgate/messaging/nest';
+import { RequestLives } from './request-lives';
+
+const [id, tenantId, keyId] = [newId('req'), newId('ten'), newId('key')];
+const books: ReplyOf<'billing.request.entry'> = {
+  charge: { id, tenantId, keyId, costNanos: '5', endedAt: '2025-01-02T03:04:05.000Z', period: '2025-01' },
+  carriedOn: false,
+  entry: null,
+  invoice: { period: '2025-01', accountingNumber: 7, status: 'paid' },
+};
+
+/** Services that no longer have the usage event of the request, and have no hold. */
+const lives = new RequestLives({
+  request: async (subject: string, { requestId }: { requestId?: string }) => {
+    if (subject === 'metering.requests.explain') return { served: [], refused: [] };
+    if (subject === 'auth.keys.names') return { data: [] };
+    if (subject === 'billing.request.hold') return { hold: null };
+    if (requestId === id) return books;
+    throw new RequestError('not_found', 'This request has no charge.');
+  },
+} as unknown as ServiceClient);
+
+describe('a request whose usage event is no longer kept', () => {
+  it('is explained by its charge, entry and invoice, also by the id of its answer', async () => {
+    const charged = { id, tenantId, state: 'served', served: null, refused: null, hold: null, ...books };
+    expect(await lives.of(id, undefined)).toMatchObject([charged]);
+    expect(await lives.of(id.replace('req_', 'chatcmpl-'), tenantId)).toMatchObject([charged]);
+  });
+
+  it('is nothing to another tenant, and an unknown request stays unknown', async () => {
+    expect(await lives.of(id, newId('ten'))).toEqual([]);
+    expect(await lives.of(newId('req'), undefined)).toEqual([]);
+    expect(await lives.of('order-17', undefined)).toEqual([]);
+  });
+});
