@@ -184,6 +184,7 @@ describe('the schema of the values', () => {
   it.each([
     ['an unknown value', { gateway: { replica: 3 } }],
     ['a drain that no gateway accepts', { gateway: { drainSeconds: 3_601 } }],
+    ['fewer months of usage than metering accepts', { metering: { usageKeptMonths: 2 } }],
     ['a mechanism that does not exist', { kafka: { saslMechanism: 'SCRAM-SHA-512' } }],
     ['brokers without a port', { kafka: { brokers: 'kafka' } }],
   ])('refuses %s', (_, values) => expect(schema(values)).toBe(false));

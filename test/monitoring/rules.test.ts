@@ -47,6 +47,7 @@ describe('alerts and dashboards', () => {
       'tollgate_billing_tenant_postings_total',
       'tollgate_backend_samples_total',
       'tollgate_idempotent_answers_not_kept_total',
+      'tollgate_metering_dropped_months_total',
       'tollgate_overrun_requests_total',
       'tollgate_refusals_not_kept_total',
       'tollgate_uncounted_refusals_total',

@@ -70,7 +70,12 @@ export class Books {
         imports: [
           MessagesModule.of(messages),
           globalModule([provide(AdmissionStore, admission)]),
-          MeteringModule.register({ databaseUrl, prices: ANY_PRICE, sweepIntervalMs: NO_SWEEP_MS }),
+          MeteringModule.register({
+            databaseUrl,
+            prices: ANY_PRICE,
+            usageKeptMonths: null,
+            sweepIntervalMs: NO_SWEEP_MS,
+          }),
           BillingModule.register({
             databaseUrl,
             postingIntervalMs: 0,

@@ -162,6 +162,31 @@ export function loginsTests(server: RolesServer, tenantId: string): void {
     );
   });
 
+  it('only metering can end a month of events, and only by functions that check it', async () => {
+    await connected(server.url('metering'), async (client) => {
+      expect(await refusal(client, 'SELECT metering.close_month(2)')).toBe('22023');
+      for (const call of [
+        `confirm_month('2025-01-01', 0, 0, 0)`,
+        'sum_month()',
+        'drop_month()',
+        'forget_callers(10)',
+        'kept_from()',
+      ])
+        expect([call, await refusal(client, `SELECT metering.${call}`)]).toEqual([call, undefined]);
+      for (const sql of [
+        `INSERT INTO metering.retired_month (month, from_id, until_id) VALUES ('2026-01-01', '', 'req_1')`,
+        'UPDATE metering.retired_month SET confirmed_at = now()',
+        'DELETE FROM metering.dropped_unfinished',
+        'DELETE FROM metering.caller_request',
+        'DROP TABLE metering.usage_event_default',
+      ])
+        expect([sql, await refusal(client, sql)]).toEqual([sql, NO_RIGHT]);
+    });
+    expect(await connected(server.url('auth'), (client) => refusal(client, 'SELECT metering.drop_month()'))).toBe(
+      NO_RIGHT,
+    );
+  });
+
   it('an owner can use only its own schema, and can create no other', async () => {
     await connected(server.url('billing_owner'), async (client) => {
       for (const sql of [

@@ -8,6 +8,7 @@ import { pathToFileURL } from 'node:url';
 import { POOL_SIZE as AUTH_POOL } from '../../apps/auth/src/database';
 import { POOL_SIZE as BILLING_POOL } from '../../apps/billing/src/database';
 import { BillingSettings } from '../../apps/billing/src/settings';
+import { MeteringSettings } from '../../apps/metering/src/settings';
 import { POOL_SIZE as CONSOLE_POOL } from '../../apps/console/src/database';
 import { OperatorSettings, PublicSettings } from '../../apps/gateway/src/settings';
 import { POOL_SIZE as METERING_POOL } from '../../apps/metering/src/database';
@@ -33,7 +34,7 @@ const { SHARED_VARIABLES, MAX_SCALE, MEMORY, BITS } = JSON.parse(
      console.log(JSON.stringify({ SHARED_VARIABLES, MAX_SCALE, MEMORY, BITS }))`,
   ]).toString(),
 ) as {
-  SHARED_VARIABLES: Record<string, { max?: number }>;
+  SHARED_VARIABLES: Record<string, { min?: number; max?: number }>;
   MAX_SCALE: number;
   MEMORY: Record<string, { mib: number; part?: string; share?: number }>;
   BITS: number[];
@@ -46,19 +47,21 @@ const READ_BY: Record<string, SettingsClass> = {
   TOLLGATE_DRAIN_SECONDS: DrainSettings,
   TOLLGATE_LAME_DUCK_SECONDS: LameDuckSettings,
   TOLLGATE_INVOICE_CLOSE_MINUTES: BillingSettings,
+  TOLLGATE_USAGE_KEPT_MONTHS: MeteringSettings,
 };
-const given = (name: string, value: number) =>
+const given = (name: string, value: number | string) =>
   readSettings({ TOLLGATE_OPERATOR_SECRET: randomBytes(16).toString('hex'), [name]: String(value) }, [READ_BY[name]!]);
 
 it('npm run stack accepts the same numbers as the services', () => {
-  const largest = Object.entries(SHARED_VARIABLES).flatMap(([name, { max }]) =>
-    max === undefined ? [] : [{ name, max }],
+  const largest = Object.entries(SHARED_VARIABLES).flatMap(([name, { min = 0, max }]) =>
+    max === undefined ? [] : [{ name, min, max }],
   );
   expect(largest.map(({ name }) => name)).toEqual(Object.keys(READ_BY));
-  for (const { name, max } of largest) {
-    expect(given(name, 0)).toMatchObject({ [name]: 0 });
+  for (const { name, min, max } of largest) {
+    expect(given(name, min)).toMatchObject({ [name]: min });
     expect(given(name, max)).toMatchObject({ [name]: max });
-    expect(() => given(name, max + 1)).toThrow(`${name} must be a whole number from 0 to ${max}`);
+    for (const wrong of [min - 1, max + 1, 'many'])
+      expect(() => given(name, wrong)).toThrow(`${name} must be a whole number from ${min} to ${max}`);
   }
 });
 

@@ -99,7 +99,7 @@ async function startServices(
       MessagesModule.of(messages),
       seams,
       AuthModule.register({ databaseUrl }),
-      MeteringModule.register({ databaseUrl, prices: ANY_PRICE }),
+      MeteringModule.register({ databaseUrl, prices: ANY_PRICE, usageKeptMonths: null }),
       BillingModule.register({
         databaseUrl,
         thresholdsPercent: () => config.current.budgets.thresholdsPercent,

@@ -1,5 +1,10 @@
 import { idBound, newId, type UsageEvent } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
+import { openBillingDatabase } from '../../apps/billing/src/database';
+import { Charges } from '../../apps/billing/src/reconcile/charges';
+import { RetiredMonths } from '../../apps/billing/src/reconcile/retired-months';
+import { openMeteringDatabase } from '../../apps/metering/src/database';
+import { Retention } from '../../apps/metering/src/record/retention';
 import { type Asked, send } from './ask';
 import { OPERATOR_SECRET, useServices } from './services';
 import { runTollgate, useDataDirectory } from './tollgate-process';
@@ -16,6 +21,8 @@ const tollgate = async (...args: string[]) => {
 /** An id of this time. `newId` never goes back. */
 const requestId = (ms: number) => idBound('req', ms).slice(0, 14) + newId('req').slice(14);
 const MONTH = 'from=2026-10-01&to=2026-11-01';
+/** A month that ended more than 13 months ago. */
+const OLD = 'from=2025-03-01&to=2025-04-01';
 
 interface Owner {
   tenantId: string;
@@ -24,6 +31,19 @@ interface Owner {
 const owners: Owner[] = [];
 const REQUESTS = 60;
 const nanosOf = (index: number) => BigInt(index + 1) * 1_000_000n + 7n;
+
+/** The first one of a tenant fails. */
+function eventOf(owner: Owner, endedMs: number, index: number): UsageEvent {
+  const requestNanos = String(nanosOf(index));
+  return {
+    ...{ id: requestId(endedMs), ...owner, model: 'sim-small', kind: 'chat', stream: false },
+    price: { version: 'test', inputFemtos: '0', cachedInputFemtos: '0', outputFemtos: '0', requestNanos },
+    ...{ startedAt: new Date(endedMs).toISOString(), endedAt: new Date(endedMs).toISOString() },
+    ...{ promptTokens: 10, cachedTokens: 3, completionTokens: 5, reasoningTokens: 2 },
+    ...{ costNanos: requestNanos, overrunNanos: '0', backend: `http://gpu-${index % 2}/v1` },
+    ...{ estimated: false, outcome: index === 0 ? 'upstream_error' : 'complete' },
+  };
+}
 
 /** Two tenants, each with a key and requests in October 2026, the last of them in its last millisecond. */
 beforeAll(async () => {
@@ -36,15 +56,7 @@ beforeAll(async () => {
     owners.push({ tenantId, keyId });
     for (let index = 0; index < REQUESTS; index++) {
       const endedMs = Date.UTC(2026, 10, 1) - 1 - (REQUESTS - 1 - index) * 3_600_000;
-      const requestNanos = String(nanosOf(index));
-      events.push({
-        ...{ id: requestId(endedMs), tenantId, keyId, model: 'sim-small', kind: 'chat', stream: false },
-        price: { version: 'test', inputFemtos: '0', cachedInputFemtos: '0', outputFemtos: '0', requestNanos },
-        ...{ startedAt: new Date(endedMs).toISOString(), endedAt: new Date(endedMs).toISOString() },
-        ...{ promptTokens: 10, cachedTokens: 3, completionTokens: 5, reasoningTokens: 2 },
-        ...{ costNanos: requestNanos, overrunNanos: '0', backend: `http://gpu-${index % 2}/v1` },
-        ...{ estimated: false, outcome: index === 0 ? 'upstream_error' : 'complete' },
-      });
+      events.push(eventOf({ tenantId, keyId }, endedMs, index));
     }
   }
   await services.messages.publish('usage-events', events);
@@ -184,5 +196,65 @@ describe('the export of usage', () => {
     expect(await requests('--key', newId('key'))).toBe(0);
     const wrong = await tollgate('usage', tenantId, '--group-by', 'week');
     expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('There is no group "week".')]);
+  });
+});
+
+describe('a month whose usage events are no longer kept', () => {
+  let id: string;
+  let sums: unknown[];
+  const usage = async (groupBy: string) => (await ask(`/tenants/${owners[0]!.tenantId}/usage?${OLD}&${groupBy}`)).json;
+  const answers = async () => [
+    ...(await Promise.all(['', 'groupBy=owner,day', 'groupBy=tag', 'groupBy=model,key,hour'].map(usage))),
+    rowsOf(await exported(`${OLD}&format=ndjson&step=hour`)),
+    await exported(`${OLD}&format=focus&step=day`),
+  ];
+
+  beforeAll(async () => {
+    const event = eventOf(owners[0]!, Date.UTC(2025, 2, 10, 5), 0);
+    id = event.id;
+    await services.messages.publish('usage-events', [event]);
+    await eventually(() => services.messages.request('billing.request.entry', { requestId: id }));
+    sums = await answers();
+    const { url } = services.database;
+    const [metering, billing] = await Promise.all([openMeteringDatabase(url), openBillingDatabase(url)]);
+    try {
+      const retention = new Retention(metering, 13);
+      expect(await retention.round()).toMatchObject({ closed: ['2025-03'], summed: ['2025-03'] });
+      expect(await new RetiredMonths(services.messages, new Charges(billing)).confirm()).toEqual(['2025-03']);
+      await services.database.query(`UPDATE metering.retired_month SET confirmed_at = now() - interval '25 hours'`);
+      expect(await retention.round()).toMatchObject({ dropped: ['2025-03'] });
+    } finally {
+      await Promise.all([metering.destroy(), billing.destroy()]);
+    }
+  });
+
+  it('keeps its sums by hour, day, model, key, owner and tag, and its export of hours and days', async () => {
+    expect(await answers()).toEqual(sums);
+    expect(rowsOf(await exported(`${OLD}&format=ndjson&step=hour`))).toMatchObject([
+      { requests: 1, failed: 1, owner: 'anna', costNanos: String(nanosOf(0)) },
+    ]);
+  });
+
+  it('refuses its requests and backends instead of an empty answer, also in the command', async () => {
+    const kept = /Usage by the request is kept from 2025-04-01T00:00:00.000Z on, and 2025-03-01T.* is before that/;
+    for (const path of [`/usage/export?${OLD}`, `/tenants/${owners[0]!.tenantId}/usage?${OLD}&groupBy=backend`]) {
+      const { status, json } = await ask(path);
+      expect([status, json.error]).toEqual([
+        400,
+        expect.objectContaining({ code: 'invalid_parameter', message: expect.stringMatching(kept) }),
+      ]);
+    }
+    const range = ['--from', '2025-03-01', '--to', '2025-04-01'];
+    const refused = await tollgate('usage', 'export', ...range);
+    expect([refused.code, refused.stdout, refused.stderr]).toEqual([2, '', expect.stringMatching(kept)]);
+    expect((await tollgate('usage', 'export', ...range, '--step', 'day')).stdout).toContain('sim-small');
+  });
+
+  it('has the charge and the key of a request, whose explanation says that the event is gone', async () => {
+    const { code, stdout } = await tollgate('explain', id);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^Event: +no longer kept; what was charged stays$/m);
+    expect(stdout).toMatch(new RegExp(`^Key: +${owners[0]!.keyId} \\(prod\\)$`, 'm'));
+    expect(stdout).toMatch(/^Charge: .*billed in /m);
   });
 });

@@ -7,9 +7,13 @@ import { Client } from 'pg';
 import { MIGRATIONS as AUTH } from '../../apps/auth/src/database';
 import { MIGRATIONS as BILLING, openBillingDatabase } from '../../apps/billing/src/database';
 import { auditLedger } from '../../apps/billing/src/reconcile/audit';
-import { MIGRATIONS as METERING } from '../../apps/metering/src/database';
+import { MIGRATIONS as METERING, openMeteringDatabase } from '../../apps/metering/src/database';
+import { UsageQueries } from '../../apps/metering/src/query/usage-query';
+import { MIN_USAGE_KEPT_MONTHS, Retention } from '../../apps/metering/src/record/retention';
+import { confirmMonth, retiredMonths } from '../../apps/metering/src/record/retired-months';
 import { Fixture, TOKEN_NANOS } from '../../libs/admission/src/suite/store.fixture';
 import { bookAsFormer } from './former-billing';
+import { recordAsFormer } from './former-metering';
 import { asFormerVersion, FormerAdmission, giveFormerRights, makeFormerSchema, type Schema } from './former-version';
 
 // The upgrade of a database of the former version, with data in it, while a process of that version uses it. The
@@ -18,6 +22,9 @@ const SCHEMAS = { auth: AUTH, metering: METERING, billing: BILLING, admission: A
 const WITH_RIGHTS: Schema[] = ['auth', 'metering', 'billing'];
 /** Rounds of the former version's process after the upgrade. */
 const ROUNDS_AFTER = 5;
+
+/** The first one has a partition. */
+const OLD_MONTHS = ['2025-01', '2025-02'];
 
 const template = useTestDatabase();
 const name = newId('msg');
@@ -154,6 +161,7 @@ describe('a database of the former version', () => {
        VALUES ('${key}', 'key', '${tenantId}', 'k', repeat('0', 64), 'last', 'default', now());
      SET search_path TO metering; SELECT add_month(2030, 1); RESET search_path`,
     );
+    await recordAsFormer(client, tenantId, OLD_MONTHS);
     expect(await startTwo('auth')).toEqual([
       '004_functions.sql',
       '005_operator_tokens.sql',
@@ -173,6 +181,7 @@ describe('a database of the former version', () => {
       '009_reasoning_tokens.sql',
       '010_request_lives.sql',
       '011_backend_reports.sql',
+      '012_retired_months.sql',
       'functions',
     ]);
     expect(await startTwo('credentials')).toEqual(['002_functions.sql', '003_key_models.sql', 'functions']);
@@ -187,6 +196,27 @@ describe('a database of the former version', () => {
        VALUES (repeat('0', 64), 'key', '${key}', '${tenantId}', 'default', 'default', '{}', 1, 1)`,
     );
     await told;
+  });
+
+  it('ends a month of usage events of the former version, and keeps its sums', async () => {
+    const dataSource = await openMeteringDatabase(url);
+    try {
+      const retention = new Retention(dataSource, MIN_USAGE_KEPT_MONTHS);
+      expect(await retention.round()).toEqual({ closed: OLD_MONTHS, summed: OLD_MONTHS, dropped: [], waiting: [] });
+      for (const month of await retiredMonths(dataSource)) {
+        expect(month).toMatchObject({ confirmed: false, events: 1, costNanos: '70' });
+        expect(await confirmMonth(dataSource, month)).toBe(true);
+      }
+      await ask(`UPDATE metering.retired_month SET confirmed_at = now() - interval '25 hours'`);
+      expect(await retention.round()).toEqual({ closed: [], summed: [], dropped: OLD_MONTHS, waiting: [] });
+      expect(await ask(`SELECT FROM metering.usage_event WHERE tenant_id = '${tenantId}'`)).toEqual([]);
+      const usage = { tenantId, from: `${OLD_MONTHS[0]}-01`, to: '2025-03-01', groupBy: [] };
+      expect((await new UsageQueries(dataSource).query(usage)).totals).toMatchObject({
+        ...{ requests: 2, failed: 1, promptTokens: 6, completionTokens: 8, costNanos: '140' },
+      });
+    } finally {
+      await dataSource.destroy();
+    }
   });
 
   it('has the functions, triggers, owners and rights of a new database after the upgrade', async () => {

@@ -205,6 +205,11 @@ const books = {
         line('sum(rate(tollgate_metering_swept_events_total[$__rate_interval]))', 'events'),
       ),
       panel(
+        'Usage of closed months',
+        'short',
+        line('sum(increase(tollgate_metering_late_events_total[$__rate_interval]))', 'events'),
+      ),
+      panel(
         'Holds lost, settled late, without a hold',
         'cps',
         line('sum(rate(tollgate_lost_holds_total[$__rate_interval]))', 'lost'),

@@ -46,10 +46,10 @@ export function readSettings(env) {
   const given = (name) => env[name] || undefined;
   const set = (name) => given(name) ?? declared(name).default;
   const number = (name, fallback = declared(name).default) => {
-    const { max } = declared(name);
+    const { min = 0, max } = declared(name);
     const text = given(name) ?? String(fallback);
-    if (/^\d{1,6}$/.test(text) && Number(text) <= max) return Number(text);
-    problems.push(`${name} must be a whole number from 0 to ${max}`);
+    if (/^\d{1,6}$/.test(text) && Number(text) >= min && Number(text) <= max) return Number(text);
+    problems.push(`${name} must be a whole number from ${min} to ${max}`);
     return fallback;
   };
   const choice = (name) => {
@@ -68,6 +68,7 @@ export function readSettings(env) {
   const drainSeconds = number('TOLLGATE_DRAIN_SECONDS');
   const lameDuckSeconds = number('TOLLGATE_LAME_DUCK_SECONDS');
   const invoiceCloseMinutes = number('TOLLGATE_INVOICE_CLOSE_MINUTES');
+  const usageKeptMonths = number('TOLLGATE_USAGE_KEPT_MONTHS');
   const tcpRetries = choice('TOLLGATE_TCP_RETRIES');
   const project = set('COMPOSE_PROJECT_NAME');
   if (!/^[a-z0-9][a-z0-9_-]*$/.test(project))
@@ -119,6 +120,7 @@ export function readSettings(env) {
     TOLLGATE_LAME_DUCK_SECONDS: String(lameDuckSeconds),
     TOLLGATE_STOP_SECONDS: String(drainSeconds + lameDuckSeconds + STOP_RESERVE_S),
     TOLLGATE_INVOICE_CLOSE_MINUTES: String(invoiceCloseMinutes),
+    TOLLGATE_USAGE_KEPT_MONTHS: String(usageKeptMonths),
     TOLLGATE_TCP_RETRIES: tcpRetries,
     TOLLGATE_LOG_LEVEL: logLevel,
     TOLLGATE_OPERATOR_ALLOWED_HOSTS: given('TOLLGATE_OPERATOR_ALLOWED_HOSTS') ?? '',

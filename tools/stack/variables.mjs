@@ -24,8 +24,11 @@ export const MAX_MEMORY_MIB = 999_999;
 /**
  * Variables that a service or the standalone form reads as well. Their settings classes describe them.
  * `default`: the value if nothing is set. `byDefault`: the text of the table instead. `values`: the allowed values.
- * `max`: the largest whole number, as in the class, so that a larger one is refused before anything is started.
- * @type {Record<string, { default?: string | number, byDefault?: string, max?: number, values?: readonly string[] }>}
+ * `max`: the largest whole number, as in the class, so that a larger one is refused before anything is started. `min`:
+ * the smallest one, if it is not 0.
+ * @typedef {{ default?: string | number, byDefault?: string, values?: readonly string[] }} Other
+ * @typedef {Other & { min?: number, max?: number }} Shared
+ * @type {Record<string, Shared>}
  */
 export const SHARED_VARIABLES = {
   TOLLGATE_PORT: { default: 8080, max: MAX_PORT },
@@ -33,6 +36,7 @@ export const SHARED_VARIABLES = {
   TOLLGATE_DRAIN_SECONDS: { default: 30, max: 3_600 },
   TOLLGATE_LAME_DUCK_SECONDS: { default: 5, max: 300 },
   TOLLGATE_INVOICE_CLOSE_MINUTES: { default: 60, max: 28_800 },
+  TOLLGATE_USAGE_KEPT_MONTHS: { default: 13, min: 3, max: 1_200 },
   TOLLGATE_LOG_LEVEL: { default: 'info', values: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] },
   TOLLGATE_DEMO: { default: 'true', values: ['true', 'false'] },
   TOLLGATE_CONFIG: { default: 'tollgate.yaml' },

@@ -44,6 +44,7 @@ class TestProcess {
     this.messages.handle('metering.events.list', async ({ after, until = '~' }) => {
       return { data: this.sorted().filter(({ id }) => id > after && id <= until), end: null };
     });
+    this.messages.handle('metering.months.list', async () => ({ data: [] }));
     this.messages.handle('metering.rejected.audit', async () => ({ differences: [] }));
     this.messages.handle('metering.rollups.audit', async () => ({ differences: [], nextCursor: null }));
     this.messages.consume('credit-news', 'admission', (updates) =>

@@ -49,7 +49,11 @@ function lifeOf(request: ExplainedRequest, currency: string): string {
   }
   if (served) rows.push(...servedRows(request, served, currency));
   else if (request.charge)
-    rows.push(['Ended', request.charge.endedAt], ['Event', 'no longer kept'], ...booksRows(request, currency));
+    rows.push(
+      ['Ended', request.charge.endedAt],
+      ['Event', 'no longer kept; what was charged stays'],
+      ...booksRows(request, currency),
+    );
   else if (hold)
     rows.push([
       'Running',

@@ -37,7 +37,13 @@ runService(
 
       const seams = globalModule([provide(AdmissionStore, admission)]);
       const simulatorUrl = settings.TOLLGATE_SIMULATOR_URL;
-      const metering = MeteringModule.register({ databaseUrl, config, simulatorUrl, tracer });
+      const metering = MeteringModule.register({
+        databaseUrl,
+        config,
+        simulatorUrl,
+        tracer,
+        usageKeptMonths: settings.TOLLGATE_USAGE_KEPT_MONTHS,
+      });
       const imports = [MessagesModule.of(messages), seams, metering];
       const app = await NestFactory.createMicroservice(
         { module: class Metering {}, imports },

@@ -7,6 +7,8 @@ export interface MeteringOptions {
   sweepIntervalMs?: number;
   /** A settled hold that the ledger has not confirmed for this long is published again. */
   confirmAfterMs?: number;
+  /** Months after its own end for which a month of usage events is kept. null: for ever, in tests. */
+  usageKeptMonths?: number | null;
   /**
    * The configuration, which says what models cost and where the engines' counters are. Absent: only stored prices are
    * known, and no engine is sampled.

@@ -1,7 +1,15 @@
 import { KafkaSettings, MessageKeysSettings } from '@tollgate/messaging';
 import { DatabaseSettings } from '@tollgate/postgres';
 import { RedisSettings } from '@tollgate/redis';
-import { ConfigFileSettings, SimulatorSettings, TracingSettings } from '@tollgate/runtime';
+import { ConfigFileSettings, Setting, SimulatorSettings, TracingSettings, WholeNumber } from '@tollgate/runtime';
+import { DEFAULT_USAGE_KEPT_MONTHS, MAX_USAGE_KEPT_MONTHS, MIN_USAGE_KEPT_MONTHS } from './record/retention';
+
+/** Settings of metering alone. */
+export class MeteringSettings {
+  @Setting('Months after its own end for which a month of usage events is kept. 1200 are a hundred years.')
+  @WholeNumber(MIN_USAGE_KEPT_MONTHS, MAX_USAGE_KEPT_MONTHS)
+  TOLLGATE_USAGE_KEPT_MONTHS: number = DEFAULT_USAGE_KEPT_MONTHS;
+}
 
 /** All settings of the service besides SERVICE_SETTINGS. */
 export const SETTINGS = [
@@ -11,5 +19,6 @@ export const SETTINGS = [
   DatabaseSettings,
   ConfigFileSettings,
   SimulatorSettings,
+  MeteringSettings,
   TracingSettings,
 ] as const;

@@ -9,6 +9,7 @@ import {
   OperatorSecret,
   PublicSettings,
 } from '@tollgate/gateway';
+import { MeteringSettings } from '@tollgate/metering';
 import { OptionalDatabaseSettings } from '@tollgate/postgres';
 import {
   ConfigFileSettings,
@@ -68,6 +69,7 @@ export const SETTINGS = [
   IdempotencySettings,
   DrainSettings,
   BillingSettings,
+  MeteringSettings,
   ConsoleSettings,
   TracingSettings,
   OwnSettings,

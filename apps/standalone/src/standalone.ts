@@ -77,7 +77,13 @@ export async function startStandalone(
   const trustedProxies = settings.TOLLGATE_TRUSTED_PROXIES;
   const services = [
     AuthModule.register({ databaseUrl: url }),
-    MeteringModule.register({ databaseUrl: url, config, simulatorUrl: simulator.url, tracer }),
+    MeteringModule.register({
+      databaseUrl: url,
+      config,
+      simulatorUrl: simulator.url,
+      tracer,
+      usageKeptMonths: settings.TOLLGATE_USAGE_KEPT_MONTHS,
+    }),
     BillingModule.register({
       databaseUrl: url,
       thresholdsPercent: () => config.current.budgets.thresholdsPercent,

@@ -27,6 +27,9 @@
 - { name: TOLLGATE_LAME_DUCK_SECONDS, value: {{ $values.lameDuckSeconds | quote }} }
 - { name: TOLLGATE_DRAIN_SECONDS, value: {{ $values.drainSeconds | quote }} }
 {{- end }}
+{{- if eq .service "metering" }}
+- { name: TOLLGATE_USAGE_KEPT_MONTHS, value: {{ $values.usageKeptMonths | quote }} }
+{{- end }}
 {{- if eq .service "console" }}
 - { name: TOLLGATE_CONSOLE_URL, value: {{ include "tollgate.consoleUrl" $root | quote }} }
 - { name: TOLLGATE_CONSOLE_INNER_API_URL, value: 'http://{{ include "tollgate.name" $root }}-gateway:{{ $root.Values.gateway.service.port }}' }

@@ -82,6 +82,11 @@ export interface Charge {
   defaultBudgets?: DefaultBudgets;
   /** As in the usage event. */
   traceparent?: string;
+  /**
+   * Its event belongs to a month that metering has closed, and is not recorded there. If billing has this charge, only
+   * its hold is released. Otherwise it is quarantined.
+   */
+  late?: true;
 }
 
 /**

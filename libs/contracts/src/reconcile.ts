@@ -22,6 +22,23 @@ export interface EventDigest {
   end: string | null;
 }
 
+/** The totals of all events, or of all charges, with ids of one month (YYYY-MM), as in EventDigest. */
+export interface MonthTotals extends Omit<EventDigest, 'end'> {
+  month: string;
+}
+
+/**
+ * A month that metering has closed for events, and whose events may be dropped. The months adjoin. The first one begins
+ * with the id ''.
+ */
+export interface RetiredMonth extends MonthTotals {
+  /** Its ids: from this one up to, but without, `untilId`. */
+  fromId: string;
+  untilId: string;
+  /** Billing had the same totals. */
+  confirmed: boolean;
+}
+
 export interface EventLine {
   id: string;
   tenantId: string;

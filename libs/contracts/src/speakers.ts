@@ -52,6 +52,8 @@ export const ASKERS: Readonly<Record<Subject, readonly Service[]>> = {
   'metering.events.list': ['billing'],
   'metering.rollups.audit': ['billing'],
   'metering.rejected.audit': ['billing'],
+  'metering.months.list': ['billing'],
+  'metering.months.confirm': ['billing'],
   'auth.config.check': ['gateway'],
   'auth.backends.drained': ['gateway', 'console'],
   'auth.backends.drain': ['gateway'],

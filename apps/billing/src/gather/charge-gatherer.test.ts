@@ -142,6 +142,21 @@ describe('gathering', () => {
     ).toHaveLength(1);
   });
 
+  it('takes a late charge only as a repeat: a known one releases its hold, an unknown one is quarantined', async () => {
+    const tenantId = await billing.tenant();
+    const [known, unknown] = [charge(tenantId, CENT), charge(tenantId, CENT)];
+    await billing.gatherer.gather([known]);
+    const late = [known, unknown].map((one) => ({ ...one, late: true as const }));
+    expect(await billing.gatherer.gather(late)).toMatchObject({ gathered: 0, repeated: 1, rejected: 1 });
+    await expectBooksToProve(billing, [known]);
+    expect((await billing.updates(tenantId)).map(({ releases }) => releases)).toEqual([[], [known.id], [known.id]]);
+    expect(
+      await database.query(
+        `SELECT data::json ->> 'id' AS id FROM billing.rejected_charge WHERE reason LIKE '%closed%'`,
+      ),
+    ).toEqual([{ id: unknown.id }]);
+  });
+
   it('quarantines charges that the books refuse, keeps their holds, and gathers them after a repair', async () => {
     const [broken, ...healthy] = await Promise.all(Array.from({ length: 3 }, () => billing.tenant()));
     const taken = charge(broken!, CENT);

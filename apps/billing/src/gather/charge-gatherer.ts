@@ -120,7 +120,8 @@ export class ChargeGatherer {
 
   /**
    * The charges that are not in the books yet (`fresh`), and these together with the repeats (`ended`), whose holds are
-   * released. A charge whose id is there with other content is quarantined: the first one stays.
+   * released. A charge whose id is there with other content is quarantined: the first one stays. So is a late one
+   * whose id is not there.
    */
   private async withoutRepeats(
     tx: EntityManager,
@@ -139,7 +140,7 @@ export class ChargeGatherer {
     for (const charge of charges) {
       const first = known.get(charge.id);
       const isOther = first && (first.tenant_id !== charge.tenantId || first.cost_nanos !== String(charge.costNanos));
-      const reason = isOther ? CONFLICT : first ? undefined : refusal;
+      const reason = isOther ? CONFLICT : first ? undefined : charge.late ? LATE : refusal;
       if (reason !== undefined) {
         refused.push(rejectedCharge(charge, reason));
         continue;
@@ -194,6 +195,7 @@ export class ChargeGatherer {
   }
 }
 
+const LATE = 'its month is closed for usage, and this id was never charged';
 const CONFLICT = 'this id was charged before with another tenant or cost';
 
 /** Reads a batch: each id once, in the order of arrival. */
@@ -216,7 +218,7 @@ function sort(batch: readonly Charge[]): { charges: Map<string, ReadCharge>; rej
 
 /** Without its default budgets, which a repeat does not have. So the same charge is kept only once. */
 function rejectedCharge(
-  { id, tenantId, keyId, costNanos, overrunNanos, endedAt }: ReadCharge,
+  { id, tenantId, keyId, costNanos, overrunNanos, endedAt, late }: ReadCharge,
   reason: string,
 ): Rejected {
   const overrun = overrunNanos && { overrunNanos: String(overrunNanos) };
@@ -227,6 +229,7 @@ function rejectedCharge(
     costNanos: String(costNanos),
     ...overrun,
     endedAt: endedAt.toISOString(),
+    ...(late && { late }),
   };
   return { reason, data };
 }

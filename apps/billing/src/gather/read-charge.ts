@@ -18,6 +18,7 @@ export function readCharge(charge: Charge): ReadCharge | { reason: string } {
     overrunNanos = '0',
     endedAt,
     defaultBudgets,
+    late,
   } = (charge ?? {}) as Partial<Record<keyof Charge, unknown>>;
   for (const [name, value] of Object.entries({ id, tenantId, keyId })) {
     if (typeof value !== 'string' || value === '' || value.length > MAX_TEXT_CHARS || NO_TEXT.test(value))
@@ -41,6 +42,7 @@ export function readCharge(charge: Charge): ReadCharge | { reason: string } {
     endedAt: ended,
     ownPeriod: chargePeriod(ended),
     ...(defaultBudgets && { defaultBudgets }),
+    ...(late === true && { late }),
   };
 }
 

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { EventDigest, EventLine } from '@tollgate/contracts';
+import { MAX_DIGEST_EVENTS, type EventDigest, type EventLine } from '@tollgate/contracts';
 import { query } from '@tollgate/postgres';
 import { BillingDataSource } from '../database';
 
@@ -29,6 +29,21 @@ export class Charges {
       [after, until],
     );
     return { events: Number(row!.events), costNanos: row!.cost_nanos, digest: row!.digest };
+  }
+
+  /** The same of the first MAX_DIGEST_EVENTS charges of a range, and the id at which they end. */
+  async part({ after, until }: IdRange): Promise<EventDigest> {
+    const [row] = await query<{ events: string; cost_nanos: string; digest: string; last: string | null }>(
+      this.dataSource,
+      `SELECT count(*) AS events, coalesce(sum(cost_nanos), 0) AS cost_nanos,
+         coalesce(sum(hashtextextended(id, hashtextextended(tenant_id, cost_nanos))), 0) AS digest, max(id) AS last
+       FROM (SELECT id, tenant_id, cost_nanos FROM charge
+             WHERE id > $1 AND ($2::text IS NULL OR id <= $2) ORDER BY id LIMIT $3) c`,
+      [after, until, MAX_DIGEST_EVENTS],
+    );
+    const events = Number(row!.events);
+    const end = events < MAX_DIGEST_EVENTS ? null : row!.last;
+    return { events, costNanos: row!.cost_nanos, digest: row!.digest, end };
   }
 
   /** The first `limit` charges of a range, ascending. */

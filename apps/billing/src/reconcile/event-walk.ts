@@ -35,8 +35,9 @@ export class EventWalk {
     private readonly stopped: AbortSignal,
   ) {}
 
-  async run(): Promise<void> {
-    let after = '';
+  /** @param from after this id; '' for all */
+  async run(from: string): Promise<void> {
+    let after = from;
     let next = this.digest(after);
     for (;;) {
       this.stopped.throwIfAborted();

@@ -8,7 +8,13 @@ const DEADLINE_MS = 9_000;
 const MAX_TRIES = 4;
 const AGAIN_AFTER_MS = 1_000;
 
-type Subject = 'metering.events.digest' | 'metering.events.list' | 'metering.rollups.audit' | 'metering.rejected.audit';
+type Subject =
+  | 'metering.events.digest'
+  | 'metering.events.list'
+  | 'metering.months.list'
+  | 'metering.months.confirm'
+  | 'metering.rollups.audit'
+  | 'metering.rejected.audit';
 
 /** Asks metering about its events. Rejects with UnavailableError when metering does not answer repeatedly. */
 export async function askMetering<S extends Subject>(

@@ -5,6 +5,7 @@ import { HeadsLogger } from './heads';
 import { ReconcileController } from './reconcile.controller';
 import { Reconciler } from './reconciler';
 import { ReconcileRuns } from './runs';
+import { RetiredMonths } from './retired-months';
 import { Stores } from './stores';
 
 const LOG_HEADS_EVERY_MS = 60 * 60 * 1_000;
@@ -15,7 +16,7 @@ const logHeads = periodicTask('log the heads of the journal', LOG_HEADS_EVERY_MS
 
 @Module({
   controllers: [ReconcileController],
-  providers: [Reconciler, Charges, Stores, ReconcileRuns, HeadsLogger, logHeads],
+  providers: [Reconciler, Charges, RetiredMonths, Stores, ReconcileRuns, HeadsLogger, logHeads],
   exports: [Stores],
 })
 export class ReconcileModule {}

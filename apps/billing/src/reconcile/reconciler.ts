@@ -13,6 +13,7 @@ import type { Findings } from './findings';
 import { orphanHolds } from './holds';
 import { auditInvoiceNumbers } from './invoice-audit';
 import { askMetering } from './metering';
+import { RetiredMonths } from './retired-months';
 import { Stores } from './stores';
 
 /** After this many comparisons, a remaining difference counts as one. Messages on their way have arrived by then. */
@@ -30,8 +31,9 @@ const MAX_NAMED_HOLDS = 20;
  * Proves from the stores alone that nothing was lost or doubled between a request and the ledger, in constant memory,
  * while traffic runs:
  *
- * 1. Every event has its charge, and every charge its event, by id (event-walk.ts). Metering's roll-ups are the sums of
- *    its events. No quarantined event is unrecorded.
+ * 1. Every event has its charge, and every charge its event, by id (event-walk.ts). Of months that metering no longer
+ *    keeps, the charges have the totals of the events (retired-months.ts). Metering's roll-ups are the sums of its
+ *    events. No quarantined event is unrecorded.
  * 2. The ledger in itself, in one snapshot per page of tenants: charges = usage debits + carried remainder; balance = Σ
  *    entries; postings sum to zero; every entry has its place in the hash chain; every charge is covered once or still
  *    gathering; invoices are the sums of their months, numbered without a gap.
@@ -46,6 +48,7 @@ export class Reconciler {
     private readonly admission: AdmissionStore,
     private readonly charges: Charges,
     private readonly stores: Stores,
+    private readonly retired: RetiredMonths,
   ) {}
 
   /**
@@ -56,7 +59,8 @@ export class Reconciler {
     const failed = new AbortController();
     const end = AbortSignal.any([stopped, failed.signal]);
     const walk = new EventWalk(this.services, this.admission, this.charges, findings, end);
-    const parts = [walk.run(), this.rollUps(findings, end), this.tenants(findings, end)];
+    const events = async () => walk.run(await this.retired.prove(findings, end));
+    const parts = [events(), this.rollUps(findings, end), this.tenants(findings, end)];
     // Each part keeps one connection of a database busy. When one fails, the others end.
     for (const part of parts) part.catch((error: unknown) => failed.abort(error));
     await Promise.allSettled(parts);

@@ -20,6 +20,17 @@ const refused = new Counter({
   registers: [metrics],
 });
 
+const late = new Counter({
+  name: 'tollgate_metering_late_events_total',
+  help: 'Usage events of months that are closed and no longer have them: repeats, or usage that was never recorded',
+  registers: [metrics],
+});
+
+/** Call it once the batch is committed. */
+export function countLate(count: number): void {
+  late.inc(count);
+}
+
 /** Counted in the table, so for all replicas. */
 export const openEvents = new PolledGauge({
   name: 'tollgate_metering_open_refused_events',

@@ -5,16 +5,19 @@ import { failPoint, logCapped, logger } from '@tollgate/runtime';
 import type { DataSource, EntityManager } from 'typeorm';
 import type { Prices } from '../price/prices';
 import { rate } from '../price/rate';
-import { chargeOf, storedCharges } from '../publish/charges';
+import { chargeOf, lateChargeOf, storedCharges } from '../publish/charges';
 import { addToBackends, sumByBackend } from '../record/backend-hours';
 import { recordCallerRequests } from '../record/caller-requests';
 import { recordEvents, type RatedEvent } from '../record/record-events';
 import { addToSums, sumUp } from '../record/roll-up';
 import { eventId, quarantine, type Rejected } from '../record/rejected';
-import { countBatch, countRefused, type BatchResult } from './metrics';
+import { closedBefore, mayBeClosed } from '../record/retired-months';
+import { countBatch, countLate, countRefused, type BatchResult } from './metrics';
 import { validateUsageEvent } from './read-usage-event';
 
 const UNIQUE_VIOLATION = '23505';
+/** The month of an event was closed after the look. */
+const CHECK_VIOLATION = '23514';
 /**
  * Attempts to write one batch. Each failure after the first means that another consumer recorded an event of the batch
  * between our look and our write, so a few are enough.
@@ -54,9 +57,10 @@ export class UsageConsumer {
    */
   async consume(messages: readonly unknown[]): Promise<BatchResult> {
     const { rated, rejected } = await this.sortOut(messages);
-    const { fresh, quarantined } = await this.commit(onePerId(rated), rejected);
+    const { fresh, late, quarantined } = await this.commit(onePerId(rated), rejected);
     failPoint('recorded');
     report(quarantined);
+    reportLate(late);
     const [recorded, refused] = [fresh.length, quarantined.length];
     const result = { recorded, repeated: messages.length - recorded - refused, rejected: refused };
     const chargedNanos = fresh.reduce((sum, { chargeNanos }) => sum + chargeNanos, 0n);
@@ -74,13 +78,14 @@ export class UsageConsumer {
 
   private async commit(rated: readonly RatedEvent[], rejected: readonly Rejected[]): Promise<Recorded> {
     for (let attempt = 1; ; attempt++) {
-      const look = this.expectRepeats || attempt > 1;
+      const look = this.expectRepeats || attempt > 1 || rated.some(({ event }) => mayBeClosed(event.id));
       try {
         const recorded = await transaction(this.dataSource, (tx) => record(tx, rated, rejected, look));
-        this.expectRepeats = recorded.fresh.length < rated.length;
+        this.expectRepeats = recorded.fresh.length + recorded.late.length < rated.length;
         return recorded;
       } catch (error) {
-        if (sqlState(error) !== UNIQUE_VIOLATION || attempt >= MAX_TRIES) throw error;
+        const again = [UNIQUE_VIOLATION, CHECK_VIOLATION].includes(sqlState(error) ?? '');
+        if (!again || attempt >= MAX_TRIES) throw error;
       }
     }
   }
@@ -89,13 +94,15 @@ export class UsageConsumer {
 interface Recorded {
   /** Events that are new. */
   fresh: readonly RatedEvent[];
+  /** Events of months that are closed, which were not recorded before or were dropped since. */
+  late: readonly RatedEvent[];
   /** Events that were quarantined. */
   quarantined: readonly Rejected[];
 }
 
 /**
- * Steps 3 to 5. Rejects with UNIQUE_VIOLATION if an event was recorded already and the look for repeats was skipped or
- * too early.
+ * Steps 3 to 5. Rejects with UNIQUE_VIOLATION if an event was recorded already, and with CHECK_VIOLATION if its month
+ * is closed, when the look for them was skipped or too early.
  */
 async function record(
   tx: EntityManager,
@@ -112,13 +119,17 @@ async function record(
   const known = new Set(again.map(({ id }) => id));
   const quarantined = rejected.filter(({ value, wrong }) => wrong === 'form' || !known.has((value as UsageEvent).id));
   if (quarantined.length > 0) await quarantine(tx, quarantined);
-  const fresh = known.size === 0 ? rated : rated.filter(({ event }) => !known.has(event.id));
-  if (fresh.length === 0 && again.length === 0) return { fresh, quarantined };
+  const unknown = known.size === 0 ? rated : rated.filter(({ event }) => !known.has(event.id));
+  // Read after the events: a month that is dropped in between was closed before.
+  const closed = look ? await closedBefore(tx) : '';
+  const late = unknown.filter(({ event }) => event.id < closed);
+  const fresh = late.length === 0 ? unknown : unknown.filter(({ event }) => event.id >= closed);
+  if (fresh.length === 0 && again.length === 0 && late.length === 0) return { fresh, late, quarantined };
   const recorded = fresh.length > 0 ? recordEvents(await copyInOn(tx), fresh) : undefined;
   // Computed while PostgreSQL copies.
   const sums = sumUp(fresh);
   const backends = sumByBackend(fresh.map(({ event }) => event));
-  const charges = [...fresh.map(chargeOf), ...again];
+  const charges = [...fresh.map(chargeOf), ...again, ...late.map(lateChargeOf)];
   await recorded;
   if (fresh.length > 0) {
     await addToSums(tx, sums);
@@ -130,7 +141,7 @@ async function record(
   }
   await enqueue(tx, 'charges', charges);
   failPoint('recording');
-  return { fresh, quarantined };
+  return { fresh, late, quarantined };
 }
 
 function sortByForm(messages: readonly unknown[]): { valid: UsageEvent[]; rejected: Rejected[] } {
@@ -166,6 +177,12 @@ function onePerId(rated: readonly RatedEvent[]): RatedEvent[] {
   const byId = new Map<string, RatedEvent>();
   for (const one of rated) if (!byId.has(one.event.id)) byId.set(one.event.id, one);
   return [...byId.values()].sort((a, b) => (a.event.id < b.event.id ? -1 : 1));
+}
+
+function reportLate(late: readonly RatedEvent[]): void {
+  countLate(late.length);
+  for (const { event } of late)
+    logCapped(logger('metering'), 'warn', { eventId: event.id }, 'usage of a closed month was not recorded');
 }
 
 function report(rejected: readonly Rejected[]): void {

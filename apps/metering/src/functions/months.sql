@@ -27,6 +27,9 @@ BEGIN
     RAISE invalid_parameter_value USING MESSAGE = format('no events are of %s', to_char(first, 'YYYY-MM'));
   END IF;
   PERFORM pg_advisory_xact_lock(hashtextextended('tollgate-metering-partitions', 0));
+  IF EXISTS (SELECT FROM retired_month r WHERE r.until_id >= to_id) THEN
+    RAISE invalid_parameter_value USING MESSAGE = format('%s is closed for events', to_char(first, 'YYYY-MM'));
+  END IF;
   IF EXISTS (SELECT FROM pg_inherits WHERE inhparent = 'usage_event'::regclass AND inhrelid = to_regclass(name)) THEN
     RETURN false;
   END IF;

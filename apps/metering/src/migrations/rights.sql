@@ -13,6 +13,10 @@ ALTER DEFAULT PRIVILEGES IN SCHEMA metering GRANT SELECT ON TABLES TO tollgate_m
 GRANT INSERT ON usage_event TO tollgate_metering;
 GRANT EXECUTE ON FUNCTION add_month(int, int), index_partition() TO tollgate_metering;
 
+-- The end of a month, step by step. Each function checks its conditions.
+GRANT EXECUTE ON FUNCTION kept_from(), close_month(int), sum_month(), drop_month(), forget_callers(int),
+  confirm_month(date, bigint, numeric, numeric) TO tollgate_metering;
+
 -- Written once, with their events.
 GRANT INSERT ON caller_request TO tollgate_metering;
 

@@ -22,6 +22,17 @@ export function chargeOf({ event, chargeNanos, overrunNanos }: RatedEvent): Char
 }
 
 /**
+ * The charge of an event of a month that is closed for events, and that is not recorded there now. Billing has the
+ * charge of every event of a dropped month. So a repeat releases its hold, and a charge that it does not know is quarantined.
+ */
+export function lateChargeOf(rated: RatedEvent): Charge {
+  const charge: Charge = { ...chargeOf(rated), late: true };
+  // As of a charge that is sent again.
+  delete charge.defaultBudgets;
+  return charge;
+}
+
+/**
  * The charges of recorded events, from the table: the first record counts, whatever a repeat says. They lack the
  * budgets of that time. Only the watch over thresholds uses those, and it keeps the ones that it knows.
  */

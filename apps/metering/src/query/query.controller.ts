@@ -3,6 +3,7 @@ import type { EventDigest, EventRange, Found, ReplyOf, RequestOf, UsageQuery, Us
 import { MessagePattern } from '@tollgate/messaging/nest';
 import { MeteringDataSource } from '../database';
 import { auditRejected } from '../record/rejected';
+import { confirmMonth, retiredMonths } from '../record/retired-months';
 import { EventRanges } from './event-ranges';
 import { explainRequests } from './explain';
 import { MonthSpent } from './month-spent';
@@ -79,6 +80,16 @@ export class QueryController {
   @MessagePattern('metering.rollups.audit')
   auditRollUps(from: RequestOf<'metering.rollups.audit'>): Promise<ReplyOf<'metering.rollups.audit'>> {
     return this.rollUps.page(from);
+  }
+
+  @MessagePattern('metering.months.list')
+  async months(): Promise<ReplyOf<'metering.months.list'>> {
+    return { data: await retiredMonths(this.dataSource) };
+  }
+
+  @MessagePattern('metering.months.confirm')
+  async confirm(totals: RequestOf<'metering.months.confirm'>): Promise<ReplyOf<'metering.months.confirm'>> {
+    return { confirmed: await confirmMonth(this.dataSource, totals) };
   }
 
   @MessagePattern('metering.rejected.audit')

@@ -10,6 +10,7 @@ import {
 import { query } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import { MeteringDataSource } from '../database';
+import { checkKept } from '../record/kept-from';
 import { byIndex } from './by-index';
 import { HOUR_MS, hourOf, parseCount, parseFilter, parseTime } from './parameters';
 import { EVENT_COLUMNS, recordedEvent, type EventRow } from './recorded-events';
@@ -71,12 +72,15 @@ export class RequestsList {
     private readonly maxSearch = MAX_SEARCH,
   ) {}
 
-  /** RequestError invalid_parameter. */
+  /** RequestError invalid_parameter, also for a range that lies before the kept events. */
   async page(asked: RequestsQuery): Promise<Page<RecordedEvent>> {
     const search = readSearch(asked);
     const { rows, untilMs } = await byIndex(this.dataSource, (tx) => this.find(tx, search));
     const data = rows.slice(0, search.limit).map(recordedEvent);
     const last = data.at(-1);
+    // After the search: a month that was dropped before it, is known here.
+    if (asked.to !== undefined && rows.length === 0 && untilMs === null)
+      await checkKept(this.dataSource, [parseTime('to', asked.to) - 1], 'Its sums by the hour stay.');
     if (rows.length > search.limit && last) return { data, nextCursor: `${last.endedAt}~${last.id}` };
     return { data, nextCursor: untilMs === null ? null : `${new Date(untilMs).toISOString()}~` };
   }
@@ -114,7 +118,9 @@ async function hoursOf(
   const rows = await query<{ hour: Date }>(
     tx,
     `SELECT DISTINCT hour FROM usage_hour
-     WHERE ${['tenant_id = $1', 'hour >= $2', 'hour <= $3', ...filters].join(' AND ')} ORDER BY hour DESC LIMIT $4`,
+     WHERE hour >= (SELECT kept_from()) - interval '2 days'
+       AND ${['tenant_id = $1', 'hour >= $2', 'hour <= $3', ...filters].join(' AND ')}
+     ORDER BY hour DESC LIMIT $4`,
     values,
   );
   return rows.map(({ hour }) => hour.getTime());

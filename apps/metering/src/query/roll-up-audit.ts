@@ -27,7 +27,7 @@ interface Cursor {
 /**
  * Proves that the roll-ups are the sums of the events, part by part in the order of tenant and hour. Each part is one
  * snapshot, so events that are recorded meanwhile are no difference. Parts adjoin, so events without a roll-up are
- * found as well.
+ * found as well. Hours before the kept events were proven before their month was dropped.
  */
 export class RollUpAudit {
   constructor(
@@ -38,6 +38,8 @@ export class RollUpAudit {
   async page({ after }: RequestOf<'metering.rollups.audit'>): Promise<ReplyOf<'metering.rollups.audit'>> {
     const from = readCursor(after);
     return this.dataSource.transaction('REPEATABLE READ', async (tx) => {
+      // Before the snapshot, so that no month is dropped from below it.
+      await query(tx, 'LOCK TABLE usage_event IN ACCESS SHARE MODE');
       await query(tx, BY_INDEX_SQL);
       const { events, rows } = this.maxPart;
       const [to] = await query<Cursor>(tx, PART_END_SQL, [from.tenantId, from.hour, events, rows]);
@@ -111,10 +113,12 @@ export const HOURS_SQL = `
     FROM usage_event
     WHERE (tenant_id, ended_at) >= ($1, $2::timestamptz + interval '1 hour')
       AND ($3::text IS NULL OR (tenant_id, ended_at) < ($3, $4::timestamptz + interval '1 hour'))
+      AND ended_at >= (SELECT kept_from())
     GROUP BY 1, 2, 3, 4
   ), kept AS (
     SELECT * FROM usage_hour
     WHERE (tenant_id, hour) > ($1, $2::timestamptz) AND ($3::text IS NULL OR (tenant_id, hour) <= ($3, $4::timestamptz))
+      AND hour >= (SELECT kept_from())
   )
   SELECT tenant_id,
     concat_ws(' ', to_char(hour AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24"Z"'), model, key_id) || ': '

@@ -11,6 +11,7 @@ import {
 import { query } from '@tollgate/postgres';
 import { MeteringDataSource } from '../database';
 import { inIndexOrder } from './by-index';
+import { checkKept } from '../record/kept-from';
 import { HOUR_MS, parseCount, parseFilter, parseTime } from './parameters';
 
 /** Ids are in the order of the start. A request that ran longer is only in the export of its tenant. */
@@ -67,6 +68,8 @@ export class UsageExport {
         : range.tenantId === null
           ? await this.requests(range, fromMs, toMs, after)
           : await this.requestsOf(range, after);
+    // After the page: a month that was dropped before it, is known here.
+    if (asked.step === 'request') await checkKept(this.dataSource, [fromMs], 'Its hours and days can be exported.');
     const data = rows.slice(0, range.limit).map(exported);
     const last = data.at(-1);
     if (rows.length <= range.limit || !last) return { data, nextCursor: null };
@@ -125,18 +128,23 @@ export class UsageExport {
         tx,
         `SELECT NULL AS id, hour AS started, hour + interval '1 hour' AS ended, h.tenant_id AS "tenantId",
            h.key_id AS "keyId", h.model, NULL AS kind, NULL AS outcome, NULL AS backend, h.requests::int AS requests,
-           u.failed, u."clientClosed", h.estimated::int AS estimated, h.prompt_tokens::float8 AS "promptTokens",
+           u.failed + d.failed AS failed, u."clientClosed" + d."clientClosed" AS "clientClosed",
+           h.estimated::int AS estimated, h.prompt_tokens::float8 AS "promptTokens",
            h.cached_tokens::float8 AS "cachedTokens", h.completion_tokens::float8 AS "completionTokens",
            h.reasoning_tokens::float8 AS "reasoningTokens", h.cost_nanos::text AS "costNanos"
          FROM (SELECT * FROM usage_hour
                WHERE (tenant_id, hour, model, key_id) > ($1, $2::timestamptz, $3, $4) AND tenant_id >= $1
                  AND ${['hour >= $5', 'hour < $6', ...filters].join(' AND ')}
-               ORDER BY tenant_id, hour, model, key_id LIMIT $${values.push(range.limit + 1)}) AS h,
-         LATERAL (SELECT count(*) FILTER (WHERE outcome <> 'client_closed')::int AS failed,
+               ORDER BY tenant_id, hour, model, key_id LIMIT $${values.push(range.limit + 1)}) AS h
+         CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE outcome <> 'client_closed')::int AS failed,
                     count(*) FILTER (WHERE outcome = 'client_closed')::int AS "clientClosed"
                   FROM usage_event e
                   WHERE e.tenant_id = h.tenant_id AND e.ended_at >= h.hour AND e.ended_at < h.hour + interval '1 hour'
                     AND e.outcome <> 'complete' AND e.model = h.model AND e.key_id = h.key_id) AS u
+         CROSS JOIN LATERAL (SELECT coalesce(sum(failed), 0)::int AS failed,
+                    coalesce(sum(client_closed), 0)::int AS "clientClosed"
+                  FROM dropped_unfinished o
+                  WHERE (o.tenant_id, o.hour, o.model, o.key_id) = (h.tenant_id, h.hour, h.model, h.key_id)) AS d
          ORDER BY h.tenant_id, h.hour, h.model, h.key_id`,
         values,
       ),

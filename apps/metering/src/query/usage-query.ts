@@ -11,6 +11,7 @@ import {
 } from '@tollgate/contracts';
 import { query } from '@tollgate/postgres';
 import { MeteringDataSource } from '../database';
+import { checkKept, ofPartialHour } from '../record/kept-from';
 import { HOUR_MS, parseTime } from './parameters';
 
 /** More groups are refused, not cut off: a sum without some of them would be wrong. */
@@ -36,8 +37,8 @@ const EVENTS = `
 
 /**
  * Rollups for the whole hours [$4, $5), and events for the edges [$2, $4) and [$5, $3). Rollups do not know how requests
- * ended, and those that did not end normally have a small index of their own. One statement, so one snapshot. $6, $7:
- * model and key or null.
+ * ended, and those that did not end normally have a small index of their own, and sums once their month is dropped. One
+ * statement, so one snapshot. $6, $7: model and key or null.
  */
 const USAGE = `
   SELECT hour, model, key_id, NULL::text AS backend, requests, 0 AS failed, 0 AS client_closed, prompt_tokens,
@@ -46,6 +47,9 @@ const USAGE = `
   UNION ALL
   SELECT date_trunc('hour', ended_at, 'UTC'), model, key_id, NULL, 0, ${FAILED}, ${CLIENT_CLOSED}, 0, 0, 0, 0, 0, 0
   FROM usage_event WHERE tenant_id = $1 AND ended_at >= $4 AND ended_at < $5 AND outcome <> 'complete'
+  UNION ALL
+  SELECT hour, model, key_id, NULL, 0, failed, client_closed, 0, 0, 0, 0, 0, 0
+  FROM dropped_unfinished WHERE tenant_id = $1 AND hour >= $4 AND hour < $5
   UNION ALL ${EVENTS} AND ended_at >= $2 AND ended_at < $4
   UNION ALL ${EVENTS} AND ended_at >= $5 AND ended_at < $3`;
 /** Rollups do not know backends, either. $4 and $5 are parameters without use. */
@@ -76,7 +80,8 @@ export class UsageQueries {
 
   /**
    * Usage of one tenant that ended in [from, to). RequestError invalid_parameter: an invalid time or grouping, from
-   * after to, more than MAX_GROUPS groups, backends of more than MAX_BACKEND_USAGE_DAYS.
+   * after to, more than MAX_GROUPS groups, backends of more than MAX_BACKEND_USAGE_DAYS, backends or a part of an hour
+   * from before the kept events.
    */
   async query(asked: UsageQuery): Promise<UsageSummary> {
     const from = parseTime('from', asked.from);
@@ -94,6 +99,9 @@ export class UsageQueries {
     const times = [from, to, wholeFrom, wholeTo].map((ms) => new Date(ms).toISOString());
     const values = [asked.tenantId, ...times, asked.model ?? null, asked.keyId ?? null];
     const rows = await query<SumRow>(this.dataSource, statement(groups), values);
+    // After the answer: a month that was dropped before it, is known here.
+    const needed = groups.includes('backend') ? [from] : [from, to].filter(ofPartialHour);
+    await checkKept(this.dataSource, needed, 'It is kept by full hours, without backends.');
     if (rows.length > MAX_GROUPS) {
       throw new RequestError(
         'invalid_parameter',

@@ -32,7 +32,7 @@ interface PointRow {
 
 /**
  * Answers `metering.usage.series` from the rollups by hour. What did not end normally is not in the rollups, and is
- * counted in the index of those events (migrations/006_unfinished.sql).
+ * counted in the index of those events (migrations/006_unfinished.sql), and in sums once their month is dropped.
  */
 @Injectable()
 export class UsageSeriesQueries {
@@ -69,10 +69,17 @@ function statement(step: UsageStep, by: UsageSeriesQuery['by']): string {
       FROM usage_hour WHERE tenant_id = $1 AND hour >= $2 AND hour < $3 AND ${filters}
       GROUP BY 1, 2
     ), unfinished AS (
-      SELECT ${stepSql(step, 'ended_at')} AS at, ${name} AS name, count(*) FILTER (WHERE outcome <> 'client_closed') AS failed,
-        count(*) FILTER (WHERE outcome = 'client_closed') AS client_closed
-      FROM usage_event
-      WHERE tenant_id = $1 AND ended_at >= $2 AND ended_at < $3 AND outcome <> 'complete' AND ${filters}
+      SELECT at, name, sum(failed) AS failed, sum(client_closed) AS client_closed FROM (
+        SELECT ${stepSql(step, 'ended_at')} AS at, ${name} AS name,
+          count(*) FILTER (WHERE outcome <> 'client_closed') AS failed,
+          count(*) FILTER (WHERE outcome = 'client_closed') AS client_closed
+        FROM usage_event
+        WHERE tenant_id = $1 AND ended_at >= $2 AND ended_at < $3 AND outcome <> 'complete' AND ${filters}
+        GROUP BY 1, 2
+        UNION ALL
+        SELECT ${stepSql(step, 'hour')} AS at, ${name} AS name, sum(failed), sum(client_closed)
+        FROM dropped_unfinished WHERE tenant_id = $1 AND hour >= $2 AND hour < $3 AND ${filters}
+        GROUP BY 1, 2) AS counts
       GROUP BY 1, 2
     ), top AS (
       SELECT name, row_number() OVER (ORDER BY sum(cost_nanos) DESC, name) AS rank

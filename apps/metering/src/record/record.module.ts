@@ -3,6 +3,7 @@ import { MeteringDataSource } from '../database';
 import { METERING_OPTIONS, type MeteringOptions } from '../options';
 import { PartitionIndexes } from './partition-indexes';
 import { Partitions } from './partitions';
+import { DEFAULT_USAGE_KEPT_MONTHS, Retention } from './retention';
 import { PriceVersions } from './price-versions';
 
 /** Null if a test gives the prices. */
@@ -13,6 +14,13 @@ const priceVersions = {
     prices ? null : new PriceVersions(dataSource, config),
 };
 
+const retention = {
+  provide: Retention,
+  inject: [MeteringDataSource, METERING_OPTIONS],
+  useFactory: (dataSource: MeteringDataSource, { usageKeptMonths = DEFAULT_USAGE_KEPT_MONTHS }: MeteringOptions) =>
+    usageKeptMonths === null ? null : new Retention(dataSource, usageKeptMonths),
+};
+
 /** Stores events, and the prices at which they may have been served. */
-@Module({ providers: [Partitions, PartitionIndexes, priceVersions], exports: [PriceVersions] })
+@Module({ providers: [Partitions, PartitionIndexes, retention, priceVersions], exports: [PriceVersions] })
 export class RecordModule {}

@@ -1,7 +1,7 @@
 import type { BackendHour, UnbilledWork } from '../backends';
 import type { BackendReport, MeteringFleet, PriceVersion } from '../fleet';
 import type { RefusedRequest } from '../request-life';
-import type { EventDigest, EventLine, EventRange, Found } from '../reconcile';
+import type { EventDigest, EventLine, EventRange, Found, MonthTotals, RetiredMonth } from '../reconcile';
 import type { Page, RecordedEvent, ServedRequest, UsageQuery, UsageSummary } from '../resources';
 import type {
   ExportedUsage,
@@ -79,6 +79,10 @@ export interface MeteringSubjects {
    * not one of these cursors.
    */
   'metering.rollups.audit': [{ after?: string }, Found & { nextCursor: string | null }];
+  /** The months whose events may be dropped or are, oldest first. */
+  'metering.months.list': [Record<string, never>, { data: RetiredMonth[] }];
+  /** Billing's totals of its charges of a month. Confirmed if the month's events have the same. */
+  'metering.months.confirm': [MonthTotals, { confirmed: boolean }];
   /**
    * Quarantined usage events that were not recorded later. Their requests may have been served, and are in no books.
    */

@@ -15,6 +15,8 @@ export interface ReadCharge {
   /** The month in which the request ended. */
   ownPeriod: Period;
   defaultBudgets?: DefaultBudgets;
+  /** Its event was not recorded, because its month is closed. So only a repeat is taken. */
+  late?: true;
 }
 
 /** A charge with the month to which it is billed, and its number within tenant and that month. */

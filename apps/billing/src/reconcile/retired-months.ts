@@ -1,0 +1,111 @@
+import { Inject, Injectable, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
+import type { MonthTotals, RetiredMonth } from '@tollgate/contracts';
+import type { Requests } from '@tollgate/messaging';
+import { ServiceClient } from '@tollgate/messaging/nest';
+import { logger } from '@tollgate/runtime';
+import { Charges } from './charges';
+import type { Findings } from './findings';
+import { askMetering } from './metering';
+
+const FIRST_MS = 5 * 60_000;
+const EVERY_MS = 60 * 60_000;
+const CHECK = 'the charges of a dropped month are those of its events';
+
+/**
+ * The months whose events metering drops. Billing confirms each once its charges have the totals and the digest of the
+ * events, and reconcile compares both for ever.
+ */
+@Injectable()
+export class RetiredMonths implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly stopped = new AbortController();
+  private timer: NodeJS.Timeout | undefined;
+  private running: Promise<void> = Promise.resolve();
+
+  constructor(
+    @Inject(ServiceClient) private readonly services: Requests,
+    private readonly charges: Charges,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    this.schedule(FIRST_MS);
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    this.stopped.abort(new Error('billing is stopping'));
+    clearTimeout(this.timer);
+    await this.running;
+  }
+
+  /** Confirms the months whose charges are complete. Returns them. A repeat changes nothing. */
+  async confirm(): Promise<string[]> {
+    const confirmed: string[] = [];
+    for (const month of await this.list()) {
+      if (month.confirmed) continue;
+      const totals = await this.totals(month, this.stopped.signal);
+      const answer = await askMetering(this.services, 'metering.months.confirm', totals);
+      if (answer.confirmed) confirmed.push(month.month);
+      else
+        logger('billing').warn(
+          { month: month.month, events: month.events, charges: totals.events },
+          'a month of usage events is not dropped, because its charges differ: run reconcile',
+        );
+    }
+    return confirmed;
+  }
+
+  /**
+   * Compares the charges of the confirmed months with the totals that metering kept of their events. Returns the place
+   * after them, from which events and charges are compared one by one.
+   */
+  async prove(findings: Findings, stopped: AbortSignal): Promise<string> {
+    const months = await this.list();
+    const firstOpen = months.findIndex(({ confirmed }) => !confirmed);
+    const proven = firstOpen < 0 ? months : months.slice(0, firstOpen);
+    for (const month of proven) {
+      const actual = await this.totals(month, stopped);
+      findings.events += month.events;
+      findings.eventsNanos += BigInt(month.costNanos);
+      if (text(actual) === text(month)) continue;
+      findings.add([{ check: CHECK, tenantId: '', expected: text(month), actual: text(actual), ids: [] }]);
+    }
+    return before(proven.at(-1)?.untilId ?? '');
+  }
+
+  private async list(): Promise<RetiredMonth[]> {
+    return (await askMetering(this.services, 'metering.months.list', {})).data;
+  }
+
+  private async totals({ month, fromId, untilId }: RetiredMonth, stopped: AbortSignal): Promise<MonthTotals> {
+    const sum = { events: 0, costNanos: 0n, digest: 0n };
+    for (let after: string | null = before(fromId); after !== null;) {
+      stopped.throwIfAborted();
+      const part = await this.charges.part({ after, until: before(untilId) });
+      sum.events += part.events;
+      sum.costNanos += BigInt(part.costNanos);
+      sum.digest += BigInt(part.digest);
+      after = part.end;
+    }
+    return { month, events: sum.events, costNanos: String(sum.costNanos), digest: String(sum.digest) };
+  }
+
+  private schedule(inMs: number): void {
+    this.timer = setTimeout(() => (this.running = this.keep()), inMs).unref();
+  }
+
+  /** Never rejects. */
+  private async keep(): Promise<void> {
+    try {
+      await this.confirm();
+    } catch (error) {
+      if (this.stopped.signal.aborted) return;
+      logger('billing').warn({ err: error }, 'months of usage events could not be confirmed; it will be retried');
+    }
+    if (!this.stopped.signal.aborted) this.schedule(EVERY_MS);
+  }
+}
+
+/** The place before the least id of a month: no id equals its text without the last character. */
+const before = (boundId: string): string => boundId.slice(0, -1);
+
+const text = ({ month, events, costNanos, digest }: MonthTotals): string =>
+  `${month}: ${events} of ${costNanos} nanos, digest ${digest}`;
