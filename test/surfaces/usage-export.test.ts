@@ -199,6 +199,26 @@ describe('the export of usage', () => {
   });
 });
 
+it('an export without events is empty, and the command says so', async () => {
+  const future = ['--from', '2190-01-01', '--to', '2190-02-01'];
+  const said = 'tollgate: no events in 2190-01-01 to 2190-02-01';
+  for (const [format, head] of [
+    ['csv', 1],
+    ['focus', 1],
+    ['ndjson', 0],
+  ] as const) {
+    const empty = await tollgate('usage', 'export', ...future, '--format', format);
+    expect([empty.code, empty.stderr]).toEqual([0, `${said}\n`]);
+    expect(empty.stdout.match(/\n/g) ?? []).toHaveLength(head);
+    const answer = await ask(`/usage/export?from=2190-01-01&to=2190-02-01&format=${format}`);
+    expect([answer.status, answer.text]).toEqual([200, empty.stdout]);
+  }
+  const filtered = await tollgate('usage', 'export', ...future, '--step', 'day', '--tenant', owners[0]!.tenantId);
+  expect([filtered.code, filtered.stderr]).toEqual([0, `${said} that match the filter\n`]);
+  const one = await tollgate('usage', 'export', '--from', '2026-10-31T23:59:59Z', '--to', '2026-11-01');
+  expect([one.code, one.stderr, one.stdout.match(/\n/g)]).toEqual([0, '', expect.arrayContaining(['\n', '\n'])]);
+});
+
 describe('a month whose usage events are no longer kept', () => {
   let id: string;
   let sums: unknown[];

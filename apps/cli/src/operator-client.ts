@@ -11,6 +11,9 @@ const DOWNLOAD_TIMEOUT_MS = 600_000;
 /** The largest number of rows in a list, over all its pages. */
 export const MAX_LIST_ROWS = 10_000;
 const PAGE_ROWS = 200;
+/** Enough to tell an answer with rows from one with its first line alone. */
+const MAX_COUNTED_LINES = 2;
+const LINE_FEED = 10;
 const WRONG_REQUEST = 400;
 /** The options whose names are not those of their fields with dashes. */
 const OPTIONS: Readonly<Record<string, string>> = {
@@ -94,15 +97,26 @@ export class OperatorClient {
     return { rows, truncated: after !== null };
   }
 
-  /** Writes the body of an answer to `out` as it comes, and leaves `out` open. */
-  async download(path: string, out: NodeJS.WritableStream, timeoutMs = DOWNLOAD_TIMEOUT_MS): Promise<void> {
+  /**
+   * Writes the body of an answer to `out` as it comes, and leaves `out` open. Returns its lines, counted up to
+   * MAX_COUNTED_LINES.
+   */
+  async download(path: string, out: NodeJS.WritableStream, timeoutMs = DOWNLOAD_TIMEOUT_MS): Promise<number> {
     const response = await this.send('GET', path, undefined, timeoutMs);
     if (!response.ok) throw refusal(response.status, parseJson(await response.text()), this.operator.url, path);
+    let lines = 0;
+    const counted = async function* (chunks: AsyncIterable<Uint8Array>) {
+      for await (const chunk of chunks) {
+        for (let at = -1; lines < MAX_COUNTED_LINES && (at = chunk.indexOf(LINE_FEED, at + 1)) >= 0;) lines++;
+        yield chunk;
+      }
+    };
     try {
-      await pipeline(Readable.fromWeb(response.body as never), out, { end: false });
+      await pipeline(Readable.fromWeb(response.body as never), counted, out, { end: false });
+      return lines;
     } catch (error) {
       // `tollgate … | head` closes the pipe early, which is no failure.
-      if ((error as NodeJS.ErrnoException).code === 'EPIPE') return;
+      if ((error as NodeJS.ErrnoException).code === 'EPIPE') return lines;
       throw new Failure(`The answer of ${this.operator.url} broke off (${reasonOf(error)}).`, 'unreachable');
     }
   }

@@ -14,10 +14,18 @@ export interface UsageExport {
   provider?: string;
 }
 
-/** Writes the export to stdout as it comes. */
-export async function exportUsage({ client }: Context, options: UsageExport): Promise<void> {
+/** The formats whose first line names the columns. */
+const WITH_HEAD = ['csv', 'focus'];
+
+/** Writes the export to stdout as it comes. An export without rows is a success, and says so on stderr. */
+export async function exportUsage({ client, output }: Context, options: UsageExport): Promise<void> {
   const { tenant, key, from, to, step, format, model, provider } = options;
   const named = { from, to, step, format, model, provider, tenantId: tenant, keyId: key };
   const given = Object.entries(named).filter((entry): entry is [string, string] => entry[1] !== undefined);
-  await client.download(`/usage/export?${new URLSearchParams(given).toString()}`, process.stdout, TIMEOUT_MS);
+  const query = new URLSearchParams(given).toString();
+  const lines = await client.download(`/usage/export?${query}`, process.stdout, TIMEOUT_MS);
+  if (lines > (WITH_HEAD.includes(format) ? 1 : 0)) return;
+  const filtered = tenant ?? model ?? key;
+  const range = `${from ?? 'the first of this month'} to ${to ?? 'now'}`;
+  output.note(`tollgate: no events in ${range}${filtered === undefined ? '' : ' that match the filter'}`);
 }
