@@ -97,7 +97,7 @@ describe('a booking whose answer is lost', () => {
   it.each([
     ['add', 5_500, [] as string[]],
     ['add', 5_500, ['--ref', 'pi_7', '--source', 'stripe']],
-    ['refund', 4_500, ['--ref', 're_7', '--source', 'stripe']],
+    ['refund', 4_500, ['--ref', 're_7', '--source', 'stripe', '--yes']],
     ['adjust', 5_500, ['--ref', 'ticket 7', '--reason', 'goodwill', '--source', 'support']],
   ])('by %s names the ref, and is entered once if it is repeated with it', async (how, balanceCents, options) => {
     const { tenantId } = await services.tenant();
@@ -118,7 +118,7 @@ describe('a booking whose answer is lost', () => {
     const ref = / --ref '?(.+?)'? and /.exec(message)![1]!;
     expect(message).toContain(ref.includes(' ') ? ` --ref '${ref}' ` : ` --ref ${ref} `);
     const again = await tollgate([...args, '--ref', ref, '--json']);
-    expect(JSON.parse(again.stdout)).toMatchObject({ balanceCents, entry: { ref } });
+    expect(JSON.parse(again.stdout)).toMatchObject({ balanceCents, entry: { ref }, created: false });
   });
 });
 
@@ -126,6 +126,11 @@ it('credit explains how to repeat a command only if that can help', async () => 
   const { tenantId } = await services.tenant();
   const add = ['credit', 'add', tenantId, '5', '--ref', 'once', '--json'];
   expect((await tollgate(add)).code).toBe(0);
+  const again = await tollgate(add.slice(0, -1));
+  expect([again.code, again.stdout]).toEqual([
+    0,
+    expect.stringMatching(/^5\.00 USD was already added at 20\S+Z \(ref once\)\. Nothing was changed\./),
+  ]);
   const { error } = JSON.parse((await tollgate(add.with(3, '6'))).stdout);
   expect(error).toEqual({ code: 'ref_conflict', message: expect.not.stringContaining('Repeat it') });
 });

@@ -205,7 +205,9 @@ describe('invoices', () => {
       createdAt,
     });
     expect(await tollgate('invoice', 'list', '--month', '2026-10')).toContain(`${tenantId}  2026-10  0.33 USD  paid`);
-    expect(await tollgate('invoice', 'void', String(accountingNumber), '--reason', 'wrong price')).toBe(
+    const voided = ['invoice', 'void', String(accountingNumber), '--reason', 'wrong price'];
+    expect(await tollgate(...voided)).toMatch(/^2 .*give --yes/);
+    expect(await tollgate(...voided, '--yes')).toBe(
       `0 Invoice ${accountingNumber} is void: 0.33 USD went back to ${tenantId}. Balance: 10.00 USD.`,
     );
     expect(await management()).toMatchObject({ status: 'void', accountingNumber });

@@ -40,6 +40,7 @@ describe('refunds and adjustments', () => {
         balanceCents: 700,
         currency: 'USD',
         entry: { type: 'refund', amountCents: -300 },
+        created: time === 0,
       });
     }
     await expectRefusal(`${at}/refund`, { amountCents: 301, ref: 're_1', source: 'stripe' }, 409, 'ref_conflict');
@@ -112,16 +113,23 @@ describe('refunds and adjustments', () => {
       const { code, stdout, stderr } = await runTollgate(args, { TOLLGATE_DATA_DIR: directory.path });
       return `${code} ${stdout}${stderr}`.trim();
     };
-    expect(await tollgate('credit', 'refund', tenantId, '2.50', '--ref', 'r1')).toBe(
+    expect(await tollgate('credit', 'refund', tenantId, '2.50', '--ref', 'r1', '--yes')).toBe(
       '0 -2.50 USD refunded (ref r1). Balance: 7.50 USD.',
+    );
+    expect(await tollgate('credit', 'refund', tenantId, '2.50', '--ref', 'r1', '--yes')).toMatch(
+      /^0 -2\.50 USD was already refunded at 20\S+Z \(ref r1\)\. Nothing was changed\. Balance after .*: 7\.50 USD\.$/,
     );
     expect(await tollgate('credit', 'adjust', tenantId, '-0.50', '--ref', 'r2', '--reason', 'test')).toBe(
       '0 -0.50 USD adjusted (ref r2). Balance: 7.00 USD.',
     );
-    expect(await tollgate('credit', 'refund', tenantId, '7.00', '--ref', 'r3')).toMatch(
+    expect(await tollgate('credit', 'refund', tenantId, '7.00', '--ref', 'r3', '--yes')).toMatch(
       /^1 tollgate: Only 6\.\d\d USD is neither/,
     );
     expect(await tollgate('credit', 'refund', tenantId, '7.00')).toMatch(/^2 .*required option '--ref/s);
+    // Nobody can be asked here.
+    const refund = ['credit', 'refund', tenantId, '1.00', '--ref', 'r4'];
+    const writeOff = ['credit', 'adjust', tenantId, 'all', '--ref', 'r4', '--reason', 'test'];
+    for (const args of [refund, writeOff]) expect(await tollgate(...args)).toMatch(/^2 .*give --yes/);
     expect(await tollgate('tenant', 'suspend', tenantId)).toBe(`0 Tenant ${tenantId} (Acme) is suspended.`);
     expect(await tollgate('tenant', 'resume', tenantId)).toBe(`0 Tenant ${tenantId} (Acme) is active.`);
   });

@@ -108,11 +108,24 @@ describe('the end of a tenant', () => {
     const { tenantId, token, chat } = await customer();
     const other = await customer();
     await services.flushUsage();
-    const args = ['tenant', 'close', tenantId, '--refund', '--ref', 'end-1'];
+    const asking = ['tenant', 'close', tenantId, '--refund', '--ref', 'end-1'];
+    const unasked = await tollgate(...asking);
+    expect([unasked.code, unasked.stderr]).toEqual([2, expect.stringContaining('give --yes')]);
+    expect(await answered('tenant', 'show', tenantId)).toMatchObject({ status: 'active' });
+    const args = [...asking, '--yes'];
     const ended = await eventually(() => answered(...args));
     expect(ended.entry).toMatchObject({ type: 'refund', ref: 'end-1' });
     expect(ended.entry.amountCents).toBeLessThan(-990);
-    expect(await answered(...args)).toEqual(ended);
+    expect(await answered(...args)).toEqual({ ...ended, created: false });
+    expect(await refusal(`/tenants/${tenantId}/credit`, { body: { amountCents: 5, ref: 'late' } })).toEqual([
+      409,
+      'tenant_closed',
+    ]);
+    // The answer of a top-up from before may have been lost.
+    const first = { body: { amountCents: 1_000, ref: 'first' } };
+    expect((await ask(`/tenants/${tenantId}/credit`, first)).json.data).toMatchObject({ created: false });
+    const late = await tollgate('credit', 'add', tenantId, '5');
+    expect([late.code, late.stderr]).toEqual([1, 'tollgate: The tenant is closed for good, and takes no credit.\n']);
     const lateMs = await inForceAfterMs(async () => expect((await chat()).json.error.code).toBe('invalid_api_key'));
     expect(lateMs).toBeLessThan(1_000);
     const keys = () => send(`${services.publicUrl}/_api/v1/keys`, { token });
@@ -127,15 +140,20 @@ describe('the end of a tenant', () => {
   it('writes credit off with a reason, then erases names and keeps the books', async () => {
     const { tenantId } = await customer();
     await services.flushUsage();
-    const close = ['tenant', 'close', tenantId, '--write-off', '--ref', 'end'];
-    for (const wrong of [close, ['tenant', 'close', tenantId, '--refund'], [...close, '--refund', '--reason', 'x']])
+    const close = ['tenant', 'close', tenantId, '--yes', '--write-off', '--ref', 'end'];
+    for (const wrong of [
+      close,
+      ['tenant', 'close', tenantId, '--yes', '--refund'],
+      [...close, '--refund', '--reason', 'x'],
+    ])
       expect((await tollgate(...wrong)).code).toBe(2);
     expect(await refusal(`/tenants/${tenantId}/erase`, { method: 'POST' })).toEqual([409, 'tenant_not_closed']);
     const { entry } = await eventually(() => answered(...close, '--reason', 'contract ended'));
     expect(entry).toMatchObject({ type: 'adjustment', reason: 'contract ended' });
     const credit = async () => (await ask(`/tenants/${tenantId}/credit`)).json.data;
     const { entries } = await credit();
-    expect(await answered('tenant', 'erase', tenantId)).toMatchObject({ id: tenantId, name: 'erased' });
+    expect((await tollgate('tenant', 'erase', tenantId)).code).toBe(2);
+    expect(await answered('tenant', 'erase', tenantId, '--yes')).toMatchObject({ id: tenantId, name: 'erased' });
     expect((await credit()).entries).toEqual(entries);
     expect((await answered('key', 'list', tenantId))[0]).toMatchObject({ name: 'erased', status: 'revoked' });
     expect(await answered('reconcile')).toMatchObject({ ok: true });

@@ -114,6 +114,7 @@ describe('credit', () => {
       expect(status).toBe(201);
       expect(json.data).toMatchObject({
         balanceCents: 1_000,
+        created: time === 0,
         currency: 'USD',
         entry: { amountCents: 1_000, ref: 'first' },
       });

@@ -9,6 +9,7 @@ import type {
   UsageNumbers,
   UsageSummary,
 } from '@tollgate/contracts';
+import { confirm } from './agrees';
 import type { Context } from './commands';
 import { Failure } from './failure';
 import { formatCents, formatNanos } from './money';
@@ -215,7 +216,12 @@ export async function closeMonth({ client, output }: Context, period: string, te
   );
 }
 
-export async function voidInvoice({ client, output }: Context, number: string, reason: string): Promise<void> {
+export async function voidInvoice(
+  { client, output }: Context,
+  number: string,
+  { reason, yes = false }: { reason: string; yes?: boolean },
+): Promise<void> {
+  await confirm(() => `Void invoice ${printable(number)} for good?`, { yes });
   const { data } = await client.post<{ data: ReplyOf<'billing.invoices.void'> & { currency: string } }>(
     `/invoices/${encodeURIComponent(number)}/void`,
     { reason },

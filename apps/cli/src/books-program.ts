@@ -129,10 +129,12 @@ export function addBooksCommands(program: Command, context: (options: object) =>
     'void <number>',
     'void an invoice and return its amount to the credit',
     'invoice void 17 --reason "wrong price"',
+    'invoice void 17 --reason "wrong price" --yes',
   )
     .requiredOption('--reason <text>', 'reason, recorded in the books')
-    .action((number: string, options: { reason: string }) =>
-      commands.voidInvoice(context(options), number, options.reason),
+    .option('--yes', 'do not ask')
+    .action((number: string, options: { reason: string; yes?: boolean }) =>
+      commands.voidInvoice(context(options), number, options),
     );
 
   const journal = group(

@@ -1,5 +1,6 @@
-import type { LedgerEntry } from '@tollgate/contracts';
+import type { LedgerEntry, TenantRow } from '@tollgate/contracts';
 import { randomUUID } from 'node:crypto';
+import { confirm } from './agrees';
 import type { Context } from './commands';
 import { Failure } from './failure';
 import { formatCents } from './money';
@@ -14,6 +15,7 @@ export interface RefundOptions {
   ref: string;
   source?: string;
   reason?: string;
+  yes?: boolean;
 }
 
 export interface AdjustOptions {
@@ -21,10 +23,11 @@ export interface AdjustOptions {
   reason: string;
   source?: string;
   allowDebt?: boolean;
+  yes?: boolean;
 }
 
 interface Entered {
-  data: { entry: LedgerEntry; balanceCents: number; currency: string };
+  data: { entry: LedgerEntry; balanceCents: number; created: boolean; currency: string };
 }
 
 /** Without a ref from the caller it makes one, which a failure names. */
@@ -41,8 +44,11 @@ export async function refundCredit(
   context: Context,
   tenant: string,
   amountCents: number | 'all',
-  { ref, source, reason }: RefundOptions,
+  { ref, source, reason, yes = false }: RefundOptions,
 ): Promise<void> {
+  const all = 'all that is neither spent nor held';
+  const amount = (currency: string) => (amountCents === 'all' ? all : formatCents(amountCents, currency));
+  await confirm(() => question(context, tenant, (currency) => `Refund ${amount(currency)}`), { yes });
   const body = { amountCents, ref, ...(source !== undefined && { source }), ...(reason !== undefined && { reason }) };
   await enter(context, tenant, '/refund', body, 'refunded');
 }
@@ -51,10 +57,23 @@ export async function adjustCredit(
   context: Context,
   tenant: string,
   amountCents: number | 'all',
-  { ref, reason, source, allowDebt = false }: AdjustOptions,
+  { ref, reason, source, allowDebt = false, yes = false }: AdjustOptions,
 ): Promise<void> {
+  if (amountCents === 'all') await confirm(() => question(context, tenant, () => 'Write the balance off'), { yes });
   const body = { amountCents, ref, reason, allowDebt, ...(source !== undefined && { source }) };
   await enter(context, tenant, '/adjust', body, 'adjusted');
+}
+
+/** "Refund 5.00 USD of ten_… (Acme), which has a balance of 10.00 USD?" */
+async function question({ client }: Context, tenant: string, what: (currency: string) => string): Promise<string> {
+  const at = `/tenants/${encodeURIComponent(tenant)}`;
+  const [{ data: row }, { data: credit }] = await Promise.all([
+    client.get<{ data: TenantRow }>(at),
+    client.get<{ data: { balanceCents: number; currency: string } }>(`${at}/credit?limit=1`),
+  ]);
+  const { balanceCents, currency } = credit;
+  const balance = `which has a balance of ${formatCents(balanceCents, currency)}`;
+  return `${what(currency)} of ${row.id} (${printable(row.name)}), ${balance}?`;
 }
 
 /** After a failure with one of these codes the entry may have been booked all the same. */
@@ -76,7 +95,15 @@ async function enter(
     const repeat = `Repeat it with --ref ${shellQuoted(printable(body.ref))} and the same input: it is booked once.`;
     throw new Failure(`${error.message} ${repeat}`, error.code);
   }
-  const { entry, balanceCents, currency } = data;
+  const { entry, balanceCents, currency, created } = data;
+  if (!created) {
+    output.answer(
+      data,
+      `${formatCents(entry.amountCents, currency)} was already ${done} at ${entry.createdAt} ` +
+        `(ref ${printable(entry.ref)}). Nothing was changed. Balance after that entry: ${formatCents(balanceCents, currency)}.`,
+    );
+    return;
+  }
   output.answer(
     data,
     `${formatCents(entry.amountCents, currency)} ${done} (ref ${printable(entry.ref)}). Balance: ` +

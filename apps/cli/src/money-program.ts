@@ -25,12 +25,13 @@ export function addMoneyCommands(credit: Command, context: (options: object) => 
     'pay credit back: at most what is neither spent nor held by running requests',
     'credit refund ten_01k… 10.00 --ref re_4711',
     'credit refund ten_01k… 10.00 --ref re_4711 --source stripe --reason "closed account"',
-    'credit refund ten_01k… all --ref re_4711',
+    'credit refund ten_01k… all --ref re_4711 --yes',
   )
     .argument('<amount>', 'currency units, with at most two decimals; or all', orAll(amountCents))
     .requiredOption('--ref <text>', 'your reference; a repeat with the same one pays nothing more')
     .option('--source <name>', 'the payment provider (default: manual)')
     .option('--reason <text>', 'reason, recorded in the books')
+    .option('--yes', 'do not ask')
     .action((id: string, cents: number | 'all', options: commands.RefundOptions) =>
       commands.refundCredit(context(options), id, cents, options),
     );
@@ -47,6 +48,7 @@ export function addMoneyCommands(credit: Command, context: (options: object) => 
     .requiredOption('--reason <text>', 'reason, recorded in the books')
     .option('--source <name>', 'origin of the correction (default: manual)')
     .option('--allow-debt', 'allow more than is spendable, and a balance below zero')
+    .option('--yes', 'with all: do not ask')
     .action((id: string, cents: number | 'all', options: commands.AdjustOptions) =>
       commands.adjustCredit(context(options), id, cents, options),
     );

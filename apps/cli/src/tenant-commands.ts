@@ -1,4 +1,5 @@
 import type { KeyRow, TenantRow } from '@tollgate/contracts';
+import { confirmTenant } from './agrees';
 import { type Context, noteTruncated } from './commands';
 import { Failure, UsageFailure } from './failure';
 import { formatCents } from './money';
@@ -89,6 +90,7 @@ export interface CloseOptions {
   ref?: string;
   source?: string;
   reason?: string;
+  yes?: boolean;
 }
 
 /**
@@ -96,13 +98,15 @@ export interface CloseOptions {
  * ref does the rest of what failed.
  */
 export async function closeTenant(context: Context, tenant: string, options: CloseOptions): Promise<void> {
-  const { refund = false, writeOff = false, ref, source, reason } = options;
+  const { refund = false, writeOff = false, ref, source, reason, yes = false } = options;
   if (refund && writeOff) throw new UsageFailure('Give only one of --refund and --write-off.');
   if ((refund || writeOff) && ref === undefined) throw new UsageFailure('--refund and --write-off need --ref.');
   if (writeOff && reason === undefined) throw new UsageFailure('--write-off needs --reason.');
   if (!refund && !writeOff && (ref !== undefined || source !== undefined || reason !== undefined))
     throw new UsageFailure('--ref, --source and --reason belong to --refund or --write-off.');
   const { client, output } = context;
+  const money = refund ? ' and refunds its credit' : writeOff ? ' and writes its credit off' : '';
+  await confirmTenant(client, tenant, `This closes it for good, revokes its keys and tokens${money}.`, { yes });
   const { data } = await client.post<{ data: TenantRow }>(at(tenant, '/close'));
   const closed = `Tenant ${data.id} (${printable(data.name)}) is closed, and its keys and tokens are revoked.`;
   if (!refund && !writeOff) {
@@ -110,7 +114,7 @@ export async function closeTenant(context: Context, tenant: string, options: Clo
     return;
   }
   output.note(closed);
-  const of = { ref: ref!, ...(source !== undefined && { source }) };
+  const of = { ref: ref!, yes: true, ...(source !== undefined && { source }) };
   try {
     if (refund) await refundCredit(context, tenant, 'all', { ...of, ...(reason !== undefined && { reason }) });
     else await adjustCredit(context, tenant, 'all', { ...of, reason: reason! });
@@ -120,7 +124,10 @@ export async function closeTenant(context: Context, tenant: string, options: Clo
   }
 }
 
-export async function eraseTenant({ client, output }: Context, tenant: string): Promise<void> {
+export async function eraseTenant({ client, output }: Context, tenant: string, yes: boolean): Promise<void> {
+  await confirmTenant(client, tenant, 'This erases names, owners, tags and external id, and cannot be undone.', {
+    yes,
+  });
   const { data } = await client.post<{ data: TenantRow }>(at(tenant, '/erase'));
   output.answer(data, `The personal data of tenant ${data.id} is erased. Its usage, ledger and invoices stay.`);
 }

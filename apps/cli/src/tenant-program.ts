@@ -73,20 +73,26 @@ export function addTenantCommands(program: Command, context: (options: object) =
     'close <tenant>',
     'close a tenant for good: revokes its keys and tokens; usage, ledger and invoices stay',
     'tenant close ten_01k… --refund --ref end-4711',
-    'tenant close ten_01k… --write-off --ref end-4711 --reason "contract ended"',
+    'tenant close ten_01k… --write-off --ref end-4711 --reason "contract ended" --yes',
   )
     .option('--refund', 'pay the rest of the credit back')
     .option('--write-off', 'write the rest of the credit off, or its debt')
     .option('--ref <text>', 'your reference of the entry; a repeat with the same one books nothing more')
     .option('--source <name>', 'the payment provider (default: manual)')
     .option('--reason <text>', 'reason, recorded in the books')
+    .option('--yes', "do not ask for the tenant's name")
     .action((id: string, options: commands.CloseOptions) => commands.closeTenant(context(options), id, options));
   leaf(
     tenant,
     'erase <tenant>',
     'erase the personal data of a closed tenant: names, owners, tags, external id; cannot be undone',
     'tenant erase ten_01k…',
-  ).action((id: string, options: object) => commands.eraseTenant(context(options), id));
+    'tenant erase ten_01k… --yes',
+  )
+    .option('--yes', "do not ask for the tenant's name")
+    .action((id: string, options: { yes?: boolean }) =>
+      commands.eraseTenant(context(options), id, options.yes === true),
+    );
   leaf(
     tenant,
     'repair <tenant>',

@@ -70,7 +70,7 @@ export class Invoices {
     accountingNumber,
     reason,
     by,
-  }: RequestOf<'billing.invoices.void'>): Promise<Booked & { reply: ReplyOf<'billing.invoices.void'> }> {
+  }: RequestOf<'billing.invoices.void'>): Promise<Omit<Booked, 'reply'> & { reply: ReplyOf<'billing.invoices.void'> }> {
     if (typeof reason !== 'string') throw new RequestError('invalid_parameter', 'Voiding an invoice needs a reason.');
     assertReason(reason);
     return transaction(this.dataSource, async (tx) => {
@@ -95,7 +95,9 @@ export class Invoices {
           accountingNumber,
           reply.entry.id,
         ]);
-      return { reply: { ...reply, invoice: await find(tx, accountingNumber) }, dueInMs, update };
+      const { entry: booked, balanceCents } = reply;
+      const answer = { entry: booked, balanceCents, invoice: await find(tx, accountingNumber) };
+      return { reply: answer, dueInMs, update };
     });
   }
 }

@@ -20,7 +20,8 @@ const RESERVED_SOURCES = [METERING_SOURCE, INVOICE_SOURCE];
  * is due (null: none is due, or nothing changed).
  */
 export interface Booked {
-  reply: { entry: LedgerEntry; balanceCents: number };
+  /** `created` is false for a repeat: nothing was booked. */
+  reply: { entry: LedgerEntry; balanceCents: number; created: boolean };
   dueInMs: number | null;
   /**
    * The current state of the books, to send to the admission store at once. A repeat sends it too: the first answer may
@@ -78,7 +79,7 @@ export async function findFirst(tx: EntityManager, books: Books, entry: EntryReq
       `${entry.source} ${entry.ref} was booked before with another amount, type or reason.`,
     );
   }
-  const reply = { entry: ledgerEntry(row), balanceCents: Number(row.balance_after_cents) };
+  const reply = { entry: ledgerEntry(row), balanceCents: Number(row.balance_after_cents), created: false };
   return { reply, dueInMs: null, update: balanceUpdate(books, []) };
 }
 
@@ -106,7 +107,7 @@ export async function bookEntry(
     before: { balanceCents: Number(books.balanceCents) },
     after: { ...written, balanceCents: Number(balanceCents) },
   });
-  return { reply: { entry: written!, balanceCents: Number(balanceCents) }, dueInMs, update };
+  return { reply: { entry: written!, balanceCents: Number(balanceCents), created: true }, dueInMs, update };
 }
 
 /** No control characters: PostgreSQL cannot store a NUL, and the others are unreadable on a receipt. */

@@ -19,6 +19,8 @@ export interface TestBilling {
   messages: Messages;
   /** Tenants that the test's auth does not know. */
   unknownTenants: Set<string>;
+  /** Tenants that the test's auth has closed. */
+  closedTenants: Set<string>;
   /** Metering's answer to `metering.spent`. */
   spent: () => Promise<ReplyOf<'metering.spent'>>;
   /** Makes a tenant with this credit. */
@@ -42,6 +44,7 @@ export function useBilling(
   beforeAll(async () => {
     const dataSource = await openBillingDatabase(database.url);
     const unknownTenants = new Set<string>();
+    const closedTenants = new Set<string>();
     messages.handle('auth.keys.get', async ({ tenantId, id }) => {
       if (unknownTenants.has(tenantId)) throw new RequestError('not_found', 'No such key.');
       const createdAt = new Date(0).toISOString();
@@ -55,7 +58,7 @@ export function useBilling(
         id: tenantId,
         name: 'Test',
         plan: 'default',
-        status: 'active',
+        status: closedTenants.has(tenantId) ? 'closed' : 'active',
         createdAt: new Date(0).toISOString(),
         externalId: null,
         closedAt: null,
@@ -72,6 +75,7 @@ export function useBilling(
       topUps,
       messages,
       unknownTenants,
+      closedTenants,
       spent: async () => ({ tenantNanos: '0', keys: [], nextCursor: null }),
       tenant: async (cents = 100_000) => {
         const tenantId = newId('ten');

@@ -40,14 +40,29 @@ describe('a top-up', () => {
     ]);
   });
 
-  it('that is repeated with the same source and ref returns the first entry, even concurrently', async () => {
+  it('that is repeated with the same source and ref returns the first entry, even concurrently, and says so', async () => {
     const tenantId = newId('ten');
     const replies = await Promise.all(Array.from({ length: 12 }, () => add(tenantId, 500, 'pi_2')));
-    expect(new Set(replies.map((reply) => JSON.stringify(reply))).size).toBe(1);
+    expect(replies.filter(({ created }) => created)).toHaveLength(1);
+    const repeat = { ...replies[0]!, created: false };
+    for (const reply of replies) expect({ ...reply, created: false }).toEqual(repeat);
     expect(await billing.entries(tenantId)).toHaveLength(1);
     expect(await billing.updates(tenantId)).toHaveLength(1);
     await add(tenantId, 7, 'pi_3');
-    expect(await add(tenantId, 500, 'pi_2')).toEqual(replies[0]);
+    expect(await add(tenantId, 500, 'pi_2')).toEqual(repeat);
+  });
+
+  it('of a closed tenant is refused, but its repeats are answered and its late charges are booked', async () => {
+    const tenantId = newId('ten');
+    const first = await add(tenantId, 500, 'pi_2');
+    billing.closedTenants.add(tenantId);
+    await expect(add(tenantId, 500, 'pi_9')).rejects.toMatchObject({ code: 'tenant_closed' });
+    expect(await add(tenantId, 500, 'pi_2')).toEqual({ ...first, created: false });
+    const late = [charge(tenantId, 3n * CENT, { endedAt: now().toISOString() })];
+    await billing.gatherer.gather(late);
+    await billing.poster.postDue();
+    expect(await billing.entries(tenantId)).toMatchObject([{ amount: 500 }, { type: 'usage', amount: -3 }]);
+    await expectBooksToProve(billing, late);
   });
 
   it('is refused with a ref of another amount, but another source or tenant may use that ref', async () => {

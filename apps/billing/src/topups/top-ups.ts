@@ -27,16 +27,21 @@ export class TopUps {
 
   /**
    * @throws RequestError invalid_amount (not a whole number from 1 to 10^12, or a balance beyond 2^53 − 1),
-   * invalid_parameter (source, ref), not_found (tenant), ref_conflict; UnavailableError when auth does not answer
+   * invalid_parameter (source, ref), not_found (tenant), ref_conflict, tenant_closed;
+   * UnavailableError when auth does not answer
    */
   async add(request: AddCredit): Promise<Booked> {
     const { tenantId, by } = request;
     const entry = validated(request, this.options.now());
-    await this.services.request('auth.tenants.get', { tenantId });
+    const { status } = await this.services.request('auth.tenants.get', { tenantId });
     return transaction(this.dataSource, async (tx) => {
       const books = (await lockBooks(tx, [tenantId])).get(tenantId)!;
       const first = await findFirst(tx, books, entry);
-      return first ?? bookEntry(tx, books, entry, { ...this.options, by, action: 'credit.add' });
+      if (first) return first;
+      // Nothing could spend it. A correction of its balance is an adjustment.
+      if (status === 'closed')
+        throw new RequestError('tenant_closed', 'The tenant is closed for good, and takes no credit.');
+      return bookEntry(tx, books, entry, { ...this.options, by, action: 'credit.add' });
     });
   }
 }

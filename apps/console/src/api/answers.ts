@@ -144,6 +144,8 @@ export interface InvitationCreated {
 export interface Booked {
   entry: LedgerEntry;
   balanceCents: number;
+  /** False: this reference was booked before, and nothing was booked now. */
+  created: boolean;
 }
 
 export interface CreditPreview {

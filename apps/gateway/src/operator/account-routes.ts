@@ -62,7 +62,9 @@ const entered = (
   summary,
   description,
   body: form,
-  success: [['201', 'The ledger entry. For a repeated `ref`, the first one.', answers.EnteredAnswer]],
+  success: [
+    ['201', 'The ledger entry. For a repeated `ref`, the first one, with `created` false.', answers.EnteredAnswer],
+  ],
   errors: [...MONEY, ...errors],
 });
 
@@ -84,9 +86,9 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
       'addCredit',
       'credit.add',
       'Top up',
-      'If the answer is lost, repeat the call with the same `ref`.',
+      'If the answer is lost, repeat the call with the same `ref`. A closed tenant takes no credit.',
       body(requests.CreditAdd, { amountCents: 2_500, source: 'stripe', ref: 'pi_4711' }),
-      [],
+      ['tenant_closed'],
     ),
   },
   '/tenants/{tenantId}/credit/refund': {

@@ -46,7 +46,12 @@ export const CreditAnswer = Type.Object(
 );
 export const EnteredAnswer = answer(
   Type.Object(
-    { entry: OperatorLedgerEntry, balanceCents: Type.Integer({ description: 'After this entry.' }), currency },
+    {
+      entry: OperatorLedgerEntry,
+      balanceCents: Type.Integer({ description: 'After this entry.' }),
+      created: Type.Boolean({ description: 'false: this `ref` was booked before, and nothing was booked now.' }),
+      currency,
+    },
     exact,
   ),
   'EnteredAnswer',

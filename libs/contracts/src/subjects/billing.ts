@@ -16,6 +16,13 @@ import type {
   StatementEntry,
 } from '../resources';
 
+/** An entry of the ledger, and the balance after it. `created`: false for a repeat, which booked nothing. */
+interface BookedEntry {
+  entry: LedgerEntry;
+  balanceCents: number;
+  created: boolean;
+}
+
 /** What billing answers, in the form of `Subjects` (subjects.ts). */
 export interface BillingSubjects {
   /** A line if the books have entries in another currency. */
@@ -44,20 +51,17 @@ export interface BillingSubjects {
    */
   'billing.credit.news': [{ tenantId: string }, BalanceUpdate | null];
   /**
-   * A top-up. ref_conflict: this source and ref were used with other input; invalid_amount; not_found (tenant). A
-   * repeat returns the first answer.
+   * A top-up. ref_conflict: this source and ref were used with other input; invalid_amount; not_found (tenant);
+   * tenant_closed. A repeat returns the first entry and balance, with `created` false, also for a closed tenant.
    */
-  'billing.credit.add': [
-    Authored<{ tenantId: string; amountCents: number; source: string; ref: string }>,
-    { entry: LedgerEntry; balanceCents: number },
-  ];
+  'billing.credit.add': [Authored<{ tenantId: string; amountCents: number; source: string; ref: string }>, BookedEntry];
   /**
    * A refund, of at most what is not spent, gathered or held by running requests. `all`: that much. insufficient_credit;
    * otherwise like billing.credit.add.
    */
   'billing.credit.refund': [
     Authored<{ tenantId: string; amountCents: number | 'all'; source: string; ref: string; reason?: string }>,
-    { entry: LedgerEntry; balanceCents: number },
+    BookedEntry,
   ];
   /**
    * A correction by a person, signed. A negative one is limited like a refund, unless `allowDebt`. `all` writes the
@@ -72,7 +76,7 @@ export interface BillingSubjects {
       reason: string;
       allowDebt?: boolean;
     }>,
-    { entry: LedgerEntry; balanceCents: number },
+    BookedEntry,
   ];
   /**
    * Starts a run, which takes minutes for millions of events, and answers at once. reconcile_busy: too many runs are in

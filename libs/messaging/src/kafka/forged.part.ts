@@ -125,7 +125,7 @@ export function forgedTests(kafka: { brokers: readonly string[] }): void {
         const billing = open('billing');
         billing.handle(SUBJECT, async ({ ref }) => {
           booked.push(ref);
-          return { entry: {} as LedgerEntry, balanceCents: booked.length };
+          return { entry: {} as LedgerEntry, balanceCents: booked.length, created: true };
         });
         billing.handle('billing.tenants.tell', async () => {
           booked.push('told');
