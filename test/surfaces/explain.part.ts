@@ -113,6 +113,32 @@ export function explainTests(services: Services): void {
     expect(refused.failed[0]).toEqual({ backend: 'simulator:', why: 'failed', status: 500 });
   });
 
+  it('a request that was at fault: the model that it asked for, and the parameter that was refused', async () => {
+    const { chat, keyId } = await customer();
+    const unknown = await eventually(async () => {
+      const answer = await chat({ model: 'sim-lrage' });
+      expect(answer.json.error.code).toBe('model_not_found');
+      return answer;
+    });
+    const [{ refused }] = await explained(unknown.headers.get('x-tollgate-request-id')!);
+    expect(refused).toMatchObject({ code: 'model_not_found', model: 'sim-lrage', param: 'model' });
+    const wrong = await chat({ messages: [{ role: 'nobody', content: WORDS }] });
+    const id = wrong.headers.get('x-tollgate-request-id')!;
+    await explained(id);
+    const { param, code } = wrong.json.error;
+    expect(param).toBe('messages[0].role');
+    expect(await tollgate('explain', id)).toMatch(
+      /\nModel: +sim-large\nParameter: +messages\[0\]\.role\nWhy: +its parameter messages\[0\]\.role was refused\n/,
+    );
+    // A text that is no name of a model is not kept.
+    const words = await chat({ model: WORDS });
+    const [none] = await explained(words.headers.get('x-tollgate-request-id')!);
+    expect(none.refused).not.toHaveProperty('model');
+    const text = await tollgate('explain', '--key', keyId);
+    expect(text).toContain(`model_not_found (sim-lrage, model): no model that the key may use is called sim-lrage`);
+    expect(text).toContain(`${code} (sim-large, messages[0].role)`);
+  });
+
   it('a running request: its hold, for its own tenant alone, and afterwards that its client left', async () => {
     const { tenantId, key, body } = await customer();
     const { tenantId: other } = await customer();

@@ -41,12 +41,14 @@ export function hindrance({ what, scope, limit, remaining, needs, until }: Obsta
 }
 
 /** Why a request has no usage. */
-export function refusal({ by, code, heldNanos, failed }: RefusedRequest, currency: string): string {
+export function refusal({ by, code, model, param, heldNanos, failed }: RefusedRequest, currency: string): string {
   if (by) return hindrance(by);
   if (code === 'client_closed') return 'its client left before any output';
   if (failed) return 'no backend gave an answer';
   if (heldNanos !== undefined)
     return `it failed before any output; its hold of ${formatNanos(heldNanos, currency)} was released`;
+  if (code === 'model_not_found') return `no model that the key may use is called ${printable(model ?? 'so')}`;
+  if (param !== undefined) return `its parameter ${printable(param)} was refused`;
   return 'the request itself was at fault, or could not be taken';
 }
 

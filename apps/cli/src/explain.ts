@@ -1,4 +1,4 @@
-import type { RequestLife } from '@tollgate/contracts';
+import type { RefusedRequest, RequestLife } from '@tollgate/contracts';
 import type { Context } from './commands';
 import { attempts, hindrance, refusal } from './explain-words';
 import type { ExplainedKey, ExplainedRequest } from './explained';
@@ -42,7 +42,9 @@ function lifeOf(request: ExplainedRequest, currency: string): string {
   if (keyId !== undefined) rows.push(['Key', `${keyId}${named}`]);
   rows.push(['Tenant', key === null ? tenantId : `${tenantId} (${printable(key.tenantName)})`]);
   if (refused) {
-    rows.push(['Refused', `${refused.at}, ${refused.code}${refused.model === undefined ? '' : `, ${refused.model}`}`]);
+    rows.push(['Refused', `${refused.at}, ${refused.code}`]);
+    rows.push(['Model', refused.model === undefined ? 'not known: its body was not read' : printable(refused.model)]);
+    if (refused.param !== undefined) rows.push(['Parameter', printable(refused.param)]);
     rows.push(['Why', refusal(refused, currency)]);
     if (refused.failed) rows.push(['Backends', attempts(refused.failed)]);
     rows.push(['Cost', 'nothing: it has no usage']);
@@ -127,6 +129,12 @@ const firstOf = (life: RequestLife | null) =>
   life?.firstMs === undefined ? '' : `, the first after ${seconds(life.firstMs)}`;
 const seconds = (ms: number) => `${(Math.max(0, ms) / 1_000).toFixed(3)} s`;
 
+/** " (sim-small, messages[0].role)" */
+function aboutOf({ model, param }: RefusedRequest): string {
+  const names = [model, param].filter((name) => name !== undefined).map(printable);
+  return names.length === 0 ? '' : ` (${names.join(', ')})`;
+}
+
 function stateOf({
   key,
   tenant,
@@ -159,7 +167,7 @@ function stateOf({
       `${formatNanos(admission.heldNanos, currency)} of it held by ${admission.runningRequests} running requests`
     : 'not known at the moment';
   const verdict = admitted === null ? 'not known: the admission store does not answer' : admitted ? 'yes' : 'no';
-  const shown = refused.map((one) => `  ${one.at}  ${one.id}  ${one.code}: ${refusal(one, currency)}`);
+  const shown = refused.map((one) => `  ${one.at}  ${one.id}  ${one.code}${aboutOf(one)}: ${refusal(one, currency)}`);
   const text = [
     lines([
       ['Admitted now', verdict],

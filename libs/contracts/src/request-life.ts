@@ -83,13 +83,20 @@ export interface RefusedRequest {
   at: string;
   /** The error code of its answer; `client_closed`: its client left. */
   code: string;
-  /** Public model id. Absent: the request did not get so far, or the key may use no such model. */
+  /** The model that was asked for, also one that does not exist. Absent: its body was not read, or names none. */
   model?: string;
+  /** The parameter that was refused, as its answer names it. */
+  param?: string;
   by?: RefusedBy;
   /** What was held until it failed, decimal string. Absent: nothing. */
   heldNanos?: string;
   failed?: readonly FailedAttempt[];
 }
+
+/** A name that a model could have. Another text in its place is not kept: it may be anything. */
+export const ASKED_MODEL = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$/;
+/** A parameter that is kept: the path of a field, such as `messages[0].role`. */
+export const REFUSED_PARAM = /^[A-Za-z_][\w.[\]-]{0,99}$/;
 
 /** The maximum of refused requests in one report. */
 export const MAX_REFUSED_IN_REPORT = 200;

@@ -1,4 +1,4 @@
-import { type RefusedBy, UnavailableError } from '@tollgate/contracts';
+import { ASKED_MODEL, type RefusedBy, UnavailableError } from '@tollgate/contracts';
 import type { ErrorEntry, ErrorTable } from '../http/api-error';
 import { DEFAULT_MAX_BODY_MIB } from '../options';
 
@@ -139,6 +139,8 @@ export class InferenceError extends Error {
   readonly retryAfterSeconds: number | null;
   /** What refused the request, for an explanation. Not sent to the client. */
   readonly by: RefusedBy | undefined;
+  /** The model that the body names, for an explanation. Null: the body was not read, or it names none. */
+  askedModel: string | null = null;
 
   constructor(
     readonly code: InferenceErrorCode,
@@ -168,6 +170,13 @@ export class InferenceError extends Error {
   toBody(): string {
     return JSON.stringify({ error: { message: this.message, type: this.type, param: this.param, code: this.code } });
   }
+}
+
+/** Returns the error, with the model that the body names, if that could be the name of a model. */
+export function askedFor<E>(error: E, body: unknown): E {
+  const { model } = (body ?? {}) as { model?: unknown };
+  if (error instanceof InferenceError && typeof model === 'string' && ASKED_MODEL.test(model)) error.askedModel = model;
+  return error;
 }
 
 /** The longest id of a model in a request. */

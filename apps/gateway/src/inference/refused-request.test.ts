@@ -1,5 +1,5 @@
 import { newId } from '@tollgate/contracts';
-import { InferenceError } from './errors';
+import { askedFor, InferenceError } from './errors';
 import { refusedRequest } from './refused-request';
 
 const owner = { tenantId: newId('ten'), keyId: newId('key') };
@@ -9,9 +9,19 @@ const early = { id, requestId: id, model: null, admitted: null };
 const record = { id, ...owner, at: '2026-11-24T10:00:00.000Z' };
 
 describe('the record of a request without usage', () => {
-  it('of one that was refused early has the code alone, and never the message', () => {
-    const error = new InferenceError('invalid_value', { message: 'about the body', param: 'messages' });
-    expect(refusedRequest(early, owner, error, NOW)).toEqual({ ...record, code: 'invalid_value' });
+  it('of one that was refused by its body has the parameter and the model that it names, and never the message', () => {
+    const error = new InferenceError('invalid_value', { message: 'about the body', param: 'messages[0].role' });
+    const expected = { ...record, code: 'invalid_value', param: 'messages[0].role' };
+    expect(refusedRequest(early, owner, error, NOW)).toEqual(expected);
+    const asked = askedFor(error, { model: 'sim-lrage', messages: 'secret' });
+    expect(refusedRequest(early, owner, asked, NOW)).toEqual({ ...expected, model: 'sim-lrage' });
+    // A name of the catalog is the better one: aliases are many.
+    expect(refusedRequest({ ...early, model: 'sim-large' }, owner, asked, NOW)).toMatchObject({ model: 'sim-large' });
+  });
+
+  it.each(['the words of a prompt', 'x'.repeat(129), 'a\nb', '', 7, null])('has no model %j', (model) => {
+    const error = askedFor(new InferenceError('model_not_found', { param: `say ${model}` }), { model });
+    expect(refusedRequest(early, owner, error, NOW)).toEqual({ ...record, code: 'model_not_found' });
   });
 
   it('has the id of its caller, the model and what refused it', () => {

@@ -1,4 +1,4 @@
-import type { RefusedRequest } from '@tollgate/contracts';
+import { REFUSED_PARAM, type RefusedRequest } from '@tollgate/contracts';
 import type { Client } from './client';
 import type { InferenceError } from './errors';
 
@@ -7,14 +7,17 @@ export const CLIENT_CLOSED = 'client_closed';
 
 /**
  * The record of a request that has no usage, because it was answered with an error, or its client left before any
- * output (`refusal` null). It has nothing of the request's body.
+ * output (`refusal` null). Of the request's body it has two names alone: the model that was asked for,
+ * and the parameter that was refused.
  */
 export function refusedRequest(
   { id, requestId, model, admitted }: Pick<Client, 'id' | 'requestId' | 'model' | 'admitted'>,
   { tenantId, keyId }: { readonly tenantId: string; readonly keyId: string },
-  refusal: Pick<InferenceError, 'code' | 'by'> | null,
+  refusal: Pick<InferenceError, 'code' | 'by' | 'param' | 'askedModel'> | null,
   nowMs: number,
 ): RefusedRequest {
+  const asked = model ?? refusal?.askedModel;
+  const param = refusal?.param;
   return {
     id,
     tenantId,
@@ -22,7 +25,8 @@ export function refusedRequest(
     ...(requestId !== id && { callerRequestId: requestId }),
     at: new Date(nowMs).toISOString(),
     code: refusal?.code ?? CLIENT_CLOSED,
-    ...(model !== null && { model }),
+    ...(asked && { model: asked }),
+    ...(param && REFUSED_PARAM.test(param) && { param }),
     ...(refusal?.by && { by: refusal.by }),
     ...(admitted && { heldNanos: String(admitted.hold.holdNanos) }),
     ...(admitted?.failed && { failed: admitted.failed }),

@@ -76,7 +76,12 @@ export const RefusedRequest = Type.Object(
     code: Type.String({
       description: 'The error code of its answer. `client_closed`: its client left before any output.',
     }),
-    model: Type.Optional(Type.String({ description: 'Absent: it did not get so far.' })),
+    model: Type.Optional(
+      Type.String({
+        description: 'The model that it asked for, also one that does not exist. Absent: its body was not read.',
+      }),
+    ),
+    param: Type.Optional(Type.String({ description: 'The parameter that was refused, as its answer named it.' })),
     by: Type.Optional(Type.Object({ what: oneOf(REFUSED_BY, 'What refused it.'), ...byFields }, exact)),
     heldNanos: Type.Optional(nanos('What was held until it failed. Absent: nothing.')),
     failed: Type.Optional(failed),

@@ -64,7 +64,14 @@ describe('a refused request', () => {
     const now = Date.now();
     const by = { what: 'tokens', scope: 'key', limit: 10, remaining: 0, needs: 12, until: '2026-11-24T10:00:00.000Z' };
     const failed = [{ backend: 'http://gpu/v1', why: 'timeout' }];
-    const whole = { callerRequestId: 'order-18', model: 'sim-small', by, heldNanos: '5', failed } as const;
+    const whole = {
+      callerRequestId: 'order-18',
+      model: 'sim-small',
+      param: 'messages[0].role',
+      by,
+      heldNanos: '5',
+      failed,
+    } as const;
     const one = refusedAt(now, whole as Partial<RefusedRequest>);
     const other = refusedAt(now + 1, { keyId: newId('key') });
     await report([one, other]);
@@ -80,6 +87,7 @@ describe('a refused request', () => {
     const strange = {
       by: { what: 'words', limit: 1 },
       model: 'a\0b',
+      param: 'words of a prompt',
       failed: 'words',
       heldNanos: '-1',
       prompt: 'Hello',

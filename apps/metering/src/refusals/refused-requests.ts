@@ -6,6 +6,7 @@ import {
   MAX_REFUSED_PER_MINUTE,
   REFUSED_BY,
   REFUSED_KEPT_DAYS,
+  REFUSED_PARAM,
   RequestError,
   type RefusedBy,
   type RefusedRequest,
@@ -24,7 +25,7 @@ const TIME = /^2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const WHAT = new Set<RefusedBy['what']>(REFUSED_BY);
 
 /** The fields of a refused request that have no column. */
-type Detail = Pick<RefusedRequest, 'by' | 'heldNanos' | 'failed'>;
+type Detail = Pick<RefusedRequest, 'param' | 'by' | 'heldNanos' | 'failed'>;
 
 interface Row {
   id: string;
@@ -111,9 +112,10 @@ async function withinBounds(tx: EntityManager, refused: readonly RefusedRequest[
 }
 
 /** Made anew from known fields, so that its length is bounded. */
-function detailOf({ by, heldNanos, failed }: RefusedRequest): Detail {
+function detailOf({ param, by, heldNanos, failed }: RefusedRequest): Detail {
   const { what, scope, limit, remaining, needs, until } = fieldsOf(by);
   return {
+    ...(typeof param === 'string' && REFUSED_PARAM.test(param) && { param }),
     ...(WHAT.has(what as RefusedBy['what']) && {
       by: {
         what: what as RefusedBy['what'],

@@ -33,8 +33,11 @@ describe('a large body', () => {
 
   it.each([
     [chat(LARGE, { n_predict: 5 }), { code: 'unsupported_parameter', param: 'n_predict', status: 400 }],
-    [chat(LARGE.repeat(4), { model: 'small' }), { code: 'context_length_exceeded', param: 'messages', status: 400 }],
-    [chat(LARGE, { model: 'other' }), { code: 'model_not_found', param: 'model', status: 404 }],
+    [
+      chat(LARGE.repeat(4), { model: 'small' }),
+      { code: 'context_length_exceeded', param: 'messages', status: 400, askedModel: 'small' },
+    ],
+    [chat(LARGE, { model: 'other' }), { code: 'model_not_found', param: 'model', status: 404, askedModel: 'other' }],
     [chat(LARGE).subarray(0, -1), { code: 'invalid_json', param: null, status: 400 }],
     [
       Buffer.from(`{"model":"m","metadata":${'['.repeat(MAX_INLINE_BYTES)}`),

@@ -5,7 +5,7 @@ import { type InferenceKind, UnavailableError } from '@tollgate/contracts';
 import { settlesWithin } from '@tollgate/runtime';
 import type { Catalog, AllowedModels } from '../../catalog/catalog';
 import { DEFAULT_MAX_BODY_MIB } from '../../options';
-import { InferenceError, RuinousBodyError } from '../errors';
+import { askedFor, InferenceError, RuinousBodyError } from '../errors';
 import { ClientLeftError } from '../read-body';
 import { type InferenceRequest, readRequest } from './inference-request';
 import { ReadTime } from './read-time';
@@ -146,8 +146,8 @@ export class BodyReader {
       waiting.leave = () => void task.cancel();
       const result = (await task) as BodyRead;
       if ('request' in result) return received(result.request);
-      const { code, message, param } = result.refusal;
-      throw new InferenceError(code, { message, param });
+      const { code, message, param, askedModel } = result.refusal;
+      throw askedFor(new InferenceError(code, { message, param }), { model: askedModel });
     } catch (error) {
       if (error instanceof InferenceError) throw error;
       const why = `a body of ${length} bytes was not read: ${time.isOver ? 'took too long' : (error as Error).message}`;

@@ -1,7 +1,7 @@
 import { setPriority } from 'node:os';
 import { Transfer, worker, workerEmit } from 'workerpool';
 import type { InferenceKind } from '@tollgate/contracts';
-import { InferenceError, type InferenceErrorCode } from '../errors';
+import { askedFor, InferenceError, type InferenceErrorCode } from '../errors';
 import { type InferenceRequest, readRequest } from './inference-request';
 import type { BodyRules } from './rules';
 import { countWithinContext } from '../../prompt/prompt-bound';
@@ -11,6 +11,8 @@ export interface Refusal {
   code: InferenceErrorCode;
   message: string;
   param: string | null;
+  /** See InferenceError. */
+  askedModel: string | null;
 }
 
 export type BodyRead = { request: InferenceRequest } | { refusal: Refusal };
@@ -22,14 +24,19 @@ function read(kind: InferenceKind, raw: Uint8Array, models: readonly BodyRules[]
     const request = readRequest(kind, Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength), (id) =>
       ruleOf(models, id),
     );
-    countWithinContext(request, ruleOf(models, request.model)!);
+    try {
+      countWithinContext(request, ruleOf(models, request.model)!);
+    } catch (error) {
+      throw askedFor(error, request);
+    }
     // Transferred to the main thread, not copied: it may be most of 10 MiB.
     const fields = new Uint8Array(request.outgoing.fields);
     const outgoing = { ...request.outgoing, fields: Buffer.from(fields.buffer) };
     return new Transfer({ request: { ...request, outgoing, body: null } }, [fields.buffer]);
   } catch (error) {
     if (!(error instanceof InferenceError)) throw error;
-    return { refusal: { code: error.code, message: error.message, param: error.param } };
+    const { code, message, param, askedModel } = error;
+    return { refusal: { code, message, param, askedModel } };
   }
 }
 

@@ -1,5 +1,5 @@
 import type { InferenceKind } from '@tollgate/contracts';
-import { InferenceError, unknownModel } from '../errors';
+import { askedFor, InferenceError, unknownModel } from '../errors';
 import { affinityOf } from './affinity';
 import { extraFields } from './extra-fields';
 import { type Outgoing, toOutgoing } from './outgoing';
@@ -76,6 +76,18 @@ export function readRequest(
   findModel: (id: string) => BodyRules | undefined,
 ): InferenceRequest {
   const body = parseBody(kind, raw);
+  try {
+    return build(kind, body, findModel);
+  } catch (error) {
+    throw askedFor(error, body);
+  }
+}
+
+function build(
+  kind: InferenceKind,
+  body: Record<string, unknown>,
+  findModel: (id: string) => BodyRules | undefined,
+): InferenceRequest {
   const reading = readByKind(kind, body);
   const id = body['model'] as string;
   const model = findModel(id);

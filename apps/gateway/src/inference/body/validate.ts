@@ -4,7 +4,7 @@ import Ajv, { type ErrorObject } from 'ajv';
 import type { InferenceKind } from '@tollgate/contracts';
 import { schemaCheck } from '../../http/schema-check';
 import { schemaMessage } from '../../http/schema-message';
-import { InferenceError } from '../errors';
+import { askedFor, InferenceError } from '../errors';
 import { ChatCompletionRequest, CompletionRequest, EmbeddingRequest } from './schemas';
 import { checkStructure } from './structure';
 
@@ -38,7 +38,11 @@ export function parseBody(kind: InferenceKind, raw: Buffer): Record<string, unkn
   } catch {
     throw new InferenceError('invalid_json');
   }
-  return CHECKS[kind](body);
+  try {
+    return CHECKS[kind](body);
+  } catch (error) {
+    throw askedFor(error, body);
+  }
 }
 
 /** Compiles at once: no request waits for it. */
