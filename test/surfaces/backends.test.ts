@@ -43,6 +43,21 @@ describe('the backends of the operator API', () => {
     expect([answer.status, answer.json.error.code]).toEqual([status, code]);
   });
 
+  it('are named when another name is given, and one that left the file while it was drained is enabled', async () => {
+    for (const how of ['drain', 'enable']) {
+      const { status, json } = await ask(`/backends/${how}`, { body: { backend: 'http://unknown/v1' } });
+      expect([status, json.error.message]).toEqual([
+        404,
+        'No backend of tollgate.yaml has this name. There are: simulator:.',
+      ]);
+    }
+    const backend = 'http://former/v1';
+    await services.messages.request('auth.backends.drain', { backend });
+    const enabled = await ask('/backends/enable', { body: { backend } });
+    expect([enabled.status, enabled.json.data]).toEqual([200, { backend, drainedAt: null }]);
+    expect((await ask('/backends/enable', { body: { backend } })).status).toBe(404);
+  });
+
   it('get no calls while they are drained, on every gateway, also on one that starts later', async () => {
     await ask('/backends/drain', { body: { backend: BACKEND } });
     // Each has what a gateway process has.

@@ -38,10 +38,11 @@ export const BACKEND_ROUTES: RouteTable<OperatorEndpoint> = {
       scope: 'backends',
       change: 'backend.enable',
       summary: 'Send a backend calls again',
-      description: 'On every replica, about a second after the answer.',
+      description:
+        'On every replica, about a second after the answer. Also one that left `tollgate.yaml` while it was drained.',
       body: body(BackendNamed, EXAMPLE),
       success: [['200', 'The backend.', BackendDrain]],
-      errors: ['invalid_backend'],
+      errors: ['not_found', 'invalid_backend'],
     },
   },
 };

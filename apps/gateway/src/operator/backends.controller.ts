@@ -19,6 +19,16 @@ interface BackendRow {
   drainedAt: string | null;
 }
 
+/** The names that an error lists. */
+const MAX_LISTED = 10;
+
+/** Names the backends that exist, so that a mistyped name is found. */
+function unknown(names: readonly string[]): ApiError {
+  const more = names.length > MAX_LISTED ? ` and ${names.length - MAX_LISTED} more` : '';
+  const listed = names.length === 0 ? 'There is none.' : `There are: ${names.slice(0, MAX_LISTED).join(', ')}${more}.`;
+  return new ApiError('not_found', `No backend of tollgate.yaml has this name. ${listed}`);
+}
+
 /** The backends of `tollgate.yaml`, and which of them get no new calls. */
 @Controller(`${OPERATOR_PREFIX}/backends`)
 @UseGuards(SecretGuard)
@@ -44,7 +54,8 @@ export class BackendsController {
   @HttpCode(200)
   async drain(@ByOperator() by: Author, @Req() request: FastifyRequest) {
     const { backend } = checkBody(readJsonObject(request));
-    if (!this.configured().has(backend)) throw new ApiError('not_found', 'No backend of tollgate.yaml has this name.');
+    const known = [...this.configured().keys()];
+    if (!known.includes(backend)) throw unknown(known);
     return { data: await this.services.request('auth.backends.drain', { backend, by }) };
   }
 
@@ -52,6 +63,9 @@ export class BackendsController {
   @HttpCode(200)
   async enable(@ByOperator() by: Author, @Req() request: FastifyRequest) {
     const { backend } = checkBody(readJsonObject(request));
+    const { drained } = await this.services.request('auth.backends.drained', {});
+    const known = new Set([...this.configured().keys(), ...drained.map((one) => one.backend)]);
+    if (!known.has(backend)) throw unknown([...known]);
     await this.services.request('auth.backends.enable', { backend, by });
     return { data: { backend, drainedAt: null } };
   }
