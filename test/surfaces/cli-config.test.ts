@@ -15,7 +15,7 @@ describe('config check', () => {
     const { code, stdout } = await tollgate(['config', 'check', '--json'], { TOLLGATE_DATA_DIR: '/nowhere' });
     expect([code, JSON.parse(stdout)]).toEqual([
       0,
-      expect.objectContaining({ ok: true, file: 'tollgate.yaml', problems: [] }),
+      expect.objectContaining({ ok: true, file: 'tollgate.yaml', problems: [], notes: [] }),
     ]);
   });
 
@@ -48,16 +48,17 @@ describe('config check', () => {
       1,
       expect.stringMatching(/fleet\.yaml:4: models\[1\]\.id: .*"m" twice/),
     ]);
-    writeFileSync(file, `currency: USD\nmodels:\n${model(backend)}${plans}`);
+    const others = model(backend).replace('id: m', 'id: n');
+    writeFileSync(file, `currency: USD\nmodels:\n${model(backend)}${others}${plans}`);
     const refused = await tollgate(['config', 'check', file]);
     expect([refused.code, refused.stderr]).toEqual([
       1,
       expect.stringMatching(/NOT_HERE is not set\n.*--allow-missing-env/),
     ]);
     const { code, stdout } = await tollgate(['config', 'check', file, '--allow-missing-env', '--json']);
-    expect([code, JSON.parse(stdout)]).toMatchObject([0, { ok: true, models: ['m'] }]);
+    expect([code, JSON.parse(stdout)]).toMatchObject([0, { ok: true, models: ['m', 'n'] }]);
     expect(JSON.parse(stdout).notes).toEqual([
-      expect.stringMatching(/^m has no maxOutputTokens.* 2048 tokens$/),
+      expect.stringMatching(/^without maxOutputTokens .*: m \(2048 tokens\), n \(2048 tokens\)$/),
       '${NOT_HERE} is not here, and was not checked',
     ]);
   });
@@ -83,5 +84,8 @@ it('config check says what a running Tollgate would refuse, and asks none with -
     TOLLGATE_OPERATOR_SECRET: 'x',
   };
   const away = await tollgate(['config', 'check', file], closed);
-  expect([away.code, away.stdout]).toEqual([0, expect.stringMatching(/was not asked: .*does not answer/)]);
+  expect([away.code, away.stdout]).toEqual([
+    0,
+    expect.stringMatching(/\n- no running Tollgate was asked: nothing answers at \S+ \(--no-server asks none\)\.\n$/),
+  ]);
 });

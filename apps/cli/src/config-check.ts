@@ -34,7 +34,7 @@ export async function checkConfig(
       );
     const notes = [
       ...derived(config),
-      ...missing.map((reference) => `${reference} is not here, and was not checked`),
+      ...[...new Set(missing)].map((reference) => `${reference} is not here, and was not checked`),
       ...asked.notes,
     ];
     const named = {
@@ -79,16 +79,22 @@ async function askServer({ currency, plans }: TollgateConfig, env: NodeJS.Proces
     return { problems: data.problems, notes: [] };
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    return { problems: [], notes: [`the running Tollgate was not asked: ${error.message.replace(/\.$/, '')}`] };
+    const why = error.code === 'unreachable' ? `nothing answers at ${operator.url}` : error.message.replace(/\.$/, '');
+    return { problems: [], notes: [`no running Tollgate was asked: ${why} (--no-server asks none)`] };
   }
 }
+
+/** The names that a note lists. */
+const MAX_LISTED = 5;
 
 /** What the file does not say, and Tollgate derives from what it says. */
 function derived({ models }: TollgateConfig): string[] {
   const open = models.filter(({ kind, maxOutputTokens }) => kind === 'chat' && maxOutputTokens === undefined);
-  return open.map(
-    ({ id, contextTokens }) =>
-      `${id} has no maxOutputTokens: an answer may have as many tokens as its context, ` +
-      `${counted(contextTokens, 'token')}`,
-  );
+  if (open.length === 0) return [];
+  const names = open.slice(0, MAX_LISTED).map(({ id, contextTokens }) => `${id} (${counted(contextTokens, 'token')})`);
+  const more = open.length > MAX_LISTED ? [`${open.length - MAX_LISTED} more`] : [];
+  return [
+    `without maxOutputTokens an answer may fill the whole context, and a request holds credit for that much: ` +
+      [...names, ...more].join(', '),
+  ];
 }
