@@ -94,10 +94,19 @@ describe('tollgate keys apply', () => {
     expect(await ask(`/tenants/${tenantId}/keys?limit=1`)).toMatchObject({ status: 200 });
     const repeated = await answered('keys', 'apply', file);
     expect(repeated).toMatchObject({ created: [], updated: [], unchanged: 230, dryRun: true });
+    const nothing = await tollgate('keys', 'apply', file);
+    expect([nothing.code, nothing.stdout]).toEqual([0, 'Nothing to do: 230 keys as wanted.\n']);
 
     const fewer = fileOf({ tenant: tenantId, keys: [{ name: 'gpu-117', tags: ['prod'] }] });
+    const shown = (await tollgate('keys', 'apply', fewer, '--dry-run', '--revoke-others')).stdout;
+    expect(shown).toMatch(/\nchange +gpu-117 +tags: fleet → prod\n/);
+    expect(shown).toMatch(/\nTo create: 0, to change: 1, to revoke: 229, as wanted: 0\.\nNothing was changed\.\n$/);
     const pruned = await answered('keys', 'apply', fewer, '--yes', '--revoke-others');
-    expect(pruned).toMatchObject({ created: [], updated: [{ id, fields: ['tags'] }], inForce: true });
+    expect(pruned).toMatchObject({
+      created: [],
+      updated: [{ id, fields: ['tags'], before: { tags: ['fleet'] } }],
+      inForce: true,
+    });
     expect(pruned.revoked).toHaveLength(229);
     expect((await models(key!)).status).toBe(200);
     const [, other] = lines[0]!.split(' ');
@@ -119,14 +128,24 @@ describe('tollgate keys apply', () => {
       ['{', /is not YAML: /],
       ['[]', /must have the fields tenant and keys/],
       [{ tenant, keys: [] }, /keys must be a list/],
-      [{ tenant, keys: [{ nam: 'a' }] }, /keys\.0 must be a key with a name/],
-      [{ tenant, keys: [{ name: 'a' }, { name: 'b' }, { name: 'a' }] }, /keys\.2 and keys\.0 have the same name/],
+      [{ tenant, keys: [{ nam: 'a' }] }, /:\d+: keys\.0 must be a key with a name/],
+      [{ tenant, keys: [{ name: 'a' }, { name: 'b' }, { name: 'a' }] }, /:5: the key in line 3 has the same name, a\./],
       [{ tenant, key: [{ name: 'a' }] }, /key is not a field/],
       [{ keys: [{ name: 'a' }] }, /names no tenant/],
-      [{ tenant, keys: [{ name: 'a', profil: 'x' }] }, /"keys\.0\.profil" is not a field/],
-      [{ tenant, keys: [{ name: 'a' }, { name: 'b', tags: 'x' }] }, /keys\.1\.tags: tags must be a list/],
-      [{ tenant, keys: [{ name: 'a', expiresAt: '2020-01-01' }] }, /keys\.0: expiresAt must be/],
-      [{ tenant, keys: [{ name: 'a' }, { name: 'b', profile: 'gold' }] }, /profile must name/],
+      [
+        { tenant, keys: [{ name: 'a', profil: 'x' }] },
+        /:4: key a, field profil: it is not a field of a key\. A key has: name, /,
+      ],
+      [{ tenant, keys: [{ name: 'a' }, { name: 'b', tags: 'x' }] }, /:\d+: key b, field tags: tags must be a list/],
+      [{ tenant, keys: [{ name: 'a', expiresAt: '2020-01-01' }] }, /:4: key a, field expiresAt: expiresAt must be/],
+      [
+        { tenant, keys: [{ name: 'a' }, { name: 'b', profile: 'gold' }] },
+        /:5: key b, field profile: profile must name/,
+      ],
+      [
+        `tenant: ${tenant}\nkeys:\n  - name: a\n  - name: b\n    owner: x\n    models: [nothing]\n`,
+        /:6: key b, field models: .*no model "nothing"/,
+      ],
       [{ tenant: newId('ten'), keys: [{ name: 'a' }] }, /No tenant has the id/],
     ];
     for (const [content, message] of wrong) {

@@ -19,9 +19,9 @@ export interface ApplyOptions {
   out?: string;
 }
 
-interface Applied {
+export interface Applied {
   created: (Omit<KeyRow, 'id' | 'last4'> & { id: string | null; key: string | null })[];
-  updated: (KeyRow & { fields: string[] })[];
+  updated: (KeyRow & { fields: (keyof KeyRow)[]; before: Partial<KeyRow> })[];
   revoked: { id: string; name: string }[];
   unchanged: number;
   dryRun: boolean;
@@ -39,18 +39,19 @@ export async function applyKeys(context: Context, path: string, options: ApplyOp
   const parts = partsOf(file);
   if (revokeOthers && parts.length > 1)
     throw new UsageFailure(`--revoke-others needs a list that fits into one call: at most ${MAX_KEYS} keys, 60 KiB.`);
-  const plan = await run(context, file.tenant, parts, { revokeOthers, dryRun: true });
+  const plan = await run(context, file, parts, { revokeOthers, dryRun: true });
   const changes = plan.created.length + plan.updated.length + plan.revoked.length;
   if (dryRun || changes === 0) {
-    output.answer(plan, `${planText(plan)}\nNothing was changed.`);
+    output.answer(plan, changes === 0 ? planText(plan) : `${planText(plan)}\nNothing was changed.`);
     return;
   }
   output.note(planText(plan));
-  if (!yes && !(await agrees(`Make ${counted(changes, 'change')}?`, 'give --yes to apply without asking.'))) return;
+  if (!yes && !(await agrees(`Make ${counted(changes, 'change')}?`, 'give --yes to apply without asking.')))
+    throw new Failure('Nothing was changed.', 'not_confirmed');
   // Opened before anything is made: the secrets are shown only once.
   const target = out === undefined || plan.created.length === 0 ? null : open(out);
   const made: Applied['created'] = [];
-  const done = await run(context, file.tenant, parts, { revokeOthers, dryRun: false }, ({ created }) => {
+  const done = await run(context, file, parts, { revokeOthers, dryRun: false }, ({ created }) => {
     made.push(...created);
     if (target !== null) writeSync(target, created.map(({ name, id, key }) => `${id} ${key} ${name}\n`).join(''));
   }).catch((error: unknown) => {
@@ -97,15 +98,19 @@ function partsOf({ keys }: KeysFile): KeysFile['keys'][] {
 
 async function run(
   { client }: Context,
-  tenant: string,
+  file: KeysFile,
   parts: KeysFile['keys'][],
   how: { revokeOthers: boolean; dryRun: boolean },
   each: (made: Applied) => void = () => undefined,
 ): Promise<Applied> {
   const whole: Applied = { created: [], updated: [], revoked: [], unchanged: 0, dryRun: how.dryRun, inForce: true };
+  let before = 0;
   for (const keys of parts) {
-    const path = `/tenants/${encodeURIComponent(tenant)}/keys/apply`;
-    const { data } = await client.post<{ data: Applied }>(path, { keys, ...how }, TIMEOUT_MS).catch(wrongFile);
+    const path = `/tenants/${encodeURIComponent(file.tenant)}/keys/apply`;
+    const { data } = await client
+      .post<{ data: Applied }>(path, { keys, ...how }, TIMEOUT_MS)
+      .catch((error: unknown) => wrongFile(error, file, before));
+    before += keys.length;
     each(data);
     whole.created.push(...data.created);
     whole.updated.push(...data.updated);
@@ -116,19 +121,55 @@ async function run(
   return whole;
 }
 
-/** What the server refuses is in the file, not on the command line. */
-function wrongFile(error: unknown): never {
-  throw error instanceof Failure && error.isWrongUsage ? new Failure(error.message, error.code) : error;
+/** How the server names the place of what it refuses: `keys.3.tags: …`, or `"keys.3.tag" is not a field …`. */
+const PLACE = /^keys\.(\d+)(?:\.(\w+))?: (.*)$/s;
+const UNKNOWN_FIELD = /^"keys\.(\d+)\.(.+)" is not a field/s;
+const FIELDS = 'name, profile, expiresAt, owner, tags, models';
+
+/** What the server refuses is in the file, not on the command line. `before`: the keys of earlier calls. */
+function wrongFile(error: unknown, file: KeysFile, before: number): never {
+  if (!(error instanceof Failure)) throw error;
+  const [, index, field, problem] = PLACE.exec(error.message) ?? [];
+  const [, unknownAt, unknown] = UNKNOWN_FIELD.exec(error.message) ?? [];
+  const place = (at: string, name?: string) => file.placeOf(before + Number(at), name);
+  if (index !== undefined) throw new Failure(`${place(index, field)}: ${problem}`, error.code);
+  if (unknownAt !== undefined)
+    throw new Failure(`${place(unknownAt, unknown)}: it is not a field of a key. A key has: ${FIELDS}.`, error.code);
+  throw error.isWrongUsage ? new Failure(error.message, error.code) : error;
 }
 
+/** Each change with what it changes, and the counts. */
 function planText({ created, updated, revoked, unchanged }: Applied): string {
+  if (created.length + updated.length + revoked.length === 0)
+    return `Nothing to do: ${counted(unchanged, 'key')} as wanted.`;
   const rows = [
-    ...created.map(({ name, profile }) => ['create', name, `profile ${profile}`]),
-    ...updated.map(({ name, fields }) => ['change', name, fields.join(', ')]),
+    ...created.map((key) => ['create', key.name, made(key)]),
+    ...updated.map((key) => ['change', key.name, key.fields.map((field) => changed(key, field)).join('; ')]),
     ...revoked.map(({ name, id }) => ['revoke', name, id]),
   ];
-  const kept = `${counted(unchanged, 'key')} as wanted.`;
-  return rows.length === 0 ? kept : `${table(['', 'KEY', 'WHAT'], rows, '')}\n${kept}`;
+  const counts = `To create: ${created.length}, to change: ${updated.length}, to revoke: ${revoked.length}`;
+  return `${table(['', 'KEY', 'WHAT'], rows, '')}\n${counts}, as wanted: ${unchanged}.`;
+}
+
+function made({ profile, owner, tags, models, expiresAt }: Applied['created'][number]): string {
+  const set = Object.entries({ owner, tags, models, expiresAt }).filter(([, value]) => shown(value) !== NONE);
+  return [`profile ${profile}`, ...set.map(([field, value]) => `${field} ${shown(value)}`)].join('; ');
+}
+
+/** "owner: anna → bert" */
+function changed(key: Applied['updated'][number], field: keyof KeyRow): string {
+  // A server of an earlier version does not say it.
+  const former = key.before && field in key.before ? shown(key.before[field], field) : 'unknown';
+  return `${field}: ${former} → ${shown(key[field], field)}`;
+}
+
+const NONE = '-';
+
+function shown(value: KeyRow[keyof KeyRow] | undefined, field?: string): string {
+  if (value === null && field === 'models') return 'all';
+  if (value === null && field === 'expiresAt') return 'never';
+  if (Array.isArray(value)) return value.length === 0 ? NONE : value.join(',');
+  return value ?? NONE;
 }
 
 function open(path: string): number {

@@ -37,7 +37,13 @@ describe('a list of keys', () => {
     const planned = await apply(wanted, { revokeOthers: true, dryRun: true });
     expect(planned).toMatchObject({
       created: [{ name: 'd', id: null }],
-      updated: [{ row: { name: 'b', profile: 'batch', models: ['m-1'] }, fields: ['profile', 'owner', 'models'] }],
+      updated: [
+        {
+          row: { name: 'b', profile: 'batch', models: ['m-1'] },
+          fields: ['profile', 'owner', 'models'],
+          before: { profile: 'small', owner: null, models: null },
+        },
+      ],
       revoked: [{ name: 'c' }],
       unchanged: 1,
     });
@@ -69,6 +75,8 @@ describe('a list of keys', () => {
       const secrets = keys.map(() => minted('key'));
       expect(await auth.refusal('auth.keys.apply', { tenantId, keys, secrets, revokeOthers: true })).toBe(code);
     }
+    const apply = { tenantId, keys: wrong[0]![0], revokeOthers: false };
+    await expect(auth.request('auth.keys.apply', apply)).rejects.toThrow(/^keys\.1\.profile: profile must name/);
     const keys = Array.from({ length: 501 }, (_, i) => ({ name: `k${i}` }));
     expect(await auth.refusal('auth.keys.apply', { tenantId, keys, revokeOthers: false })).toBe('invalid_parameter');
     for (let time = 0; time < 2; time++)

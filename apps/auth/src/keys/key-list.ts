@@ -58,6 +58,7 @@ export class KeyList {
       updated: plan.updated.map(({ key, changes }) => ({
         row: keyRow({ ...key, ...changes }),
         fields: Object.keys(changes),
+        before: pick(keyRow(key), Object.keys(changes) as (keyof Changes)[]),
       })),
       revoked: plan.revoked.map(({ id, name }) => ({ id, name })),
       unchanged: plan.unchanged,
@@ -76,14 +77,14 @@ export class KeyList {
       seen.add(name);
       const [key, another] = byName.get(name) ?? [];
       if (another) {
-        const message = `Several keys have the name ${name}. Rename or revoke all of them but one.`;
+        const message = `keys.${index}.name: Several keys have the name ${name}. Rename or revoke all but one.`;
         throw new RequestError('ambiguous_name', message);
       }
       if (key) {
-        const changes = this.changesOf(key, wanted, tenantPlan);
+        const changes = within(index, () => this.changesOf(key, wanted, tenantPlan));
         if (Object.keys(changes).length > 0) plan.updated.push({ key, changes });
         else plan.unchanged += 1;
-      } else plan.created.push(this.made(tenantId, wanted, tenantPlan, secrets?.[index]));
+      } else plan.created.push(within(index, () => this.made(tenantId, wanted, tenantPlan, secrets?.[index])));
     }
     if (revokeOthers) plan.revoked.push(...present.filter(({ name }) => !seen.has(name)));
     return plan;
@@ -152,4 +153,21 @@ export class KeyList {
       return false;
     }
   }
+}
+
+/** The fields that `profileOf` and `modelsOf` refuse. */
+const FIELD_OF: Readonly<Record<string, string>> = { invalid_profile: 'profile', invalid_models: 'models' };
+
+/** Names the place in the list in an error. */
+function within<T>(index: number, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof RequestError)) throw error;
+    throw new RequestError(error.code, `keys.${index}.${FIELD_OF[error.code] ?? 'name'}: ${error.message}`);
+  }
+}
+
+function pick<T extends object, K extends keyof T>(from: T, fields: readonly K[]): Pick<T, K> {
+  return Object.fromEntries(fields.map((field) => [field, from[field]])) as Pick<T, K>;
 }

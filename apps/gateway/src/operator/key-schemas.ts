@@ -104,7 +104,14 @@ export const KeysApplied = answer(
       ),
       updated: Type.Array(
         Type.Object(
-          { ...OperatorKey.properties, fields: Type.Array(Type.String(), { description: 'Changed ones.' }) },
+          {
+            ...OperatorKey.properties,
+            fields: Type.Array(Type.String(), { description: 'Changed ones.' }),
+            before: Type.Partial(Type.Pick(OperatorKey, ['profile', 'expiresAt', 'owner', 'tags', 'models']), {
+              ...exact,
+              description: 'Their former values.',
+            }),
+          },
           exact,
         ),
       ),

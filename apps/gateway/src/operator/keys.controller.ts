@@ -84,7 +84,7 @@ export class OperatorKeysController {
     const { keys, revokeOthers = false, dryRun = false } = checkList(withTrimmedNames(readJsonObject(request)));
     const wanted = keys.map(({ expiresAt, ...key }, index) => ({
       ...key,
-      ...(expiresAt !== undefined && { expiresAt: within(index, () => futureInstant(expiresAt)) }),
+      ...(expiresAt !== undefined && { expiresAt: within(`${index}.expiresAt`, () => futureInstant(expiresAt)) }),
     }));
     if (!isId('ten', tenantId)) throw new ApiError('not_found', 'No such tenant.');
     const minted = dryRun ? [] : keys.map(() => mintCredential('key'));
@@ -97,7 +97,7 @@ export class OperatorKeysController {
     return {
       data: {
         created: created.map((row) => ({ ...row, last4: dryRun ? null : row.last4, key: valueOf.get(row.name) })),
-        updated: updated.map(({ row, fields }) => ({ ...row, fields })),
+        updated: updated.map(({ row, fields, before }) => ({ ...row, fields, before })),
         ...rest,
         dryRun,
       },
@@ -122,16 +122,18 @@ export class OperatorKeysController {
 function withTrimmedNames(body: Record<string, unknown>): Record<string, unknown> {
   if (!Array.isArray(body['keys'])) return body;
   const trimmed = (key: unknown, index: number): unknown =>
-    typeof key === 'object' && key !== null ? within(index, () => trimmedName(key as Record<string, unknown>)) : key;
+    typeof key === 'object' && key !== null
+      ? within(`${index}.name`, () => trimmedName(key as Record<string, unknown>))
+      : key;
   return { ...body, keys: body['keys'].map(trimmed) };
 }
 
 /** Names the place in the list in an error. */
-function within<T>(index: number, work: () => T): T {
+function within<T>(place: string, work: () => T): T {
   try {
     return work();
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    throw new ApiError(error.code, `keys.${index}: ${error.publicMessage ?? fieldMessage(error.code)}`);
+    throw new ApiError(error.code, `keys.${place}: ${error.publicMessage ?? fieldMessage(error.code)}`);
   }
 }

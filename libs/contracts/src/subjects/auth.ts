@@ -113,7 +113,8 @@ export interface AuthSubjects {
    * Makes the keys of a tenant those of a list, all or none: creates and changes those that it names, and revokes others
    * with `revokeOthers`. `secrets`: one for each key of the list, in its order; those of new keys are used. Absent: only
    * says what it would do, and new keys have no id. not_found, tenant_closed, invalid_profile, invalid_models,
-   * invalid_parameter (more than MAX_APPLIED_KEYS, a name twice), ambiguous_name. `inForce` false: committed, and in force later; a repeat says
+   * invalid_parameter (more than MAX_APPLIED_KEYS, a name twice), ambiguous_name. A message about a key begins with its
+   * place: `keys.3.profile: `. `inForce` false: committed, and in force later; a repeat says
    * when.
    */
   'auth.keys.apply': [
@@ -125,7 +126,8 @@ export interface AuthSubjects {
     }>,
     {
       created: (Omit<KeyRow, 'id'> & { id: string | null })[];
-      updated: { row: KeyRow; fields: string[] }[];
+      /** `before`: the former values of the fields. */
+      updated: { row: KeyRow; fields: string[]; before: Partial<KeyRow> }[];
       revoked: { id: string; name: string }[];
       unchanged: number;
       inForce: boolean;
