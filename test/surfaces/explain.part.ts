@@ -84,7 +84,7 @@ export function explainTests(services: Services): void {
   });
 
   it('"my stream broke": the backend that broke off, what was delivered, and its charge', async () => {
-    const { chat } = await customer();
+    const { tenantId, keyId, chat } = await customer();
     const faults = [{ kind: 'cut', afterChunks: 3 }];
     const cut = { stream: true, simulator: { answerTokens: 20, faults } };
     const answer = await eventually(async () => {
@@ -111,6 +111,18 @@ export function explainTests(services: Services): void {
     expect(state).toBe('refused');
     expect(refused).toMatchObject({ code: 'upstream_error', model: 'sim-large', heldNanos: expect.any(String) });
     expect(refused.failed[0]).toEqual({ backend: 'simulator:', why: 'failed', status: 500 });
+    // Usage has what was billed. The others are beside it, by code.
+    const usage = async (query: string) => (await ask(`/tenants/${tenantId}/usage${query}`)).json.data;
+    const failure = { code: 'upstream_error', requests: 1 };
+    for (const query of ['', `?keyId=${keyId}`]) {
+      const { totals, refusals } = await usage(query);
+      expect([totals.failed, refusals]).toEqual([1, expect.arrayContaining([failure])]);
+    }
+    expect((await usage(`?keyId=${newId('key')}`)).refusals).toEqual([]);
+    expect((await usage('?model=sim-large')).refusals).toBeNull();
+    expect(await tollgate('usage', tenantId)).toMatch(
+      /\n\nWithout usage, and free of charge:\nERROR +REQUESTS\n[^]*upstream_error +1\b/,
+    );
   });
 
   it('a request that was at fault: the model that it asked for, and the parameter that was refused', async () => {

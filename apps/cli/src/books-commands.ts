@@ -118,6 +118,8 @@ async function trailOf({ client, output }: Context, requestId: string): Promise<
 type NamedUsage = Omit<UsageSummary, 'groups'> & {
   currency: string;
   groups: (UsageGroupRow & { owner?: string | null; tag?: string | null })[];
+  /** Null: not counted for one model. */
+  refusals: { code: string; requests: number }[] | null;
 };
 
 export async function usageOfTenant(
@@ -133,7 +135,7 @@ export async function usageOfTenant(
   const { data } = await client.get<{ data: NamedUsage }>(
     `/tenants/${encodeURIComponent(tenant)}/usage?${query.toString()}`,
   );
-  const { from, to, totals, groups, currency } = data;
+  const { from, to, totals, groups, refusals, currency } = data;
   const numbers = ({ requests, failed, clientClosed, estimatedRequests = 0, ...tokens }: UsageNumbers) => [
     ...[requests, failed, clientClosed, estimatedRequests].map(String),
     ...[tokens.promptTokens, tokens.cachedTokens, tokens.completionTokens, tokens.reasoningTokens].map(String),
@@ -148,7 +150,11 @@ export async function usageOfTenant(
   ]);
   rows.push(['all', ...numbers(totals)]);
   const head = ['REQUESTS', 'FAILED', 'LEFT', 'ESTIMATED', 'PROMPT', 'CACHED', 'COMPLETION', 'REASONING', 'COST'];
-  output.answer(data, `${from} to ${to}\n\n${table(['', ...head], rows, '')}`);
+  const refused = (refusals ?? []).map(({ code, requests }) => [code, String(requests)]);
+  const unbilled =
+    refused.length === 0 ? '' : `\n\nWithout usage, and free of charge:\n${table(['ERROR', 'REQUESTS'], refused, '')}`;
+  output.answer(data, `${from} to ${to}\n\n${table(['', ...head], rows, '')}${unbilled}`);
+  if (refusals === null) output.note('Requests that got an error and have no usage are not counted by model.');
   if (groupBy?.split(',').includes('tag')) output.note('A key with several tags is in the line of each.');
 }
 

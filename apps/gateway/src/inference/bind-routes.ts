@@ -72,7 +72,8 @@ export function inferenceShortcut(
 /** What keys did, for their owners. A key that is no longer in force was not used, but its refusal can be explained. */
 function noteActivity(activity: KeyActivity, client: Client, nowMs: number): void {
   const { owner, formerOwner, refusal } = client;
-  if (owner !== null) activity.ended(owner, refusal && refusal.code, nowMs);
+  // A stream that broke off has an error, and usage: the usage says that it failed.
+  if (owner !== null) activity.ended(owner, client.wasSettled ? null : (refusal?.code ?? null), nowMs);
   const of = owner ?? formerOwner;
   // A request with usage, and a repeat of one, are in the books.
   if (of === null || client.wasSettled || client.replayed === true) return;

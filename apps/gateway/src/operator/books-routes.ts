@@ -33,7 +33,7 @@ export const BOOKS_ROUTES: RouteTable<OperatorEndpoint> = {
       summary: 'Read usage',
       description:
         'The same requests as `GET /usage` of the tenant, also by backend, owner and tag of the key, with errors, cached ' +
-        'and reasoning tokens, and the exact cost.',
+        'and reasoning tokens, and the exact cost. Requests that got an error and have no usage are in `refusals`.',
       query: OperatorUsageQuery,
       success: [['200', 'Usage in total and by group.', OperatorUsageAnswer]],
       errors: ['not_found', 'invalid_parameter'],

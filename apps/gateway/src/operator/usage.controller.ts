@@ -1,5 +1,5 @@
 import { Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
-import { isId, RequestError, type ReplyOf } from '@tollgate/contracts';
+import { isId, REFUSALS_KEPT_DAYS, RequestError, type ReplyOf, type UsageQuery } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource } from '@tollgate/runtime';
 import { ApiError } from '../http/api-error';
@@ -11,6 +11,7 @@ import { NamedRequestsQuery, RequestsQuery } from './schemas';
 import { SecretGuard } from './secret-guard';
 import { TenantLookup } from './tenant-lookup';
 
+const DAY_MS = 24 * 60 * 60_000;
 /** Customers know a request by the id of its answer. */
 const ANSWER_ID = /^(chatcmpl|cmpl)-/;
 const checkPage = queryCheck(RequestsQuery);
@@ -32,7 +33,11 @@ export class OperatorUsageController {
     const { groupBy, ...wanted } = readOperatorUsageQuery(tenantId, query, Date.now());
     await this.tenants.get(tenantId);
     const asked = { ...wanted, groupBy: groupsOfUsage(groupBy) };
-    const summary = await this.services.request('metering.usage.query', asked);
+    const [usage, refusals] = await Promise.all([
+      this.services.request('metering.usage.query', asked),
+      this.refusals(wanted),
+    ]);
+    const summary = { ...usage, refusals };
     if (groupBy.includes('owner') || groupBy.includes('tag')) {
       const names = await namesOfKeys(this.services, new Set(summary.groups.map(({ key }) => key!)));
       return {
@@ -76,6 +81,20 @@ export class OperatorUsageController {
     if (!event && !books) throw new ApiError('not_found', 'No usage is recorded for this request.');
     const { charge = null, carriedOn = false, entry = null, invoice = null } = books ?? {};
     return { data: { event, charge, carriedOn, entry, invoice, currency: this.config.current.currency } };
+  }
+
+  /**
+   * Requests without usage, which no group of the usage has: refused ones, and those that no backend answered. Null for
+   * one model: they are counted without it.
+   */
+  private async refusals({ tenantId, from, to, keyId, model }: Omit<UsageQuery, 'groupBy'>) {
+    if (model !== undefined) return null;
+    const kept = Date.parse(to) - REFUSALS_KEPT_DAYS * DAY_MS;
+    const since = new Date(Math.max(Date.parse(from), kept)).toISOString();
+    const range = { tenantId, from: since, to, step: 'all' as const, ...(keyId !== undefined && { keyId }) };
+    const { points } = await this.services.request('metering.refusals.series', range);
+    const counts = points.map(({ code, requests }) => ({ code, requests }));
+    return counts.sort((one, other) => other.requests - one.requests);
   }
 
   private async event(id: string) {
