@@ -19,6 +19,8 @@ const ROUTES: readonly Route[] = [
   ['GET', 'keys', 'OABMV'],
   ['POST', 'keys', 'OAM', { name: 'matrix' }],
   ['DELETE', 'keys/key_01kd8v7e5bqgrt3m2n9x0c4hya', 'OAM'],
+  ['PATCH', 'keys/key_01kd8v7e5bqgrt3m2n9x0c4hya', 'OAM', { name: 'matrix' }],
+  ['POST', 'keys/key_01kd8v7e5bqgrt3m2n9x0c4hya/rotate', 'OAM', { graceSeconds: 0 }],
   ['GET', 'tokens', 'OA'],
   ['POST', 'tokens', 'OA', { name: 'matrix', scopes: ['keys:read'] }],
   ['DELETE', 'tokens/tok_01kd8v7e5bqgrt3m2n9x0c4hya', 'OA'],

@@ -7,6 +7,7 @@ import { startConsole, type RunningConsole } from './running-console';
 import { accessTests } from './access.part';
 import { bookTests } from './books.part';
 import { startIssuer, type Issuer } from './issuer';
+import { keyTests } from './keys.part';
 import { liveTests } from './live.part';
 import { Mailbox } from './mailbox';
 import { CLIENT_SECRET, PEOPLE_AT_ISSUER, signInTests } from './sign-in.part';
@@ -78,6 +79,7 @@ signInTests(() => ({
 }));
 liveTests(() => ({ base: console_.base, operator, of, tenantId, database, forgetTries }));
 bookTests(() => ({ operator, of, tenantId, foreignId, database }));
+keyTests(() => ({ of, tenantId, inferenceUrl: console_.inferenceUrl }));
 
 describe('sign-in', () => {
   it('the link of the first operator works once, and no later start prints another', async () => {

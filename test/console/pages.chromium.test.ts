@@ -7,6 +7,7 @@ import { useDataDirectory } from '../e2e/standalone-process';
 import type { Configuration } from '../../apps/console/src/api/answers';
 import { useChromium } from './chromium';
 import { issueInvoice } from './invoice.fixture';
+import { keyPageTests } from './key-pages.part';
 import { layoutShift, openPage, PAGES, unreachableByKeyboard } from './looks';
 import { numberTests } from './numbers.part';
 import { passkeyTests } from './passkeys.part';
@@ -186,6 +187,8 @@ describe('pages', () => {
       }
     },
   );
+
+  keyPageTests(() => ({ base: console_.base, tenantId: console_.demo!.tenantId, page, violations, picture }));
 
   // Before the test of the invoice, which closes a month that is not over.
   numberTests(() => ({ console_, page }));

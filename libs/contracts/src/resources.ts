@@ -72,6 +72,8 @@ export interface PlannedProfiles {
 }
 
 export const MAX_KEY_TAGS = 16;
+/** The form of a tag, as a regular expression. */
+export const KEY_TAG_FORM = '^[A-Za-z0-9][A-Za-z0-9._:/-]{0,63}$';
 export const MAX_KEY_MODELS = 100;
 /** The longest time in which a former secret of a key is accepted beside the next one: 30 days. */
 export const MAX_ROTATION_GRACE_SECONDS = 2_592_000;

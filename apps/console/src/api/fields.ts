@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { SCOPES, validateName, type IdPrefix } from '@tollgate/contracts';
+import { KEY_TAG_FORM, MAX_KEY_MODELS, MAX_KEY_TAGS, SCOPES, validateName, type IdPrefix } from '@tollgate/contracts';
 import { TENANT_ROLES } from '../access/roles';
 import { ConsoleError } from '../http/errors';
 
@@ -21,6 +21,18 @@ export const MonthField = Type.String({ pattern: '^\\d{4}-(0[1-9]|1[0-2])$' });
 
 export const ModelField = Type.String({ minLength: 1, maxLength: 128 });
 export const KeyIdField = Type.String({ pattern: '^key_[0-7][0-9a-hjkmnp-tv-z]{25}$' });
+export const ProfileField = Type.String({ minLength: 1, maxLength: 100 });
+/** Null: nobody is named. */
+export const OwnerField = Type.Union([NameField, Type.Null()]);
+export const TagsField = Type.Array(Type.String({ pattern: KEY_TAG_FORM }), {
+  maxItems: MAX_KEY_TAGS,
+  uniqueItems: true,
+});
+/** The only models of a key; null: all of its profile. */
+export const ModelsField = Type.Union([
+  Type.Array(ModelField, { minItems: 1, maxItems: MAX_KEY_MODELS, uniqueItems: true }),
+  Type.Null(),
+]);
 export const pageSize = Type.Integer({ minimum: 1, maximum: MAX_PAGE_ROWS, default: DEFAULT_PAGE_ROWS });
 
 export const pageOf = (prefix: IdPrefix) =>
@@ -43,6 +55,15 @@ export function checkedName(given: string): string {
   const problem = name === '' ? 'name must have at least one visible character.' : validateName(name);
   if (problem !== null) throw new ConsoleError('invalid_name', problem);
   return name;
+}
+
+/** Who uses a key, by the rules for names. Null: nobody is named. Error: invalid_owner, with the reason. */
+export function checkedOwner(given: string | null): string | null {
+  if (given === null) return null;
+  const owner = given.trim();
+  const problem = validateName(owner);
+  if (problem !== null) throw new ConsoleError('invalid_owner', problem.replace(/^name/, 'owner'));
+  return owner;
 }
 
 /** An instant in the future as ISO 8601 UTC; null: never. Error: invalid_expires_at. */

@@ -1,6 +1,6 @@
 import '@mantine/core/styles.css';
 import './styles.css';
-import { createTheme, type CSSVariablesResolver, MantineProvider } from '@mantine/core';
+import { createTheme, Modal, type CSSVariablesResolver, MantineProvider } from '@mantine/core';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
@@ -19,6 +19,12 @@ Object.assign(globalThis, { __webpack_nonce__: nonce });
 const theme = createTheme({
   primaryColor: 'indigo',
   primaryShade: { light: 7, dark: 8 },
+  components: {
+    // The element is a header, and a page has one banner.
+    Modal: Modal.extend({
+      defaultProps: { closeButtonProps: { 'aria-label': 'Close' }, attributes: { header: { role: 'none' } } },
+    }),
+  },
 });
 
 /** Secondary text of the kit has too little contrast, too. */

@@ -1,15 +1,16 @@
-import { Alert, Badge, Button, Group, Modal, Select, Stack, TextInput } from '@mantine/core';
+import { Badge, Button, Group, Modal, Stack, Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
-import type { IssuedKey, KeyList, ModelRow, Plan } from '../../../src/api/answers';
+import type { IssuedKey, KeyList, KeyRow } from '../../../src/api/answers';
 import { api } from '../api';
-import { CodeLines } from '../code-lines';
-import { expiryOf, LIFETIMES } from '../expiry';
 import { Failure } from '../failure';
 import { Time } from '../format';
-import { usePerson, useTenant } from '../me';
-import { Answer, Command, DataTable, Empty, Page } from '../page';
 import { KeyBudget } from '../key-budget';
+import { ChangeKey, RotateKey } from '../key-changes';
+import { bodyOfKey, KeyFields, NEW_KEY } from '../key-fields';
+import { usePerson, useTenant } from '../me';
+import { NewKey } from '../new-key';
+import { Answer, DataTable, Empty, Page } from '../page';
 import { Revoke } from '../revoke';
 
 /** The inference keys of the tenant. */
@@ -49,9 +50,12 @@ export function KeysPage() {
                 'Actions',
               ]}
               rows={data.map((key) => [
-                key.name,
-                <span className="figures">…{key.last4}</span>,
-                key.profile,
+                <KeyName of={key} />,
+                <Secret of={key} />,
+                <>
+                  {key.profile}
+                  {key.models === null ? null : <Text size="xs">{key.models.join(', ')}</Text>}
+                </>,
                 <Time at={key.createdAt} />,
                 <Time at={key.lastUsedAt} none="never" />,
                 <Time at={key.expiresAt} none="never" />,
@@ -60,7 +64,16 @@ export function KeysPage() {
                 </Badge>,
                 ...(may('budgets.read') ? [<KeyBudget of={key.budget} />] : []),
                 may('keys.write') && key.status !== 'revoked' ? (
-                  <Revoke what="key" name={key.name} revoke={() => api.delete(path('keys', key.id))} onDone={refresh} />
+                  <Group gap="xs" wrap="nowrap">
+                    <ChangeKey of={key} onDone={refresh} />
+                    <RotateKey of={key} onDone={refresh} />
+                    <Revoke
+                      what="key"
+                      name={key.name}
+                      revoke={() => api.delete(path('keys', key.id))}
+                      onDone={refresh}
+                    />
+                  </Group>
                 ) : null,
               ])}
             />
@@ -72,14 +85,10 @@ export function KeysPage() {
 }
 
 function CreateKey({ onClose, onCreated }: { onClose: () => void; onCreated: () => Promise<void> }) {
-  const { id, path } = useTenant();
-  const [name, setName] = useState('');
-  const [lifetime, setLifetime] = useState('never');
-  const [profile, setProfile] = useState<string | null>(null);
-  const plan = useQuery({ queryKey: ['plan', id], queryFn: () => api.get<Plan>(path('plan')) });
+  const { path } = useTenant();
+  const [draft, setDraft] = useState(NEW_KEY);
   const create = useMutation({
-    mutationFn: () =>
-      api.post<IssuedKey>(path('keys'), { name, expiresAt: expiryOf(lifetime), ...(profile && { profile }) }),
+    mutationFn: () => api.post<IssuedKey>(path('keys'), bodyOfKey(draft)),
     onSuccess: onCreated,
   });
   const submit = (event: FormEvent) => {
@@ -93,29 +102,7 @@ function CreateKey({ onClose, onCreated }: { onClose: () => void; onCreated: () 
       ) : (
         <form onSubmit={submit}>
           <Stack>
-            <TextInput
-              label="Name"
-              required
-              maxLength={100}
-              data-autofocus
-              value={name}
-              onChange={({ currentTarget }) => setName(currentTarget.value)}
-            />
-            <Select
-              label="Profile"
-              description="Limits, models and budget of the key."
-              data={plan.data?.profiles ?? []}
-              value={profile ?? plan.data?.profiles[0] ?? null}
-              onChange={setProfile}
-              allowDeselect={false}
-            />
-            <Select
-              label="Expires"
-              allowDeselect={false}
-              data={LIFETIMES}
-              value={lifetime}
-              onChange={(value) => setLifetime(value ?? 'never')}
-            />
+            <KeyFields draft={draft} onChange={setDraft} />
             <Group justify="flex-end">
               <Button type="submit" loading={create.isPending}>
                 Create
@@ -129,25 +116,23 @@ function CreateKey({ onClose, onCreated }: { onClose: () => void; onCreated: () 
   );
 }
 
-/** The key, and lines that work with it. */
-function NewKey({ value, onClose }: { value: string; onClose: () => void }) {
-  const { id, path } = useTenant();
-  const models = useQuery({
-    queryKey: ['models', id],
-    queryFn: () => api.get<{ data: ModelRow[] }>(path('models')),
-  });
-  const model = models.data?.data.find(({ kind }) => kind === 'chat')?.id ?? 'MODEL';
-  const body = { model, messages: [{ role: 'user', content: 'Hello' }] };
-  return (
-    <Stack>
-      <Alert variant="outline" color="orange" title="Store this key now">
-        It is shown only this once.
-      </Alert>
-      <Command text={value} label="Key" />
-      <CodeLines path="/chat/completions" body={body} apiKey={value} />
-      <Group justify="flex-end">
-        <Button onClick={onClose}>Done</Button>
-      </Group>
-    </Stack>
-  );
-}
+/** What the key is called, who uses it, and the groups it belongs to. */
+const KeyName = ({ of: { name, owner, tags } }: { of: KeyRow }) => (
+  <>
+    {name}
+    {owner === null ? null : <Text size="xs">{owner}</Text>}
+    {tags.length === 0 ? null : <Text size="xs">{tags.join(', ')}</Text>}
+  </>
+);
+
+/** The end of its newest secret, and until when a former one is accepted. */
+const Secret = ({ of: { last4, formerUntil } }: { of: KeyRow }) => (
+  <>
+    <span className="figures">…{last4}</span>
+    {formerUntil === null || Date.parse(formerUntil) <= Date.now() ? null : (
+      <Text size="xs">
+        former until <Time at={formerUntil} />
+      </Text>
+    )}
+  </>
+);

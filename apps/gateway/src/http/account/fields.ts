@@ -1,5 +1,5 @@
 import { Type, type TSchema } from '@sinclair/typebox';
-import { MAX_KEY_MODELS, MAX_KEY_TAGS, type IdPrefix } from '@tollgate/contracts';
+import { KEY_TAG_FORM, MAX_KEY_MODELS, MAX_KEY_TAGS, type IdPrefix } from '@tollgate/contracts';
 
 /** The fields that the schemas of the account APIs are made of. */
 
@@ -54,7 +54,7 @@ export const Owner = Type.String({
   description: 'Who uses the key, in your own words.',
   examples: ['team-search'],
 });
-export const Tags = Type.Array(Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._:/-]{0,63}$' }), {
+export const Tags = Type.Array(Type.String({ pattern: KEY_TAG_FORM }), {
   maxItems: MAX_KEY_TAGS,
   uniqueItems: true,
   description: 'Your own groups of keys.',

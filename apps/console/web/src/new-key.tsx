@@ -1,0 +1,30 @@
+import { Alert, Button, Group, Stack } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import type { ModelRow } from '../../src/api/answers';
+import { api } from './api';
+import { CodeLines } from './code-lines';
+import { useTenant } from './me';
+import { Command } from './page';
+
+/** A secret of a key that was just made, and lines that work with it. */
+export function NewKey({ value, onClose }: { value: string; onClose: () => void }) {
+  const { id, path } = useTenant();
+  const models = useQuery({
+    queryKey: ['models', id],
+    queryFn: () => api.get<{ data: ModelRow[] }>(path('models')),
+  });
+  const model = models.data?.data.find(({ kind }) => kind === 'chat')?.id ?? 'MODEL';
+  const body = { model, messages: [{ role: 'user', content: 'Hello' }] };
+  return (
+    <Stack>
+      <Alert variant="outline" color="orange" title="Store this key now">
+        It is shown only this once.
+      </Alert>
+      <Command text={value} label="Key" />
+      <CodeLines path="/chat/completions" body={body} apiKey={value} />
+      <Group justify="flex-end">
+        <Button onClick={onClose}>Done</Button>
+      </Group>
+    </Stack>
+  );
+}

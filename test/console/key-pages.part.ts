@@ -1,0 +1,55 @@
+import type { Page } from 'playwright-core';
+import { openPage } from './looks';
+
+/** The forms that change and rotate a key. */
+export function keyPageTests(
+  deployed: () => {
+    base: string;
+    tenantId: string;
+    page: Page;
+    violations: () => Promise<string[]>;
+    picture: (path: string, look: string) => Promise<void>;
+  },
+): void {
+  it('a key is changed and rotated on its page, and its next secret is shown once', async () => {
+    const { page, violations, picture, ...at } = deployed();
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await page.emulateMedia({ colorScheme: 'light' });
+    await openPage(page, at, ['keys', 'Keys']);
+    await page.getByRole('button', { name: 'Create a key' }).click();
+    await page.getByLabel('Name').fill('to be changed');
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
+    const key = page.getByLabel('Key', { exact: true });
+    const first = (await key.textContent())!.trim();
+    await page.getByRole('button', { name: 'Done' }).click();
+
+    await page.getByRole('button', { name: 'Change to be changed' }).click();
+    const form = page.getByRole('dialog', { name: 'Change the key to be changed' });
+    await form.getByLabel('Name').fill('changed');
+    await form.getByLabel('Owner').fill('team-search');
+    await form.getByLabel('Tags').fill('batch');
+    await page.keyboard.press('Enter');
+    await form.getByLabel('Models').fill('sim-small');
+    await page.keyboard.press('Enter');
+    // Closes the list of choices.
+    await page.keyboard.press('Tab');
+    expect(await violations()).toEqual([]);
+    await picture('key-change', 'light');
+    await form.getByRole('button', { name: 'Save' }).click();
+    const row = page.getByRole('row', { name: /^changed\s*team-search\s*batch/ });
+    await row.waitFor();
+    expect(await row.textContent()).toContain('sim-small');
+
+    await row.getByRole('button', { name: 'Rotate changed' }).click();
+    await page.getByRole('button', { name: 'Make the next secret' }).click();
+    const second = (await key.textContent())!.trim();
+    expect(second).toMatch(/^sk-svc-/);
+    expect(second).not.toBe(first);
+    expect(await violations()).toEqual([]);
+    await page.getByRole('button', { name: 'Done' }).click();
+    await row.getByText(`…${second.slice(-4)}`).waitFor();
+    await row.getByText('former until').waitFor();
+    expect(await page.content()).not.toContain(second);
+    await picture('keys-rotated', 'light');
+  });
+}
