@@ -2,13 +2,17 @@ import type { TestDatabase } from '@tollgate/testing';
 import type { Configuration } from '../../apps/console/src/api/answers';
 import type { BrowserSession } from './browser';
 import { issueInvoice } from './invoice.fixture';
-import { API, type Role } from './people';
+import type { Mailbox } from './mailbox';
+import { API, invite, join, type Role, secretOf } from './people';
 
 const NANOS_PER_CENT = 10_000_000n;
 
 interface AuditRow {
   action: string;
+  target: string | null;
+  tenantId: string | null;
   by: { kind: string; name: string | null; address: string | null };
+  before: Record<string, unknown> | null;
   after: Record<string, unknown> | null;
 }
 
@@ -19,7 +23,10 @@ export function bookTests(
     of: (role: Role) => BrowserSession;
     tenantId: string;
     foreignId: string;
+    base: string;
+    mailbox: Mailbox;
     database: TestDatabase;
+    forgetTries: () => Promise<unknown>;
   },
 ): void {
   const tenant = () => `${API}/tenants/${deployed().tenantId}`;
@@ -74,6 +81,52 @@ export function bookTests(
     expect(filtered.json.nextCursor).not.toBeNull();
     const foreign = await deployed().of('owner').get(`${tenant()}/audit?limit=200`);
     expect(foreign.text).not.toContain(deployed().foreignId);
+  });
+
+  it('who may do what is in the log: each invitation, member and role, with the person who changed it', async () => {
+    const { operator, of, forgetTries, base, mailbox, database } = deployed();
+    const { id } = (await operator.post(`${API}/operator/tenants`, { name: 'Staffed' })).json as { id: string };
+    const path = `${API}/tenants/${id}`;
+    const log = async () =>
+      ((await operator.get(`${path}/audit?limit=50`)).json.data as AuditRow[])
+        .filter(({ action }) => /^(member|invitation|operator)/.test(action))
+        .map(({ action, by, before, after }) => [action, by.name, before ?? after])
+        .reverse();
+    const email = 'staff@example.com';
+    await forgetTries();
+    const browser = await join(base, await invite(operator, { tenantId: id, email, role: 'owner', mailbox }), email);
+    const [{ userId }] = (await browser.get(`${path}/members`)).json.data as [{ userId: string }];
+    // Refused, so it is not in the log.
+    expect((await browser.send('PATCH', `${path}/members/${userId}`, { role: 'viewer' })).status).toBe(409);
+    await invite(browser, { tenantId: id, email: 'billing@example.com', role: 'viewer', mailbox });
+    const secret = secretOf(mailbox.linkTo('billing@example.com'));
+    expect((await of('billing').post(`${API}/invitation/accept`, { secret })).status).toBe(200);
+    const [, other] = (await browser.get(`${path}/members`)).json.data as [unknown, { userId: string }];
+    const member = `${path}/members/${other.userId}`;
+    for (const role of ['admin', 'admin']) expect((await browser.send('PATCH', member, { role })).status).toBe(204);
+    expect((await browser.send('DELETE', member)).status).toBe(204);
+    await invite(browser, { tenantId: id, email: 'never@example.com', role: 'member', mailbox });
+    const [open] = (await browser.get(`${path}/members`)).json.invitations as [{ id: string }];
+    expect((await browser.send('DELETE', `${path}/invitations/${open.id}`)).status).toBe(204);
+    const ofBilling = { name: 'billing@example.com' };
+    expect(await log()).toEqual([
+      // Whoever is no member now has no name here.
+      ['invitation.create', null, { name: email, role: 'owner' }],
+      ['member.add', email, { name: email, role: 'owner', invitation: expect.stringMatching(/^inv_/) }],
+      ['invitation.create', email, { ...ofBilling, role: 'viewer' }],
+      ['member.add', null, { ...ofBilling, role: 'viewer', invitation: expect.anything() }],
+      ['member.update', email, { ...ofBilling, role: 'viewer' }],
+      ['member.remove', email, { ...ofBilling, role: 'admin' }],
+      ['invitation.create', email, { name: 'never@example.com', role: 'member' }],
+      ['invitation.withdraw', email, { name: 'never@example.com', role: 'member' }],
+    ]);
+    // The tenant sees its own people by name, and from where they wrote.
+    const own = (await browser.get(`${path}/audit?action=member.remove`)).json.data as AuditRow[];
+    expect(own).toMatchObject([{ target: other.userId, by: { name: email, address: '127.0.0.1' } }]);
+    const made = (await operator.get(`${API}/operator/audit?action=operator.add&limit=200`)).json.data as AuditRow[];
+    expect(made.at(-1)).toMatchObject({ by: { name: 'operator@example.com' }, tenantId: null });
+    const secrets = await database.query('SELECT a::text FROM auth.audit_log a');
+    expect(JSON.stringify(secrets)).not.toContain(secret);
   });
 
   it('an invoice shows the usage of its month, and exists for its tenant and for operators only', async () => {

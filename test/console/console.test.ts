@@ -78,7 +78,10 @@ signInTests(() => ({
   ...{ mailbox, issuer, database, forgetTries },
 }));
 liveTests(() => ({ base: console_.base, operator, of, tenantId, database, forgetTries }));
-bookTests(() => ({ operator, of, tenantId, foreignId, database }));
+bookTests(() => ({
+  ...{ base: console_.base, operator, of, tenantId, foreignId },
+  ...{ mailbox, database, forgetTries },
+}));
 keyTests(() => ({ of, tenantId, inferenceUrl: console_.inferenceUrl }));
 
 describe('sign-in', () => {

@@ -5,6 +5,11 @@ import { REFUSED_ADDRESS, type Mailbox } from './mailbox';
 import { API, invite, join, PASSWORD, type Role, secretOf, signIn } from './people';
 import { totpOf } from './totp';
 
+interface AuditRow {
+  action: string;
+  after: Record<string, unknown> | null;
+}
+
 interface Membership {
   id: string;
   role: string;
@@ -45,6 +50,10 @@ export function signInTests(
     const session = browser ?? new BrowserSession(deployed().base);
     return { session, page: await signInAtIssuer(session, login, start) };
   };
+  const logged = async (author: string) =>
+    ((await deployed().operator.get(`${API}/operator/audit?author=${author}`)).json.data as AuditRow[])
+      .map(({ action, after }) => [action, after] as const)
+      .sort(([a], [b]) => a.localeCompare(b));
   const me = async (session: BrowserSession) => (await session.get(`${API}/me`)).json;
 
   it('an invitation goes by mail, and its answer has the link only if the mail was refused', async () => {
@@ -103,6 +112,14 @@ export function signInTests(
       const operator = await atIssuer('ops');
       expect((await operator.session.get(`${API}/operator/tenants`)).status).toBe(200);
       expect((await me((await atIssuer('none')).session)).tenants).toEqual([]);
+      expect(await logged('ada@example.com')).toEqual([
+        ['member.add', { role: 'owner', byGroup: true }],
+        ['member.add', { role: 'admin', byGroup: true }],
+      ]);
+      expect(await logged('ops@example.com')).toEqual([['operator.add', { byGroup: true }]]);
+      // A sign-in that changes nothing is not in the log.
+      await atIssuer('ada');
+      expect(await logged('ada@example.com')).toHaveLength(2);
     });
 
     it('takes a role back when the group is gone, and leaves the roles of invitations as they are', async () => {
@@ -114,6 +131,10 @@ export function signInTests(
       await database.query('INSERT INTO console.provider_operator VALUES ($1)', [id]);
       const { session } = await atIssuer('none');
       expect(await me(session)).toMatchObject({ isOperator: false, tenants: [] });
+      expect(await logged('none@example.com')).toEqual([
+        ['member.remove', null],
+        ['operator.remove', { byGroup: true }],
+      ]);
       expect((await of('viewer').get(`${API}/me`)).json.tenants).toMatchObject([{ role: 'viewer' }]);
     });
 

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { AuthModule } from '../../apps/auth/src';
 import { BillingModule, type BillingOptions } from '../../apps/billing/src';
 import { KeyActivity } from '../../apps/gateway/src/activity/key-activity';
+import { Changes } from '../../apps/console/src/access/changes';
 import { OperatorLinks } from '../../apps/console/src/access/operator-links';
 import { OperatorLinksController } from '../../apps/console/src/access/operator-links.controller';
 import { Invitations } from '../../apps/console/src/access/invitations';
@@ -110,7 +111,7 @@ async function startServices(
         module: class ConsoleLinks {},
         controllers: [OperatorLinksController],
         providers: [
-          ...[OperatorLinks, Invitations, Members],
+          ...[OperatorLinks, Invitations, Members, Changes],
           { provide: ConsoleDatabase, useFactory: () => ConsoleDatabase.open(databaseUrl) },
           // Without its pages and sign-in, which these tests do not use.
           { provide: SignIn, useValue: { origin: CONSOLE_ORIGIN } },

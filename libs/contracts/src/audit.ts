@@ -1,6 +1,9 @@
 import type { Page, PageQuery } from './resources';
 
-/** The changes that the audit log has. Each write of the operator and the management API makes one of them. */
+/**
+ * The changes that the audit log has. Each write of the operator and the management API makes one of them, and each
+ * change of who may do what in the console.
+ */
 export const AUDIT_ACTIONS = [
   'tenant.create',
   'tenant.suspend',
@@ -18,6 +21,13 @@ export const AUDIT_ACTIONS = [
   'operator.create',
   'operator.revoke',
   'operator.invite',
+  'operator.add',
+  'operator.remove',
+  'invitation.create',
+  'invitation.withdraw',
+  'member.add',
+  'member.update',
+  'member.remove',
   'credit.add',
   'credit.refund',
   'credit.adjust',
@@ -31,7 +41,16 @@ export const AUDIT_ACTIONS = [
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
 /** Changes that the console makes. Auth keeps their rows, because the console has no audit log of its own. */
-export const CONSOLE_ACTIONS = ['operator.invite'] as const satisfies readonly AuditAction[];
+export const CONSOLE_ACTIONS = [
+  'operator.invite',
+  'operator.add',
+  'operator.remove',
+  'invitation.create',
+  'invitation.withdraw',
+  'member.add',
+  'member.update',
+  'member.remove',
+] as const satisfies readonly AuditAction[];
 export type ConsoleAction = (typeof CONSOLE_ACTIONS)[number];
 
 /**

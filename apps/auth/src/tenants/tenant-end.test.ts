@@ -105,6 +105,11 @@ describe('an erased tenant', () => {
     const { tenantId, keyId } = await customer({ owner: 'anna', tags: ['team-anna'] });
     const bystander = await customer({ owner: 'anna' });
     await auth.request('auth.keys.update', { tenantId, id: keyId, name: 'annas phone', by: person });
+    await auth.request('auth.audit.record', {
+      ...{ action: 'member.update' as const, target: 'usr_2', tenantId, by: person },
+      before: { name: 'anna@example.org', role: 'viewer' },
+      after: { name: 'anna@example.org', role: 'owner' },
+    });
     await auth.request('auth.tenants.update', { tenantId, name: 'Anna Beispiel', by: operator });
     await auth.request('auth.tenants.close', { tenantId, by: operator });
     const before = await log(tenantId);
@@ -123,6 +128,7 @@ describe('an erased tenant', () => {
       before: { name: 'erased' },
       after: { name: 'erased' },
     });
+    expect(rows.find(({ action }) => action === 'member.update')!.after).toEqual({ name: 'erased', role: 'owner' });
     expect(rows.find(({ action }) => action === 'key.create')!.after).toMatchObject({
       profile: 'small',
       name: 'erased',

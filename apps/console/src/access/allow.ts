@@ -2,6 +2,7 @@ import { createParamDecorator, type ExecutionContext, SetMetadata } from '@nestj
 import type { Author } from '@tollgate/contracts';
 import type { FastifyRequest } from 'fastify';
 import type { SignedIn } from '../sign-in/sign-in';
+import { type Origin, personAs } from './changes';
 import type { OperatorAction, Role, TenantAction } from './roles';
 
 /** Who may call a route: anybody, anybody who is signed in, or who may do something. */
@@ -27,6 +28,9 @@ export interface Caller extends SignedIn {
 
 export type CallerRequest = FastifyRequest & { consoleCaller?: Caller };
 
+/** Where a request came from, for the audit log. */
+export const originOf = ({ ip, id }: FastifyRequest): Origin => ({ address: ip, requestId: id });
+
 /** The Caller, as a parameter of a route for people who are signed in. */
 export const FromCaller = createParamDecorator((_: unknown, context: ExecutionContext): Caller => {
   const { consoleCaller } = context.switchToHttp().getRequest<CallerRequest>();
@@ -36,7 +40,8 @@ export const FromCaller = createParamDecorator((_: unknown, context: ExecutionCo
 
 /** The Author of the changes of a route for people who are signed in, as a parameter. */
 export const ByCaller = createParamDecorator((_: unknown, context: ExecutionContext): Author => {
-  const { consoleCaller, ip, id } = context.switchToHttp().getRequest<CallerRequest>();
+  const request = context.switchToHttp().getRequest<CallerRequest>();
+  const { consoleCaller } = request;
   if (!consoleCaller) throw new Error('a route for anybody has no caller');
-  return { kind: 'person', id: consoleCaller.userId, name: consoleCaller.email, address: ip, requestId: id };
+  return personAs(consoleCaller.userId, consoleCaller.email, originOf(request));
 });

@@ -1,15 +1,16 @@
 import { Injectable } from '@nestjs/common';
-import { hashInvitationSecret, mintInvitationSecret, newId } from '@tollgate/contracts';
-import { changedRows, query, sqlState, transaction } from '@tollgate/postgres';
+import { type Author, hashInvitationSecret, mintInvitationSecret, newId } from '@tollgate/contracts';
+import { query, sqlState, transaction } from '@tollgate/postgres';
 import { randomUUID } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
 import { ConsoleDatabase } from '../database';
 import { ConsoleError } from '../http/errors';
 import { SignIn } from '../sign-in/sign-in';
+import { Changes, type Origin, personAs } from './changes';
 import type { TenantRole } from './roles';
 
 export const OPERATOR_LINK_MS = 10 * 60_000;
-export const INVITATION_MS = 7 * 24 * 60 * 60_000;
+const INVITATION_MS = 7 * 24 * 60 * 60_000;
 const UNIQUE_VIOLATION = '23505';
 
 /** What an invitation gives to the person who accepts it. */
@@ -18,6 +19,10 @@ export interface Invited {
   operator: boolean;
   tenantId: string | null;
   role: TenantRole | null;
+}
+
+interface Used extends Invited {
+  id: string;
 }
 
 export interface InvitationRow extends Invited {
@@ -32,19 +37,25 @@ export class Invitations {
   constructor(
     private readonly database: ConsoleDatabase,
     private readonly signIn: SignIn,
+    private readonly changes: Changes,
   ) {}
 
   /**
-   * The link of a new invitation. Its secret is in the fragment, which browsers never send, so no log has it. Only this
-   * answer has the link.
+   * The link of a new invitation to a tenant. Its secret is in the fragment, which browsers never send, so no log has
+   * it. Only this answer has the link.
    */
   async create(
-    invited: Invited,
-    { invitedBy, lifetimeMs }: { invitedBy: string | null; lifetimeMs: number },
+    by: Author,
+    { tenantId, email, role }: { tenantId: string; email: string; role: TenantRole },
   ): Promise<{ id: string; link: string; expiresAt: string }> {
     const id = newId('inv');
+    await this.changes.record(by, { action: 'invitation.create', target: id, tenantId, after: { name: email, role } });
     const { secret, hash } = mintInvitationSecret();
-    const { url, expiresAt } = await this.store({ id, hash }, invited, { invitedBy, lifetimeMs });
+    const invited = { email, operator: false, tenantId, role };
+    const { url, expiresAt } = await this.store({ id, hash }, invited, {
+      invitedBy: by.id,
+      lifetimeMs: INVITATION_MS,
+    });
     return { id, link: `${url}#${secret}`, expiresAt };
   }
 
@@ -85,13 +96,17 @@ export class Invitations {
   }
 
   /** Errors: not_found. */
-  async withdraw(tenantId: string, id: string): Promise<void> {
-    const gone = await changedRows(
-      this.database.dataSource,
-      'DELETE FROM invitation WHERE tenant_id = $1 AND id = $2 AND used_at IS NULL',
-      [tenantId, id],
-    );
-    if (gone === 0) throw new ConsoleError('not_found');
+  async withdraw(by: Author, tenantId: string, id: string): Promise<void> {
+    await transaction(this.database.dataSource, async (tx) => {
+      const [row] = await query<{ name: string | null; role: TenantRole | null }>(
+        tx,
+        'SELECT email AS name, role FROM invitation WHERE tenant_id = $1 AND id = $2 AND used_at IS NULL FOR UPDATE',
+        [tenantId, id],
+      );
+      if (!row) throw new ConsoleError('not_found');
+      await query(tx, 'DELETE FROM invitation WHERE id = $1', [id]);
+      await this.changes.record(by, { action: 'invitation.withdraw', target: id, tenantId, before: { ...row } });
+    });
   }
 
   /** What a link gives. Error: invitation_invalid. */
@@ -107,12 +122,12 @@ export class Invitations {
   }
 
   /** Gives a signed-in person what the link gives. Errors: invitation_invalid, forbidden (of another address). */
-  async acceptAs(person: { userId: string; email: string }, secret: string): Promise<Invited> {
+  async acceptAs(person: { userId: string; email: string }, secret: string, from: Origin): Promise<Invited> {
     return transaction(this.database.dataSource, async (tx) => {
       const invited = await use(tx, secret);
       if (invited.email !== null && invited.email !== person.email)
         throw new ConsoleError('forbidden', `This invitation is for ${invited.email}. Sign in with that address.`);
-      return grant(tx, person.userId, invited);
+      return this.grant(tx, personAs(person.userId, person.email, from), invited);
     });
   }
 
@@ -120,7 +135,11 @@ export class Invitations {
    * Makes an account, and gives it what the link gives. Nothing is left behind when one of them fails. Errors:
    * invitation_invalid, account_exists.
    */
-  async acceptAsNew(person: { name: string; email: string; password: string }, secret: string): Promise<Invited> {
+  async acceptAsNew(
+    person: { name: string; email: string; password: string },
+    secret: string,
+    from: Origin,
+  ): Promise<Invited> {
     const { password } = await this.signIn.auth.$context;
     const passwordHash = await password.hash(person.password);
     try {
@@ -141,35 +160,38 @@ export class Invitations {
            VALUES ($1, $2, 'credential', $2, $3, now())`,
           [randomUUID(), userId, passwordHash],
         );
-        return { ...(await grant(tx, userId, invited)), email };
+        return { ...(await this.grant(tx, personAs(userId, email, from), invited)), email };
       });
     } catch (error) {
       if (sqlState(error) === UNIQUE_VIOLATION) throw new ConsoleError('account_exists');
       throw error;
     }
   }
+
+  /** A person who is in the tenant already keeps the role. */
+  private async grant(tx: EntityManager, person: Author & { id: string }, invited: Used): Promise<Invited> {
+    const { id, email, operator, tenantId, role } = invited;
+    const userId = person.id;
+    const after = { name: person.name, invitation: id };
+    const add = async (sql: string, values: unknown[]) =>
+      (await query(tx, `${sql} ON CONFLICT DO NOTHING RETURNING user_id`, values)).length > 0;
+    if (operator && (await add('INSERT INTO operator (user_id) VALUES ($1)', [userId])))
+      await this.changes.record(person, { action: 'operator.add', target: userId, after });
+    const membership = 'INSERT INTO membership (user_id, tenant_id, role) VALUES ($1, $2, $3)';
+    if (tenantId !== null && (await add(membership, [userId, tenantId, role])))
+      await this.changes.record(person, { action: 'member.add', target: userId, tenantId, after: { ...after, role } });
+    return { email, operator, tenantId, role };
+  }
 }
 
 /** Marks the invitation as used. Of two who accept it at the same time, one gets it. */
-async function use(tx: EntityManager, secret: string): Promise<Invited & { mailed: boolean }> {
-  const [row] = await query<Invited & { mailed: boolean }>(
+async function use(tx: EntityManager, secret: string): Promise<Used & { mailed: boolean }> {
+  const [row] = await query<Used & { mailed: boolean }>(
     tx,
     `UPDATE invitation SET used_at = now() WHERE token_hash = $1 AND used_at IS NULL AND expires_at > now()
-     RETURNING email, operator, tenant_id AS "tenantId", role, mailed`,
+     RETURNING id, email, operator, tenant_id AS "tenantId", role, mailed`,
     [hashInvitationSecret(secret)],
   );
   if (!row) throw new ConsoleError('invitation_invalid');
   return row;
-}
-
-/** A person who is in the tenant already keeps the role. */
-async function grant(tx: EntityManager, userId: string, invited: Invited): Promise<Invited> {
-  if (invited.operator) await query(tx, 'INSERT INTO operator (user_id) VALUES ($1) ON CONFLICT DO NOTHING', [userId]);
-  if (invited.tenantId !== null)
-    await query(tx, 'INSERT INTO membership (user_id, tenant_id, role) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING', [
-      userId,
-      invited.tenantId,
-      invited.role,
-    ]);
-  return invited;
 }

@@ -1,8 +1,10 @@
 import { Injectable } from '@nestjs/common';
-import { changedRows, query, transaction } from '@tollgate/postgres';
+import type { Author } from '@tollgate/contracts';
+import { query, transaction } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import { ConsoleDatabase } from '../database';
 import { ConsoleError } from '../http/errors';
+import { Changes } from './changes';
 import type { TenantRole } from './roles';
 
 /** A person in a tenant. */
@@ -17,7 +19,10 @@ export interface MemberRow {
 /** Who belongs to which tenant, in which role, and who is an operator. */
 @Injectable()
 export class Members {
-  constructor(private readonly database: ConsoleDatabase) {}
+  constructor(
+    private readonly database: ConsoleDatabase,
+    private readonly changes: Changes,
+  ) {}
 
   async isOperator(userId: string): Promise<boolean> {
     const rows = await query(
@@ -62,40 +67,50 @@ export class Members {
   }
 
   /** Errors: not_found, last_owner. */
-  async setRole(tenantId: string, userId: string, role: TenantRole): Promise<void> {
-    await this.changeMember(tenantId, userId, role === 'owner', (tx) =>
-      changedRows(tx, 'UPDATE membership SET role = $3 WHERE tenant_id = $1 AND user_id = $2', [
+  async setRole(by: Author, tenantId: string, userId: string, role: TenantRole): Promise<void> {
+    await this.changeMember(tenantId, userId, async (tx, member) => {
+      if (member.role === role) return;
+      if (member.isLastOwner) throw new ConsoleError('last_owner');
+      await query(tx, 'UPDATE membership SET role = $3 WHERE tenant_id = $1 AND user_id = $2', [
         tenantId,
         userId,
         role,
-      ]),
-    );
+      ]);
+      const { name } = member;
+      const fields = { before: { name, role: member.role }, after: { name, role } };
+      await this.changes.record(by, { action: 'member.update', target: userId, tenantId, ...fields });
+    });
   }
 
   /** Errors: not_found, last_owner. */
-  async remove(tenantId: string, userId: string): Promise<void> {
-    await this.changeMember(tenantId, userId, false, (tx) =>
-      changedRows(tx, 'DELETE FROM membership WHERE tenant_id = $1 AND user_id = $2', [tenantId, userId]),
-    );
+  async remove(by: Author, tenantId: string, userId: string): Promise<void> {
+    await this.changeMember(tenantId, userId, async (tx, { name, role, isLastOwner }) => {
+      if (isLastOwner) throw new ConsoleError('last_owner');
+      await query(tx, 'DELETE FROM membership WHERE tenant_id = $1 AND user_id = $2', [tenantId, userId]);
+      await this.changes.record(by, { action: 'member.remove', target: userId, tenantId, before: { name, role } });
+    });
   }
 
-  /** Two owners who remove each other at the same time must not leave the tenant without one: its owners are locked. */
+  /**
+   * Two owners who remove each other at the same time must not leave the tenant without one: its owners are locked, and
+   * so is the member. Error: not_found.
+   */
   private async changeMember(
     tenantId: string,
     userId: string,
-    staysOwner: boolean,
-    change: (tx: EntityManager) => Promise<number>,
+    change: (tx: EntityManager, member: { name: string; role: TenantRole; isLastOwner: boolean }) => Promise<void>,
   ): Promise<void> {
     await transaction(this.database.dataSource, async (tx) => {
-      const owners = await query<{ userId: string }>(
+      const locked = await query<{ userId: string; name: string; role: TenantRole }>(
         tx,
-        `SELECT user_id AS "userId" FROM membership WHERE tenant_id = $1 AND role = 'owner'
-         ORDER BY user_id FOR UPDATE`,
-        [tenantId],
+        `SELECT m.user_id AS "userId", m.role, u.email AS name FROM membership m JOIN "user" u ON u.id = m.user_id
+         WHERE m.tenant_id = $1 AND (m.role = 'owner' OR m.user_id = $2) ORDER BY m.user_id FOR UPDATE OF m`,
+        [tenantId, userId],
       );
-      const isLastOwner = owners.length === 1 && owners[0]!.userId === userId;
-      if (isLastOwner && !staysOwner) throw new ConsoleError('last_owner');
-      if ((await change(tx)) === 0) throw new ConsoleError('not_found');
+      const member = locked.find((row) => row.userId === userId);
+      if (!member) throw new ConsoleError('not_found');
+      const owners = locked.filter(({ role }) => role === 'owner');
+      await change(tx, { ...member, isLastOwner: owners.length === 1 && member.role === 'owner' });
     });
   }
 }

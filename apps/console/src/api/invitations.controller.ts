@@ -2,7 +2,7 @@ import { Controller, HttpCode, Post, Req } from '@nestjs/common';
 import { Type } from '@sinclair/typebox';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyRequest } from 'fastify';
-import { Anybody, AnySignedIn, FromCaller, type Caller } from '../access/allow';
+import { Anybody, AnySignedIn, FromCaller, originOf, type Caller } from '../access/allow';
 import { Invitations, type Invited } from '../access/invitations';
 import { bodyOf } from '../http/body';
 import { MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS } from '../sign-in/better-auth';
@@ -48,7 +48,8 @@ export class InvitationsController {
   async acceptAsNew(@Req() request: FastifyRequest): Promise<InvitationOffer> {
     this.tries.take(request.ip);
     const { secret, name, email, password } = readAccount(request);
-    return this.offerOf(await this.invitations.acceptAsNew({ name: checkedName(name), email, password }, secret));
+    const person = { name: checkedName(name), email, password };
+    return this.offerOf(await this.invitations.acceptAsNew(person, secret, originOf(request)));
   }
 
   @Post('accept')
@@ -56,7 +57,7 @@ export class InvitationsController {
   @AnySignedIn()
   async accept(@FromCaller() caller: Caller, @Req() request: FastifyRequest): Promise<InvitationOffer> {
     this.tries.take(request.ip);
-    return this.offerOf(await this.invitations.acceptAs(caller, readSecret(request).secret));
+    return this.offerOf(await this.invitations.acceptAs(caller, readSecret(request).secret, originOf(request)));
   }
 
   private async offerOf({ email, operator, tenantId, role }: Invited): Promise<InvitationOffer> {

@@ -1,10 +1,11 @@
 import { Controller, Delete, Get, HttpCode, Param, Patch, Post, Req } from '@nestjs/common';
 import { Type } from '@sinclair/typebox';
+import type { Author } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { logger } from '@tollgate/runtime';
 import type { FastifyRequest } from 'fastify';
-import { AllowInTenant, FromCaller, type Caller } from '../access/allow';
-import { INVITATION_MS, Invitations } from '../access/invitations';
+import { AllowInTenant, ByCaller, FromCaller, type Caller } from '../access/allow';
+import { Invitations } from '../access/invitations';
 import { Members } from '../access/members';
 import { mayGrant, type TenantRole } from '../access/roles';
 import { bodyOf } from '../http/body';
@@ -42,14 +43,15 @@ export class MembersController {
   async invite(
     @Param('tenantId') tenantId: string,
     @FromCaller() caller: Caller,
+    @ByCaller() by: Author,
     @Req() request: FastifyRequest,
   ): Promise<InvitationCreated> {
     this.tries.take(caller.userId);
     const { email, role } = readInvitation(request);
     requireGrant(caller, role);
     const { name: tenantName } = await this.services.request('auth.tenants.get', { tenantId });
-    const invited = { email: email.toLowerCase(), operator: false, tenantId, role };
-    const created = await this.invitations.create(invited, { invitedBy: caller.userId, lifetimeMs: INVITATION_MS });
+    const invited = { email: email.toLowerCase(), tenantId, role };
+    const created = await this.invitations.create(by, invited);
     const { link, expiresAt } = created;
     if (!this.mailer.isConfigured) return { link, expiresAt };
     try {
@@ -65,8 +67,8 @@ export class MembersController {
   @Delete('invitations/:id')
   @AllowInTenant('members.write')
   @HttpCode(204)
-  async withdraw(@Param('tenantId') tenantId: string, @Param('id') id: string): Promise<void> {
-    await this.invitations.withdraw(tenantId, id);
+  async withdraw(@Param('tenantId') tenantId: string, @Param('id') id: string, @ByCaller() by: Author): Promise<void> {
+    await this.invitations.withdraw(by, tenantId, id);
   }
 
   @Patch('members/:userId')
@@ -76,12 +78,13 @@ export class MembersController {
     @Param('tenantId') tenantId: string,
     @Param('userId') userId: string,
     @FromCaller() caller: Caller,
+    @ByCaller() by: Author,
     @Req() request: FastifyRequest,
   ): Promise<void> {
     const { role } = readRole(request);
     requireGrant(caller, role);
     await this.requireOver(caller, tenantId, userId);
-    await this.members.setRole(tenantId, userId, role);
+    await this.members.setRole(by, tenantId, userId, role);
   }
 
   @Delete('members/:userId')
@@ -91,9 +94,10 @@ export class MembersController {
     @Param('tenantId') tenantId: string,
     @Param('userId') userId: string,
     @FromCaller() caller: Caller,
+    @ByCaller() by: Author,
   ): Promise<void> {
     await this.requireOver(caller, tenantId, userId);
-    await this.members.remove(tenantId, userId);
+    await this.members.remove(by, tenantId, userId);
   }
 
   /** An admin changes nobody whose role it could not give. */

@@ -10,6 +10,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RequestListener } from 'node:http';
 import { createServer } from 'node:http';
 import { AccessGuard } from '../access/access.guard';
+import { Changes } from '../access/changes';
 import { Invitations } from '../access/invitations';
 import { Members } from '../access/members';
 import { OperatorLinks } from '../access/operator-links';
@@ -82,6 +83,7 @@ export async function createConsoleApp(
         { provide: APP_GUARD, useExisting: AccessGuard },
         { provide: APP_FILTER, useClass: EnvelopeFilter },
         SignIn,
+        Changes,
         Members,
         Invitations,
         ProviderRoles,

@@ -1,7 +1,8 @@
 import { All, Controller, Get, Req, Res } from '@nestjs/common';
 import { logger } from '@tollgate/runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Anybody } from '../access/allow';
+import { Anybody, originOf } from '../access/allow';
+import type { Origin } from '../access/changes';
 import { ProviderRoles } from '../access/provider-roles';
 import { ConsoleError, type ConsoleErrorCode } from '../http/errors';
 import { AUTH_PATH, CLIENT_ADDRESS_HEADER } from './better-auth';
@@ -63,7 +64,7 @@ export class AuthController {
     const headers = headersOf(request);
     headers.set(CLIENT_ADDRESS_HEADER, request.ip);
     const asked = new Request(url, { method: request.method, headers, body: bodyOf(request, call) });
-    if (call === CALLBACK) return this.backFromProvider(asked, reply);
+    if (call === CALLBACK) return this.backFromProvider(asked, originOf(request), reply);
     const answer = await this.signIn.auth.handler(asked);
     keepCookies(answer, reply);
     const parsed = jsonOf(await answer.text());
@@ -72,10 +73,11 @@ export class AuthController {
   }
 
   /** A person comes back from the provider: with roles and a session, or with an error for the page of sign-in. */
-  private async backFromProvider(asked: Request, reply: FastifyReply): Promise<void> {
+  private async backFromProvider(asked: Request, from: Origin, reply: FastifyReply): Promise<void> {
     const found: ProviderSignIn = {};
     const answer = await providerSignIn.run(found, () => this.signIn.auth.handler(asked));
-    if (found.userId !== undefined && found.groups !== undefined) await this.roles.set(found.userId, found.groups);
+    if (found.userId !== undefined && found.groups !== undefined)
+      await this.roles.set(found.userId, found.groups, from);
     const location = this.ownPage(answer.headers.get('location'));
     const error = new URL(location).searchParams.get('error');
     if (error !== null) logger('console').warn({ error, reason: found.reason }, hintOf(error));

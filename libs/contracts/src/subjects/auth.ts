@@ -183,7 +183,13 @@ export interface AuthSubjects {
    * CONSOLE_ACTIONS.
    */
   'auth.audit.record': [
-    Authored<{ action: ConsoleAction; target: string; tenantId?: string; after: Record<string, unknown> }>,
+    Authored<{
+      action: ConsoleAction;
+      target: string;
+      tenantId?: string;
+      before?: Record<string, unknown>;
+      after?: Record<string, unknown>;
+    }>,
     { recorded: true },
   ];
 }
