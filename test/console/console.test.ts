@@ -11,6 +11,7 @@ import { keyTests } from './keys.part';
 import { liveTests } from './live.part';
 import { Mailbox } from './mailbox';
 import { CLIENT_SECRET, PEOPLE_AT_ISSUER, signInTests } from './sign-in.part';
+import { requestTests } from './requests.part';
 import { API, invite, join, PASSWORD, type Role, ROLES, secretOf, signIn } from './people';
 
 // Before the database is dropped.
@@ -82,6 +83,7 @@ bookTests(() => ({
   ...{ base: console_.base, operator, of, tenantId, foreignId },
   ...{ mailbox, database, forgetTries },
 }));
+requestTests(() => ({ operator, of, tenantId, inferenceUrl: console_.inferenceUrl }));
 keyTests(() => ({ of, tenantId, inferenceUrl: console_.inferenceUrl }));
 
 describe('sign-in', () => {

@@ -214,6 +214,12 @@ export interface RecordedEvent extends ChargedRequest, TokenCounts {
   startedAt: string;
 }
 
+/** A request in a list of requests. */
+export interface ListedRequest extends RecordedEvent {
+  /** From its admission to its first output. Null: unknown, or no stream. */
+  firstMs: number | null;
+}
+
 /** A served request in metering's records, with its life. */
 export interface ServedRequest extends RecordedEvent {
   callerRequestId: string | null;

@@ -8,6 +8,7 @@ import type {
   IssuedInvoice,
   KeyRow,
   LedgerEntry,
+  ListedRequest,
   MeteringFleet,
   Page,
   PriceVersion,
@@ -15,6 +16,7 @@ import type {
   RecordedEvent,
   RefusalPoint,
   ReplyOf,
+  ServedRequest,
   TenantRow,
   TokenRow,
   UsagePoint,
@@ -81,11 +83,21 @@ export interface Usage extends UsageSeries {
   totals: UsageTotals;
 }
 
-export type RequestList = Page<RecordedEvent>;
+export type RequestList = Page<ListedRequest>;
 
 /** A request, and where it is in the books. */
 export interface RequestBooks {
-  event: RecordedEvent;
+  event: Omit<ServedRequest, 'backend' | 'life'>;
+  /** Null: its gateway died, or was of an earlier version. */
+  life: {
+    /** Decimal strings: what was held at its admission and at its end. */
+    heldNanos: string;
+    endNanos: string;
+    /** How often the hold was extended. */
+    extensions: number;
+    /** From its admission to its first output, of a stream. */
+    firstMs: number | null;
+  } | null;
   /** Null: its charge has not arrived. */
   books: ReplyOf<'billing.request.entry'> | null;
   /** The price of its version; null if metering never saw it. */

@@ -1,6 +1,6 @@
 import { Controller, Get, Param, Query } from '@nestjs/common';
 import { Type } from '@sinclair/typebox';
-import type { Outcome } from '@tollgate/contracts';
+import { isId, type Outcome, type ServedRequest } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { AllowInTenant } from '../access/allow';
 import { queryOf } from '../http/body';
@@ -63,15 +63,31 @@ export class RequestsController {
   @Get(':requestId')
   @AllowInTenant('requests.read')
   async request(@Param('tenantId') tenantId: string, @Param('requestId') requestId: string): Promise<RequestBooks> {
-    const { data } = await this.services.request('metering.usage.events', { ids: [requestId] });
-    const [event] = data;
-    if (event?.tenantId !== tenantId) throw new ConsoleError('not_found');
+    if (!isId('req', requestId)) throw new ConsoleError('not_found');
+    const { served } = await this.services.request('metering.requests.explain', { name: requestId, tenantId });
+    const found = served.find(({ id }) => id === requestId);
+    if (!found) throw new ConsoleError('not_found');
+    const event = shown(found);
     const { data: prices } = await this.services.request('metering.prices.list', {});
     const books = await this.services.request('billing.request.entry', { requestId }).catch((error: unknown) => {
       if (error instanceof Error && 'code' in error && error.code === 'not_found') return null;
       throw error;
     });
     const price = prices.find(({ model, version }) => model === event.model && version === event.priceVersion);
-    return { event, books, price: price ?? null };
+    return { event, life: lifeOf(found), books, price: price ?? null };
   }
+}
+
+/** Without its backend and life: where a model runs, and what failed there, is the operator's own business. */
+function shown(request: ServedRequest): RequestBooks['event'] {
+  const event: Partial<ServedRequest> = { ...request };
+  delete event.backend;
+  delete event.life;
+  return event as RequestBooks['event'];
+}
+
+function lifeOf({ life }: ServedRequest): RequestBooks['life'] {
+  if (life === null) return null;
+  const { heldNanos, endNanos = heldNanos, extensions = 0, firstMs = null } = life;
+  return { heldNanos, endNanos, extensions, firstMs };
 }

@@ -27,8 +27,11 @@ export function amountOfCents(cents: number): string {
 
 /** The time from the admission of a request to its last byte, in seconds. */
 export function secondsOf({ startedAt, endedAt }: { startedAt: string; endedAt: string }): string {
-  return ((Date.parse(endedAt) - Date.parse(startedAt)) / MS_PER_SECOND).toFixed(2);
+  return seconds(Date.parse(endedAt) - Date.parse(startedAt));
 }
+
+/** Milliseconds in seconds. */
+export const seconds = (ms: number | null): string => (ms === null ? '–' : (ms / MS_PER_SECOND).toFixed(2));
 
 /** An amount with its currency, in figures of equal width. */
 export function Money({ cents, nanos, currency }: { cents?: number; nanos?: string | bigint; currency?: string }) {

@@ -62,7 +62,7 @@ describe('the requests of a tenant', () => {
   it('are its own, newest first, with all that is recorded of them', async () => {
     const { data, nextCursor } = await list().page({ tenantId: TENANT, limit: 2 });
     const { price, ...newest } = NEWEST_FIRST[0]!;
-    expect(data[0]).toEqual({ ...newest, reasoningTokens: 0, priceVersion: price.version });
+    expect(data[0]).toEqual({ ...newest, reasoningTokens: 0, priceVersion: price.version, firstMs: null });
     expect(data[1]!.id).toBe(NEWEST_FIRST[1]!.id);
     expect(nextCursor).toBe(`${data[1]!.endedAt}~${data[1]!.id}`);
   });
@@ -140,4 +140,18 @@ describe('the requests of a tenant', () => {
     expect(data.map(({ id }) => id)).toEqual(expected({ model: 'b', from: lastHour }));
     expect(Date.parse(data.at(-1)!.endedAt)).toBeLessThan(Date.parse(`${lastHour}:00:00.000Z`) + HOUR_MS);
   });
+});
+
+it('a streamed request has the time to its first output', async () => {
+  const tenantId = newId('ten');
+  const life = { key: [1, 2, 3], tenant: [4, 5, 6], heldNanos: '7', firstMs: 84 } as const;
+  const events = [
+    usageEvent({ tenantId, life }),
+    usageEvent({ tenantId }),
+    usageEvent({ tenantId, life: 'x' as never }),
+  ];
+  await new UsageConsumer(database.dataSource, ANY_PRICE).consume(events);
+  const { data } = await list().page({ tenantId, limit: 10 });
+  const shown = new Map(data.map(({ id, firstMs }) => [id, firstMs]));
+  expect(events.map(({ id }) => shown.get(id))).toEqual([84, null, null]);
 });

@@ -4,7 +4,7 @@ import {
   RequestError,
   type Outcome,
   type Page,
-  type RecordedEvent,
+  type ListedRequest,
   type RequestsQuery,
 } from '@tollgate/contracts';
 import { query } from '@tollgate/postgres';
@@ -52,8 +52,12 @@ interface Search {
   limit: number;
 }
 
+interface ListedRow extends EventRow {
+  first_ms: number | null;
+}
+
 interface Found {
-  rows: EventRow[];
+  rows: ListedRow[];
   /** The search has not looked below this time. Null: it looked everywhere. */
   untilMs: number | null;
 }
@@ -73,10 +77,12 @@ export class RequestsList {
   ) {}
 
   /** RequestError invalid_parameter, also for a range that lies before the kept events. */
-  async page(asked: RequestsQuery): Promise<Page<RecordedEvent>> {
+  async page(asked: RequestsQuery): Promise<Page<ListedRequest>> {
     const search = readSearch(asked);
     const { rows, untilMs } = await byIndex(this.dataSource, (tx) => this.find(tx, search));
-    const data = rows.slice(0, search.limit).map(recordedEvent);
+    const data = rows
+      .slice(0, search.limit)
+      .map((row): ListedRequest => ({ ...recordedEvent(row), firstMs: row.first_ms }));
     const last = data.at(-1);
     // After the search: a month that was dropped before it, is known here.
     if (asked.to !== undefined && rows.length === 0 && untilMs === null)
@@ -95,7 +101,7 @@ export class RequestsList {
   private async searchHours(tx: EntityManager, search: Search): Promise<Found> {
     const startedMs = performance.now();
     const hours = await hoursOf(tx, search, this.maxSearch.hours);
-    const rows: EventRow[] = [];
+    const rows: ListedRow[] = [];
     for (const [index, startMs] of hours.entries()) {
       if (index > 0 && performance.now() - startedMs >= this.maxSearch.ms) return { rows, untilMs: hours[index - 1]! };
       rows.push(...(await read(tx, search, [startMs, startMs + HOUR_MS], search.limit + 1 - rows.length)));
@@ -132,15 +138,15 @@ function read(
   { tenantId, fromMs, below, model, keyId, outcome }: Search,
   [startMs, endMs]: readonly [number, number],
   limit: number,
-): Promise<EventRow[]> {
+): Promise<ListedRow[]> {
   const values: unknown[] = [tenantId, iso(Math.max(startMs, fromMs)), iso(endMs), iso(below.ms), below.id, limit];
   const filters = [...named('model', model, values), ...named('key_id', keyId, values)];
   // Literals, so that the planner can use the partial index.
   if (outcome !== null) filters.push(`outcome = '${outcome}'`);
   if (outcome !== null && OUTCOMES[outcome]) filters.push(`outcome <> 'complete'`);
-  return query<EventRow>(
+  return query<ListedRow>(
     tx,
-    `SELECT ${EVENT_COLUMNS} FROM usage_event
+    `SELECT ${EVENT_COLUMNS}, (life::json ->> 'firstMs')::int AS first_ms FROM usage_event
      WHERE ${['tenant_id = $1', 'ended_at >= $2', 'ended_at < $3', 'ended_at <= $4', ...filters].join(' AND ')}
        AND (ended_at, id) < ($4, $5)
      ORDER BY ended_at DESC, id DESC LIMIT $6`,

@@ -2,7 +2,7 @@ import type { BackendHour, UnbilledWork } from '../backends';
 import type { BackendReport, MeteringFleet, PriceVersion } from '../fleet';
 import type { RefusedRequest } from '../request-life';
 import type { EventDigest, EventLine, EventRange, Found, MonthTotals, RetiredMonth } from '../reconcile';
-import type { Page, RecordedEvent, ServedRequest, UsageQuery, UsageSummary } from '../resources';
+import type { ListedRequest, Page, RecordedEvent, ServedRequest, UsageQuery, UsageSummary } from '../resources';
 import type {
   ExportedUsage,
   RefusalCount,
@@ -34,7 +34,7 @@ export interface MeteringSubjects {
    * The served requests of a tenant, newest end first. A page may be short, even empty, while `nextCursor` is not null:
    * a search among many requests then goes on in the next page. invalid_parameter: limit, after, from, to, a filter.
    */
-  'metering.requests.list': [RequestsQuery, Page<RecordedEvent>];
+  'metering.requests.list': [RequestsQuery, Page<ListedRequest>];
   /**
    * Usage over time, for a chart. One snapshot, so parts add up. invalid_parameter: a time, step, by or top; a range
    * longer than MAX_SERIES_DAYS; more than MAX_SERIES_POINTS points.

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { RequestBooks } from '../../../src/api/answers';
 import { api } from '../api';
-import { count, Money, secondsOf, Time } from '../format';
+import { count, Money, seconds, secondsOf, Time } from '../format';
 import { usePerson, useTenant } from '../me';
 import { Answer } from '../page';
 
@@ -35,8 +35,9 @@ export function RequestSheet({ requestId, onClose }: { requestId: string; onClos
   );
 }
 
-function Books({ event, books, price }: RequestBooks) {
+function Books({ event, life, books, price }: RequestBooks) {
   const { currency } = usePerson();
+  const isExtended = life !== null && life.extensions > 0;
   const uncached = event.promptTokens - event.cachedTokens;
   return (
     <Stack>
@@ -46,6 +47,7 @@ function Books({ event, books, price }: RequestBooks) {
           ['Model', event.model],
           ['Kind', `${event.kind}${event.stream ? ', streamed' : ''}`],
           ['Seconds', secondsOf(event)],
+          ['First token', life?.firstMs == null ? '–' : `after ${seconds(life.firstMs)} s`],
           ['Input tokens', `${count(uncached)} and ${count(event.cachedTokens)} cached`],
           ['Output tokens', count(event.completionTokens)],
           ['Counted by', event.estimated ? 'Tollgate' : 'the model'],
@@ -54,10 +56,22 @@ function Books({ event, books, price }: RequestBooks) {
           ['Cost', <Money nanos={event.costNanos} currency={currency} />],
         ]}
       />
-      <Timeline active={stepsDone(books)} bulletSize={16} lineWidth={2}>
+      <Timeline active={stepsDone(books) + (isExtended ? 1 : 0)} bulletSize={16} lineWidth={2}>
         <Timeline.Item title="Admitted, credit held">
           <Time at={event.startedAt} />
+          {life === null ? null : (
+            <Text size="sm">
+              <Money nanos={life.heldNanos} currency={currency} />
+            </Text>
+          )}
         </Timeline.Item>
+        {isExtended ? (
+          <Timeline.Item title={`Extended ${times(life.extensions)}`}>
+            <Text size="sm">
+              to <Money nanos={life.endNanos} currency={currency} />
+            </Text>
+          </Timeline.Item>
+        ) : null}
         <Timeline.Item title="Settled">
           <Time at={event.endedAt} />
         </Timeline.Item>
@@ -74,6 +88,8 @@ function Books({ event, books, price }: RequestBooks) {
     </Stack>
   );
 }
+
+const times = (n: number): string => (n === 1 ? 'once' : `${count(n)} times`);
 
 /** What the cost is the sum of. Prices are per million tokens. */
 function Arithmetic({ event, price }: { event: RequestBooks['event']; price: NonNullable<RequestBooks['price']> }) {

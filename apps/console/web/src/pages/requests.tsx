@@ -5,7 +5,7 @@ import type { KeyList, ModelRow, RecordedEvent, RequestList } from '../../../src
 import { api, queryOf } from '../api';
 import { Failure } from '../failure';
 import { Filter } from '../filter';
-import { count, Money, secondsOf, Time } from '../format';
+import { count, Money, seconds, secondsOf, Time } from '../format';
 import { usePerson, useTenant } from '../me';
 import { DataTable, Empty, Loading, Page } from '../page';
 import { RequestSheet } from './request-sheet';
@@ -89,7 +89,7 @@ export function RequestsPage() {
         ) : null}
       </Group>
       {requests.error ? <Failure error={requests.error} retry={() => void requests.refetch()} /> : null}
-      {requests.isPending ? <Loading /> : null}
+      {requests.isPending || keys.isPending ? <Loading /> : null}
       {requests.isSuccess && rows.length === 0 && !requests.hasNextPage ? (
         <Empty
           text={
@@ -98,10 +98,22 @@ export function RequestsPage() {
           {...(!isFiltered && { command: `curl ${inferenceUrl}/models -H "Authorization: Bearer $TOLLGATE_KEY"` })}
         />
       ) : null}
-      {rows.length > 0 ? (
+      {/* With the names of keys, so that nothing moves when they arrive. */}
+      {rows.length > 0 && !keys.isPending ? (
         <DataTable
           label="Requests"
-          head={['Ended (UTC)', 'Model', 'Key', 'Input', 'Output', 'Cost', 'Status', 'Seconds', 'Books']}
+          head={[
+            'Ended (UTC)',
+            'Model',
+            'Key',
+            'Input',
+            'Output',
+            'Cost',
+            'Status',
+            'First token (s)',
+            'Seconds',
+            'Books',
+          ]}
           rows={rows.map((event) => [
             <Time at={event.endedAt} />,
             event.model,
@@ -112,6 +124,7 @@ export function RequestsPage() {
             <Badge variant="outline" color={event.outcome === 'complete' ? 'green' : 'orange'}>
               {OUTCOMES.find(({ value }) => value === event.outcome)?.label ?? event.outcome}
             </Badge>,
+            <span className="figures">{seconds(event.firstMs)}</span>,
             <span className="figures">{secondsOf(event)}</span>,
             <Button
               size="compact-xs"

@@ -1,0 +1,57 @@
+import { eventually } from '@tollgate/testing';
+import type { RequestBooks, RequestList } from '../../apps/console/src/api/answers';
+import type { BrowserSession } from './browser';
+import { API, type Role } from './people';
+
+const ARRIVES_WITHIN_MS = 120_000;
+
+/** A request on the list and in its sheet. */
+export function requestTests(
+  deployed: () => {
+    operator: BrowserSession;
+    of: (role: Role) => BrowserSession;
+    tenantId: string;
+    inferenceUrl: string;
+  },
+): void {
+  it('a long stream has its first token, what was held, and how often that was extended', async () => {
+    const { operator, of, inferenceUrl, tenantId } = deployed();
+    const { id } = (await operator.post(`${API}/operator/tenants`, { name: 'Streaming' })).json as { id: string };
+    const credit = { kind: 'topup', amountCents: 1_000, reason: 'to stream', ref: 'stream-1' };
+    await operator.post(`${API}/operator/tenants/${id}/credit`, credit);
+    const { key } = (await operator.post(`${API}/tenants/${id}/keys`, { name: 'streaming' })).json as { key: string };
+    const answer = await fetch(`${inferenceUrl}/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        model: 'sim-small',
+        messages: [{ role: 'user', content: 'A long story' }],
+        stream: true,
+        simulator: { tokensPerSecond: 4_000, answerTokens: 3_600 },
+      }),
+    });
+    expect(answer.status).toBe(200);
+    await answer.text();
+    const requestId = answer.headers.get('x-request-id')!;
+    const path = `${API}/tenants/${id}/requests`;
+    await eventually(
+      async () => {
+        const { data } = (await operator.get(path)).json as RequestList;
+        expect(data).toMatchObject([{ id: requestId, firstMs: expect.any(Number) }]);
+      },
+      { timeoutMs: ARRIVES_WITHIN_MS },
+    );
+    const sheet = await operator.get(`${path}/${requestId}`);
+    const { event, life } = sheet.json as RequestBooks;
+    expect(life!.extensions).toBeGreaterThan(0);
+    expect(BigInt(life!.endNanos)).toBeGreaterThan(BigInt(life!.heldNanos));
+    expect(life!.firstMs).toBeLessThanOrEqual(Date.parse(event.endedAt) - Date.parse(event.startedAt) + 1);
+    // Where it ran is the operator's own business.
+    expect(event).not.toHaveProperty('backend');
+    expect(sheet.text).not.toContain('http');
+    for (const other of [`${API}/tenants/${tenantId}/requests/${requestId}`, `${path}/A-name-of-its-caller`]) {
+      const refused = await (other.startsWith(path) ? operator : of('owner')).get(other);
+      expect([refused.status, refused.json.error.code]).toEqual([404, 'not_found']);
+    }
+  });
+}
