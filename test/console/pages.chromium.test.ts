@@ -20,6 +20,10 @@ const STEP_TIMEOUT_MS = 60_000;
 const MAX_SHIFT = 0.01;
 const REVOKED_WITHIN_MS = 60_000;
 const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+/** The buttons of the header whose text is cut. */
+const CUT_NAMES = `[...document.querySelectorAll('header button *')]
+  .filter(({ scrollWidth, clientWidth }) => clientWidth > 0 && scrollWidth > clientWidth)
+  .map(({ textContent }) => textContent)`;
 /** Where TOLLGATE_SCREENSHOTS is set, the pictures of the pages are written. */
 const PICTURES = resolve(__dirname, '../../docs/console');
 
@@ -181,6 +185,7 @@ describe('pages', () => {
         expect([scheme, width, await violations()]).toEqual([scheme, width, []]);
         const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
         expect(overflow).toBeLessThanOrEqual(0);
+        expect(await page.evaluate<string[]>(CUT_NAMES)).toEqual([]);
         await picture(path, width === 375 ? 'phone' : scheme);
         expect(await layoutShift(page)).toBeLessThanOrEqual(MAX_SHIFT);
         if (scheme === 'dark') expect(await unreachableByKeyboard(page)).toEqual([]);

@@ -78,7 +78,7 @@ function Frame() {
           Skip to the page
         </a>
         <Group h="100%" px="md" justify="space-between" wrap="nowrap">
-          <Group gap="sm" wrap="nowrap">
+          <Group gap="sm" wrap="nowrap" miw={0}>
             <Burger opened={isOpen} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Navigation" />
             <Text fw={700} visibleFrom="xs">
               Tollgate
@@ -132,6 +132,7 @@ function TenantChoice({ me }: { me: Me }) {
       aria-label="Tenant"
       size="xs"
       w={170}
+      miw={0}
       allowDeselect={false}
       data={data}
       value={tenantId ?? null}
@@ -203,8 +204,11 @@ function AccountMenu({ me }: { me: Me }) {
   return (
     <Menu position="bottom-end" width={220}>
       <Menu.Target>
-        <Button variant="default" size="xs" maw={160}>
-          {me.name}
+        {/* On a narrow screen the choice of the tenant gives way. */}
+        <Button variant="default" size="xs" maw={160} flex="none">
+          <Text span inherit truncate>
+            {me.name}
+          </Text>
         </Button>
       </Menu.Target>
       <Menu.Dropdown>
