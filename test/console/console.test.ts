@@ -237,6 +237,18 @@ describe('answers', () => {
     });
   });
 
+  it.each(['a\u0007b', 'a\nb', 'a\u202eb', '\u200b'])('no name of a tenant, token or person is %j', async (name) => {
+    const secret = 'x'.repeat(43);
+    for (const [path, body] of [
+      ['operator/tenants', { name }],
+      [`tenants/${tenantId}/tokens`, { name, scopes: ['keys:read'] }],
+      ['invitation/accept-as-new', { name, secret, email: 'x@example.com', password: PASSWORD }],
+    ] as const) {
+      const answer = await operator.post(`${API}/${path}`, body);
+      expect([path, answer.status, answer.json.error.code]).toEqual([path, 400, 'invalid_name']);
+    }
+  });
+
   it('HTML in a name is text', async () => {
     const name = '<img src=x onerror=alert(1)>';
     expect((await of('owner').post(`${API}/tenants/${tenantId}/keys`, { name })).status).toBe(201);

@@ -47,11 +47,9 @@ export function numberTests(deployed: () => { console_: RunningConsole; page: Pa
     await money('/credit/refund', { amountCents: 1_234, ref: 'counted-2', reason: 'counted' });
     await money('/credit/adjust', { amountCents: -17, ref: 'counted-3', reason: 'counted' });
 
-    const report = await settled(console_);
-    const [state, spent] = await Promise.all([
-      api.get<{ data: { balanceCents: number } }>(`/_operator/v1${at}/credit?limit=1`),
-      exportedNanos(console_, tenantId),
-    ]);
+    const report = await settled(console_, tenantId);
+    const state = await api.get<{ data: { balanceCents: number } }>(`/_operator/v1${at}/credit?limit=1`);
+    const { nanos: spent } = await exported(console_, tenantId);
     expect(spent).toBeGreaterThan(0n);
     const balance = BigInt(state.body.data.balanceCents) * NANOS_PER_CENT;
 
@@ -126,22 +124,32 @@ async function askAndLeave(console_: RunningConsole, key: string): Promise<void>
   left.abort();
 }
 
-/** The exact cost of the tenant's requests, from the export of usage. */
-async function exportedNanos({ operatorUrl, operatorSecret }: RunningConsole, tenantId: string): Promise<bigint> {
+/** The tenant's requests and their exact cost, from the export of usage. */
+async function exported(
+  { operatorUrl, operatorSecret }: RunningConsole,
+  tenantId: string,
+): Promise<{ requests: number; nanos: bigint }> {
   const url = `${operatorUrl}/_operator/v1/usage/export?format=ndjson&step=hour&tenantId=${tenantId}`;
   const answer = await fetch(url, { headers: { authorization: `Bearer ${operatorSecret}` } });
-  const rows = (await answer.text()).trim().split('\n');
-  return rows.reduce((sum, row) => sum + BigInt((JSON.parse(row) as { costNanos: string }).costNanos), 0n);
+  const lines = (await answer.text()).split('\n').filter((line) => line !== '');
+  const rows = lines.map((line) => JSON.parse(line) as { requests: number; costNanos: string });
+  return {
+    requests: rows.reduce((sum, row) => sum + row.requests, 0),
+    nanos: rows.reduce((sum, row) => sum + BigInt(row.costNanos), 0n),
+  };
 }
 
-/** The report of a run after which nothing is on its way any more. */
-async function settled(console_: RunningConsole): Promise<Report> {
+/** The report of a run that saw all requests of the tenant, and after which nothing is on its way any more. */
+async function settled(console_: RunningConsole, tenantId: string): Promise<Report> {
   const api = operatorApi(console_);
   let report: Report | undefined;
   await eventually(
     async () => {
+      expect((await exported(console_, tenantId)).requests).toBe(SERVED + CUT);
       report = (await api.post<{ data: Report }>('/_operator/v1/reconcile')).body.data;
       expect(report).toMatchObject({ ok: true, pendingHolds: 0, settledHolds: 0 });
+      // The charges have arrived, too.
+      expect(BigInt(report.debitsNanos) + BigInt(report.carriedNanos)).toBe(BigInt(report.eventsNanos));
     },
     { timeoutMs: ARRIVES_WITHIN_MS },
   );

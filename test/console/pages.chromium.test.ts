@@ -9,6 +9,7 @@ import { useChromium } from './chromium';
 import { issueInvoice } from './invoice.fixture';
 import { keyPageTests } from './key-pages.part';
 import { layoutShift, openPage, PAGES, unreachableByKeyboard } from './looks';
+import { nameTests } from './names.part';
 import { numberTests } from './numbers.part';
 import { passkeyTests } from './passkeys.part';
 import { PASSWORD } from './people';
@@ -197,6 +198,8 @@ describe('pages', () => {
 
   // Before the test of the invoice, which closes a month that is not over.
   numberTests(() => ({ console_, page }));
+
+  nameTests(() => ({ base: console_.base, page }));
 
   it('an invoice adds up on the screen, and prints without the frame around it', async () => {
     const call = (path: string, body?: unknown) =>
