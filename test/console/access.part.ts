@@ -1,4 +1,5 @@
 import { RequestMethod } from '@nestjs/common';
+import { newId } from '@tollgate/contracts';
 import type { TestDatabase } from '@tollgate/testing';
 import { API_CONTROLLERS } from '../../apps/console/src/api/controllers';
 import { AuthController } from '../../apps/console/src/sign-in/auth.controller';
@@ -9,6 +10,7 @@ import { API, type Role, ROLES } from './people';
 /** `allowed`: O owner, A admin, B billing, M member, V viewer. */
 type Route = [method: string, path: string, allowed: string, body?: unknown];
 type OperatorRoute = [method: string, path: string, body?: unknown];
+const UNKNOWN_TENANT = 'ten_01kd8v7e5bqgrt3m2n9x0c4hya';
 const ROUTES: readonly Route[] = [
   ['GET', 'overview', 'OABMV'],
   ['GET', 'usage?from=2026-11-01T00:00:00Z&to=2026-11-02T00:00:00Z&step=day&by=model', 'OABMV'],
@@ -47,10 +49,10 @@ const OPERATOR_ROUTES: readonly OperatorRoute[] = [
   ['GET', 'invoices'],
   ['GET', 'audit'],
   ['POST', 'tenants', { name: 'mine' }],
-  ['GET', 'tenants/ten_01kd8v7e5bqgrt3m2n9x0c4hya'],
-  ['PATCH', 'tenants/ten_01kd8v7e5bqgrt3m2n9x0c4hya', { status: 'suspended' }],
-  ['POST', 'tenants/ten_01kd8v7e5bqgrt3m2n9x0c4hya/credit', {}],
-  ['POST', 'tenants/ten_01kd8v7e5bqgrt3m2n9x0c4hya/credit/preview', {}],
+  ['GET', `tenants/${UNKNOWN_TENANT}`],
+  ['PATCH', `tenants/${UNKNOWN_TENANT}`, { status: 'suspended' }],
+  ['POST', `tenants/${UNKNOWN_TENANT}/credit`, {}],
+  ['POST', `tenants/${UNKNOWN_TENANT}/credit/preview`, {}],
   ['POST', 'reconcile'],
   ['GET', 'reconcile/rec_01kd8v7e5bqgrt3m2n9x0c4hya'],
 ];
@@ -144,6 +146,27 @@ export function accessTests(
       (route) => !OTHER_ROUTES.includes(route) && !named.some(([method, path]) => matches(route, method, path)),
     );
     expect(missing).toEqual([]);
+  });
+
+  it('a tenant that does not exist is 404 for an operator, whatever is asked', async () => {
+    const ofTenant = [...ROUTES, ...STREAMS].map(([method, path, , body]) => [method, path, body] as const);
+    const { data } = (await deployed().operator.get(`${API}/operator/audit?limit=1`)).json as {
+      data: [{ id: string }];
+    };
+    for (const tenantId of [newId('ten'), 'ten_x']) {
+      const asked = [
+        ...ofTenant.map(([method, path, body]) => [method, `tenants/${tenantId}/${path}`, body] as const),
+        ...OPERATOR_ROUTES.filter(([, path]) => path.includes(UNKNOWN_TENANT)).map(
+          ([method, path, body]) => [method, `operator/${path.replace(UNKNOWN_TENANT, tenantId)}`, body] as const,
+        ),
+      ];
+      for (const [method, path, body] of asked) {
+        const { status, json } = await deployed().operator.send(method, `${API}/${path}`, body);
+        expect([method, path, status, json.error?.code]).toEqual([method, path, 404, 'not_found']);
+      }
+    }
+    // Nothing was written, so the log has nothing new.
+    expect((await deployed().operator.get(`${API}/operator/audit?limit=1`)).json.data).toMatchObject(data);
   });
 
   it.each(STREAMS)('%s %s is closed to other roles and tenants', async (...[method, path, who]: Route) => {

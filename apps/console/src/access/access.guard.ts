@@ -5,6 +5,7 @@ import { ConsoleError } from '../http/errors';
 import { headersOf } from '../sign-in/headers';
 import { SignIn } from '../sign-in/sign-in';
 import { type Access, ACCESS_METADATA, type CallerRequest } from './allow';
+import { KnownTenants } from './known-tenants';
 import { Members } from './members';
 import { mayDo, type Role } from './roles';
 
@@ -14,7 +15,8 @@ const READS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
  * Decides who may call a route, in this order:
  * 1. A write must come from a page of the console itself.
  * 2. The person must be signed in.
- * 3. The person must belong to the tenant of the path. Otherwise the tenant does not exist: 404, never 403.
+ * 3. The person must belong to the tenant of the path, or be an operator. Otherwise the tenant does not exist: 404,
+ *    never 403.
  * 4. The role must allow the action: 403.
  * A route that does not say who may call it cannot be called.
  */
@@ -24,6 +26,7 @@ export class AccessGuard implements CanActivate {
     private readonly reflector: Reflector,
     private readonly signIn: SignIn,
     private readonly members: Members,
+    private readonly tenants: KnownTenants,
   ) {}
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
@@ -55,9 +58,11 @@ export class AccessGuard implements CanActivate {
   }
 
   private async roleIn(tenantId: string, userId: string, isOperator: boolean): Promise<Role> {
-    if (!isId('ten', tenantId)) throw new ConsoleError('not_found');
-    if (isOperator) return 'operator';
-    const role = await this.members.roleOf(userId, tenantId);
+    if (isOperator) {
+      await this.tenants.require(tenantId);
+      return 'operator';
+    }
+    const role = isId('ten', tenantId) ? await this.members.roleOf(userId, tenantId) : null;
     if (role === null) throw new ConsoleError('not_found');
     return role;
   }

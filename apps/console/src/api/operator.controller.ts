@@ -102,25 +102,29 @@ export class OperatorController {
     });
   }
 
-  @Get('tenants/:id')
+  @Get('tenants/:tenantId')
   @AllowOperator('tenants.read')
-  tenant(@Param('id') id: string): Promise<TenantRow> {
-    return this.services.request('auth.tenants.get', { tenantId: id });
+  tenant(@Param('tenantId') tenantId: string): Promise<TenantRow> {
+    return this.services.request('auth.tenants.get', { tenantId });
   }
 
-  @Patch('tenants/:id')
+  @Patch('tenants/:tenantId')
   @AllowOperator('tenants.write')
-  setStatus(@Param('id') id: string, @Req() request: FastifyRequest, @ByCaller() by: Author): Promise<TenantRow> {
-    return this.services.request('auth.tenants.setStatus', { tenantId: id, status: readStatus(request).status, by });
+  setStatus(
+    @Param('tenantId') tenantId: string,
+    @Req() request: FastifyRequest,
+    @ByCaller() by: Author,
+  ): Promise<TenantRow> {
+    return this.services.request('auth.tenants.setStatus', { tenantId, status: readStatus(request).status, by });
   }
 
   /** What a booking would do to the balance as it is now. */
-  @Post('tenants/:id/credit/preview')
+  @Post('tenants/:tenantId/credit/preview')
   @AllowOperator('credit.write')
   @HttpCode(200)
-  async preview(@Param('id') id: string, @Req() request: FastifyRequest): Promise<CreditPreview> {
+  async preview(@Param('tenantId') tenantId: string, @Req() request: FastifyRequest): Promise<CreditPreview> {
     const booking = readBooking(request);
-    const { balanceCents } = await this.services.request('billing.summary', { tenantId: id, limit: 1 });
+    const { balanceCents } = await this.services.request('billing.summary', { tenantId, limit: 1 });
     const amountCents = signedAmount(booking);
     return {
       type: booking.kind,
@@ -130,11 +134,11 @@ export class OperatorController {
     };
   }
 
-  @Post('tenants/:id/credit')
+  @Post('tenants/:tenantId/credit')
   @AllowOperator('credit.write')
-  book(@Param('id') id: string, @Req() request: FastifyRequest, @ByCaller() by: Author): Promise<Booked> {
+  book(@Param('tenantId') tenantId: string, @Req() request: FastifyRequest, @ByCaller() by: Author): Promise<Booked> {
     const { kind, amountCents, reason, ref } = readBooking(request);
-    const entry = { tenantId: id, amountCents, source: SOURCE, ref, by };
+    const entry = { tenantId, amountCents, source: SOURCE, ref, by };
     if (kind === 'topup') return this.services.request('billing.credit.add', entry);
     if (kind === 'refund') return this.services.request('billing.credit.refund', { ...entry, reason });
     return this.services.request('billing.credit.adjust', { ...entry, reason });

@@ -12,6 +12,7 @@ import { createServer } from 'node:http';
 import { AccessGuard } from '../access/access.guard';
 import { Changes } from '../access/changes';
 import { Invitations } from '../access/invitations';
+import { KnownTenants } from '../access/known-tenants';
 import { Members } from '../access/members';
 import { OperatorLinks } from '../access/operator-links';
 import { OperatorLinksController } from '../access/operator-links.controller';
@@ -89,6 +90,7 @@ export async function createConsoleApp(
         ProviderRoles,
         Mailer,
         ApiAddresses,
+        KnownTenants,
         AccessGuard,
         LiveStreams,
         Overviews,

@@ -1,0 +1,26 @@
+import { Injectable } from '@nestjs/common';
+import { isId } from '@tollgate/contracts';
+import { ServiceClient } from '@tollgate/messaging/nest';
+import { LRUCache } from 'lru-cache';
+import { ConsoleError } from '../http/errors';
+
+const MAX_TENANTS = 10_000;
+
+/**
+ * Which tenants exist. Billing and metering answer for any id, with zeros. A tenant never goes away, because a closed one
+ * keeps its books, so a tenant that was found once is not asked for again.
+ */
+@Injectable()
+export class KnownTenants {
+  private readonly found = new LRUCache<string, true>({ max: MAX_TENANTS });
+
+  constructor(private readonly services: ServiceClient) {}
+
+  /** Error: not_found. */
+  async require(tenantId: string): Promise<void> {
+    if (!isId('ten', tenantId)) throw new ConsoleError('not_found');
+    if (this.found.has(tenantId)) return;
+    await this.services.request('auth.tenants.get', { tenantId });
+    this.found.set(tenantId, true);
+  }
+}
