@@ -15,22 +15,18 @@ export interface TestInvoice {
   cost: bigint;
 }
 
-/**
- * Charges a tenant for one request that ended now, by an event like those of a gateway, and closes the running month as
- * billing closes one that is over. The API closes no running month, and a charge for a past one would be late. The
- * tenant has credit for it, and no other charges.
- */
-export async function issueInvoice(
-  database: TestDatabase,
+/** Charges a tenant for a request that ended at `endedAt`, by an event like those of a gateway. */
+export async function chargeFor(
+  { url }: Pick<TestDatabase, 'url'>,
   tenantId: string,
   { models }: Configuration,
-): Promise<TestInvoice> {
+  { endedAt, completionTokens }: { endedAt: string; completionTokens: number },
+): Promise<Pick<TestInvoice, 'model' | 'tokens' | 'cost'>> {
   const { id: model, price: given } = models.find(({ id }) => id === 'sim-small')!;
   const price = stampPrice({ ...given, cachedInput: given.cachedInput ?? given.input }, 'chat');
-  const tokens = { promptTokens: 10, cachedTokens: 0, completionTokens: 200_000 };
+  const tokens = { promptTokens: 10, cachedTokens: 0, completionTokens };
   const cost = costNanos(tokens, price);
-  const endedAt = new Date().toISOString();
-  const messages = new PostgresMessages({ url: database.url, applicationName: 'console-test' });
+  const messages = new PostgresMessages({ url, applicationName: 'console-test' });
   try {
     await messages.start();
     const event = { id: newId('req'), tenantId, keyId: newId('key'), model, kind: 'chat', stream: false } as const;
@@ -40,6 +36,21 @@ export async function issueInvoice(
   } finally {
     await messages.close();
   }
+  return { model, tokens, cost };
+}
+
+/**
+ * Charges a tenant for one request that ended now, and closes the running month as billing closes one that is over. The
+ * API closes no running month, and a charge for a past one would be late. The tenant has credit for it, and no other
+ * charges.
+ */
+export async function issueInvoice(
+  database: TestDatabase,
+  tenantId: string,
+  configuration: Configuration,
+): Promise<TestInvoice> {
+  const used = { endedAt: new Date().toISOString(), completionTokens: 200_000 };
+  const charged = await chargeFor(database, tenantId, configuration, used);
   await eventually(
     async () => {
       const sql = 'SELECT 1 FROM billing.tenant_month WHERE tenant_id = $1 AND debited_cents > 0';
@@ -58,5 +69,5 @@ export async function issueInvoice(
      RETURNING period, accounting_number AS number`,
     [tenantId],
   );
-  return { period: invoice!.period, number: Number(invoice!.number), model, tokens, cost };
+  return { period: invoice!.period, number: Number(invoice!.number), ...charged };
 }

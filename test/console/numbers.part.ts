@@ -1,6 +1,8 @@
-import { eventually, onceServed } from '@tollgate/testing';
+import { eventually, onceServed, type TestDatabase } from '@tollgate/testing';
 import type { Page } from 'playwright-core';
+import type { Configuration } from '../../apps/console/src/api/answers';
 import { operator as operatorApi } from '../e2e/deployment';
+import { endMonth } from './month-end.fixture';
 import { openPage } from './looks';
 import type { RunningConsole } from './running-console';
 
@@ -26,10 +28,10 @@ function nanosOf(shown: string): bigint {
   return sign === '−' ? -size : size;
 }
 
-/** After whole answers, streams that their client cut, a refund and an adjustment. */
-export function numberTests(deployed: () => { console_: RunningConsole; page: Page }): void {
+/** After a month's end, whole answers, streams that their client cut, a refund and an adjustment. */
+export function numberTests(deployed: () => { console_: RunningConsole; page: Page; database: TestDatabase }): void {
   it('the numbers on the screen are those of the API and of reconcile, to the last digit', async () => {
-    const { console_, page } = deployed();
+    const { console_, page, database } = deployed();
     const api = operatorApi(console_);
     const create = async (path: string, body: object) =>
       (await onceServed(() => api.post<{ data: { id: string; key?: string } }>(`/_operator/v1${path}`, body))).body
@@ -41,6 +43,10 @@ export function numberTests(deployed: () => { console_: RunningConsole; page: Pa
         .post(`/_operator/v1${at}${path}`, { source: 'manual', ...body })
         .then(({ status }) => expect(status).toBeLessThan(300));
     await money('/credit', { amountCents: 5_000, ref: 'counted-1' });
+    const months = await endMonth(database, tenantId, await configuration(page, console_), async (period) => {
+      const closed = await api.post<{ data: object }>('/_operator/v1/invoices/close', { period, tenantId });
+      expect([closed.status, Object.keys(closed.body.data)]).toEqual([200, ['invoices', 'empty', 'waiting']]);
+    });
     const { key } = await create(`${at}/keys`, { name: 'counted' });
     for (let i = 0; i < SERVED; i++) await ask(console_, key!, { tokens: 10 + i * 7 });
     for (let i = 0; i < CUT; i++) await askAndLeave(console_, key!);
@@ -76,6 +82,24 @@ export function numberTests(deployed: () => { console_: RunningConsole; page: Pa
     const entries = page.getByRole('region', { name: 'Entries' }).getByRole('row');
     expect(nanosOf((await entries.nth(1).getByRole('cell').nth(3).textContent())!)).toBe(balance);
 
+    const issued = await api.get<{ data: Issued[] }>(`/_operator/v1/invoices?tenantId=${tenantId}`);
+    expect(issued.body.data.map(({ period, amountCents }) => [period, amountCents])).toEqual(
+      months.map(({ period, amountCents }) => [period, Number(amountCents)]).reverse(),
+    );
+    for (const { period, usedNanos, amountCents } of months) {
+      await openPage(page, { base: console_.base, tenantId }, ['credit', 'Credit']);
+      const { accountingNumber } = issued.body.data.find((one) => one.period === period)!;
+      const invoice = page.getByRole('row', { name: `${period} ${accountingNumber} ` });
+      expect(nanosOf((await invoice.getByRole('cell').nth(2).textContent())!)).toBe(amountCents * NANOS_PER_CENT);
+      await invoice.getByRole('link').click();
+      await page.getByRole('heading', { name: `Invoice ${accountingNumber}`, level: 1 }).waitFor();
+      const sum = async (label: string) =>
+        nanosOf((await page.getByRole('row', { name: label }).getByRole('cell').last().textContent())!);
+      expect(await sum('Usage ')).toBe(usedNanos);
+      expect(await sum('Paid from credit')).toBe(amountCents * NANOS_PER_CENT);
+      expect(await sum('Carried between months')).toBe(amountCents * NANOS_PER_CENT - usedNanos);
+    }
+
     await openPage(page, { base: console_.base, tenantId }, ['/operator/fleet', 'Fleet']);
     expect(await figure('Settled')).toBe(BigInt(report.eventsNanos));
     expect(await figure('Posted')).toBe(BigInt(report.debitsNanos));
@@ -87,6 +111,18 @@ export function numberTests(deployed: () => { console_: RunningConsole; page: Pa
       .last();
     expect(nanosOf((await proven.textContent())!)).toBe(BigInt(report.eventsNanos));
   });
+}
+
+interface Issued {
+  period: string;
+  accountingNumber: number;
+  amountCents: number;
+}
+
+/** The prices in force, as the operator in front of the page sees them. */
+async function configuration(page: Page, { base }: RunningConsole): Promise<Configuration> {
+  const answer = await page.request.get(`${base}/console/api/operator/configuration`);
+  return (await answer.json()) as Configuration;
 }
 
 async function ask(console_: RunningConsole, key: string, { tokens }: { tokens: number }): Promise<void> {

@@ -197,7 +197,7 @@ describe('pages', () => {
   keyPageTests(() => ({ base: console_.base, tenantId: console_.demo!.tenantId, page, violations, picture }));
 
   // Before the test of the invoice, which closes a month that is not over.
-  numberTests(() => ({ console_, page }));
+  numberTests(() => ({ console_, page, database }));
 
   nameTests(() => ({ base: console_.base, page }));
 
