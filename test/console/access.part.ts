@@ -27,7 +27,7 @@ const ROUTES: readonly Route[] = [
   ['POST', 'tokens', 'OA', { name: 'matrix', scopes: ['keys:read'] }],
   ['DELETE', 'tokens/tok_01kd8v7e5bqgrt3m2n9x0c4hya', 'OA'],
   ['GET', 'credit', 'OAB'],
-  ['GET', 'credit/ent_01kd8v7e5bqgrt3m2n9x0c4hya/requests', 'OAB'],
+  ['GET', 'credit/ent_01kd8v7e5bqgrt3m2n9x0c4hya', 'OAB'],
   ['GET', 'requests/req_01kd8v7e5bqgrt3m2n9x0c4hya', 'OABMV'],
   ['GET', 'invoices/1000000', 'OAB'],
   ['GET', 'budgets', 'OAB'],

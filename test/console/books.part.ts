@@ -154,6 +154,29 @@ export function bookTests(
     expect((await operator.get(`${API}/operator/invoices?period=2026-13`)).status).toBe(400);
   });
 
+  it('a receipt shows its entry without the reason of the operator, and exists for its tenant only', async () => {
+    const { tenantId, foreignId, operator, of } = deployed();
+    const booking = { kind: 'adjustment', amountCents: 321, reason: 'kept inside', ref: 'receipt-1' };
+    const { entry } = (await operator.post(`${API}/operator/tenants/${tenantId}/credit`, booking)).json as {
+      entry: { id: string };
+    };
+    const path = `credit/${entry.id}`;
+    const receipt = await of('billing').get(`${tenant()}/${path}`);
+    expect(receipt.json).toMatchObject({
+      entry: { id: entry.id, type: 'adjustment', amountCents: 321, ref: 'receipt-1', tenantId },
+      tenantName: 'Acme',
+      requests: [],
+    });
+    const credit = await of('billing').get(`${tenant()}/credit`);
+    expect(credit.json.entries[0]).toMatchObject({ id: entry.id });
+    expect(receipt.json.entry.balanceAfterCents).toBe(credit.json.balanceCents);
+    expect(receipt.text + credit.text).not.toContain('kept inside');
+    const foreign = await operator.get(`${API}/tenants/${foreignId}/${path}`);
+    expect([foreign.status, foreign.json.error.code]).toEqual([404, 'not_found']);
+    expect((await of('billing').get(`${tenant()}/credit/x`)).status).toBe(404);
+    expect((await of('billing').get(`${tenant()}/${path}?after=x`)).status).toBe(400);
+  });
+
   it('an operator sees the plans and prices in force, without backends and their secrets', async () => {
     const { json, text } = await deployed().operator.get(`${API}/operator/configuration`);
     expect(json).toMatchObject({ currency: 'USD', plans: expect.any(Array), models: expect.any(Array) });

@@ -2,6 +2,7 @@ import { costNanos, newId, type TokenCounts } from '@tollgate/contracts';
 import { PostgresMessages } from '@tollgate/messaging';
 import { stampPrice } from '@tollgate/runtime';
 import { eventually, type TestDatabase } from '@tollgate/testing';
+import type { Page } from 'playwright-core';
 import type { Configuration } from '../../apps/console/src/api/answers';
 
 const ARRIVES_WITHIN_MS = 60_000;
@@ -13,6 +14,12 @@ export interface TestInvoice {
   tokens: TokenCounts;
   /** Nanos. */
   cost: bigint;
+}
+
+/** The prices in force, as the operator in front of the page sees them. */
+export async function configurationOf(page: Page, { base }: { base: string }): Promise<Configuration> {
+  const answer = await page.request.get(`${base}/console/api/operator/configuration`);
+  return (await answer.json()) as Configuration;
 }
 
 /** Charges a tenant for a request that ended at `endedAt`, by an event like those of a gateway. */

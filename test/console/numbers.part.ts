@@ -1,7 +1,7 @@
 import { eventually, onceServed, type TestDatabase } from '@tollgate/testing';
 import type { Page } from 'playwright-core';
-import type { Configuration } from '../../apps/console/src/api/answers';
 import { operator as operatorApi } from '../e2e/deployment';
+import { configurationOf } from './invoice.fixture';
 import { endMonth } from './month-end.fixture';
 import { openPage } from './looks';
 import type { RunningConsole } from './running-console';
@@ -43,7 +43,7 @@ export function numberTests(deployed: () => { console_: RunningConsole; page: Pa
         .post(`/_operator/v1${at}${path}`, { source: 'manual', ...body })
         .then(({ status }) => expect(status).toBeLessThan(300));
     await money('/credit', { amountCents: 5_000, ref: 'counted-1' });
-    const months = await endMonth(database, tenantId, await configuration(page, console_), async (period) => {
+    const months = await endMonth(database, tenantId, await configurationOf(page, console_), async (period) => {
       const closed = await api.post<{ data: object }>('/_operator/v1/invoices/close', { period, tenantId });
       expect([closed.status, Object.keys(closed.body.data)]).toEqual([200, ['invoices', 'empty', 'waiting']]);
     });
@@ -117,12 +117,6 @@ interface Issued {
   period: string;
   accountingNumber: number;
   amountCents: number;
-}
-
-/** The prices in force, as the operator in front of the page sees them. */
-async function configuration(page: Page, { base }: RunningConsole): Promise<Configuration> {
-  const answer = await page.request.get(`${base}/console/api/operator/configuration`);
-  return (await answer.json()) as Configuration;
 }
 
 async function ask(console_: RunningConsole, key: string, { tokens }: { tokens: number }): Promise<void> {

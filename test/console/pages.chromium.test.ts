@@ -1,3 +1,4 @@
+import { newId } from '@tollgate/contracts';
 import { eventually, useTestDatabase } from '@tollgate/testing';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -13,6 +14,7 @@ import { nameTests } from './names.part';
 import { numberTests } from './numbers.part';
 import { passkeyTests } from './passkeys.part';
 import { PASSWORD } from './people';
+import { receiptPageTests } from './receipt-pages.part';
 import { startConsole, type RunningConsole } from './running-console';
 
 /** A step of the browser never takes this long, however slow the machine is. */
@@ -173,31 +175,21 @@ describe('pages', () => {
 
   it.each(PAGES)(
     '%s has no violation of axe in light, dark and on a phone, does not move, and is reached by the keyboard',
-    async (path, title) => {
-      const at = { base: console_.base, tenantId: console_.demo!.tenantId };
-      for (const [scheme, width] of [
-        ['light', 1280],
-        ['dark', 1280],
-        ['light', 375],
-      ] as const) {
-        await page.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' });
-        await page.setViewportSize({ width, height: 800 });
-        await openPage(page, at, [path, title]);
-        expect([scheme, width, await violations()]).toEqual([scheme, width, []]);
-        const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
-        expect(overflow).toBeLessThanOrEqual(0);
-        expect(await page.evaluate<string[]>(CUT_NAMES)).toEqual([]);
-        await picture(path, width === 375 ? 'phone' : scheme);
-        expect(await layoutShift(page)).toBeLessThanOrEqual(MAX_SHIFT);
-        if (scheme === 'dark') expect(await unreachableByKeyboard(page)).toEqual([]);
-      }
-    },
+    (path, title) => lookAt({ base: console_.base, tenantId: console_.demo!.tenantId }, [path, title]),
   );
 
   keyPageTests(() => ({ base: console_.base, tenantId: console_.demo!.tenantId, page, violations, picture }));
 
   // Before the test of the invoice, which closes a month that is not over.
   numberTests(() => ({ console_, page, database }));
+
+  it('a tenant that does not exist has no pages, and a person is told so', async () => {
+    await page.goto(`${console_.base}/console/t/${newId('ten')}/overview`);
+    await page.getByRole('heading', { name: 'Tenant', level: 1 }).waitFor();
+    expect(await page.getByRole('alert').textContent()).toMatch(/No such tenant\..*Request id/);
+  });
+
+  receiptPageTests(() => ({ console_, page, database, lookAt }));
 
   nameTests(() => ({ base: console_.base, page }));
 
@@ -259,6 +251,30 @@ describe('pages', () => {
 
   passkeyTests(() => ({ base: console_.base, page, person: 'Grace Hopper' }));
 });
+
+/** Opens a page in light, dark and on a phone, each time with all that holds for every page. */
+async function lookAt(
+  at: { base: string; tenantId: string },
+  [path, title]: readonly [string, string],
+  name = path,
+): Promise<void> {
+  for (const [scheme, width] of [
+    ['light', 1280],
+    ['dark', 1280],
+    ['light', 375],
+  ] as const) {
+    await page.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' });
+    await page.setViewportSize({ width, height: 800 });
+    await openPage(page, at, [path, title]);
+    expect([scheme, width, await violations()]).toEqual([scheme, width, []]);
+    const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+    expect(overflow).toBeLessThanOrEqual(0);
+    expect(await page.evaluate<string[]>(CUT_NAMES)).toEqual([]);
+    await picture(name, width === 375 ? 'phone' : scheme);
+    expect(await layoutShift(page)).toBeLessThanOrEqual(MAX_SHIFT);
+    if (scheme === 'dark') expect(await unreachableByKeyboard(page)).toEqual([]);
+  }
+}
 
 async function violations(): Promise<string[]> {
   // In the world of the test, which the policy of the page does not bind.

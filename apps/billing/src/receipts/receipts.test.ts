@@ -91,7 +91,11 @@ describe('from ledger line to requests and back', () => {
 
   it('an entry that is not usage covers no requests', async () => {
     const [topUp] = await billing.entries(await billing.tenant());
-    expect(await requests(topUp!.id)).toMatchObject({ entry: { type: 'topup' }, requests: [], nextCursor: null });
+    expect(await requests(topUp!.id)).toMatchObject({
+      entry: { type: 'topup', balanceAfterCents: topUp!.amount },
+      requests: [],
+      nextCursor: null,
+    });
   });
 
   it('refuses an unknown entry, an unknown request, and a page after a request of another entry', async () => {

@@ -8,6 +8,7 @@ const MAX_LIMIT = 200;
 
 interface ChargeRangeRow extends EntryRow {
   tenant_id: string;
+  balance_after_cents: string;
   period: string;
   from_seq: string | null;
   to_seq: string | null;
@@ -41,14 +42,15 @@ export async function requestsOfEntry(
   const [range] = isText(entryId)
     ? await query<ChargeRangeRow>(
         dataSource,
-        `SELECT ${columns.join(', ')}, e.tenant_id, e.period, v.from_seq, v.to_seq, v.carried_in_nanos,
-           v.carried_out_nanos
+        `SELECT ${columns.join(', ')}, e.tenant_id, e.period, e.balance_after_cents, v.from_seq, v.to_seq,
+           v.carried_in_nanos, v.carried_out_nanos
          FROM journal_entry e LEFT JOIN coverage v ON v.entry_id = e.id WHERE e.id = $1`,
         [entryId],
       )
     : [];
   if (!range) throw new RequestError('not_found', 'No such ledger entry.');
-  const entry = { ...ledgerEntry(range), tenantId: range.tenant_id, period: range.period };
+  const { tenant_id: tenantId, period } = range;
+  const entry = { ...ledgerEntry(range), tenantId, period, balanceAfterCents: Number(range.balance_after_cents) };
   const carried = { carriedInNanos: range.carried_in_nanos ?? '0', carriedOutNanos: range.carried_out_nanos ?? '0' };
   if (range.from_seq === null) return { entry, ...carried, requests: [], nextCursor: null };
   const first = after === undefined ? range.from_seq : await seqAfter(dataSource, after, range);

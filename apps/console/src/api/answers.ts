@@ -187,6 +187,13 @@ export interface InvoiceSheet {
   lines: UsagePoint[];
 }
 
+/** A ledger entry as a receipt. `requests`: those that an entry of usage debits, in pages. */
+export interface Receipt extends Omit<ReplyOf<'billing.entry.requests'>, 'entry'> {
+  /** Without the reason, which is for operators. */
+  entry: Omit<ReplyOf<'billing.entry.requests'>['entry'], 'reason'>;
+  tenantName: string;
+}
+
 /** What an operator decides in `tollgate.yaml`, as it is in force. */
 export interface Configuration {
   currency: string;

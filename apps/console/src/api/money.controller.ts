@@ -1,10 +1,10 @@
 import { Controller, Get, Param, Query } from '@nestjs/common';
-import type { BillingSummary, ReplyOf } from '@tollgate/contracts';
+import { type BillingSummary, isId, type LedgerEntry } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { AllowInTenant } from '../access/allow';
 import { queryOf } from '../http/body';
 import { ConsoleError } from '../http/errors';
-import type { InvoiceSheet } from './answers';
+import type { InvoiceSheet, Receipt } from './answers';
 import { pageOf } from './fields';
 import { monthRange } from './months';
 
@@ -22,21 +22,27 @@ export class MoneyController {
 
   @Get('credit')
   @AllowInTenant('credit.read')
-  credit(@Param('tenantId') tenantId: string, @Query() query: unknown): Promise<BillingSummary> {
-    return this.services.request('billing.summary', { tenantId, ...readPage(query) });
+  async credit(@Param('tenantId') tenantId: string, @Query() query: unknown): Promise<BillingSummary> {
+    const books = await this.services.request('billing.summary', { tenantId, ...readPage(query) });
+    return { ...books, entries: books.entries.map(withoutReason) };
   }
 
-  /** The requests that a usage entry debits. An entry of another tenant does not exist. */
-  @Get('credit/:entryId/requests')
+  /** A ledger entry with the requests that it debits. An entry of another tenant does not exist. */
+  @Get('credit/:entryId')
   @AllowInTenant('credit.read')
-  async entry(
+  async receipt(
     @Param('tenantId') tenantId: string,
     @Param('entryId') entryId: string,
     @Query() query: unknown,
-  ): Promise<ReplyOf<'billing.entry.requests'>> {
-    const found = await this.services.request('billing.entry.requests', { entryId, ...readRequests(query) });
-    if (found.entry.tenantId !== tenantId) throw new ConsoleError('not_found');
-    return found;
+  ): Promise<Receipt> {
+    const page = readRequests(query);
+    if (!isId('ent', entryId)) throw new ConsoleError('not_found');
+    const [{ entry, ...rest }, tenant] = await Promise.all([
+      this.services.request('billing.entry.requests', { entryId, ...page }),
+      this.services.request('auth.tenants.get', { tenantId }),
+    ]);
+    if (entry.tenantId !== tenantId) throw new ConsoleError('not_found');
+    return { ...rest, entry: withoutReason(entry), tenantName: tenant.name };
   }
 
   /** An invoice with the usage of its month by model. */
@@ -53,4 +59,11 @@ export class MoneyController {
     const { points } = await this.services.request('metering.usage.series', query);
     return { invoice, tenantName: tenant.name, lines: points };
   }
+}
+
+/** Why an operator made an entry is in the audit log of operators. */
+function withoutReason<T extends LedgerEntry>(entry: T): Omit<T, 'reason'> {
+  const shown: Partial<T> = { ...entry };
+  delete shown.reason;
+  return shown as Omit<T, 'reason'>;
 }

@@ -35,6 +35,45 @@ export function Page(props: { title: string; about?: ReactNode; action?: ReactNo
   );
 }
 
+/** Browsers print a page or save it as PDF. */
+export const PrintButton = () => (
+  <Button className="screen" variant="default" onClick={() => window.print()}>
+    Print or save as PDF
+  </Button>
+);
+
+/** What is known of one thing, a name and a value each. */
+export function Facts({ rows }: { rows: readonly (readonly [string, ReactNode])[] }) {
+  return (
+    <Table variant="vertical" layout="fixed">
+      <Table.Tbody>
+        {rows.map(([name, value]) => (
+          <Table.Tr key={name}>
+            <Table.Th w={130}>{name}</Table.Th>
+            <Table.Td className="figures">{value}</Table.Td>
+          </Table.Tr>
+        ))}
+      </Table.Tbody>
+    </Table>
+  );
+}
+
+/** A sum and what it is made of. */
+export function Sums({ of }: { of: readonly (readonly [label: string, amount: ReactNode])[] }) {
+  return (
+    <Table maw={420} aria-label="Sum">
+      <Table.Tbody>
+        {of.map(([label, amount]) => (
+          <Table.Tr key={label}>
+            <Table.Th scope="row">{label}</Table.Th>
+            <Table.Td ta="right">{amount}</Table.Td>
+          </Table.Tr>
+        ))}
+      </Table.Tbody>
+    </Table>
+  );
+}
+
 const ROW_HEIGHT = 180;
 
 /** The answer of a query: its place while it loads, its error with a button to try again. */

@@ -71,6 +71,11 @@ const credit = createRoute({
   path: '/credit',
   component: lazyRouteComponent(() => import('./pages/credit'), 'CreditPage'),
 });
+const receipt = createRoute({
+  getParentRoute: () => tenant,
+  path: '/credit/$entryId',
+  component: lazyRouteComponent(() => import('./pages/receipt'), 'ReceiptPage'),
+});
 const models = createRoute({
   getParentRoute: () => tenant,
   path: '/models',
@@ -135,7 +140,20 @@ export const router = createRouter({
     shell.addChildren([
       home,
       account,
-      tenant.addChildren([overview, usage, requests, keys, credit, models, tokens, members, budgets, audit, invoice]),
+      tenant.addChildren([
+        overview,
+        usage,
+        requests,
+        keys,
+        credit,
+        receipt,
+        models,
+        tokens,
+        members,
+        budgets,
+        audit,
+        invoice,
+      ]),
       operatorTenants,
       operatorFleet,
       operatorInvoices,

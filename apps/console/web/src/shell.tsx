@@ -18,9 +18,11 @@ import {
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, Navigate, Outlet, useLocation, useNavigate, useParams } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
 import { api, isSignedOut, pathOf } from './api';
 import { Failure } from './failure';
 import { useMe, usePerson } from './me';
+import { Answer, Page } from './page';
 import type { Me, TenantAction, TenantRow } from '../../src/api/answers';
 
 const TENANT_PAGES = [
@@ -93,16 +95,20 @@ function Frame() {
       </AppShell.Navbar>
       <AppShell.Main id="page">
         <Container size="lg" px={0}>
-          <AsOperator me={me} />
-          <Outlet />
+          <AsOperator me={me}>
+            <Outlet />
+          </AsOperator>
         </Container>
       </AppShell.Main>
     </AppShell>
   );
 }
 
-/** Says that the tenant of the page is not one of the person's own. */
-function AsOperator({ me }: { me: Me }) {
+/**
+ * Says that the tenant of the page is not one of the person's own. The page waits for its name, so that nothing moves,
+ * and a tenant that does not exist has no pages.
+ */
+function AsOperator({ me, children }: { me: Me; children: ReactNode }) {
   const { tenantId } = useParams({ strict: false });
   const isForeign = me.isOperator && tenantId !== undefined && !me.tenants.some(({ id }) => id === tenantId);
   const tenant = useQuery({
@@ -110,12 +116,22 @@ function AsOperator({ me }: { me: Me }) {
     queryFn: () => api.get<TenantRow>(pathOf('operator', 'tenants', tenantId!)),
     enabled: isForeign,
   });
-  if (!isForeign) return null;
+  if (!isForeign) return children;
+  if (!tenant.data)
+    return (
+      <Page title="Tenant">
+        <Answer of={tenant}>{() => null}</Answer>
+      </Page>
+    );
+  const { name, plan, status } = tenant.data;
   return (
-    <Alert variant="outline" color="orange" mb="md" title={tenant.data?.name ?? tenantId}>
-      You see this tenant as an operator, with everything that its owner sees. {tenant.data?.plan} plan,{' '}
-      {tenant.data?.status}. What you change here is in its audit log.
-    </Alert>
+    <>
+      <Alert className="screen" variant="outline" color="orange" mb="md" title={name}>
+        You see this tenant as an operator, with everything that its owner sees. Its plan is {plan}, and it is {status}.
+        What you change here is in its audit log.
+      </Alert>
+      {children}
+    </>
   );
 }
 

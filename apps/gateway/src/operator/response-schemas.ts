@@ -125,7 +125,15 @@ const eventOrNull = orNull(RecordedRequest, 'As recorded by metering. null: not 
 export const EntryRequests = Type.Object(
   {
     data: Type.Array(Type.Object({ ...charged, event: eventOrNull }, exact)),
-    entry: Type.Object({ ...OperatorLedgerEntry.properties, tenantId: NAMED_ID.tenant, period: PERIOD }, exact),
+    entry: Type.Object(
+      {
+        ...OperatorLedgerEntry.properties,
+        tenantId: NAMED_ID.tenant,
+        period: PERIOD,
+        balanceAfterCents: Type.Integer({ description: 'The balance after this entry.' }),
+      },
+      exact,
+    ),
     carriedInNanos: nanos('The remainder below a cent carried in from the previous entry.'),
     carriedOutNanos: nanos('The remainder carried out to the next entry: costs + carried in = amount + carried out.'),
     currency,

@@ -120,7 +120,7 @@ export interface BillingSubjects {
   'billing.entry.requests': [
     { entryId: string; limit?: number; after?: string },
     {
-      entry: LedgerEntry & { tenantId: string; period: string };
+      entry: StatementEntry & { tenantId: string };
       carriedInNanos: string;
       carriedOutNanos: string;
       requests: ChargedRequest[];

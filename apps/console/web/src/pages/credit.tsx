@@ -6,7 +6,7 @@ import { api, queryOf } from '../api';
 import { Failure } from '../failure';
 import { Money, Time } from '../format';
 import { usePerson, useTenant } from '../me';
-import { DataTable, Empty, Loading, Page } from '../page';
+import { DataTable, Empty, Loading, Page, PrintButton } from '../page';
 
 /** The ledger of the tenant with the running balance, and its invoices. */
 export function CreditPage() {
@@ -36,11 +36,7 @@ export function CreditPage() {
           The balance is <Money cents={first.balanceCents} currency={currency} />.
         </>
       }
-      action={
-        <Button className="screen" variant="default" onClick={() => window.print()}>
-          Print or save as PDF
-        </Button>
-      }
+      action={<PrintButton />}
     >
       <Title order={2} size="h4">
         Entries
@@ -50,7 +46,7 @@ export function CreditPage() {
       ) : (
         <DataTable
           label="Entries"
-          head={['Time (UTC)', 'Type', 'Amount', 'Balance after', 'Source', 'Reference']}
+          head={['Time (UTC)', 'Type', 'Amount', 'Balance after', 'Source', 'Reference', 'Receipt']}
           rows={rows.map((entry) => [
             <Time at={entry.createdAt} />,
             entry.type,
@@ -58,6 +54,16 @@ export function CreditPage() {
             <Money cents={entry.balanceCents} currency={currency} />,
             entry.source,
             entry.ref,
+            <Anchor
+              component={Link}
+              to="/t/$tenantId/credit/$entryId"
+              params={{ tenantId: id, entryId: entry.id } as never}
+              underline="always"
+              size="sm"
+              aria-label={`Receipt ${entry.id}`}
+            >
+              Receipt
+            </Anchor>,
           ])}
         />
       )}

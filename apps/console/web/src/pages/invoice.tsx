@@ -1,11 +1,11 @@
-import { Badge, Button, Group, Table, Text } from '@mantine/core';
+import { Badge, Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import type { InvoiceSheet } from '../../../src/api/answers';
 import { api } from '../api';
 import { count, Money, Time } from '../format';
 import { usePerson, useTenant } from '../me';
-import { Answer, DataTable, Page } from '../page';
+import { Answer, DataTable, Page, PrintButton, Sums } from '../page';
 
 const NANOS_PER_CENT = 10_000_000n;
 
@@ -18,14 +18,7 @@ export function InvoicePage() {
     queryFn: () => api.get<InvoiceSheet>(path('invoices', number)),
   });
   return (
-    <Page
-      title={`Invoice ${number}`}
-      action={
-        <Button className="screen" variant="default" onClick={() => window.print()}>
-          Print or save as PDF
-        </Button>
-      }
-    >
+    <Page title={`Invoice ${number}`} action={<PrintButton />}>
       <Answer of={invoice}>{(sheet) => <Sheet of={sheet} />}</Answer>
     </Page>
   );
@@ -64,24 +57,13 @@ function Sheet({ of: { invoice, tenantName, lines } }: { of: InvoiceSheet }) {
           <Money nanos={line.costNanos} currency={currency} />,
         ])}
       />
-      <Table maw={420} aria-label="Sum">
-        <Table.Tbody>
-          <Sum label="Usage" nanos={used} currency={currency} />
-          <Sum label="Carried between months, and late charges" nanos={total - used} currency={currency} />
-          <Sum label="Paid from credit" nanos={total} currency={currency} />
-        </Table.Tbody>
-      </Table>
+      <Sums
+        of={[
+          ['Usage', <Money nanos={used} currency={currency} />],
+          ['Carried between months, and late charges', <Money nanos={total - used} currency={currency} />],
+          ['Paid from credit', <Money nanos={total} currency={currency} />],
+        ]}
+      />
     </>
-  );
-}
-
-function Sum({ label, nanos, currency }: { label: string; nanos: bigint; currency: string }) {
-  return (
-    <Table.Tr>
-      <Table.Th scope="row">{label}</Table.Th>
-      <Table.Td ta="right">
-        <Money nanos={nanos} currency={currency} />
-      </Table.Td>
-    </Table.Tr>
   );
 }

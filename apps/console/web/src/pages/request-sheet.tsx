@@ -1,11 +1,11 @@
-import { Button, Code, CopyButton, Drawer, Group, Stack, Table, Text, Timeline } from '@mantine/core';
+import { Button, Code, CopyButton, Drawer, Group, Stack, Text, Timeline } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { RequestBooks } from '../../../src/api/answers';
 import { api } from '../api';
 import { count, Money, seconds, secondsOf, Time } from '../format';
 import { usePerson, useTenant } from '../me';
-import { Answer } from '../page';
+import { Answer, Facts } from '../page';
 
 /** While the charge is on its way to the books. */
 const REFRESH_MS = 2_000;
@@ -136,21 +136,6 @@ function stepsDone(books: RequestBooks['books']): number {
   if (books === null) return 1;
   if (books.entry === null) return 2;
   return books.invoice === null ? 3 : 4;
-}
-
-function Facts({ rows }: { rows: readonly (readonly [string, ReactNode])[] }) {
-  return (
-    <Table variant="vertical" layout="fixed">
-      <Table.Tbody>
-        {rows.map(([name, value]) => (
-          <Table.Tr key={name}>
-            <Table.Th w={130}>{name}</Table.Th>
-            <Table.Td className="figures">{value}</Table.Td>
-          </Table.Tr>
-        ))}
-      </Table.Tbody>
-    </Table>
-  );
 }
 
 function Id({ label, value }: { label: string; value: string }) {
