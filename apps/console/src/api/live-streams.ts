@@ -6,8 +6,10 @@ import type { Access } from '../access/allow';
 import { publicError } from '../http/envelope';
 import { ConsoleError } from '../http/errors';
 
-/** Between two looks at the services. With the time of a look, a number is at most two seconds old. */
+/** From one look at the services to the next. A number is as old as that and the time of a look: two seconds at most. */
 const LOOK_EVERY_MS = 1_000;
+/** After a slow look. */
+const MIN_PAUSE_MS = 200;
 /** A line that keeps proxies from ending a quiet stream. */
 const QUIET_MS = 15_000;
 /** Of this process. A page without a stream asks by itself. */
@@ -31,6 +33,7 @@ export class LiveStreams {
     { access, read }: { access: Exclude<Access, 'anybody'>; read: () => Promise<unknown> },
   ): Promise<void> {
     if (this.closed || this.open.size >= MAX_STREAMS) throw new ConsoleError('unavailable');
+    const startedAtMs = performance.now();
     const first = JSON.stringify(await read());
     const ended = new AbortController();
     this.open.add(ended);
@@ -39,7 +42,7 @@ export class LiveStreams {
     reply.raw.writeHead(200, { ...stringHeaders(reply), ...EVENT_STREAM });
     reply.raw.write(`data: ${first}\n\n`);
     try {
-      await this.follow({ request, reply }, { access, read, first, signal: ended.signal });
+      await this.follow({ request, reply }, { access, read, first, startedAtMs, signal: ended.signal });
     } finally {
       this.open.delete(ended);
       reply.raw.end();
@@ -58,13 +61,23 @@ export class LiveStreams {
       access,
       read,
       first,
+      startedAtMs,
       signal,
-    }: { access: Exclude<Access, 'anybody'>; read: () => Promise<unknown>; first: string; signal: AbortSignal },
+    }: {
+      access: Exclude<Access, 'anybody'>;
+      read: () => Promise<unknown>;
+      first: string;
+      startedAtMs: number;
+      signal: AbortSignal;
+    },
   ): Promise<void> {
     let [sent, sentAtMs] = [first, Date.now()];
+    let lookedAtMs = startedAtMs;
     while (!signal.aborted) {
-      await sleep(LOOK_EVERY_MS, undefined, { signal }).catch(() => {});
+      const pauseMs = Math.max(MIN_PAUSE_MS, lookedAtMs + LOOK_EVERY_MS - performance.now());
+      await sleep(pauseMs, undefined, { signal }).catch(() => {});
       if (signal.aborted) return;
+      lookedAtMs = performance.now();
       try {
         await this.guard.check(request, access);
         const now = JSON.stringify(await read());
