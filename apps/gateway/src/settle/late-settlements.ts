@@ -16,17 +16,21 @@ export class LateSettlements {
   private readonly ending = new AbortController();
 
   /** `settleNow` rejects with UnavailableError while the store does not answer. */
-  constructor(private readonly settleNow: (settlement: Settlement) => Promise<void>) {}
+  constructor(
+    private readonly settleNow: (settlement: Settlement, logged: object) => Promise<void>,
+    private readonly maxWaiting = MAX_WAITING,
+  ) {}
 
-  add(settlement: Settlement): void {
-    if (this.waiting.size >= MAX_WAITING) {
+  /** @param logged names the request in log lines */
+  add(settlement: Settlement, logged: object): void {
+    if (this.waiting.size >= this.maxWaiting) {
       logger('gateway').warn(
-        { id: settlement.event.id },
+        logged,
         'too many streams wait to be settled: the hold of this one is charged at its deadline',
       );
       return;
     }
-    const settling = this.settle(settlement).finally(() => this.waiting.delete(settling));
+    const settling = this.settle(settlement, logged).finally(() => this.waiting.delete(settling));
     this.waiting.add(settling);
   }
 
@@ -37,22 +41,21 @@ export class LateSettlements {
   }
 
   /** Never rejects. */
-  private async settle(settlement: Settlement): Promise<void> {
-    const { id } = settlement.event;
+  private async settle(settlement: Settlement, logged: object): Promise<void> {
     for (let last = false; !last; last = this.ending.signal.aborted) {
       await delayUntilAborted(RETRY_MS, this.ending.signal);
       try {
-        await this.settleNow(settlement);
+        await this.settleNow(settlement, logged);
         return;
       } catch (error) {
         if (error instanceof UnavailableError) continue;
         logger('gateway').error(
-          { err: error, id },
+          { ...logged, err: error },
           'a stream was not settled late: its hold is charged at its deadline',
         );
         return;
       }
     }
-    logger('gateway').warn({ id }, 'a stream was not settled before the end: its hold is charged at its deadline');
+    logger('gateway').warn(logged, 'a stream was not settled before the end: its hold is charged at its deadline');
   }
 }

@@ -78,7 +78,7 @@ export class Settlements {
     private readonly emitter: UsageEmitter,
     private readonly unbilled: UnbilledReports,
   ) {
-    this.late = new LateSettlements((settlement) => this.settleLate(settlement));
+    this.late = new LateSettlements((settlement, logged) => this.settleLate(settlement, logged));
   }
 
   /** For the shutdown: tries late settlements once more, then publishes all usage or leaves it to the sweeper. */
@@ -124,7 +124,7 @@ export class Settlements {
     if (answerOf) settlement.answer = await answerOf(event);
     const settled = await this.record(settlement).catch((error: unknown) => {
       this.unbilled.note(unbilledWork(request, null));
-      if (draft.stream && error instanceof UnavailableError) this.late.add(settlement);
+      if (draft.stream && error instanceof UnavailableError) this.late.add(settlement, request.logged);
       throw error;
     });
     this.unbilled.note(unbilledWork(request, settled && settled.event));
@@ -159,7 +159,7 @@ export class Settlements {
     return null;
   }
 
-  private async settleLate(settlement: Settlement): Promise<void> {
+  private async settleLate(settlement: Settlement, logged: object): Promise<void> {
     const settled = await this.record(settlement);
     if (settled) {
       this.emit(settled);
@@ -167,7 +167,7 @@ export class Settlements {
       return;
     }
     // The sweeper was first, or the unanswered settlement had succeeded and was charged since.
-    this.log.warn({ id: settlement.event.id }, 'the hold was gone before the stream could be settled late');
+    this.log.warn(logged, 'the hold was gone before the stream could be settled late');
   }
 
   /** Releases the hold. When the store does not answer, the hold expires at its deadline. */

@@ -1,0 +1,102 @@
+import type { AdmissionClient, SettleResult } from '@tollgate/admission';
+import { newId, UnavailableError, type UsageEvent } from '@tollgate/contracts';
+import fs from 'node:fs';
+import type { UsageEmitter } from './emitter';
+import type { HeldRequest } from './held-request';
+import { LateSettlements } from './late-settlements';
+import { type Delivered, Settlements } from './settlement';
+import type { UnbilledReports } from './unbilled-reports';
+
+const AWAY = new UnavailableError('the store is away');
+const tokens = { promptTokens: 1, cachedTokens: 0, completionTokens: 2 };
+const LIMITS = { requestsPerMinute: 1, tokensPerMinute: 1, concurrency: 1 };
+const DELIVERED: Delivered = {
+  tokens,
+  estimated: false,
+  details: {},
+  outcome: 'complete',
+  firstTokenAtMs: null,
+  extensions: 0,
+  raise: () => Promise.resolve(10n),
+};
+
+let lines: string;
+beforeEach(() => {
+  lines = '';
+  jest.spyOn(fs, 'writeSync').mockImplementation((_, text: unknown) => {
+    lines += String(text);
+    return Buffer.byteLength(String(text));
+  });
+});
+afterEach(() => jest.restoreAllMocks());
+const logged = () => lines.split('\n').flatMap((line) => (line === '' ? [] : (JSON.parse(line) as object)));
+
+function streamed(): HeldRequest {
+  const id = newId('req');
+  const price = { version: 'v', inputFemtos: '0', cachedInputFemtos: '0', outputFemtos: '0', requestNanos: '0' };
+  const startedAt = new Date().toISOString();
+  return {
+    draft: {
+      id,
+      tenantId: newId('ten'),
+      keyId: newId('key'),
+      model: 'm',
+      kind: 'chat',
+      stream: true,
+      price,
+      startedAt,
+    },
+    hold: {
+      promptTokens: 1,
+      maxTokensPerChoice: 2,
+      storeEpoch: undefined,
+      holdNanos: 10n,
+      admittedUnder: { keyLimits: LIMITS, tenantLimits: LIMITS },
+    },
+    request: { choices: 1 },
+    begun: [],
+    failed: null,
+    admittedAtMs: 0,
+    logged: { requestId: 'chosen-by-the-caller', id, model: 'm', traceId: 'a'.repeat(32) },
+  };
+}
+
+/** Settlements at a store that gives these answers, one after the other. */
+function settlements(...answers: (SettleResult | Error)[]) {
+  const settle = () => {
+    const answer = answers.shift()!;
+    return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer);
+  };
+  const client = { settle, untrack: () => {} } as unknown as AdmissionClient;
+  const idle = { flush: () => Promise.resolve(), note: () => {} };
+  return new Settlements(client, idle as unknown as UsageEmitter, idle as unknown as UnbilledReports);
+}
+
+describe('a warning about a stream that is settled late names the caller’s request id and the trace', () => {
+  it.each<[string, SettleResult | Error, string]>([
+    ['the hold is gone when the store is back', { kind: 'forbidden' }, 'the hold was gone before the stream could be'],
+    ['the store stays away until the end', AWAY, 'a stream was not settled before the end'],
+    ['the store refuses it', new RangeError('above the hold'), 'a stream was not settled late'],
+  ])('%s', async (_, later, message) => {
+    const request = streamed();
+    const all = settlements(AWAY, later);
+    await expect(all.settle(request, DELIVERED)).rejects.toBe(AWAY);
+    // The end of the process does not wait for the next try.
+    await all.flush();
+    expect(logged()).toEqual([
+      expect.objectContaining({ ...request.logged, msg: expect.stringContaining(message) as string }),
+    ]);
+  });
+
+  it('too many wait', async () => {
+    const late = new LateSettlements(() => Promise.resolve(), 1);
+    const event = {} as UsageEvent;
+    late.add({ event }, { id: 'waits' });
+    const request = streamed();
+    late.add({ event }, request.logged);
+    await late.flush();
+    expect(logged()).toEqual([
+      expect.objectContaining({ ...request.logged, msg: expect.stringContaining('too many streams') as string }),
+    ]);
+  });
+});
