@@ -69,21 +69,28 @@ describe('a failed start reports its reason and the remedy in one line:', () => 
     }
   });
 
-  it.each(['TOLLGATE_PORT', 'TOLLGATE_OPERATOR_PORT'])('a port in use (%s)', async (setting) => {
-    const other = createServer().listen(0, '127.0.0.1');
-    await new Promise((resolve) => other.once('listening', resolve));
-    const port = String((other.address() as AddressInfo).port);
-    try {
-      // The operator's port, by default the next one, may be in use too.
-      expect(await failure({ TOLLGATE_OPERATOR_PORT: '0', [setting]: port })).toBe(
-        `tollgate: Port ${port} on 127.0.0.1 is in use: ` +
-          `stop what listens there, or set ${setting} (0 = any free port).`,
-      );
-      expect(postgresPid(directory.path)).toBeNull();
-    } finally {
-      other.close();
-    }
-  });
+  it.each([[['TOLLGATE_PORT']], [['TOLLGATE_PORT', 'TOLLGATE_OPERATOR_PORT']]])(
+    'ports in use (%j), each in its line and the public one first',
+    async (settings) => {
+      const others = settings.map(() => createServer().listen(0, '127.0.0.1'));
+      await Promise.all(others.map((other) => new Promise((resolve) => other.once('listening', resolve))));
+      const ports = others.map((other) => String((other.address() as AddressInfo).port));
+      const given = Object.fromEntries(settings.map((setting, i) => [setting, ports[i]!]));
+      try {
+        // The operator's port, by default the next one, may be in use too.
+        expect((await failure({ TOLLGATE_OPERATOR_PORT: '0', ...given })).split('\n')).toEqual(
+          settings.map(
+            (setting, i) =>
+              `tollgate: Port ${ports[i]} on 127.0.0.1 is in use: ` +
+              `stop what listens there, or set ${setting} (0 = any free port).`,
+          ),
+        );
+        expect(postgresPid(directory.path)).toBeNull();
+      } finally {
+        for (const other of others) other.close();
+      }
+    },
+  );
 
   it('a wrong tollgate.yaml, with the path and line of each wrong field', async () => {
     const file = join(directory.path, 'wrong.yaml');
@@ -107,6 +114,10 @@ describe('a failed start reports its reason and the remedy in one line:', () => 
     expect(await failure({ TOLLGATE_PORT: '70000' })).toMatch(
       /^tollgate: TOLLGATE_PORT must be a whole number from 0 to 65535$/,
     );
+    for (const args of [['--validate'], []])
+      expect(await failure({ TOLLGATE_PORT: '8100', TOLLGATE_OPERATOR_PORT: '8100' }, args)).toBe(
+        'tollgate: TOLLGATE_OPERATOR_PORT must differ from TOLLGATE_PORT: both are 8100',
+      );
     expect(await failure({}, ['--jsn'])).toMatch(/^tollgate: There is no option --jsn\./);
   });
 

@@ -46,6 +46,23 @@ it('a secret that is easy to guess is refused, with the command that makes a goo
   ]);
 });
 
+it('two doors with one port are refused, and so is an entry that is no proxy', async () => {
+  const clash = { TOLLGATE_PORT: '8100', TOLLGATE_OPERATOR_PORT: '8100', TOLLGATE_HEALTH_PORT: '8100' };
+  const { lines, exitCode } = await refusal(spawn('gateway', clash, ['--validate']));
+  expect([exitCode, lines]).toEqual([
+    1,
+    [
+      'tollgate: TOLLGATE_OPERATOR_PORT must differ from TOLLGATE_PORT: both are 8100',
+      'tollgate: TOLLGATE_HEALTH_PORT must differ from TOLLGATE_PORT: both are 8100',
+    ],
+  ]);
+  const proxies = await refusal(spawn('gateway', { TOLLGATE_TRUSTED_PROXIES: 'private,haproxy' }, ['--validate']));
+  expect([proxies.exitCode, proxies.lines]).toEqual([
+    1,
+    [expect.stringMatching(/^tollgate: TOLLGATE_TRUSTED_PROXIES must be addresses, .*; "haproxy" is none of them$/)],
+  ]);
+});
+
 it('each missing setting is reported in one line', async () => {
   const { lines } = await refusal(
     spawn('gateway', { TOLLGATE_OPERATOR_SECRET: '', KAFKA_BROKERS: '', TOLLGATE_MESSAGE_KEYS_FILE: '' }),

@@ -2,7 +2,7 @@ export { GatewayModule } from './gateway.module';
 export type { GatewayOptions } from './options';
 export { createPublicApp, cutOff, drain, endRequests, flushUsage, leave, type Mounted } from './public-app';
 export { createOperatorApp, type OperatorOptions } from './operator/operator.app';
-export { listen } from './listen';
+export { listen, publicDoor } from './listen';
 export {
   idempotencyOptions,
   IdempotencySecretsSettings,

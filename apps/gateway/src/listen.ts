@@ -1,21 +1,47 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import { baseUrl, explainListen, type AddressSettings } from '@tollgate/runtime';
-import type { AddressInfo } from 'node:net';
+import { type AddressSettings, baseUrl, explainListen, StartError } from '@tollgate/runtime';
+import { createServer, type AddressInfo } from 'node:net';
+import type { PublicSettings } from './settings';
+
+/** An app and the address that it shall listen on. */
+export interface AppDoor {
+  app: NestFastifyApplication;
+  host: string;
+  port: number;
+  /** The settings that a failure names. */
+  settings: AddressSettings;
+}
+
+export const publicDoor = (
+  app: NestFastifyApplication,
+  { TOLLGATE_HOST: host, TOLLGATE_PORT: port }: Pick<PublicSettings, 'TOLLGATE_HOST' | 'TOLLGATE_PORT'>,
+): AppDoor => ({ app, host, port, settings: { host: 'TOLLGATE_HOST', port: 'TOLLGATE_PORT' } });
 
 /**
- * Starts to listen. Resolves with the base URL. Rejects with StartError when the port is not available. `settings`
- * names the settings of the address, for that error.
+ * Listens on all of them, the last one first, so that the first one serves nothing while another may fail. Returns their
+ * base URLs. Rejects with StartError, which has a line for each door that cannot be opened, in this order.
  */
-export async function listen(
-  app: NestFastifyApplication,
-  host: string,
-  port: number,
-  settings: AddressSettings,
-): Promise<string> {
-  try {
-    await app.listen(port, host);
-  } catch (error) {
-    throw explainListen(error, host, port, settings);
+export async function listen<const D extends readonly AppDoor[]>(doors: D): Promise<{ [door in keyof D]: string }> {
+  const urls: string[] = [];
+  const problems: StartError[] = [];
+  for (const { app, host, port, settings } of doors.toReversed()) {
+    try {
+      await (problems.length === 0 ? app.listen(port, host) : tryPort(port, host));
+    } catch (error) {
+      const problem = explainListen(error, host, port, settings);
+      if (!(problem instanceof StartError)) throw problem;
+      problems.unshift(problem);
+      continue;
+    }
+    if (problems.length === 0) urls.unshift(baseUrl(host, (app.getHttpServer().address() as AddressInfo).port));
   }
-  return baseUrl(host, (app.getHttpServer().address() as AddressInfo).port);
+  if (problems.length > 0) throw new StartError(problems.map(({ message }) => message).join('\n'), { cause: problems });
+  return urls as { [door in keyof D]: string };
+}
+
+/** Whether the port is free. Rejects as `listen` does. */
+async function tryPort(port: number, host: string): Promise<void> {
+  const server = createServer();
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve));
+  await new Promise((resolve) => server.close(resolve));
 }

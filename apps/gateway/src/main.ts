@@ -11,12 +11,13 @@ import {
   globalModule,
   logger,
   openTracer,
+  portConflicts,
   provide,
   runService,
 } from '@tollgate/runtime';
 import { setTimeout } from 'node:timers/promises';
 import { GatewayModule } from './gateway.module';
-import { listen } from './listen';
+import { listen, publicDoor } from './listen';
 import { createOperatorApp } from './operator/operator.app';
 import { createPublicApp, endRequests, flushUsage, leave } from './public-app';
 import { idempotencyOptions, SETTINGS } from './settings';
@@ -26,6 +27,16 @@ runService(
     name: 'gateway',
     purpose: 'Serves the inference, management and operator APIs.',
     settings: SETTINGS,
+    problems: (settings) =>
+      portConflicts([
+        { setting: 'TOLLGATE_PORT', host: settings.TOLLGATE_HOST, port: settings.TOLLGATE_PORT },
+        {
+          setting: 'TOLLGATE_OPERATOR_PORT',
+          host: settings.TOLLGATE_OPERATOR_HOST,
+          port: settings.TOLLGATE_OPERATOR_PORT,
+        },
+        { setting: 'TOLLGATE_HEALTH_PORT', host: settings.TOLLGATE_HEALTH_HOST, port: settings.TOLLGATE_HEALTH_PORT },
+      ]),
     workers: (settings) => settings.TOLLGATE_WORKERS,
     async start(settings, { takeDown, health }) {
       const tracer = await openTracer(settings, 'gateway');
@@ -87,14 +98,15 @@ runService(
         () => operatorApp.close(),
         () => endRequests(app, settings.TOLLGATE_DRAIN_SECONDS * 1_000),
       );
-      const operatorUrl = await listen(operatorApp, settings.TOLLGATE_OPERATOR_HOST, settings.TOLLGATE_OPERATOR_PORT, {
-        host: 'TOLLGATE_OPERATOR_HOST',
-        port: 'TOLLGATE_OPERATOR_PORT',
-      });
-      const publicUrl = await listen(app, settings.TOLLGATE_HOST, settings.TOLLGATE_PORT, {
-        host: 'TOLLGATE_HOST',
-        port: 'TOLLGATE_PORT',
-      });
+      const [publicUrl, operatorUrl] = await listen([
+        publicDoor(app, settings),
+        {
+          app: operatorApp,
+          host: settings.TOLLGATE_OPERATOR_HOST,
+          port: settings.TOLLGATE_OPERATOR_PORT,
+          settings: { host: 'TOLLGATE_OPERATOR_HOST', port: 'TOLLGATE_OPERATOR_PORT' },
+        },
+      ]);
       // Reports "not ready" but still serves, so that load balancers notice before any request is refused. Added last:
       // a start that fails at a port does not wait for it.
       takeDown.add(() => {

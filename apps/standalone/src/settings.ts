@@ -20,6 +20,7 @@ import {
   MetricsSettings,
   Optional,
   Path,
+  portConflicts,
   ProcessSettings,
   readSettings as read,
   Setting,
@@ -32,6 +33,8 @@ import { randomBytes } from 'node:crypto';
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 
+/** Where the operator API listens. */
+export const OPERATOR_HOST = '127.0.0.1';
 const MAX_PORT = 65_535;
 const CONSOLE_SECRET_MIN_BITS = 80;
 const IDEMPOTENCY_SECRET_MIN_BITS = 80;
@@ -85,6 +88,11 @@ export function readSettings(env: NodeJS.ProcessEnv) {
   const operatorPort = settings.TOLLGATE_OPERATOR_PORT ?? (port === 0 ? 0 : port + 1);
   if (operatorPort > MAX_PORT)
     throw new SettingsError(`There is no port after ${port} for the operator API: set TOLLGATE_OPERATOR_PORT.`);
+  const conflicts = portConflicts([
+    { setting: 'TOLLGATE_PORT', host: settings.TOLLGATE_HOST, port },
+    { setting: 'TOLLGATE_OPERATOR_PORT', host: OPERATOR_HOST, port: operatorPort },
+  ]);
+  if (conflicts.length > 0) throw new SettingsError(conflicts.join('\n'));
   return {
     ...settings,
     TOLLGATE_OPERATOR_PORT: operatorPort,

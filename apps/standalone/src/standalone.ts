@@ -12,6 +12,7 @@ import {
   GatewayModule,
   idempotencyOptions,
   listen,
+  publicDoor,
 } from '@tollgate/gateway';
 import { MIGRATIONS as MESSAGES, PostgresMessages } from '@tollgate/messaging';
 import { MessagesModule } from '@tollgate/messaging/nest';
@@ -32,9 +33,13 @@ import { startSimulator } from '@tollgate/simulator';
 import { openConsole } from './console';
 import { createDemoOnce } from './demo';
 import { flushBooks } from './flush-books';
-import { idempotencySecrets, operatorSecret, type StandaloneSettings, writeOperatorFile } from './settings';
-
-const OPERATOR_HOST = '127.0.0.1';
+import {
+  idempotencySecrets,
+  OPERATOR_HOST,
+  operatorSecret,
+  type StandaloneSettings,
+  writeOperatorFile,
+} from './settings';
 
 /**
  * Runs all services in this process, in the order in which they need each other. Rejects with StartError or ConfigError
@@ -135,14 +140,15 @@ export async function startStandalone(
     },
   );
   takeDown.add(() => operatorApp.close());
-  const operatorUrl = await listen(operatorApp, OPERATOR_HOST, settings.TOLLGATE_OPERATOR_PORT, {
-    host: 'TOLLGATE_OPERATOR_PORT',
-    port: 'TOLLGATE_OPERATOR_PORT',
-  });
-  const publicUrl = await listen(app, settings.TOLLGATE_HOST, settings.TOLLGATE_PORT, {
-    host: 'TOLLGATE_HOST',
-    port: 'TOLLGATE_PORT',
-  });
+  const [publicUrl, operatorUrl] = await listen([
+    publicDoor(app, settings),
+    {
+      app: operatorApp,
+      host: OPERATOR_HOST,
+      port: settings.TOLLGATE_OPERATOR_PORT,
+      settings: { host: 'TOLLGATE_OPERATOR_PORT', port: 'TOLLGATE_OPERATOR_PORT' },
+    },
+  ]);
   // Only when nothing can fail any more, because its secrets are shown only once.
   const demo = settings.TOLLGATE_DEMO ? await createDemoOnce(url, { url: operatorUrl, secret }) : null;
   writeOperatorFile(settings.TOLLGATE_DATA_DIR, operatorUrl, secret);

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { areProxies, ClientAddresses } from './client-address';
+import { areProxies, ClientAddresses, wrongProxies } from './client-address';
 
 const from = (remoteAddress: string, forwarded?: string) =>
   ({ socket: { remoteAddress }, headers: { 'x-forwarded-for': forwarded } }) as unknown as IncomingMessage;
@@ -50,4 +50,11 @@ it('a list of proxies has addresses, ranges, and names of groups', () => {
     expect([text, areProxies(text)]).toEqual([text, true]);
   for (const text of ['', 'haproxy', '10.0.0.0/33', '10.0.0/8', '::1/129', '10.0.0.1/8/9', '10.0.0.1, 10.0.0.2', 'all'])
     expect([text, areProxies(text)]).toEqual([text, false]);
+});
+
+it('the first wrong entry of a list of proxies is named, and not all of a long one', () => {
+  expect(wrongProxies('loopback,10.0.0.0/33,haproxy')).toBe('"10.0.0.0/33" is none of them');
+  expect(wrongProxies('10.0.0.1, 10.0.0.2')).toBe('" 10.0.0.2" is none of them');
+  expect(wrongProxies('x'.repeat(99))).toBe(`"${'x'.repeat(50)}…" is none of them`);
+  expect(wrongProxies(Array(101).fill('10.0.0.1').join(','))).toBe('there are more than 100');
 });

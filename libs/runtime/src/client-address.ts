@@ -7,6 +7,8 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
   private: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7', 'fe80::/10'],
 };
 const MAX_RANGES = 100;
+/** Characters of a wrong entry that its message shows. */
+const MAX_SHOWN = 50;
 /** Of a longer list only the last addresses are read: each proxy adds one. */
 const MAX_FORWARDED = 16;
 
@@ -17,6 +19,13 @@ export const TRUSTED_PROXIES_FORM =
 export function areProxies(text: string): boolean {
   const ranges = rangesOf(text);
   return ranges.length <= MAX_RANGES && ranges.every(isRange);
+}
+
+/** What is wrong with a text that is no list of proxies: its first wrong entry, shortened. */
+export function wrongProxies(text: string): string {
+  const entry = rangesOf(text).find((range) => !isRange(range));
+  if (entry === undefined) return `there are more than ${MAX_RANGES}`;
+  return `${JSON.stringify(entry.length > MAX_SHOWN ? `${entry.slice(0, MAX_SHOWN)}…` : entry)} is none of them`;
 }
 
 function rangesOf(text: string): string[] {

@@ -12,6 +12,7 @@ export * from './file-config-source';
 export * from './settings/decorators';
 export * from './settings/describe-settings';
 export * from './settings/entropy';
+export * from './settings/port-conflicts';
 export * from './settings/process-settings';
 export * from './settings/read-settings';
 export * from './process/start-error';

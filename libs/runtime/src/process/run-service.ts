@@ -5,7 +5,7 @@ import { HealthServer } from '../health/health-server';
 import { logger } from '../logging';
 import { readConfigFile } from '../read-config';
 import { ConfigSecretsSettings, SERVICE_SETTINGS } from '../settings/process-settings';
-import { readSettings, type SettingsClass, type Together } from '../settings/read-settings';
+import { readSettings, SettingsError, type SettingsClass, type Together } from '../settings/read-settings';
 import { runProgram } from './run-program';
 import type { TakeDown } from './take-down';
 
@@ -22,6 +22,8 @@ export interface Service<C extends readonly SettingsClass[]> {
   purpose: string;
   /** In addition to those of every service. */
   settings: C;
+  /** Checks of settings of several classes together: a line for each problem. */
+  problems?(settings: Settings<C>): string[];
   /** --migrate: updates the service's own schema with the rights of its owner, and returns what was done. */
   migrate?(settings: Settings<C>): Promise<string>;
   /** How many processes share the work and the ports. Default: this one alone. */
@@ -46,7 +48,12 @@ export function runService<const C extends readonly SettingsClass[]>(
     {
       name,
       usage: usage(name, purpose, service.migrate !== undefined),
-      settings: (env) => readSettings(env, classes) as Settings<C>,
+      settings(env) {
+        const settings = readSettings(env, classes) as Settings<C>;
+        const problems = service.problems?.(settings) ?? [];
+        if (problems.length > 0) throw new SettingsError(problems.join('\n'));
+        return settings;
+      },
       validate: (settings) => checkSettings(settings, classes.includes(ConfigSecretsSettings)),
       ...(service.migrate ? { jobs: { '--migrate': (settings) => service.migrate!(settings) } } : {}),
       // Consumers that have started are as safe as when they are killed.

@@ -14,7 +14,7 @@ import {
 import { entropyBits } from './entropy';
 
 // The forms of environment settings. Each problem is one line with the name of the setting and what it must be. It
-// never contains the value.
+// never contains the value, because that may be a secret. Only `Satisfies` may name the wrong part of a list.
 
 const readableFromFile = new Map<object, Set<string>>();
 const described = new Map<object, Map<string, SettingText>>();
@@ -46,11 +46,14 @@ export const Optional = IsOptional;
 /** `what` completes "NAME must be …". */
 export const Text = (form: RegExp, what: string) => Matches(form, { message: must(what) });
 
-/** A text that a function accepts. `what` completes "NAME must be …". */
-export const Satisfies = (isValid: (text: string) => boolean, what: string) =>
+/**
+ * A text that a function accepts. `what` completes "NAME must be …". `wrong` says of an invalid text what is wrong with
+ * it; not for secrets.
+ */
+export const Satisfies = (isValid: (text: string) => boolean, what: string, wrong?: (text: string) => string) =>
   ValidateBy(
     { name: 'satisfies', validator: { validate: (value: unknown) => typeof value === 'string' && isValid(value) } },
-    { message: must(what) },
+    { message: (of) => must(what)(of) + (wrong ? `; ${wrong(String(of.value))}` : '') },
   );
 
 /** Text of a limited length. */

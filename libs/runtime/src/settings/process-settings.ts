@@ -1,4 +1,4 @@
-import { areProxies, TRUSTED_PROXIES_FORM } from '../client-address';
+import { areProxies, TRUSTED_PROXIES_FORM, wrongProxies } from '../client-address';
 import { OneOf, Optional, Path, Port, Satisfies, Secret, Setting, Text, WholeNumber } from './decorators';
 
 const HOST = /^[A-Za-z0-9.:_-]{1,255}$/;
@@ -31,7 +31,7 @@ export class TrustedProxiesSettings {
     'Proxies whose `X-Forwarded-For` or PROXY header names the client: addresses, ranges, `loopback`, `private`.',
   )
   @Optional()
-  @Satisfies(areProxies, TRUSTED_PROXIES_FORM)
+  @Satisfies(areProxies, TRUSTED_PROXIES_FORM, wrongProxies)
   TOLLGATE_TRUSTED_PROXIES?: string;
 }
 
