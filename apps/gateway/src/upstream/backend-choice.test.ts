@@ -83,6 +83,7 @@ describe('the choice of a backend', () => {
     other.engine.rest(3.5, NOW_MS);
     expect(soonestSeconds([one, other], [], NOW_MS)).toBe(4);
     expect(soonestSeconds([one, other], [other], NOW_MS)).toBe(7);
-    expect(soonestSeconds([one, managed(1)], [], NOW_MS)).toBeNull();
+    expect(soonestSeconds([one, managed(1)], [], NOW_MS)).toBe(1);
+    expect(soonestSeconds([one, other, managed(0)], [one, other], NOW_MS)).toBeNull();
   });
 });

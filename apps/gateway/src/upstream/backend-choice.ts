@@ -79,10 +79,7 @@ function isLessLoaded(one: ManagedBackend, other: ManagedBackend): boolean {
   return (one.engine.inFlight + 1) * other.backend.weight <= other.engine.inFlight * one.backend.weight;
 }
 
-/**
- * When the first of the backends that were not tried may be worth a call, in whole seconds. Null: unknown, or one is
- * already.
- */
+/** When the first of the backends that were not tried may be worth a call, in whole seconds. Null: there is none. */
 export function soonestSeconds(
   all: readonly ManagedBackend[],
   tried: readonly ManagedBackend[],
@@ -90,5 +87,6 @@ export function soonestSeconds(
 ): number | null {
   let soonestMs = Infinity;
   for (const one of all) if (one.isUsable && !tried.includes(one)) soonestMs = Math.min(soonestMs, one.waitMs(nowMs));
-  return soonestMs === Infinity || soonestMs <= 0 ? null : Math.ceil(soonestMs / 1_000);
+  // One that is worth a call already was full, or the request had no further attempt.
+  return soonestMs === Infinity ? null : Math.max(1, Math.ceil(soonestMs / 1_000));
 }

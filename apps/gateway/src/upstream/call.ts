@@ -1,5 +1,6 @@
 import type { Backend, CatalogModel } from '../catalog/catalog';
-import type { Connections } from './connections';
+import type { AttemptRequest } from './attempt';
+import type { Connections, UpstreamLimits } from './connections';
 import type { UpstreamFailure } from './failure';
 import type { Fleet, ManagedBackend } from './fleet';
 
@@ -45,8 +46,32 @@ export interface AnswerSink {
   restart(): boolean;
 }
 
-/** The headers of a call: names and values in turn. */
-export function headersFor({ authorization, headers: own }: Backend, { stream, headers }: UpstreamCall): string[] {
+/**
+ * What a backend of the model gets of a call.
+ * @param leftMs until the total time of the call is over
+ */
+export function attemptRequest(
+  call: UpstreamCall,
+  backend: Backend,
+  model: CatalogModel,
+  limits: UpstreamLimits,
+  leftMs: number,
+): AttemptRequest {
+  const { firstByteMs, idleMs } = backend.timeouts;
+  const headMs = firstByteMs ?? (call.stream ? limits.streamHeadTimeoutMs : limits.plainHeadTimeoutMs);
+  return {
+    path: call.path,
+    stream: call.stream,
+    headers: headersFor(backend, call),
+    body: call.body(backend, model),
+    headTimeoutMs: Math.min(headMs, leftMs),
+    idleTimeoutMs: Math.min(idleMs ?? limits.idleTimeoutMs, leftMs),
+    staleCloseMs: limits.staleCloseMs,
+  };
+}
+
+/** Names and values in turn. */
+function headersFor({ authorization, headers: own }: Backend, { stream, headers }: UpstreamCall): string[] {
   const all = ['content-type', 'application/json', 'accept', stream ? 'text/event-stream' : 'application/json'];
   if (authorization !== null) all.push('authorization', authorization);
   if (own.length > 0) all.push(...own);

@@ -1,4 +1,7 @@
+import { MAX_LINES_PER_WINDOW } from '@tollgate/runtime';
+import fs from 'node:fs';
 import type { CatalogModel } from '../catalog/catalog';
+import { fallbacks } from './backend-metrics';
 import {
   type Answer,
   backend,
@@ -10,6 +13,7 @@ import {
   upstreamWith,
 } from './exchange.fixture';
 import { PlainRelay } from './plain-answer';
+import { RESERVE } from './retry-budget';
 
 afterAll(closeAll);
 
@@ -19,6 +23,18 @@ const answering = (status: number): Answer => {
   return (_, response) => void response.writeHead(status).end('{}');
 };
 const reset: Answer = (request) => void request.socket.destroy();
+const busy = (seconds: number): Answer => {
+  return (_, response) => void response.writeHead(429, { 'retry-after': String(seconds) }).end('{}');
+};
+const HOUR_MS = 3_600_000;
+
+/** Uses up the retry budget of a model, so that time brings back nothing for an hour. */
+function useUpBudget(model: CatalogModel) {
+  const { budget } = upstream.fleet.poolOf(model);
+  const nowMs = performance.now();
+  budget.take(nowMs + HOUR_MS);
+  while (budget.take(nowMs));
+}
 
 /** The kind of the answer, and the models that were asked instead of the first. */
 async function ask(model: CatalogModel, fallbacks: CatalogModel[]) {
@@ -29,8 +45,9 @@ async function ask(model: CatalogModel, fallbacks: CatalogModel[]) {
     ({ id }) => fellTo.push(id),
   );
   const exchange = exchangeOf(model, relay, upstream, fallbacks);
-  const { kind } = await relay.run(exchange);
-  return { kind, fellTo, served: exchange.model.id };
+  const answer = await relay.run(exchange);
+  const failure = answer.kind === 'failed' ? { failure: answer.failure } : {};
+  return { kind: answer.kind, fellTo, served: exchange.model.id, ...failure };
 }
 
 describe('the fallback of a model', () => {
@@ -50,8 +67,19 @@ describe('the fallback of a model', () => {
   it.each([400, 413, 422])('is not asked if a backend refuses the request with %i', async (status) => {
     const [bad, good] = await Promise.all([backend(answering(status)), backend(well)]);
     const model = modelWith([bad]);
-    expect(await ask(model, [modelWith([good])])).toEqual({ kind: 'failed', fellTo: [], served: model.id });
+    expect(await ask(model, [modelWith([good])])).toMatchObject({ kind: 'failed', fellTo: [], served: model.id });
     expect(good.asked).toBe(0);
+  });
+
+  it.each([400, 413, 422, 451])('is followed by the next one if it refuses the request with %i', async (status) => {
+    const all = await Promise.all([backend(answering(500)), backend(answering(status)), backend(well)]);
+    const [model, strict, good] = all.map((one) => modelWith([one]));
+    expect(await ask(model!, [strict!, good!])).toMatchObject({ kind: 'answer', served: good!.id });
+    // Alone, it does not make the request a fault of the client.
+    expect(await ask(model!, [strict!])).toMatchObject({ failure: { kind: 'failed', status: 500 } });
+    const [gone, other] = [modelWith([backendAt(await closedOrigin())]), modelWith([all[1]])];
+    await ask(gone, []);
+    expect(await ask(gone, [other])).toMatchObject({ fellTo: [other.id], failure: { kind: 'busy' } });
   });
 
   it('is not asked while a backend of the model can serve', async () => {
@@ -66,12 +94,26 @@ describe('the fallback of a model', () => {
     const model = modelWith([backendAt(await closedOrigin()), backendAt(await closedOrigin(), '/v2')]);
     const other = modelWith([good]);
     const calls = 100;
-    for (let n = 0; n < calls; n++) expect((await ask(model, [other])).served).toBe(other.id);
+    let lines = 0;
+    const spy = jest.spyOn(fs, 'writeSync').mockImplementation((_fd: number, text: string) => {
+      if (text.includes('asking its fallback')) lines += 1;
+      return Buffer.byteLength(text);
+    });
+    try {
+      for (let n = 0; n < calls; n++) expect((await ask(model, [other])).served).toBe(other.id);
+    } finally {
+      spy.mockRestore();
+    }
     expect(good.asked).toBe(calls);
+    // An outage fills no log. The metric counts every request.
+    expect(lines).toBeLessThanOrEqual(MAX_LINES_PER_WINDOW);
+    const counted = (await fallbacks.get()).values.find(({ labels }) => labels.model === model.id);
+    expect(counted).toMatchObject({ value: calls, labels: { fallback: other.id } });
   });
 
   it('is followed by the next one, and the last failure is the answer', async () => {
-    const all = await Promise.all([backend(reset), backend(reset), backend(answering(503)), backend(well)]);
+    const failing = [answering(429), reset, answering(401), well];
+    const all = await Promise.all(failing.map((one) => backend(one)));
     const [model, first, second, third] = all.map((one) => modelWith([one]));
     expect(await ask(model!, [first!, second!, third!])).toMatchObject({ kind: 'answer', served: third!.id });
     expect(all.map(({ asked }) => asked)).toEqual([1, 1, 1, 1]);
@@ -86,13 +128,75 @@ describe('the fallback of a model', () => {
     expect(others[0].asked + others[1].asked).toBe(1);
   });
 
+  it('is not asked once two backends may have begun the request, whatever models they serve', async () => {
+    const all = await Promise.all([reset, reset, well].map((one) => backend(one)));
+    const [model, first, second] = all.map((one) => modelWith([one]));
+    expect(await ask(model!, [first!, second!])).toMatchObject({ kind: 'failed', fellTo: [first!.id] });
+    const both = modelWith([all[0]!, all[1]!]);
+    expect(await ask(both, [second!])).toMatchObject({ kind: 'failed', fellTo: [] });
+    expect(all.map(({ asked }) => asked)).toEqual([2, 2, 0]);
+  });
+
+  it('is asked within the retry budget of the model once a backend may have begun the request', async () => {
+    const [bad, none, good] = await Promise.all([reset, answering(429), well].map((one) => backend(one)));
+    const [model, other] = [modelWith([bad!]), modelWith([good!])];
+    useUpBudget(model);
+    expect(await ask(model, [other])).toMatchObject({ kind: 'failed', fellTo: [] });
+    expect([bad!.asked, good!.asked]).toEqual([1, 0]);
+    const busyModel = modelWith([none!]);
+    useUpBudget(busyModel);
+    expect(await ask(busyModel, [other])).toMatchObject({ kind: 'answer', fellTo: [other.id] });
+  });
+
+  it('takes one attempt from the budget, also if another backend of the model was to be asked', async () => {
+    const [bad, good] = await Promise.all([backend(reset), backend(well)]);
+    const gone = backendAt(await closedOrigin());
+    const [model, other] = [modelWith([bad, gone]), modelWith([good])];
+    await ask(modelWith([gone]), []);
+    const isOpen = () => upstream.fleet.poolOf(model).backends[1]!.breaker.isOpen;
+    expect(isOpen()).toBe(true);
+    const nowMs = performance.now();
+    for (let n = 1; n < RESERVE; n++) upstream.fleet.poolOf(model).budget.take(nowMs);
+    expect(await ask(model, [other])).toMatchObject({ kind: 'answer', fellTo: [other.id] });
+  });
+
+  it('whose backends cannot be asked leaves the failure of the model', async () => {
+    const bad = await backend(answering(500));
+    const drained = modelWith([{ ...(await backend(well)), weight: 0 }]);
+    const { failure } = await ask(modelWith([bad]), [drained]);
+    expect(failure).toMatchObject({ kind: 'failed', status: 500 });
+  });
+
+  it('leaves the soonest Retry-After of all backends of all models', async () => {
+    const [soon, late] = await Promise.all([backend(busy(40)), backend(busy(50))]);
+    const [model, other] = [modelWith([soon]), modelWith([late])];
+    for (const one of [model, other]) await ask(one, []);
+    // Both rest, so that only the last one is asked again.
+    const { failure } = (await ask(model, [other])) as { failure: { kind: string; retryAfterSeconds: number } };
+    expect(failure.kind).toBe('busy');
+    expect(failure.retryAfterSeconds).toBeLessThanOrEqual(40);
+    expect(failure.retryAfterSeconds).toBeGreaterThan(1);
+  });
+
+  it('gets one attempt too if the last of several attempts at the model may have begun', async () => {
+    const first = await Promise.all([429, 429, 500].map((status) => backend(answering(status))));
+    first.forEach((one, n) => (one.weight = 10 ** (18 - 9 * n)));
+    const others = await Promise.all([backend(answering(429)), backend(answering(429))]);
+    expect((await ask(modelWith(first), [modelWith(others)])).kind).toBe('failed');
+    expect([...first, ...others].map(({ asked }) => asked).slice(0, 3)).toEqual([1, 1, 1]);
+    expect(others[0].asked + others[1].asked).toBe(1);
+  });
+
   it('serves what finds no place at the model', async () => {
-    const [busy, good] = await Promise.all([backend(() => {}), backend(well)]);
-    busy.maxConcurrency = 1;
-    const [model, other] = [modelWith([busy]), modelWith([good])];
+    const [full, good] = await Promise.all([backend(() => {}), backend(well)]);
+    full.maxConcurrency = 1;
+    const [model, other] = [modelWith([full]), modelWith([good])];
     const waiting = new PlainRelay<Buffer>((answer) => ({ kind: 'usable', answer }));
     const first = waiting.run(exchangeOf(model, waiting, upstream));
     expect(await ask(model, [other])).toMatchObject({ kind: 'answer', served: other.id });
+    // A place may be free at any time, whatever the fallback says.
+    const resting = modelWith([await backend(busy(50))]);
+    expect((await ask(model, [resting])).failure).toEqual({ kind: 'busy', retryAfterSeconds: 1 });
     waiting.clientClosed();
     expect((await first).kind).toBe('client_closed');
   });

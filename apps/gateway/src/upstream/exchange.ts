@@ -2,51 +2,50 @@ import { type FailedAttempt, MAX_FAILED_ATTEMPTS } from '@tollgate/contracts';
 import { logger } from '@tollgate/runtime';
 import type { CatalogModel } from '../catalog/catalog';
 import { Attempt, type AttemptOwner } from './attempt';
-import { choose, soonestSeconds, urlOf } from './backend-choice';
-import { fallbacks, retries } from './backend-metrics';
-import { type AnswerSink, headersFor, type Resources, type UpstreamCall } from './call';
+import { choose, urlOf } from './backend-choice';
+import { retries } from './backend-metrics';
+import { type AnswerSink, attemptRequest, type Resources, type UpstreamCall } from './call';
 import type { UpstreamLimits } from './connections';
+import { FallbackChain } from './fallback-chain';
 import { GatheredChunks } from './gathered-chunks';
-import { failedAttempt, mayHelpElsewhere, type Progress, type UpstreamFailure } from './failure';
-import type { ManagedBackend, Pool } from './fleet';
+import { ALL_BUSY, failedAttempt, mayHelpElsewhere, type Progress, type UpstreamFailure } from './failure';
+import type { ManagedBackend } from './fleet';
 import { QueuePlace } from './queue-place';
-import { sooner } from './retry-after';
 import type { Waiting } from './wait-queue';
 
-/** Attempts per request, in total: at other backends, and over new connections. */
+/** Attempts of a request at one model, in total: at other backends, and over new connections. */
 const MAX_ATTEMPTS = 3;
+/** Attempts of a request that backends may have begun, over all models. */
+const MAX_RUNS = 2;
 /** A new connection cannot be stale. If it closes too, the backend closes requests that it has begun. */
 const MAX_STALE_REPEATS = 1;
-const NOTHING_TRIED: readonly ManagedBackend[] = [];
 
 /**
  * One request to a model. It asks a backend (backend-choice.ts), and others if that may help, while nothing has reached
  * the client.
  *
  * The hold pays for one run, which limits the attempts:
- * - A request that a backend may have begun is tried once more at most, on another backend.
+ * - A request that a backend may have begun may run once more, on another backend, or at a fallback.
  * - A request that was surely not begun (no connection, 429, 401, or 503 at once) goes to other backends, up to
  *   MAX_ATTEMPTS.
  * - A kept connection that the backend was closing is replaced once.
- * - All but the last need the model's retry budget, and time: one limit holds for all attempts together.
- * - When the model cannot serve, its fallbacks are asked in turn, each like a model of its own. Once a backend may have
- *   begun the request, each gets one attempt.
+ * - Each needs the retry budget of the model that failed, but for new connections. One time limit holds for all.
+ * - When the model cannot serve, its fallbacks are asked in turn (fallback-chain.ts), each like a model of its own. Once
+ *   a backend may have begun the request, each gets one attempt, and needs the retry budget too.
  *
  * States: waiting (no head yet; for a place or for an answer) → answering → ended. A failed answer goes back to
  * waiting. `abort` ends it in any state, also before the connection is open.
  */
 export class Exchange implements AttemptOwner, Waiting {
-  /** The model that is asked now: the call's, or one of its fallbacks. */
-  model: CatalogModel;
-  private pool: Pool;
+  private readonly chain: FallbackChain;
   private place: QueuePlace;
-  private fallbacksAsked = 0;
-  private tried: ManagedBackend[] | null = null;
   private attempt: Attempt | null = null;
   private attempts = 0;
   private staleRepeats = 0;
-  /** A backend may have worked on the request: at most one more attempt follows. */
-  private mayHaveBegun = false;
+  /** Attempts that backends may have begun. After the first one, each model gets one attempt at most. */
+  private runs = 0;
+  /** The next attempt is taken from a retry budget already. */
+  private isPaid = false;
   private state: 'waiting' | 'answering' | 'ended' = 'waiting';
   private readonly startedAtMs = performance.now();
   private deadlineMs = Infinity;
@@ -56,8 +55,6 @@ export class Exchange implements AttemptOwner, Waiting {
   private isNoted = false;
   /** Why the last attempt failed. */
   private failure: UpstreamFailure | null = null;
-  /** The soonest of what busy backends said, in seconds. */
-  private retryAfter: number | null = null;
   /** Names of the backends that may have begun the request, in the order asked. If one answers, it is the last. */
   readonly begun: string[] = [];
   /** The attempts that failed, in the order asked, without those over a stale connection. Null: none did. */
@@ -70,9 +67,13 @@ export class Exchange implements AttemptOwner, Waiting {
     private readonly call: UpstreamCall,
     private readonly sink: AnswerSink,
   ) {
-    this.model = call.model;
-    this.pool = upstream.fleet.poolOf(call.model);
-    this.place = new QueuePlace(this, this.pool, call.model);
+    this.chain = new FallbackChain(upstream.fleet, call);
+    this.place = this.placeInQueue();
+  }
+
+  /** The model that is asked now: the call's, or one of its fallbacks. */
+  get model(): CatalogModel {
+    return this.chain.model;
   }
 
   /** The backend asked last, for the log. Empty if none was. */
@@ -81,7 +82,7 @@ export class Exchange implements AttemptOwner, Waiting {
   }
 
   start(): void {
-    this.pool.budget.first();
+    this.chain.pool.budget.first();
     this.next();
   }
 
@@ -150,7 +151,7 @@ export class Exchange implements AttemptOwner, Waiting {
     const { managed, mayHaveBegun } = this.attempt!;
     if (this.isNoted && !mayHaveBegun) this.begun.pop();
     this.isNoted = false;
-    if (failure.kind === 'busy') this.retryAfter = sooner(this.retryAfter, failure.retryAfterSeconds);
+    this.chain.noteFailure(failure);
     const mayGoOn = this.attempts < MAX_ATTEMPTS;
     if (mayGoOn && progress === 'stale' && this.staleRepeats < MAX_STALE_REPEATS) {
       this.staleRepeats += 1;
@@ -158,12 +159,13 @@ export class Exchange implements AttemptOwner, Waiting {
     }
     if (this.failed === null || this.failed.length < MAX_FAILED_ATTEMPTS)
       (this.failed ??= []).push(failedAttempt(failure, managed.engine.name));
-    (this.tried ??= []).push(managed);
-    if (!mayGoOn || this.mayHaveBegun || !mayHelpElsewhere(failure)) return this.end(failure);
+    this.chain.addTried(managed);
+    const wasBegun = this.runs > 0;
+    if (progress !== 'not_begun') this.runs += 1;
+    if (!mayGoOn || wasBegun || !mayHelpElsewhere(failure)) return this.end(failure);
     if (progress !== 'not_begun') {
-      this.mayHaveBegun = true;
       const url = urlOf(managed.backend);
-      for (const other of this.pool.backends) if (urlOf(other.backend) === url) this.tried.push(other);
+      for (const other of this.chain.pool.backends) if (urlOf(other.backend) === url) this.chain.addTried(other);
     }
     this.retry(failure, progress);
   }
@@ -200,7 +202,8 @@ export class Exchange implements AttemptOwner, Waiting {
   }
 
   private choose(nowMs: number): ManagedBackend | 'full' | null {
-    return choose(this.pool.backends, this.tried ?? NOTHING_TRIED, nowMs, this.call.affinity);
+    const { pool, tried } = this.chain;
+    return choose(pool.backends, tried, nowMs, this.call.affinity);
   }
 
   private go(chosen: ManagedBackend | null): void {
@@ -213,18 +216,11 @@ export class Exchange implements AttemptOwner, Waiting {
     const { timeouts } = managed.backend;
     this.deadlineMs = this.startedAtMs + (timeouts.totalMs ?? (call.stream ? Infinity : limits.plainTotalTimeoutMs));
     const leftMs = Math.max(1, Math.ceil(this.deadlineMs - performance.now()));
-    const headMs = timeouts.firstByteMs ?? (call.stream ? limits.streamHeadTimeoutMs : limits.plainHeadTimeoutMs);
     this.attempts += 1;
+    this.isPaid = false;
     this.isEmpty = true;
-    const attempt = new Attempt(this, managed, upstream.connections, {
-      path: call.path,
-      stream: call.stream,
-      headers: headersFor(managed.backend, call),
-      body: call.body(managed.backend, this.model),
-      headTimeoutMs: Math.min(headMs, leftMs),
-      idleTimeoutMs: Math.min(timeouts.idleMs ?? limits.idleTimeoutMs, leftMs),
-      staleCloseMs: limits.staleCloseMs,
-    });
+    const request = attemptRequest(call, managed.backend, this.model, limits, leftMs);
+    const attempt = new Attempt(this, managed, upstream.connections, request);
     this.attempt = attempt;
     if (call.stream)
       this.gathered = new GatheredChunks(
@@ -240,12 +236,9 @@ export class Exchange implements AttemptOwner, Waiting {
 
   private retry(failure: UpstreamFailure, progress: Progress): void {
     const nowMs = performance.now();
-    const { model } = this;
-    if (nowMs >= this.deadlineMs || choose(this.pool.backends, this.tried!, nowMs) === null) return this.end(failure);
-    if (!this.pool.budget.take(nowMs)) {
-      retries.inc({ model: model.id, result: 'over_budget' });
-      return this.end(failure);
-    }
+    const { model, chain } = this;
+    if (nowMs >= this.deadlineMs || choose(chain.pool.backends, chain.tried, nowMs) === null) return this.end(failure);
+    if (!this.pays(nowMs)) return this.end(failure);
     if (this.state === 'answering' && !this.sink.restart()) return this.end(failure);
     retries.inc({ model: model.id, result: 'made' });
     logger('gateway').warn(
@@ -257,6 +250,13 @@ export class Exchange implements AttemptOwner, Waiting {
     this.soon(() => this.next());
   }
 
+  /** Takes the next attempt from the retry budget of the model, which failed. */
+  private pays(nowMs: number): boolean {
+    this.isPaid ||= this.chain.pool.budget.take(nowMs);
+    if (!this.isPaid) retries.inc({ model: this.model.id, result: 'over_budget' });
+    return this.isPaid;
+  }
+
   /** Continues outside of the parser's callback: undici runs one parser per process at a time. */
   private soon(go: () => void): void {
     queueMicrotask(() => this.state === 'waiting' && go());
@@ -264,39 +264,35 @@ export class Exchange implements AttemptOwner, Waiting {
 
   /** No backend can be asked (any more). */
   private endUnasked(): void {
-    this.end(this.failure ?? { kind: 'busy', retryAfterSeconds: null });
+    this.end(this.failure ?? ALL_BUSY);
   }
 
-  /** Asks the next fallback instead of this model. False: there is none, or no time. */
+  /** Asks the next fallback instead of this model. False: there is none, or it may not be asked. */
   private fallBack(failure: UpstreamFailure | null, nowMs: number): boolean {
-    const { call, upstream, model } = this;
-    const next = call.fallbacks[this.fallbacksAsked];
-    if (!next || nowMs >= this.deadlineMs || (failure !== null && !mayHelpElsewhere(failure))) return false;
+    const { chain } = this;
+    if (this.runs >= MAX_RUNS || nowMs >= this.deadlineMs || !chain.mayGoOn(failure)) return false;
+    const isFurtherRun = this.runs > 0;
+    if (isFurtherRun && !this.pays(nowMs)) return false;
     if (this.state === 'answering' && !this.sink.restart()) return false;
     this.state = 'waiting';
     this.place.leave();
-    fallbacks.inc({ model: model.id, fallback: next.id });
-    logger('gateway').warn(
-      { ...call.request.logged, fallback: next.id, ...failure },
-      'no backend of a model can serve; asking its fallback',
-    );
-    this.fallbacksAsked += 1;
-    this.model = next;
-    this.pool = upstream.fleet.poolOf(next);
-    this.place = new QueuePlace(this, this.pool, next);
-    this.tried = null;
+    this.failure = failure;
+    chain.goOn(failure);
+    this.place = this.placeInQueue();
     this.attempts = this.staleRepeats = 0;
-    this.pool.budget.first();
-    this.sink.onFallback(next);
+    if (!isFurtherRun) chain.pool.budget.first();
+    this.sink.onFallback(chain.model);
     this.soon(() => this.next());
     return true;
   }
 
-  private end(failure: UpstreamFailure): void {
-    if (this.fallBack(failure, performance.now())) return;
+  private placeInQueue(): QueuePlace {
+    return new QueuePlace(this, this.chain.pool, this.chain.model);
+  }
+
+  private end(last: UpstreamFailure): void {
+    if (this.fallBack(last, performance.now())) return;
     this.state = 'ended';
-    if (failure.kind !== 'busy') return this.sink.onFailure(failure);
-    const soonest = soonestSeconds(this.pool.backends, this.tried ?? NOTHING_TRIED, performance.now());
-    this.sink.onFailure({ kind: 'busy', retryAfterSeconds: sooner(this.retryAfter, soonest) });
+    this.sink.onFailure(this.chain.inTheEnd(last));
   }
 }

@@ -22,6 +22,9 @@ export type UpstreamFailure =
    */
   | { kind: 'failed'; reason: string; status?: number };
 
+/** No backend was asked: all are full, or will surely fail. */
+export const ALL_BUSY: UpstreamFailure = { kind: 'busy', retryAfterSeconds: null };
+
 /** How far a failed request got. */
 export type Progress =
   /** The backend did no work: no connection was open, or it answered 429, or 503 at once. */

@@ -1,7 +1,7 @@
 /** Further attempts per first attempt. */
 const SHARE = 0.1;
 /** Further attempts that a model with few requests may make at once, and that gather over quiet times. */
-const RESERVE = 20;
+export const RESERVE = 20;
 /** One further attempt comes back in this time, also without requests. */
 const REFILL_MS = 1_000;
 

@@ -5,23 +5,13 @@ import type { AnswerSink } from './call';
 import type { Exchange } from './exchange';
 import type { UpstreamFailure } from './failure';
 import { type Allowance, type ClientSide, type Deadline, PROPER_ENDS, type StreamEnd } from './stream-sides';
+import type { Watched } from './stream-watch';
 import type { ReportedUsage } from './usage-field';
 
 /** Of events before the first output. More are passed on. */
 const MAX_OPENING_CHARS = 64 * 1024;
 /** A backend that sends more network chunks than this after `[DONE]` is disconnected. */
 const MAX_CHUNKS_AFTER_DONE = 4;
-
-/** A stream under the watch of StreamWatch. */
-export interface Watched {
-  readonly stream: StreamRelay;
-  /** When it was added, or last seen to have written, by `Date.now()`. */
-  sinceMs: number;
-  /** How often the stream had written then. */
-  writes: number;
-  readonly giveUp: () => void;
-  place: number;
-}
 
 /**
  * Passes a stream on, chunk by chunk, at the client's pace. It withholds the end: after the settlement, `finish`

@@ -1,11 +1,22 @@
 import { PlaceList } from '@tollgate/runtime';
-import type { StreamRelay, Watched } from './stream-relay';
+import type { StreamRelay } from './stream-relay';
 
 const TICK_MS = 1_000;
 /** The client of a stream gets a comment when nothing was written to it for this long. */
 const KEEP_ALIVE_AFTER_MS = 10_000;
 /** A client that reads nothing for this long is disconnected, which frees its place and its hold. */
 const MAX_STALL_MS = 120_000;
+
+/** A stream under watch. */
+export interface Watched {
+  readonly stream: StreamRelay;
+  /** When it was added, or last seen to have written, by `Date.now()`. */
+  sinceMs: number;
+  /** How often the stream had written then. */
+  writes: number;
+  readonly giveUp: () => void;
+  place: number;
+}
 
 /** Watches all streams of the process with one timer. A timer per stream would cost 8 µs a request. */
 export class StreamWatch {

@@ -1,0 +1,105 @@
+import { logCapped, logger } from '@tollgate/runtime';
+import type { CatalogModel } from '../catalog/catalog';
+import { soonestSeconds } from './backend-choice';
+import { fallbacks } from './backend-metrics';
+import type { UpstreamCall } from './call';
+import { ALL_BUSY, mayHelpElsewhere, type UpstreamFailure } from './failure';
+import type { Fleet, ManagedBackend, Pool } from './fleet';
+import { sooner } from './retry-after';
+
+const NOTHING_TRIED: readonly ManagedBackend[] = [];
+
+/** A model that is asked, with its backends. */
+class Asked {
+  readonly pool: Pool;
+  /** Backends that are not asked again. Null: there are none. */
+  tried: ManagedBackend[] | null = null;
+
+  constructor(
+    readonly model: CatalogModel,
+    fleet: Fleet,
+  ) {
+    this.pool = fleet.poolOf(model);
+  }
+}
+
+/**
+ * The models that a request asks in turn: the one that it names, then the fallbacks of that. It knows why the first was
+ * left and how long all backends are busy, and from that what the client gets if none serves.
+ */
+export class FallbackChain {
+  private now: Asked;
+  /** The models that could not serve. Null: there are none. */
+  private left: Asked[] | null = null;
+  /** Why the first model was left. Null: no backend of it was asked, or it was not left. */
+  private ownFailure: UpstreamFailure | null = null;
+  /** The soonest of what busy backends said, in seconds. */
+  private retryAfter: number | null = null;
+
+  constructor(
+    private readonly fleet: Fleet,
+    private readonly call: Pick<UpstreamCall, 'model' | 'fallbacks' | 'request'>,
+  ) {
+    this.now = new Asked(call.model, fleet);
+  }
+
+  /** The model that is asked now. */
+  get model(): CatalogModel {
+    return this.now.model;
+  }
+
+  get pool(): Pool {
+    return this.now.pool;
+  }
+
+  /** Backends of the model that are not asked again. */
+  get tried(): readonly ManagedBackend[] {
+    return this.now.tried ?? NOTHING_TRIED;
+  }
+
+  addTried(managed: ManagedBackend): void {
+    (this.now.tried ??= []).push(managed);
+  }
+
+  noteFailure(failure: UpstreamFailure): void {
+    if (failure.kind === 'busy') this.retryAfter = sooner(this.retryAfter, failure.retryAfterSeconds);
+  }
+
+  /** Whether another model follows that may serve after this failure. Null: no backend of this one was asked. */
+  mayGoOn(failure: UpstreamFailure | null): boolean {
+    if (this.next === undefined) return false;
+    return failure === null || mayHelpElsewhere(failure) || this.isFallbacksRefusal(failure);
+  }
+
+  /** Only after `mayGoOn`. */
+  goOn(failure: UpstreamFailure | null): void {
+    const { now, call } = this;
+    const next = this.next!;
+    fallbacks.inc({ model: now.model.id, fallback: next.id });
+    const about = { ...call.request.logged, fallback: next.id, ...failure };
+    logCapped(logger('gateway'), 'warn', about, 'no backend of a model can serve; asking its fallback');
+    if (this.left === null) this.ownFailure = failure;
+    (this.left ??= []).push(now);
+    this.now = new Asked(next, this.fleet);
+  }
+
+  /** What the client gets if no model serves: `Retry-After` is the soonest of all backends of all models asked. */
+  inTheEnd(last: UpstreamFailure): UpstreamFailure {
+    const failure = this.isFallbacksRefusal(last) ? (this.ownFailure ?? ALL_BUSY) : last;
+    if (failure.kind !== 'busy') return failure;
+    const nowMs = performance.now();
+    let soonest = this.retryAfter;
+    for (const { pool, tried } of [...(this.left ?? []), this.now])
+      soonest = sooner(soonest, soonestSeconds(pool.backends, tried ?? NOTHING_TRIED, nowMs));
+    return { kind: 'busy', retryAfterSeconds: soonest };
+  }
+
+  private get next(): CatalogModel | undefined {
+    return this.call.fallbacks[this.left?.length ?? 0];
+  }
+
+  /** A refusal by a fallback says nothing about the request to another model. */
+  private isFallbacksRefusal(failure: UpstreamFailure): boolean {
+    return this.left !== null && failure.kind !== 'stopped' && !mayHelpElsewhere(failure);
+  }
+}
