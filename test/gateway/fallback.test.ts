@@ -17,7 +17,7 @@ const own = useOwnBackend(
       price: { input: '1', output: '2' }, backends: [{ url: 'http://BACKEND/v1' }] }
   - { id: works, kind: chat, contextTokens: 8192, maxOutputTokens: 4096, fallback: [dear],
       price: { input: '1', output: '2' }, backends: [{ url: 'http://BACKEND/v1' }] }
-  - { id: little, kind: chat, contextTokens: 16,
+  - { id: little, kind: chat, contextTokens: 8,
       price: { input: '1', output: '2' }, backends: [{ url: 'simulator:', model: inner-little }] }
   - { id: dear, kind: chat, contextTokens: 8192, maxOutputTokens: 2048, tools: false,
       price: { input: '10', output: '20' }, backends: [{ url: 'simulator:', model: inner-dear }] }`,

@@ -80,6 +80,17 @@ it('a fallback is asked for no more output than it gives, and than its context h
   expect(asked).toEqual([4_096, 2_048, 900]);
 });
 
+it('a fallback is asked for what its context has room for beside the longest prompt, if they were counted', () => {
+  const prompt = Array<string>(4).fill(' word'.repeat(500));
+  const raw = Buffer.from(JSON.stringify({ model: 'm', prompt, max_tokens: 4_096 }));
+  const request = readRequest('completion', raw, () => model);
+  const short = { ...model, id: 'short', contextTokens: 1_000 };
+  const hold = { promptTokens: 2_000, promptIsExact: true, maxTokensPerChoice: 4_096, fallbacks: [short] };
+  const one = new AdmittedRequest(request, model, { price } as UsageDraft, hold as unknown as Hold, 'r');
+  const backend = { model: 'inner', dialect: 'any', passthrough: new Set() } as unknown as Backend;
+  expect(JSON.parse(one.bodyFor(backend, short).toString()).max_tokens).toBe(500);
+});
+
 describe('the records of many streams', () => {
   it('are exact after one preparation, which counts a bounded amount in each turn of the event loop', async () => {
     // Long enough for any machine.

@@ -126,7 +126,7 @@ export class AdmittedRequest {
   bodyFor(backend: Backend, model: CatalogModel): Buffer {
     const { request, hold } = this;
     const isOwn = request.kind === 'embedding' || !hold.fallbacks.includes(model);
-    const room = Math.min(model.maxOutputTokens, model.contextTokens - hold.promptTokens);
+    const room = this.prompt.roomFor(model.maxOutputTokens, model.contextTokens);
     return upstreamBody(request, backend, isOwn ? hold.maxTokensPerChoice : Math.min(hold.maxTokensPerChoice, room));
   }
 

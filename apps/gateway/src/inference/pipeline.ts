@@ -17,7 +17,7 @@ import type { Client } from './client';
 import { InferenceError, unknownModel } from './errors';
 import { type Body, Intake } from './intake';
 import { AdmittedRequest, type Ending } from './admitted-request';
-import { canServe } from './fallback';
+import { fitFallbacks, noteUnpaid } from './fallback';
 import { ClientLeftError } from './read-body';
 import { interrupted, ofAdmission, unavailable } from './refusals';
 import { RequestMeter, type RequestOutcome } from './request-metrics';
@@ -205,10 +205,9 @@ export class Pipeline {
     const { choices, maxTokens, maxTokensNamed } = request;
     const tokensPerChoice = choices === 0 ? 0 : Math.min(maxTokens ?? Infinity, model.maxOutputTokens);
     // 7. Bound the prompt.
-    const prompt = PromptEstimate.toHold(request, model, tokensPerChoice);
-    const fallbacks = this.catalog
-      .fallbacksOf(model, principal.models)
-      .filter((one) => canServe(one, request, model, prompt.upperBound));
+    const bound = PromptEstimate.toHold(request, model, tokensPerChoice);
+    const others = this.catalog.fallbacksOf(model, principal.models);
+    const { fallbacks, prompt } = fitFallbacks(others, request, model, bound);
     const draft: UsageDraft = {
       id: client.id,
       tenantId: principal.tenantId,
@@ -238,6 +237,7 @@ export class Pipeline {
     this.limitStates.note(principal, limits, nowMs);
     client.setLimits(() => nearestLimits(principal, limits));
     if (admission.kind === 'refused') throw ofAdmission(admission, principal, Date.now());
+    noteUnpaid(model, fallbacks, admission.hold.fallbacks);
     const admitted = new AdmittedRequest(request, model, draft, admission.hold, client.requestId, client.trace);
     if (!client.left) return admitted;
     await this.settlements.void(admitted);

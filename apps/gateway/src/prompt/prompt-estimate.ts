@@ -88,9 +88,12 @@ export class PromptEstimate {
     return this.counted();
   }
 
-  /** Tokens of output per choice that fit into the context beside the prompt. A count may find more room. */
-  roomFor(outputTokens: number): number {
-    return Math.min(outputTokens, this.model.contextTokens - this.longest);
+  /**
+   * Tokens of output per choice that fit into the context beside the prompt. A count may find more room.
+   * @param contextTokens of a fallback, which counts the prompt like its model
+   */
+  roomFor(outputTokens: number, contextTokens = this.model.contextTokens): number {
+    return Math.min(outputTokens, contextTokens - this.longest);
   }
 
   /** Lower bound of the prompt. Without a count, what is known from its form. */

@@ -58,6 +58,8 @@ export interface InferenceRequest {
   /** The number of prompts of a completion or inputs of embeddings. 0 for a chat. */
   prompts: number;
   media: Media;
+  /** The number of addresses of media that a backend is to fetch. */
+  remoteMedia: number;
   /** The answer must be JSON (`response_format`), so it cannot be cut. */
   structuredOutput: boolean;
   /** The encoding of the vectors of embeddings. */
@@ -96,13 +98,14 @@ function build(
   if (kind !== 'embedding') refuseStops(body as ChatCompletionRequest | CompletionRequest, model);
   if (kind === 'chat') refuseUnsupported(body as ChatCompletionRequest, model);
   const extras = extraFields(body, REQUEST_FIELDS[kind], model);
-  if (reading.media.image_url.count + reading.media.video_url.count > 0)
-    rewriteMediaUrls(body as ChatCompletionRequest, model);
+  const addresses = reading.media.image_url.count + reading.media.video_url.count;
+  const remoteMedia = addresses > 0 ? rewriteMediaUrls(body as ChatCompletionRequest, model) : 0;
   const affinity = affinityOf(kind, body, model.routing);
-  return { kind, body, outgoing: toOutgoing(kind, body, extras), counted: null, model: id, affinity, ...reading };
+  const found = { model: id, affinity, remoteMedia };
+  return { kind, body, outgoing: toOutgoing(kind, body, extras), counted: null, ...found, ...reading };
 }
 
-type Reading = Omit<InferenceRequest, 'kind' | 'body' | 'outgoing' | 'counted' | 'model' | 'affinity'>;
+type Reading = Omit<InferenceRequest, 'kind' | 'body' | 'outgoing' | 'counted' | 'model' | 'affinity' | 'remoteMedia'>;
 
 const NO_OUTPUT: Reading = {
   stream: false,

@@ -109,20 +109,29 @@ function* namesIn(body: ChatCompletionRequest): Iterable<{ name: string; param: 
     yield { name: called.name, param: 'function_call.name' };
 }
 
-/** Replaces each address of media by the one that backends may get. Throws InferenceError. */
-export function rewriteMediaUrls({ messages }: ChatCompletionRequest, { mediaUrls, id }: BodyRules): void {
+/**
+ * Replaces each address of media by the one that backends may get. Throws InferenceError.
+ * @returns how many of them are not the content itself
+ */
+export function rewriteMediaUrls({ messages }: ChatCompletionRequest, { mediaUrls, id }: BodyRules): number {
+  let remote = 0;
+  const rewrite = (part: { url: string }, param: string) => {
+    part.url = mediaUrl(part.url, mediaUrls, id, param);
+    if (!part.url.startsWith('data:')) remote += 1;
+  };
   for (const [m, { content }] of messages.entries()) {
     if (!Array.isArray(content)) continue;
     for (const [p, { image_url: image, video_url: video }] of content.entries()) {
       const at = `messages[${m}].content[${p}]`;
-      if (image) image.url = mediaUrl(image.url, mediaUrls, id, `${at}.image_url.url`);
+      if (image) rewrite(image, `${at}.image_url.url`);
       if (!video) continue;
       const param = `${at}.video_url.url`;
       if (video.url.startsWith('data:') && !VIDEO_DATA.test(video.url)) {
         const message = `'${param}' must be a video in base64 if it is a "data:" URL.`;
-        throw new InferenceError('invalid_value', { param, message });
+        throw new InferenceError('invalid_value', { message, param });
       }
-      video.url = mediaUrl(video.url, mediaUrls, id, param);
+      rewrite(video, param);
     }
   }
+  return remote;
 }
