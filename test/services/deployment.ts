@@ -5,6 +5,7 @@ import {
   usePostgresServer,
   useRedis,
   type KafkaServer,
+  type PostgresOptions,
   type PostgresServer,
   type RedisServer,
 } from '@tollgate/testing';
@@ -117,7 +118,7 @@ export class Deployment {
  * A deployment for the calling test file. The servers are running and prepared, but no service is started. `env` has
  * settings for all services.
  */
-export function useDeployment(env: Record<string, string> = {}): Deployment {
+export function useDeployment(env: Record<string, string> = {}, ofPostgres: PostgresOptions = {}): Deployment {
   const kafka = useKafka({
     secured: 'SASL_PLAINTEXT',
     settings: {
@@ -126,7 +127,7 @@ export function useDeployment(env: Record<string, string> = {}): Deployment {
     },
   });
   const redis = useRedis({ args: ['--user', REDIS_USER.name, 'on', `>${REDIS_USER.password}`, ...REDIS_RIGHTS] });
-  const postgres = usePostgresServer();
+  const postgres = usePostgresServer(ofPostgres);
   const deployment = new Deployment(kafka, redis, postgres, env);
   beforeAll(() => deployment.prepare());
   afterAll(() => deployment.close());

@@ -10,6 +10,8 @@ export interface PostgresOptions {
   settings?: Record<string, string>;
   /** Files of the container: path in the container to content. */
   files?: Record<string, string>;
+  /** The folder of the data in the container. By default a volume, which cannot be renamed. */
+  dataDirectory?: string;
 }
 
 /** A real PostgreSQL 17 with an empty database `tollgate`. It keeps its data through stop, kill and start. */
@@ -24,7 +26,7 @@ export class PostgresServer extends TestContainer {
  * Starts a PostgreSQL for the calling test file, which may stop, kill, pause and disconnect it. Other tests use
  * `useTestDatabase`, which is ready at once.
  */
-export function usePostgresServer({ settings = {}, files = {} }: PostgresOptions = {}): PostgresServer {
+export function usePostgresServer({ settings = {}, files = {}, dataDirectory }: PostgresOptions = {}): PostgresServer {
   return useContainer(
     new PostgresServer(([port = 0]) => ({
       image: imageOf('POSTGRES'),
@@ -34,7 +36,11 @@ export function usePostgresServer({ settings = {}, files = {} }: PostgresOptions
         String(port),
         ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
       ],
-      environment: { POSTGRES_PASSWORD: PASSWORD, POSTGRES_DB: 'tollgate' },
+      environment: {
+        POSTGRES_PASSWORD: PASSWORD,
+        POSTGRES_DB: 'tollgate',
+        ...(dataDirectory !== undefined && { PGDATA: dataDirectory }),
+      },
       files,
       ports: [port],
       ready: async () => {
