@@ -1,0 +1,2 @@
+export declare const SERVICES: readonly ['gateway', 'auth', 'metering', 'billing'];
+export type Service = (typeof SERVICES)[number];
