@@ -17,6 +17,12 @@ const NANO_A_TOKEN = {
   promptFemtosPerToken: 0n,
   requestFemtos: 0n,
 } as CatalogModel;
+/** Prices in nanos a token. */
+const nanos = (prompt: bigint, output: bigint) => ({
+  promptFemtosPerToken: prompt * 1_000_000n,
+  outputFemtosPerToken: output * 1_000_000n,
+  requestFemtos: 0n,
+});
 const count = (text: string) => countTokens('o200k_base', text);
 const digits = fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: 1, maxLength: 80 });
 const chinese = fc.string({ unit: fc.constantFrom(...'的一是不了在人有我他这，。龘'), minLength: 1, maxLength: 40 });
@@ -56,6 +62,50 @@ describe('the allowance of a stream', () => {
     expect(counts).toBeLessThan(11);
     expect(await allowance.raiseTo(5_000n)).toBe(50n);
     expect(wanted).toEqual([10n]);
+  });
+
+  it('of a stream that a fallback serves is covered, extended and raised at the price of the fallback', async () => {
+    const wanted: bigint[] = [];
+    let holdNanos = 20n * 100n + 30n * BigInt(STREAM_SLICE_TOKENS);
+    const client = {
+      extend: ({ wantNanos }: { wantNanos: bigint }) => {
+        wanted.push(wantNanos);
+        return Promise.resolve({ kind: 'extended', holdNanos: (holdNanos += wantNanos) });
+      },
+    } as unknown as AdmissionClient;
+    const [dearest, served] = [nanos(20n, 30n), nanos(10n, 15n)];
+    const hold = {
+      ...{ holdNanos, promptTokens: 100, promptFemtos: 100n * dearest.promptFemtosPerToken },
+      ...{ outputTokens: STREAM_SLICE_TOKENS, maxTokensPerChoice: 4 * STREAM_SLICE_TOKENS },
+    } as Hold;
+    const allowance = new StreamAllowance(client, hold, dearest, 1, () => 100);
+    expect(allowance.limit).toBe(STREAM_SLICE_TOKENS);
+    allowance.priceAs(served);
+    // Half the price: twice the output, and what the prompt costs less.
+    const covered = 2 * STREAM_SLICE_TOKENS + Math.floor(1_000 / 15);
+    expect(allowance.limit).toBe(covered);
+    expect(allowance.take(covered, () => covered)).toBe('granted');
+    await new Promise(setImmediate);
+    expect(wanted).toEqual([15n * BigInt(STREAM_SLICE_TOKENS)]);
+    expect(allowance.limit).toBe(covered + STREAM_SLICE_TOKENS);
+    expect(allowance.extensions).toBe(1);
+    // Never beyond the cost of the output asked for, at the price of the fallback.
+    const whole = 1_000n + 15n * BigInt(4 * STREAM_SLICE_TOKENS);
+    expect(await allowance.raiseTo(whole + 1_000n)).toBe(whole);
+  });
+
+  it('keeps the count of the prompt if the price of a fallback comes after the last extension', async () => {
+    const client = { extend: () => Promise.resolve({ kind: 'refused' }) } as unknown as AdmissionClient;
+    const hold = {
+      ...{ holdNanos: 2_000n, promptTokens: 100, promptFemtos: 1_000n * 1_000_000n },
+      ...{ outputTokens: 100, maxTokensPerChoice: 4_096 },
+    } as Hold;
+    const allowance = new StreamAllowance(client, hold, nanos(10n, 10n), 1, () => 40);
+    expect(allowance.take(100, () => 100)).toBe('granted');
+    await new Promise(setImmediate);
+    expect(allowance.limit).toBe(160);
+    allowance.priceAs(nanos(5n, 5n));
+    expect(allowance.limit).toBe(360);
   });
 
   it('never grants more tokens than are held, for any text in any chunks', async () => {

@@ -50,6 +50,8 @@ export class StreamAllowance {
   private covered: number;
   private readonly maxTokens: number;
   private readonly slice: number;
+  /** Upper bound of the prompt; by a count after `close`. */
+  private promptTokens: number;
 
   constructor(
     private readonly client: AdmissionClient,
@@ -60,6 +62,7 @@ export class StreamAllowance {
   ) {
     this.maxTokens = hold.maxTokensPerChoice * choices;
     this.slice = STREAM_SLICE_TOKENS * choices;
+    this.promptTokens = hold.promptTokens;
     this.covered = prices.outputFemtosPerToken === 0n ? Infinity : hold.outputTokens;
   }
 
@@ -75,9 +78,7 @@ export class StreamAllowance {
   /** The model that serves is known, and the hold was computed at its prices or higher ones. */
   priceAs(prices: HeldPrices): void {
     this.prices = prices;
-    const promptFemtos = BigInt(this.hold.promptTokens) * prices.promptFemtosPerToken + prices.requestFemtos;
-    this.hold = { ...this.hold, promptFemtos };
-    this.covered = this.tokensCovered();
+    this.priceAgain();
   }
 
   take(most: number, count: (limit: number) => number): 'granted' | 'wait' | 'capped' | 'ended' | 'lost' {
@@ -160,8 +161,13 @@ export class StreamAllowance {
    */
   private close(): void {
     this.state = 'closed';
-    const promptFemtos = BigInt(this.countPrompt()) * this.prices.promptFemtosPerToken + this.prices.requestFemtos;
-    this.hold = { ...this.hold, promptFemtos };
+    this.promptTokens = this.countPrompt();
+    this.priceAgain();
+  }
+
+  private priceAgain(): void {
+    const { promptFemtosPerToken, requestFemtos } = this.prices;
+    this.hold = { ...this.hold, promptFemtos: BigInt(this.promptTokens) * promptFemtosPerToken + requestFemtos };
     this.covered = this.tokensCovered();
   }
 
