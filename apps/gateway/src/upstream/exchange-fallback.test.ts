@@ -1,4 +1,5 @@
 import { MAX_LINES_PER_WINDOW } from '@tollgate/runtime';
+import { eventually } from '@tollgate/testing';
 import fs from 'node:fs';
 import type { CatalogModel } from '../catalog/catalog';
 import { fallbacks } from './backend-metrics';
@@ -109,6 +110,19 @@ describe('the fallback of a model', () => {
     expect(lines).toBeLessThanOrEqual(MAX_LINES_PER_WINDOW);
     const counted = (await fallbacks.get()).values.find(({ labels }) => labels.model === model.id);
     expect(counted).toMatchObject({ value: calls, labels: { fallback: other.id } });
+  });
+
+  it('is no longer asked once a backend of the model works again', async () => {
+    let now = answering(500);
+    const [own, good] = await Promise.all([backend((request, response) => now(request, response)), backend(well)]);
+    const [model, other] = [modelWith([own]), modelWith([good])];
+    // Until its circuit breaker is open.
+    while (own.asked < 5) await ask(model, [other]);
+    now = well;
+    await eventually(async () => expect((await ask(model, [other])).served).toBe(model.id), { timeoutMs: 60_000 });
+    const before = good.asked;
+    for (let n = 0; n < 20; n++) expect((await ask(model, [other])).served).toBe(model.id);
+    expect(good.asked).toBe(before);
   });
 
   it('is followed by the next one, and the last failure is the answer', async () => {
