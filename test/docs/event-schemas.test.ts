@@ -32,7 +32,11 @@ const USAGE: Required<UsageEvent> = {
   traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
   life: {
     ...{ key: [600, 1_000_000, 64], tenant: [600, 1_000_000, 64], heldNanos: '9', endNanos: '10', extensions: 1 },
-    ...{ firstMs: 12, failed: [{ backend: 'http://gpu/v1', why: 'failed', status: 500, code: 'ECONNRESET' }] },
+    ...{
+      firstMs: 12,
+      failed: [{ backend: 'http://gpu/v1', why: 'failed', status: 500, code: 'ECONNRESET' }],
+      asked: 'n',
+    },
   },
 };
 const BUDGET: Required<BudgetEvent> = {

@@ -14,6 +14,8 @@ const own = useOwnBackend(
   (request, response) => void request.resume().on('end', () => answer(response, request.headers)),
   () => `
   - { id: first, aliases: [gpt], kind: chat, contextTokens: 8192, maxOutputTokens: 4096, fallback: [little, dear],
+      passthrough: [simulator], price: { input: '1', output: '2' }, backends: [{ url: 'http://BACKEND/v1' }] }
+  - { id: claimed, kind: chat, contextTokens: 8192, maxOutputTokens: 4096, fallback: [dear],
       price: { input: '1', output: '2' }, backends: [{ url: 'http://BACKEND/v1' }] }
   - { id: works, kind: chat, contextTokens: 8192, maxOutputTokens: 4096, fallback: [dear],
       price: { input: '1', output: '2' }, backends: [{ url: 'http://BACKEND/v1' }] }
@@ -31,6 +33,7 @@ const gateway = useGateway({
     profiles: [{ id: default, models: [first], limits: ${limits} }]`;
     return own().replaceAll('BACKEND', host!) + plans;
   },
+  idempotency: { secrets: ['a-secret-that-the-store-never-sees-0123456789'] },
 });
 
 const CHAT = { model: 'first', messages: [{ role: 'user', content: 'Say something about gateways.' }], max_tokens: 50 };
@@ -70,6 +73,7 @@ describe('a model that no backend serves', () => {
         costNanos: String(cost),
         overrunNanos: '0',
         estimated: false,
+        life: { asked: 'first' },
       });
       expect(charged!.price.outputFemtos).toBe(String(DEAR.output * 1_000_000n));
       await expectSettledAt(gateway, caller, cost);
@@ -78,7 +82,8 @@ describe('a model that no backend serves', () => {
 
   it.each([
     ['it has no credit for the dearer one', { nanos: 400_000n }, {}],
-    ['its key may not use the other', { plan: 'narrow' }, {}],
+    ['the profile of its key may not use the other', { plan: 'narrow' }, {}],
+    ['its key may not use the other', { models: ['first', 'little'] }, {}],
     ['the other cannot use tools', {}, { tools: [{ type: 'function', function: { name: 'f' } }] }],
     ['the other gives less output than it names', {}, { max_tokens: 3_000 }],
   ])('is answered with its own failure, and nothing is charged, if %s', async (_, caller, fields) => {
@@ -93,6 +98,47 @@ describe('a model that no backend serves', () => {
     const caller = await gateway.caller();
     expect((await ask(caller, { max_tokens: undefined })).status).toBe(200);
     expect((await gateway.events(caller.tenantId, 1))[0]).toMatchObject({ model: 'dear' });
+  });
+
+  it('is streamed by its fallback beyond the first slice of its hold, which is extended at that price', async () => {
+    answer = fail;
+    const caller = await gateway.caller();
+    const tokens = 2_000;
+    const fields = { stream: true, max_tokens: tokens, simulator: { answerTokens: tokens } };
+    expect((await ask(caller, fields)).status).toBe(200);
+    const [charged] = await gateway.events(caller.tenantId, 1);
+    expect(charged).toMatchObject({ model: 'dear', completionTokens: tokens, outcome: 'complete', overrunNanos: '0' });
+    expect(charged!.life!.extensions).toBeGreaterThan(0);
+    const cost = BigInt(charged!.promptTokens) * DEAR.input + BigInt(tokens) * DEAR.output;
+    expect(BigInt(charged!.costNanos)).toBe(cost);
+    expect(BigInt(charged!.life!.endNanos!)).toBeGreaterThanOrEqual(cost);
+    await expectSettledAt(gateway, caller, cost);
+  });
+
+  it('is claimed by its Idempotency-Key, runs once, and repeats get the answer of the fallback', async () => {
+    const open: ServerResponse[] = [];
+    answer = (response) => void open.push(response);
+    const caller = await gateway.caller();
+    const headers = { 'idempotency-key': 'first-and-only' };
+    const send = async () => {
+      const response = await gateway.post('/v1/chat/completions', { ...CHAT, model: 'claimed' }, caller, { headers });
+      return {
+        status: response.status,
+        replayed: response.headers.get('idempotent-replayed'),
+        text: await response.text(),
+      };
+    };
+    const first = send();
+    await eventually(() => expect(open).toHaveLength(1));
+    const early = await send();
+    expect([early.status, early.text]).toEqual([409, expect.stringContaining('idempotency_in_progress')]);
+    fail(open[0]!);
+    const { status, text } = await first;
+    expect([status, JSON.parse(text).model]).toEqual([200, 'dear']);
+    expect(await send()).toEqual({ status: 200, replayed: 'true', text });
+    expect(open).toHaveLength(1);
+    const [charged] = await gateway.events(caller.tenantId, 1);
+    await expectSettledAt(gateway, caller, BigInt(charged!.costNanos));
   });
 });
 
@@ -125,6 +171,7 @@ describe('a model with a dearer fallback', () => {
     open[0]!.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ choices, usage }));
     const { status, text } = await asked;
     expect([status, JSON.parse(text).model]).toEqual([200, 'works']);
+    expect((await gateway.events(caller.tenantId, 1))[0]!.life).not.toHaveProperty('asked');
     const { prompt_tokens: prompt, completion_tokens: output } = JSON.parse(text).usage;
     await expectSettledAt(gateway, caller, BigInt(prompt) * OWN.input + BigInt(output) * OWN.output);
   });

@@ -23,6 +23,14 @@ export interface Caller {
   openai: OpenAI;
 }
 
+export interface CallerOptions {
+  nanos?: bigint;
+  profile?: string;
+  plan?: string;
+  /** The only models that its key may use. */
+  models?: string[];
+}
+
 export interface GatewayUnderTest {
   /** The origin, without a path. */
   url: string;
@@ -31,7 +39,7 @@ export interface GatewayUnderTest {
   admission: PostgresAdmissionStore;
   credentials: CredentialStore;
   database: TestDatabase;
-  caller(options?: { nanos?: bigint; profile?: string; plan?: string }): Promise<Caller>;
+  caller(options?: CallerOptions): Promise<Caller>;
   /** Usage events of the tenant's settled requests. Waits until there are `count`. */
   events(tenantId: string, count: number): Promise<UsageEvent[]>;
   /** Those that have arrived. */
@@ -130,7 +138,7 @@ export function useGateway({
     const baseUrl = await app.getUrl();
     Object.assign(gateway, { url: baseUrl, app, simulator, admission, credentials, database });
     Object.assign(gateway, {
-      caller: (caller?: { nanos?: bigint; profile?: string; plan?: string }) => newCaller(gateway, caller),
+      caller: (caller?: CallerOptions) => newCaller(gateway, caller),
       events: (tenantId: string, count: number) =>
         eventually(
           () => {
@@ -178,7 +186,7 @@ export async function expectSettledAt(gateway: GatewayUnderTest, { tenantId }: C
 
 async function newCaller(
   gateway: GatewayUnderTest,
-  { nanos = 1_000n * 100n * NANOS_PER_CENT, profile = 'default', plan = 'default' } = {},
+  { nanos = 1_000n * 100n * NANOS_PER_CENT, profile = 'default', plan = 'default', models }: CallerOptions = {},
 ): Promise<Caller> {
   const tenantId = newId('ten');
   const { value: key, hash } = mintCredential('key');
@@ -193,6 +201,7 @@ async function newCaller(
     expiresAtMs: null,
     revokedAtMs: null,
     version: 1,
+    ...(models && { models }),
   };
   await gateway.credentials.put([record]);
   await gateway.admission.applyBalanceUpdates([

@@ -1,5 +1,6 @@
 import { newId } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
+import { usageEvent } from '../../apps/metering/src/sample-events.fixture';
 import { type Asked, send } from './ask';
 import { OPERATOR_SECRET, type Services } from './services';
 import { runTollgate, useDataDirectory } from './tollgate-process';
@@ -149,6 +150,18 @@ export function explainTests(services: Services): void {
     const text = await tollgate('explain', '--key', keyId);
     expect(text).toContain(`model_not_found (sim-lrage, model): no model that the key may use is called sim-lrage`);
     expect(text).toContain(`${code} (sim-large, messages[0].role)`);
+  });
+
+  it('"another model answered": the model that was asked for, and the fallback that served', async () => {
+    const { tenantId, keyId } = await customer();
+    const life = { key: [1, 2, 3], tenant: [4, 5, 6], heldNanos: '9000000000', asked: 'sim-large' } as const;
+    const event = usageEvent({ tenantId, keyId, model: 'sim-small', backend: 'simulator:', life });
+    await services.messages.publish('usage-events', [event]);
+    const [{ served }] = await explained(event.id);
+    expect(served).toMatchObject({ model: 'sim-small', life: { asked: 'sim-large' } });
+    expect(await tollgate('explain', event.id)).toMatch(
+      /\nStarted: .*, sim-small, chat\nFallback: +of sim-large, which was asked for\nLimits: /,
+    );
   });
 
   it('a running request: its hold, for its own tenant alone, and afterwards that its client left', async () => {

@@ -83,6 +83,7 @@ function servedRows(
   const overrun = served.overrunNanos === '0' ? '' : `; beyond the hold: ${formatNanos(served.overrunNanos, currency)}`;
   return [
     ['Started', `${served.startedAt}, ${model}, ${kind}${stream ? ', streamed' : ''}`],
+    ...(life?.asked ? [['Fallback', `of ${printable(life.asked)}, which was asked for`] as [string, string]] : []),
     ...(life ? lifeRows(life, currency) : [['Life', 'not recorded'] as [string, string]]),
     ['Backend', served.backend ?? 'unknown'],
     ...(life?.failed ? [['Failed', attempts(life.failed)] as [string, string]] : []),

@@ -32,6 +32,8 @@ export interface RequestLife {
   firstMs?: number;
   /** Attempts that failed, in order; the last one may have broken off during the answer. Absent: none. */
   failed?: readonly FailedAttempt[];
+  /** The model that was asked for. Absent: it served. Otherwise a fallback did. */
+  asked?: string;
 }
 
 /**

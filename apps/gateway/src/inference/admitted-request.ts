@@ -102,17 +102,17 @@ export class AdmittedRequest {
 
   constructor(
     readonly request: InferenceRequest,
-    asked: CatalogModel,
+    private readonly own: CatalogModel,
     draft: UsageDraft,
     readonly hold: Hold,
     /** The id that the client sees. The client may choose it and reuse it, unlike `draft.id`. */
     readonly requestId: string,
     private readonly trace: TraceContext | null = null,
   ) {
-    this.model = asked;
+    this.model = own;
     this.draft = draft;
     this.shownModel = request.model;
-    this.prompt = PromptEstimate.ofHold(request, asked, hold);
+    this.prompt = PromptEstimate.ofHold(request, own, hold);
   }
 
   /** From now on a fallback serves the request. It counts the prompt like the model that was asked for. */
@@ -134,6 +134,11 @@ export class AdmittedRequest {
   get failed(): readonly FailedAttempt[] | null {
     const failed = this.exchange?.failed ?? null;
     return this.wasStopped ? [...(failed ?? []), { why: 'stopped' }] : failed;
+  }
+
+  /** The model that it asked for, if a fallback serves it. Null: that model serves. */
+  get asked(): string | null {
+    return this.model === this.own ? null : this.own.id;
   }
 
   /** Fields of every log line of this request. */

@@ -43,6 +43,7 @@ export const RequestLife = Type.Object(
     extensions: Type.Optional(whole('How often the hold was extended.')),
     firstMs: Type.Optional(whole('Milliseconds from its admission to its first output, of a stream.')),
     failed: Type.Optional(failed),
+    asked: Type.Optional(Type.String({ description: 'The model that it asked for, if a fallback served it.' })),
   },
   { ...exact, $id: 'RequestLife' },
 );

@@ -16,6 +16,8 @@ export interface HeldRequest {
   readonly begun: readonly string[];
   /** The attempts at backends that failed, in the order asked. Null: none did. */
   readonly failed: readonly FailedAttempt[] | null;
+  /** The model that it asked for, if a fallback serves it. */
+  readonly asked: string | null;
   /** When it was admitted, by `performance.now()`. */
   readonly admittedAtMs: number;
   /** For log lines. */

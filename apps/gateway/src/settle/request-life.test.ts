@@ -8,6 +8,7 @@ const plain: Lived = {
   extensions: 0,
   firstMs: null,
   failed: null,
+  asked: null,
 };
 
 describe('the life of a request on its usage event', () => {
@@ -26,5 +27,6 @@ describe('the life of a request on its usage event', () => {
       failed,
     });
     expect(lifeOf({ ...plain, failed: [] })).not.toHaveProperty('failed');
+    expect(lifeOf({ ...plain, asked: 'large' })).toHaveProperty('asked', 'large');
   });
 });

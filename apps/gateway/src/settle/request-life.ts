@@ -18,10 +18,13 @@ export interface Lived {
   readonly firstMs: number | null;
   /** Null: every attempt succeeded. */
   readonly failed: readonly FailedAttempt[] | null;
+  /** The model that was asked for, if a fallback served. Null: it served itself. */
+  readonly asked: string | null;
 }
 
 /** How a request ran, for its usage event: some 90 bytes of it, more only where something was unusual. */
-export function lifeOf({ admittedUnder, heldNanos, endNanos, extensions, firstMs, failed }: Lived): RequestLife {
+export function lifeOf(lived: Lived): RequestLife {
+  const { admittedUnder, heldNanos, endNanos, extensions, firstMs, failed, asked } = lived;
   const life: RequestLife = {
     key: numbersOf(admittedUnder.keyLimits),
     tenant: numbersOf(admittedUnder.tenantLimits),
@@ -31,6 +34,7 @@ export function lifeOf({ admittedUnder, heldNanos, endNanos, extensions, firstMs
   if (extensions > 0) life.extensions = extensions;
   if (firstMs !== null) life.firstMs = firstMs;
   if (failed !== null && failed.length > 0) life.failed = failed;
+  if (asked !== null) life.asked = asked;
   return life;
 }
 

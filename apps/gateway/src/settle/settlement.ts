@@ -100,7 +100,7 @@ export class Settlements {
     { tokens, estimated, details, outcome, firstTokenAtMs, extensions, raise }: Delivered,
     answerOf?: (event: UsageEvent) => Promise<ClaimAnswer>,
   ): Promise<Settled | null> {
-    const { draft, hold, begun, failed, admittedAtMs } = request;
+    const { draft, hold, begun, failed, asked, admittedAtMs } = request;
     const cost = costNanos(tokens, draft.price);
     // The heartbeat renews the hold until it is raised. If the raise fails, the hold must expire.
     const holdNanos = await raise(cost).finally(() => this.client.untrack(draft.id));
@@ -112,6 +112,7 @@ export class Settlements {
       extensions,
       firstMs: firstTokenAtMs === null ? null : Math.max(0, Math.round(firstTokenAtMs - admittedAtMs)),
       failed,
+      asked,
     });
     const reasoningTokens = details.completion?.['reasoning_tokens'] ?? 0;
     const counts = { tokens, reasoningTokens, cost, estimated };

@@ -7,9 +7,16 @@ const life = { key: [600, 1_000_000, 64], tenant: [6_000, 10_000_000, 512], held
 describe('the life of a request as it is stored', () => {
   it('has the fields that are known and well-formed, and no others', () => {
     const failed = { backend: 'http://gpu/v1', why: 'failed', status: 500, code: 'ECONNRESET' };
-    const whole = { ...life, endNanos: '400400000', extensions: 1, firstMs: 12, failed: [failed] };
+    const whole = { ...life, endNanos: '400400000', extensions: 1, firstMs: 12, failed: [failed], asked: 'large' };
     expect(JSON.parse(storedLife(whole)!)).toEqual(whole);
-    const strange = { ...life, words: 'of the prompt', extensions: -1, firstMs: 1.5, failed: [{ why: 'words' }, null] };
+    const strange = {
+      ...life,
+      words: 'of the prompt',
+      extensions: -1,
+      firstMs: 1.5,
+      failed: [{ why: 'words' }, null],
+      asked: 5,
+    };
     expect(JSON.parse(storedLife(strange)!)).toEqual(life);
     const names = [{ backend: 'a\0b', why: 'busy', code: 'words of a backend', status: '500' }];
     expect(JSON.parse(storedLife({ ...life, failed: names })!)).toEqual({ ...life, failed: [{ why: 'busy' }] });
