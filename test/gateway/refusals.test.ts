@@ -1,7 +1,8 @@
-import { NANOS_PER_CENT } from '@tollgate/contracts';
+import { type AdmitRequest, PostgresAdmissionStore } from '@tollgate/admission';
+import { NANOS_PER_CENT, newId } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
 import { INFERENCE_ERRORS } from '../../apps/gateway/src/inference/errors';
-import { type Caller, configYaml, useGateway } from './use-gateway';
+import { type Caller, configYaml, PLENTY, useGateway } from './use-gateway';
 
 const LIMITED = `
       - { id: few, models: ['*'], limits: { requestsPerMinute: 3, tokensPerMinute: 100000, concurrency: 1 } }
@@ -36,6 +37,25 @@ beforeAll(async () => {
 async function ask(body: unknown, path = '/v1/chat/completions', init: RequestInit = {}, who = caller) {
   const answer = await gateway.post(path, body, who, init);
   return { status: answer.status, headers: answer.headers, json: JSON.parse(await answer.text()) };
+}
+
+/** A free request of this key, as another gateway admits it. */
+function requestOf({ tenantId, keyId }: Caller, model: string): AdmitRequest {
+  const price = { version: 'test', inputFemtos: '0', cachedInputFemtos: '0', outputFemtos: '0', requestNanos: '0' };
+  const startedAt = new Date().toISOString();
+  return {
+    draft: { id: newId('req'), tenantId, keyId, model, kind: 'chat', stream: true, price, startedAt },
+    tenantLimits: PLENTY,
+    keyLimits: PLENTY,
+    keyBudgetNanos: null,
+    tenantBudgetNanos: null,
+    promptTokens: 1,
+    promptFemtos: 0n,
+    outputFemtosPerToken: 0n,
+    wantOutputTokens: 1,
+    minOutputTokens: 1,
+    boundIsExact: true,
+  };
 }
 
 const refusal = (code: keyof typeof INFERENCE_ERRORS, param: string | null = null) => ({
@@ -115,6 +135,36 @@ describe('limits', () => {
     const refused = await ask(long, undefined, {}, who);
     expect(refused.json).toEqual(refusal('tokens_limit_exceeded'));
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+  });
+
+  it('of concurrency name the soonest end of what other gateways run, which this one knows nothing of', async () => {
+    const few = await gateway.caller({ profile: 'few' });
+    let nowMs = Date.now();
+    const other = new PostgresAdmissionStore({ url: gateway.database.url, now: () => nowMs });
+    const begin = async (model: string, agoMs: number) => {
+      nowMs = Date.now() - agoMs;
+      const request = requestOf(few, model);
+      expect(await other.admit([request])).toMatchObject([{ kind: 'held' }]);
+      return request.draft;
+    };
+    for (const [model, lengthMs] of [
+      ['small', 30_000],
+      ['dear', 2_000],
+    ] as const) {
+      const { id, tenantId } = await begin(model, lengthMs);
+      nowMs += lengthMs;
+      expect(await other.void([{ id, tenantId }])).toEqual([true]);
+    }
+    const { id, tenantId } = await begin('small', 9_000);
+    const from = performance.now();
+    const refused = await ask(CHAT, undefined, {}, few);
+    expect([refused.status, refused.json]).toEqual([429, refusal('concurrency_limit_exceeded')]);
+    // 30 s less its age. The mean of all models would say ⌊(30 × 7 + 2) ÷ 8⌋ = 26 s from now.
+    const retryAfter = Number(refused.headers.get('retry-after'));
+    expect(retryAfter).toBeLessThanOrEqual(21);
+    expect(retryAfter).toBeGreaterThanOrEqual(21 - Math.ceil((performance.now() - from) / 1_000));
+    await other.void([{ id, tenantId }]);
+    await other.close();
   });
 
   it('of concurrency admit another request from the last byte on', async () => {

@@ -103,11 +103,14 @@ describe('a database of the former version', () => {
         '016_settle_in_place.sql',
         '017_claims.sql',
         '018_call_rates.sql',
+        '019_model_means.sql',
         'functions',
       ]);
       expect(served).toBeGreaterThan(ROUNDS_AFTER);
 
       const pending = await fixture.hold();
+      // The former version's requests count too.
+      expect(await store.expectedEnds([tenantId])).toMatchObject([[{ keyId: fixture.keyId }]]);
       expect(await fixture.settle(lives.draft.id, TOKEN_NANOS)).toMatchObject({ kind: 'settled', repeated: false });
       expect(await fixture.settle(settled.draft.id, 5n * TOKEN_NANOS)).toMatchObject({ repeated: true });
       expect(await fixture.sweep()).toMatchObject([

@@ -2,6 +2,7 @@ import type {
   AdmissionStore,
   AdmitRequest,
   AdmitResult,
+  ExpectedEnd,
   ExtendRequest,
   ExtendResult,
   LookRequest,
@@ -18,6 +19,8 @@ import { TenantUnknownError } from './item-failures';
 
 /** Each may return a large answer. */
 const MAX_RECALLS_PER_CALL = 16;
+/** Tenants; the store reads all holds of each. */
+const MAX_EXPECTED_ENDS_PER_CALL = 16;
 
 /** Pass `deadline` on to `track`. */
 export type ClientAdmitResult =
@@ -31,6 +34,7 @@ export type ClientAdmitResult =
 export class AdmissionClient {
   private readonly admits: BatchQueue<AdmitRequest, AdmitResult>;
   private readonly looks: BatchQueue<LookRequest, LookResult>;
+  private readonly ends: BatchQueue<string, readonly ExpectedEnd[]>;
   private readonly recalls: BatchQueue<RecallRequest, RecallResult>;
   private readonly extensions: BatchQueue<ExtendRequest, ExtendResult>;
   private readonly settlements: BatchQueue<Settlement, SettleResult>;
@@ -49,6 +53,10 @@ export class AdmissionClient {
     this.admits = new BatchQueue((requests) => store.admit(requests), { answersWithinMs: admit, onLate });
     this.looks = new BatchQueue<LookRequest, LookResult>((requests) => store.look(requests), {
       answersWithinMs: admit,
+    });
+    this.ends = new BatchQueue<string, readonly ExpectedEnd[]>((tenantIds) => store.expectedEnds(tenantIds), {
+      answersWithinMs: admit,
+      maxItems: MAX_EXPECTED_ENDS_PER_CALL,
     });
     this.recalls = new BatchQueue<RecallRequest, RecallResult>((requests) => store.recall(requests), {
       answersWithinMs: admit,
@@ -74,6 +82,11 @@ export class AdmissionClient {
   /** Waits for an unknown tenant's credit as `admit` does. */
   look(request: LookRequest): Promise<LookResult> {
     return onceKnown(() => this.looks.push(request));
+  }
+
+  /** When the first running request of each key is expected to end. The caller keeps the answer for a while. */
+  expectedEnds(tenantId: string): Promise<readonly ExpectedEnd[]> {
+    return this.ends.push(tenantId);
   }
 
   /** The state of a claim. */
@@ -119,8 +132,8 @@ export class AdmissionClient {
   /** Waits for calls in progress. Close the store afterwards. */
   async close(): Promise<void> {
     this.heartbeat.stop();
-    const queues = [this.admits, this.looks, this.recalls, this.extensions, this.settlements, this.voids];
-    await Promise.all(queues.map((queue) => queue.idle()));
+    const { admits, looks, ends, recalls, extensions, settlements, voids } = this;
+    await Promise.all([admits, looks, ends, recalls, extensions, settlements, voids].map((queue) => queue.idle()));
   }
 }
 

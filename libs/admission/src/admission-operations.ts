@@ -81,10 +81,9 @@ export type AdmitResult =
    * `scope`: the limit or budget of the key, or of the tenant. `retryAfterMs`: when the same request would be admitted;
    * null where waiting does not help.
    * For `requests` and `tokens` it is exact unless other requests come first. For `credit_held` and `concurrency` it
-   * estimates when the next running request ends: the mean length of the tenant's recent holds, divided by the number
-   * of running requests in the scope. The estimate is at least 1 s and at most 60 s. A gateway has a better one for what
-   * it runs itself (apps/gateway/src/admit/running-requests.ts). Before any hold has ended it is 1
-   * s.
+   * estimates the time from one end of a running request to the next: the mean length of the tenant's recent holds,
+   * divided by the number of running requests in the scope, from 1 s to 60 s. Before any hold has ended it is 1 s.
+   * `expectedEnds` says more.
    */
   | { kind: 'refused'; reason: Refusal; scope: 'key' | 'tenant'; retryAfterMs: number | null; limits: LimitState };
 

@@ -20,11 +20,13 @@ import type {
   HoldsQuery,
 } from './admission-operations';
 import type { ManagementCall } from './call-rate';
+import type { ExpectedEnd } from './expected-ends';
 import type { ClaimLimits, RecallRequest, RecallResult } from './claim-operations';
 import type { ItemFailure } from './item-failures';
 
 export type * from './admission-operations';
 export type * from './claim-operations';
+export type * from './expected-ends';
 
 export const DEFAULT_LEASE_MS = 10_000;
 export const DEFAULT_CLAIM_LIMITS: ClaimLimits = {
@@ -68,6 +70,13 @@ export abstract class AdmissionStore {
    * Errors replace single results, as in `admit`.
    */
   abstract look(requests: readonly LookRequest[]): Promise<(LookResult | ItemFailure)[]>;
+  /**
+   * Of each tenant: when the first running request of each key is expected to end, whatever process runs it. Empty while
+   * no length of their models is known, or more than 512 run. Reads the holds of the tenants, so it is for a refused
+   * request and not for every one. An UnavailableError replaces the result of a tenant whose part of the store does not
+   * answer.
+   */
+  abstract expectedEnds(tenantIds: readonly string[]): Promise<(ExpectedEnd[] | UnavailableError)[]>;
   /**
    * The states of claims. What it says of a settled claim is durable. An UnavailableError replaces the result of a
    * request whose part of the store does not answer.

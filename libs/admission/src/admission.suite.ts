@@ -4,6 +4,7 @@ import { callsSuite } from './suite/calls.suite';
 import { claimsSuite } from './suite/claims.suite';
 import { creditSuite } from './suite/credit.suite';
 import { clockSuite } from './suite/clock.suite';
+import { expectedEndsSuite } from './suite/expected-ends.suite';
 import type { OpenStore } from './suite/store.fixture';
 import { holdsSuite } from './suite/holds.suite';
 import { limitsSuite } from './suite/limits.suite';
@@ -20,6 +21,7 @@ export function admissionSuite(name: string, open: OpenStore): void {
   describe(`${name}: credit`, () => creditSuite(open));
   describe(`${name}: budgets`, () => budgetsSuite(open));
   describe(`${name}: looks`, () => lookSuite(open));
+  describe(`${name}: expected ends`, () => expectedEndsSuite(open));
   describe(`${name}: states of a hold`, () => statesSuite(open));
   describe(`${name}: holds`, () => holdsSuite(open));
   describe(`${name}: claims`, () => claimsSuite(open));

@@ -19,6 +19,7 @@ export interface Rights {
 }
 
 const tenant = ['credit', 'keys', 'pending', 'settled', 'unconfirmed'].map((name) => `tga:{*}:${name}`);
+const pending = ['tga:{*}:pending'];
 const claims = ['claims', 'claim_times', 'answers', 'answer_times'].map((name) => `tga:{*}:${name}`);
 const registry = (...names: string[]) => names.map((name) => `tga:{registry*}:${name}`);
 const credentials = (...names: string[]) => names.map((name) => `tgc:{credentials}:${name}`);
@@ -49,13 +50,14 @@ export const REDIS_RIGHTS = {
     commands: [...CONNECTION, 'time', 'wait', 'subscribe'],
     grants: [
       {
-        for: 'admit, look, recall, extend, progress, settle, void, apply_news, restore',
+        for: 'admit, look, expected_ends, recall, extend, progress, settle, void, apply_news, restore',
         keys: [...tenant, ...claims],
         commands: [
           ...[...CALL, 'hmget', 'hget', 'hset', 'hsetnx', 'hdel', 'hexists', 'zadd', 'zrem'],
           ...['hstrlen', 'hincrby', 'zcard', 'zrange', 'pexpire'],
         ],
       },
+      { for: 'expected_ends: the running requests of a tenant', keys: pending, commands: ['hlen', 'hvals'] },
       { for: 'take_call', keys: ['tga:{*}:calls'], commands: [...CALL, 'hget', 'hset', 'pexpire'] },
       { for: 'the lists of tenants', keys: registry('tenants', 'active'), commands: ['zadd', 'exists'] },
       PROBE,

@@ -16,8 +16,8 @@ import type { CatalogModel } from '../catalog/catalog';
 import { ExactCounting } from '../prompt/exact-counting';
 import type { PromptEstimate } from '../prompt/prompt-estimate';
 import { dearest, hasDearer, type HeldPrices, withoutDearer } from './held-prices';
+import { ExpectedEnds } from './expected-ends';
 import { countHeld } from './held-metric';
-import { type Running, RunningRequests } from './running-requests';
 import { WaitingLines } from './waiting-line';
 
 /** Output per choice that the hold of a stream covers at a time. It is extended before it is used up. */
@@ -101,9 +101,11 @@ export type Admission =
 export class Admitter {
   private readonly exactCounting = new ExactCounting();
   private readonly lines = new WaitingLines();
-  private readonly running = new RunningRequests();
+  private readonly ends: ExpectedEnds;
 
-  constructor(private readonly client: AdmissionClient) {}
+  constructor(private readonly client: AdmissionClient) {
+    this.ends = new ExpectedEnds(client);
+  }
 
   /**
    * Whether any request of this key would be admitted now. Rejects with UnavailableError when the store does not
@@ -148,40 +150,31 @@ export class Admitter {
         const { promptTokens, wantOutputTokens } = request;
         const of = { ...candidate, tenantId, keyId };
         const needs = promptTokens + wantOutputTokens;
-        return { ...this.inLine(result, of, needs), needs } as Admission;
+        return { ...(await this.inLine(result, of, needs)), needs } as Admission;
       }
       prompt = prompt.countedWithinContext();
     }
-  }
-
-  /** An admitted request runs. The caller must pass the result to `ended`. */
-  began({ tenantId, keyId, model }: UsageDraft): Running {
-    const running = { tenantId, keyId, model, startedMs: Date.now() };
-    this.running.began(running);
-    return running;
-  }
-
-  ended(running: Running): void {
-    this.running.ended(running, Date.now());
   }
 
   /**
    * Gives a refused request a place behind the others that wait for the same limit.
    * @param tokens that each of them needs; null: unknown
    */
-  private inLine<R extends Refused>(
+  private async inLine<R extends Refused>(
     refused: R,
     { tenantId, keyId, tenantLimits, keyLimits }: Owner,
     tokens: number | null,
-  ): R {
+  ): Promise<R> {
     const { reason, scope, retryAfterMs } = refused;
     if (retryAfterMs === null) return refused;
     const [owner, limits] = scope === 'key' ? [keyId, keyLimits] : [tenantId, tenantLimits];
     // For limits of running requests: the store's expected time between two ends of running requests.
     let everyMs = retryAfterMs;
     let exactMs = retryAfterMs;
-    if (OF_RUNNING.has(reason))
-      exactMs = this.running.soonestEndMs({ tenantId, keyId: scope === 'key' ? keyId : null }, Date.now()) ?? exactMs;
+    if (OF_RUNNING.has(reason)) {
+      const of = { tenantId, keyId: scope === 'key' ? keyId : null };
+      exactMs = (await this.ends.soonestMs(of, performance.now())) ?? exactMs;
+    }
     if (reason === 'requests') everyMs = MINUTE_MS / limits.requestsPerMinute;
     else if (reason === 'tokens' && tokens !== null) everyMs = (MINUTE_MS * tokens) / limits.tokensPerMinute;
     const waitMs = this.lines.take({ line: `${reason} ${owner}`, exactMs, everyMs }, performance.now());

@@ -5,7 +5,6 @@ import { type InferenceKind, UnavailableError, type UsageDraft, type UsageEvent 
 import { failPoint, logger } from '@tollgate/runtime';
 import { CredentialGuard, tooManyAttempts } from '../accept/credential-guard';
 import { Admitter } from '../admit/admit';
-import type { Running } from '../admit/running-requests';
 import { LimitStates, nearestLimits } from '../admit/limit-states';
 import { Authenticator, type Principal } from '../authenticate/authenticate';
 import { Catalog, type CatalogModel } from '../catalog/catalog';
@@ -47,7 +46,6 @@ export class Pipeline {
     const meter = new RequestMeter();
     const { traced } = client;
     let body: Body | undefined;
-    let running: Running | undefined;
     try {
       // 3. Authenticate, before the body is read: no stranger makes us read 10 MiB.
       const principal = await this.authenticate(incoming, client);
@@ -74,7 +72,6 @@ export class Pipeline {
       const admitted = await this.admit(request, model, principal, client, keyed?.claim);
       client.admitted = admitted;
       traced?.ended('admit');
-      running = this.admitter.began(admitted.draft);
       failPoint('admitted');
       // 9. Serve the answer, except its end.
       const served = await this.serving.serve(admitted, client);
@@ -111,12 +108,11 @@ export class Pipeline {
       if (this.log.isLevelEnabled('debug')) this.log.debug({ ...event, requestId: client.requestId }, 'served');
     } catch (error) {
       // A client that leaves before any output counts as waste too: a backend may have worked for it, unpaid.
-      if (!running || error instanceof ClientLeftError) body?.wasted(error);
+      if (!client.admitted || error instanceof ClientLeftError) body?.wasted(error);
       const outcome = this.refuse(client, error);
       meter.refused(outcome);
       traced?.finish({ kind, id: client.id, model: meter.model, owner: client.owner }, outcome, null);
     } finally {
-      if (running) this.admitter.ended(running);
       body?.release();
     }
   }

@@ -11,7 +11,7 @@ const BACKGROUND_TIMEOUT_MS = 10_000;
 const ANSWER_GRACE_MS = 500;
 /**
  * For admit, look, recall, extend, void, progress and settle: one call of each at a time, plus a settlement that waits
- * for the disk.
+ * for the disk. The rare calls beside them (expected_ends, take_call) wait for a free one.
  */
 const MAX_CALL_CONNECTIONS = 8;
 const MAX_BACKGROUND_CONNECTIONS = 2;

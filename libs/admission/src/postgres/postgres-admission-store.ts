@@ -9,6 +9,7 @@ import {
   type AdmitResult,
   type ClaimLimits,
   type Delivered,
+  type ExpectedEnd,
   type ExtendRequest,
   type ExtendResult,
   type HoldsQuery,
@@ -37,7 +38,9 @@ import { admitCall } from './admit-call';
 import { Claims, settleCall } from './claims';
 import { Connections, type Row } from './connections';
 import { eachIdOnce } from './each-id-once';
+import { callExpectedEnds } from './expected-ends-call';
 import { HoldCounts } from './hold-counts';
+import { inOrder } from './in-order';
 import { SharedProbe } from '../shared-probe';
 import { lookCall } from './look-call';
 import { readSnapshot } from './read-snapshot';
@@ -98,6 +101,10 @@ export class PostgresAdmissionStore extends AdmissionStore {
     return sendFaultless(requests, lookMistake, async (sent) =>
       inOrder(await this.connections.call(lookCall(sent, this.now())), readLook),
     );
+  }
+
+  expectedEnds(tenantIds: readonly string[]): Promise<ExpectedEnd[][]> {
+    return callExpectedEnds(this.connections, tenantIds, this.now());
   }
 
   takeCall(call: ManagementCall): Promise<number> {
@@ -288,11 +295,4 @@ export class PostgresAdmissionStore extends AdmissionStore {
 /** The members of the event of an expired hold, over those of its draft. */
 function deliveredJson({ served, costNanos, ...tokens }: Delivered): object {
   return { ...tokens, costNanos: String(costNanos), ...served };
-}
-
-/** The results by item. The first value of a row is the item's number, from 1; `read` gets the others. */
-function inOrder<R>(rows: readonly Row[], read: (values: Row, index: number) => R): R[] {
-  const answers: R[] = [];
-  for (const [number, ...values] of rows) answers[Number(number) - 1] = read(values, Number(number) - 1);
-  return answers;
 }

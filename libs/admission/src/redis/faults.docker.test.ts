@@ -160,6 +160,11 @@ describe('one Redis', () => {
       expect(await second.progress(extended, 1)).toBe(true);
       expect(await first.settle(extended, TOKEN_NANOS)).toMatchObject({ repeated: false });
       await second.setBalance(BALANCE, { releases: [settled] });
+      // The age of what the earlier release admitted is unknown, and its ends change no mean.
+      const running = await young.f.hold();
+      expect(await young.f.store.expectedEnds([tenantId])).toMatchObject([[{ keyId: young.f.keyId }]]);
+      expect(await old.f.void(running)).toBe(true);
+      expect(await young.f.store.expectedEnds([tenantId])).toEqual([[]]);
       expect(await first.sums()).toEqual(await second.sums());
     }
     expect(await old.f.sums()).toMatchObject({ settledHolds: 2, settledNanos: 2n * TOKEN_NANOS, pendingHolds: 0 });

@@ -31,12 +31,17 @@ export function budgetChanges(budgets: readonly Budget[] | undefined): unknown[]
 }
 
 /** What was delivered, as an argument of `progress`. */
-export function tuple(delivered: Progress['delivered']): (number | string)[] | false {
+function tuple(delivered: Progress['delivered']): (number | string)[] | false {
   if (!delivered) return false;
   const { promptTokens, cachedTokens, completionTokens, costNanos, served } = delivered;
   const amounts = [promptTokens, cachedTokens, completionTokens, nanos(costNanos)];
   // The members of the event, without the braces of their object.
   return served ? [...amounts, JSON.stringify(served).slice(1, -1)] : amounts;
+}
+
+/** A heartbeat as an argument of `progress`. */
+export function progressValues({ id, delivered, storeEpoch }: Progress): unknown[] {
+  return [id, tuple(delivered), storeEpoch ?? false];
 }
 
 /** An extension as an argument of `extend`. */

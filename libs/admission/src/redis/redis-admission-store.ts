@@ -9,6 +9,7 @@ import {
   type AdmitRequest,
   type AdmitResult,
   type ClaimLimits,
+  type ExpectedEnd,
   type ExtendRequest,
   type ExtendResult,
   type HoldsQuery,
@@ -37,7 +38,8 @@ import { readExtend, readSettle, readWithdraw, type Value } from '../store-answe
 import { admitArguments, readAdmitReply } from './admit-call';
 import { allOrNothing, callByTenant, PROBE, tenantKeys } from './by-tenant';
 import { CreditRestorer } from './credit-restorer';
-import { balanceUpdateValues, extensionValues, nanos, settleArguments, tuple } from './json-arguments';
+import { balanceUpdateValues, extensionValues, nanos, progressValues, settleArguments } from './json-arguments';
+import { callExpectedEnds } from './expected-ends-call';
 import { callLook } from './look-call';
 import { readHolds } from './read-holds';
 import { callRecall } from './recall-call';
@@ -128,6 +130,10 @@ export class RedisAdmissionStore extends AdmissionStore {
     });
   }
 
+  expectedEnds(tenantIds: readonly string[]): Promise<(ExpectedEnd[] | UnavailableError)[]> {
+    return callExpectedEnds(this.link, tenantIds, this.now());
+  }
+
   recall(requests: readonly RecallRequest[]): Promise<(RecallResult | UnavailableError)[]> {
     return callRecall(this.link, requests, this.now(), this.claimLimits.keepMs);
   }
@@ -154,11 +160,7 @@ export class RedisAdmissionStore extends AdmissionStore {
       'progress',
       progress,
       (one) => one.tenantId,
-      (items) => [
-        this.now(),
-        this.leaseMs,
-        JSON.stringify(items.map(({ id, delivered, storeEpoch }) => [id, tuple(delivered), storeEpoch ?? false])),
-      ],
+      (items) => [this.now(), this.leaseMs, JSON.stringify(items.map(progressValues))],
       (reply) => (reply as number[]).map((pending) => this.count('progress', pending === 1)),
     );
   }

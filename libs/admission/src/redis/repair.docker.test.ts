@@ -145,6 +145,7 @@ describe('a repair of what was written into Redis', () => {
     ['deadline_ms', '9000000000000000'],
     ['progressed_ms', 'x'],
     ['hold_mean_ms', 'x'],
+    ['model_means', 'x'],
     ['withdrawals', 'x'],
     ['budget', 'x'],
     ['life', 'another'],

@@ -9,7 +9,6 @@ import {
 } from '../admission-store';
 
 export const MINUTE_US = 60_000_000;
-const LONGEST_HOLD_MS = 3_600_000;
 
 export interface ModelHold {
   request: AdmitRequest;
@@ -136,35 +135,4 @@ export function limitsOf(of: Account, limits: Limits, nowUs: number): BucketStat
 /** The remainder of a bucket that is full in `usedUs`. */
 function bucketLeft(usedUs: number, perMinute: number): number {
   return Math.floor((Math.max(0, MINUTE_US - usedUs) * perMinute) / MINUTE_US);
-}
-
-// rule 21: mean length of holds
-/**
- * The mean length of a tenant's holds. Those that end in one call together weigh an eighth, with the mean of their
- * lengths.
- */
-export class HoldLengths {
-  private readonly meansMs = new Map<string, number>();
-  private readonly endedMs = new Map<string, number[]>();
-
-  ended(tenantId: string, lengthMs: number): void {
-    const countedMs = Math.min(LONGEST_HOLD_MS, Math.max(0, lengthMs));
-    this.endedMs.set(tenantId, [...(this.endedMs.get(tenantId) ?? []), countedMs]);
-  }
-
-  finishCall(): void {
-    for (const [tenantId, lengths] of this.endedMs) {
-      const newMs = Math.floor(lengths.reduce((sum, length) => sum + length, 0) / lengths.length);
-      const meanMs = this.meansMs.get(tenantId) ?? 0;
-      this.meansMs.set(tenantId, meanMs === 0 ? newMs : Math.floor((meanMs * 7 + newMs) / 8));
-    }
-    this.endedMs.clear();
-  }
-
-  // rule 14: waiting for running requests
-  /** When the next of the running holds is expected to end. */
-  passingMs(tenantId: string, running: number): number {
-    const meanMs = this.meansMs.get(tenantId) ?? 0;
-    return Math.min(60_000, Math.max(1_000, Math.floor(meanMs / Math.max(1, running))));
-  }
 }

@@ -4,6 +4,7 @@ import {
   type AdmitRequest,
   type AdmitResult,
   type Budget,
+  type ExpectedEnd,
   type ExtendRequest,
   type ExtendResult,
   type ParsedBalanceUpdate,
@@ -19,7 +20,6 @@ import {
   costOf,
   expiredEvent,
   grant,
-  HoldLengths,
   limitsOf,
   MINUTE_US,
   type ModelHold,
@@ -28,6 +28,7 @@ import {
   readBuckets,
 } from './model-arithmetic.fixture';
 import { ModelHolds } from './model-holds.fixture';
+import { HoldLengths } from './model-lengths.fixture';
 
 /**
  * The admission store as one page of plain code, one request at a time: what every implementation must answer. It
@@ -107,6 +108,10 @@ export class Model {
     Object.assign(key, { requestsUs: next.keyRequests, tokensUs: next.keyTokens, writtenUs: nowUs });
     Object.assign(tenant, { requestsUs: next.tenantRequests, tokensUs: next.tenantTokens, writtenUs: nowUs });
     return { kind: 'held', holdNanos, outputTokens: money, limits: limits() };
+  }
+
+  expectedEnds(tenantId: string): ExpectedEnd[] {
+    return this.lengths.expectedEnds(tenantId, this.holds.pending(tenantId), this.nowMs);
   }
 
   // rule 16: extension
@@ -248,7 +253,7 @@ export class Model {
   private end(hold: ModelHold, event: UsageEvent | null): void {
     const { draft, keyLimits, tenantLimits, promptTokens } = hold.request;
     const counted = promptTokens + hold.outputTokens;
-    this.lengths.ended(draft.tenantId, this.nowMs - hold.admittedMs);
+    this.lengths.add(hold, this.nowMs);
     const real = event ? event.promptTokens + event.completionTokens : 0;
     for (const [name, { tokensPerMinute }] of [
       [`${draft.tenantId}/${draft.keyId}`, keyLimits],

@@ -1,7 +1,7 @@
 import { newId, type UsageEvent } from '@tollgate/contracts';
 import { assertRuns } from '@tollgate/testing';
 import fc from 'fast-check';
-import type { AdmissionStore, AdmitResult, LookResult, ParsedBalanceUpdate } from '../admission-store';
+import type { AdmissionStore, AdmitResult, ExpectedEnd, LookResult, ParsedBalanceUpdate } from '../admission-store';
 import { Fixture, TOKEN_NANOS, type OpenStore } from './store.fixture';
 import { Model } from './model.fixture';
 import { operation, type Operation } from './operations.fixture';
@@ -44,7 +44,8 @@ class Run {
           const tenantId = this.tenantOf.get(id) ?? this.tenants[tenant]!;
           if (!again) this.ids.push(id);
           this.tenantOf.set(id, tenantId);
-          return fixture.request({ id, tenantId, keyId: this.keys[key]!, ...shape });
+          const request = fixture.request({ id, tenantId, keyId: this.keys[key]!, ...shape });
+          return { ...request, draft: { ...request.draft, model: `m${request.promptTokens % 3}` } };
         });
         const results = await store.admit(requests);
         expect(results.map(withoutLife)).toEqual(requests.map((request) => model.admit(request)));
@@ -151,6 +152,8 @@ class Run {
 
   /** The invariants after every operation. */
   async check(): Promise<void> {
+    const ends = await this.store.expectedEnds(this.tenants);
+    expect(ends.map(sorted)).toEqual(this.tenants.map((tenantId) => sorted(this.model.expectedEnds(tenantId))));
     const snapshots = await Promise.all(this.tenants.map((tenantId) => this.store.snapshot({ tenantId, limit: 1 })));
     for (const snapshot of snapshots.flat()) {
       const { balanceNanos, settledNanos, pendingNanos, pendingHolds, settledHolds } = snapshot;
@@ -198,6 +201,8 @@ class Run {
 }
 
 const mistakes = <T>(result: T | RangeError) => (result instanceof RangeError ? ('mistake' as const) : result);
+const sorted = (ends: ExpectedEnd[] | Error) =>
+  ends instanceof Error ? ends : ends.sort((a, b) => (a.keyId < b.keyId ? -1 : 1));
 /** The model is never emptied. */
 const withoutLife = (result: AdmitResult | RangeError) =>
   result instanceof RangeError ? ('mistake' as const) : { ...result, storeEpoch: undefined };

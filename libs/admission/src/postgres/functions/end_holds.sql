@@ -11,8 +11,6 @@ RETURNS TABLE (n bigint, code text, record text)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
-  -- The longest length that counts. Without it, a jump of the clock would distort the mean of the next hundred holds.
-  LONGEST_HOLD_MS constant bigint := 3600000;
   v_month int := month_of(p_now_us);
   r record;
   v_ends boolean;
@@ -28,6 +26,8 @@ DECLARE
   t_count bigint := 0;
   t_us bigint := 0;
   t_length_ms bigint := 0;
+  -- The model of all that end. '': they are of several.
+  t_model text;
   k_held bigint := 0;
   k_spent bigint := 0;
   k_count bigint := 0;
@@ -35,7 +35,7 @@ DECLARE
 BEGIN
   FOR r IN
     SELECT a.*, h.key_id, h.state, h.hold_nanos, h.hold_tokens, h.key_tokens_per_minute, h.tenant_tokens_per_minute,
-      h.admitted_ms, h.record AS standing,
+      hold_length_ms(h.admitted_ms, p_now_us) AS length_ms, model_of(h.record) AS model, h.record AS standing,
       lead(a.tenant_id) OVER w AS next_tenant_id, lead(h.key_id) OVER w AS next_key_id
     FROM unnest(p_id, p_tenant_id, p_cost_nanos, p_tokens, p_month, p_record)
       WITH ORDINALITY AS a (id, tenant_id, cost_nanos, tokens, month, record, n)
@@ -75,8 +75,10 @@ BEGIN
       t_us := t_us
         + bucket_us(r.tokens, r.tenant_tokens_per_minute) - bucket_us(r.hold_tokens, r.tenant_tokens_per_minute);
       -- rule 21: mean length of holds
-      t_length_ms := t_length_ms
-        + least(LONGEST_HOLD_MS, greatest(0, p_now_us / 1000 - coalesce(r.admitted_ms, p_now_us / 1000)));
+      t_length_ms := t_length_ms + r.length_ms;
+      IF t_model IS DISTINCT FROM r.model THEN
+        t_model := CASE WHEN t_model IS NULL THEN r.model ELSE '' END;
+      END IF;
       IF r.cost_nanos IS NOT NULL THEN
         t_settled := t_settled + r.cost_nanos;
         -- rule 19: spent in the month
@@ -97,24 +99,35 @@ BEGIN
       t_held := t_held + k_held;
       t_count := t_count + k_count;
       t_spent := t_spent + k_spent;
-      k_held := 0;
-      k_count := 0;
-      k_spent := 0;
-      k_us := 0;
+      -- Only then: an expression is prepared anew in each transaction that evaluates it.
+      IF r.next_tenant_id IS NOT NULL THEN
+        k_held := 0;
+        k_count := 0;
+        k_spent := 0;
+        k_us := 0;
+      END IF;
     END IF;
     IF t_count > 0 AND r.next_tenant_id IS DISTINCT FROM r.tenant_id THEN
       UPDATE tenant s SET pending_nanos = s.pending_nanos - t_held, settled_nanos = s.settled_nanos + t_settled,
           in_flight = s.in_flight - t_count,
           hold_mean_ms = next_mean_ms(s.hold_mean_ms, t_length_ms / t_count),
+          model_means = CASE
+            -- One model, as most calls have, and the newest already.
+            WHEN s.model_means[1] = t_model THEN
+              ARRAY[t_model, next_mean_ms(s.model_means[2]::bigint, t_length_ms / t_count)::text] || s.model_means[3:]
+            ELSE next_model_means(s.model_means, s.tenant_id, v_void || v_settled, p_now_us) END,
           spent_nanos = t_spent + CASE WHEN s.month >= v_month THEN s.spent_nanos ELSE 0 END, month = v_month
         WHERE s.tenant_id = r.tenant_id;
       PERFORM correct_tokens(r.tenant_id, '', p_now_us, t_us);
-      t_held := 0;
-      t_settled := 0;
-      t_spent := 0;
-      t_count := 0;
-      t_us := 0;
-      t_length_ms := 0;
+      IF r.next_tenant_id IS NOT NULL THEN
+        t_held := 0;
+        t_settled := 0;
+        t_spent := 0;
+        t_count := 0;
+        t_us := 0;
+        t_length_ms := 0;
+        t_model := NULL;
+      END IF;
     END IF;
   END LOOP;
 

@@ -26,7 +26,7 @@ end
 local function load_tenant(keys)
   local v = redis.call('HMGET', keys[CREDIT], 'version', 'balance', 'settled', 'pending', 'in_flight', 'month', 'spent',
     'requests_us', 'tokens_us', 'suspended', 'deadline_ms', 'restored', 'budget', 'life', 'hold_mean_ms',
-    'progressed_ms', 'written_us')
+    'progressed_ms', 'written_us', 'model_means')
   return {
     exists = v[1] ~= false,
     version = amount_of(v[1]), balance = amount_of(v[2]), settled = amount_of(v[3]), pending = amount_of(v[4]),
@@ -44,6 +44,8 @@ local function load_tenant(keys)
     progressed_ms = tonumber(v[16] or 0),
     -- When the buckets were written; 0: unknown.
     written_us = tonumber(v[17] or 0),
+    -- As packed; false: no hold has ended yet.
+    model_means = v[18],
   }
 end
 

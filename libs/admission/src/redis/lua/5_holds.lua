@@ -134,15 +134,6 @@ local function correct_tokens(of, now)
   end
 end
 
--- The longest length that counts. Without it, a jump of the clock would distort the mean of the next hundred holds.
-local LONGEST_HOLD_MS = 3600000
-
--- rule 21: mean length of holds
--- The holds that end in one call together weigh an eighth, with the mean of their lengths.
-local function next_mean_ms(mean_ms, length_ms)
-  return mean_ms == 0 and length_ms or math.floor((mean_ms * 7 + length_ms) / 8)
-end
-
 -- rule 18: the end of a hold
 -- The only place where holds end. Gives back the held amount, the concurrency slot and the difference of tokens.
 -- `ends`: { id, cost, tokens, month, record }. With a cost, the hold becomes settled with this record; without one it
@@ -157,7 +148,7 @@ local function end_holds(keys, now, ends)
   local held, ended, seen, records = fetch(keys[PENDING], ids), fetch(keys[SETTLED], ids), {}, {}
   local t, month, loaded = nil, month_of(now), {}
   local gone, settled, unconfirmed, out = {}, {}, {}, {}
-  local now_ms, lengths_ms = math.floor(now / 1000), 0
+  local now_ms, lengths_ms, lengths_by = math.floor(now / 1000), 0, {}
   for i, e in ipairs(ends) do
     local h = hold_at(held, i, ids, seen)
     local standing = records[e.id]
@@ -179,8 +170,7 @@ local function end_holds(keys, now, ends)
       tally(load_key(keys, loaded, h.key_id), h, e, h.key_tokens_per_minute, month)
       seen[e.id] = false
       gone[#gone + 1] = e.id
-      -- A hold of an older version of this library has no time of admission: its length counts as zero.
-      lengths_ms = lengths_ms + math.min(LONGEST_HOLD_MS, math.max(0, now_ms - (h.admitted_ms or now_ms)))
+      lengths_ms = lengths_ms + add_length(lengths_by, h, now_ms)
       if e.cost then
         t.settled = add(t.settled, e.cost)
         records[e.id] = e.record
@@ -198,13 +188,14 @@ local function end_holds(keys, now, ends)
     in_parts('HSET', keys[SETTLED], settled, 2)
     in_parts('ZADD', keys[UNCONFIRMED], unconfirmed, 2)
     t.hold_mean_ms = next_mean_ms(t.hold_mean_ms, math.floor(lengths_ms / #gone))
+    t.model_means = next_model_means(t.model_means, lengths_by)
     correct_tokens(t, now)
     for _, k in pairs(loaded) do
       correct_tokens(k, now)
     end
     save_keys(keys, loaded)
     save_tenant(keys, t, 'settled', 'pending', 'in_flight', 'month', 'spent', 'requests_us', 'tokens_us', 'written_us',
-      'hold_mean_ms')
+      'hold_mean_ms', 'model_means')
   end
   return out
 end

@@ -5,6 +5,7 @@ local function register(name, callback, flags)
 end
 register('admit', admit, {})
 register('look', look, { 'no-writes' })
+register('expected_ends', expected_ends, { 'no-writes' })
 register('recall', recall, { 'no-writes' })
 register('take_call', take_call, {})
 register('extend', extend, { 'allow-oom' })
