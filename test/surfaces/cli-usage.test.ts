@@ -150,7 +150,12 @@ describe('exit code 2', () => {
   ])('for wrong usage: %j', async (args) => {
     const { code, stdout, stderr } = await tollgate(args);
     expect([code, stdout]).toEqual([2, '']);
-    expect(stderr).toMatch(/error:|Usage:/);
+    expect(stderr).toMatch(/^tollgate: .*\nAdd --help for the arguments and examples\.\n$|^Usage:/);
+  });
+
+  it('names a wrong argument and the value that it got', async () => {
+    const { stderr } = await tollgate(['credit', 'add', 'ten_x', 'abc']);
+    expect(stderr).toMatch(/^tollgate: amount 'abc' is invalid\. It must be a positive number of currency units/);
   });
 
   it.each([

@@ -112,6 +112,9 @@ export function explainTests(services: Services): void {
     expect(state).toBe('refused');
     expect(refused).toMatchObject({ code: 'upstream_error', model: 'sim-large', heldNanos: expect.any(String) });
     expect(refused.failed[0]).toEqual({ backend: 'simulator:', why: 'failed', status: 500 });
+    expect(await tollgate('explain', none.headers.get('x-tollgate-request-id')!)).toMatch(
+      /\nFailed: +\S+Z, upstream_error\nModel: +sim-large\nWhy: +no backend gave an answer\nBackends: simulator: failed/,
+    );
     // Usage has what was billed. The others are beside it, by code.
     const usage = async (query: string) => (await ask(`/tenants/${tenantId}/usage${query}`)).json.data;
     const failure = { code: 'upstream_error', requests: 1 };

@@ -47,6 +47,7 @@ export function refusal({ by, code, model, param, heldNanos, failed }: RefusedRe
   if (failed) return 'no backend gave an answer';
   if (heldNanos !== undefined)
     return `it failed before any output; its hold of ${formatNanos(heldNanos, currency)} was released`;
+  if (code === 'invalid_json') return 'its body is not JSON';
   if (code === 'model_not_found') return `no model that the key may use is called ${printable(model ?? 'so')}`;
   if (param !== undefined) return `its parameter ${printable(param)} was refused`;
   return 'the request itself was at fault, or could not be taken';

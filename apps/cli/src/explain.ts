@@ -42,8 +42,9 @@ function lifeOf(request: ExplainedRequest, currency: string): string {
   if (keyId !== undefined) rows.push(['Key', `${keyId}${named}`]);
   rows.push(['Tenant', key === null ? tenantId : `${tenantId} (${printable(key.tenantName)})`]);
   if (refused) {
-    rows.push(['Refused', `${refused.at}, ${refused.code}`]);
-    rows.push(['Model', refused.model === undefined ? 'not known: its body was not read' : printable(refused.model)]);
+    rows.push([HOW_ENDED[refused.code] ?? 'Refused', `${refused.at}, ${refused.code}`]);
+    const { model = 'not known: its body was not read, or names none' } = refused;
+    rows.push(['Model', printable(model)]);
     if (refused.param !== undefined) rows.push(['Parameter', printable(refused.param)]);
     rows.push(['Why', refusal(refused, currency)]);
     if (refused.failed) rows.push(['Backends', attempts(refused.failed)]);
@@ -63,6 +64,15 @@ function lifeOf(request: ExplainedRequest, currency: string): string {
     ]);
   return lines(rows);
 }
+
+/** Of requests without usage: the others were refused. */
+const HOW_ENDED: Readonly<Record<string, string>> = {
+  upstream_error: 'Failed',
+  overloaded_error: 'Failed',
+  timeout_error: 'Failed',
+  api_error: 'Failed',
+  client_closed: 'Left',
+};
 
 const ENDS: Record<string, string> = {
   complete: 'complete: the whole answer was sent',

@@ -24,6 +24,8 @@ const OPTIONS: Readonly<Record<string, string>> = {
 const PREFIX = '/_operator/v1';
 /** The server's message for an unknown tenant, which does not say how to find the right one. */
 const NO_TENANT = 'No such tenant.';
+/** The same for a key. */
+const NO_KEY = 'No such key.';
 
 export interface Operator {
   url: string;
@@ -172,6 +174,11 @@ function refusal(status: number, answer: unknown, url: string, path: string): Fa
   if (error.code === 'not_found' && error.message === NO_TENANT && tenant !== undefined) {
     const id = printable(decodeURIComponent(tenant));
     return new Failure(`No tenant has the id '${id}'. See: tollgate tenant list`, error.code);
+  }
+  const key = /^\/tenants\/([^/?]+)\/keys\/([^/?]+)/.exec(path);
+  if (error.code === 'not_found' && error.message === NO_KEY && key) {
+    const [of, id] = key.slice(1).map((text) => printable(decodeURIComponent(text)));
+    return new Failure(`Tenant ${of} has no key with the id '${id}'. See: tollgate key list ${of}`, error.code);
   }
   // What a command line says is in the request alone.
   return new Failure(inOptions(String(error.message)), error.code, status === WRONG_REQUEST);

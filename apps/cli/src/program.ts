@@ -45,6 +45,8 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
   });
   const program = new Command('tollgate')
     .exitOverride()
+    .configureOutput({ outputError: (text, write) => write(inOurWords(text)) })
+    .showHelpAfterError('Add --help for the arguments and examples.')
     .version(version(), '--version', 'print the version')
     .description('Operates Tollgate: tenants, prepaid credit, keys, tokens, and the proof of the books.')
     .addHelpText(
@@ -160,6 +162,13 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
   addRedisCommands(program, env);
   addCompletionCommand(program);
   return program;
+}
+
+/** What commander says of a wrong command line, in the form of our own failures. */
+function inOurWords(text: string): string {
+  return text
+    .replace(/^error: /, 'tollgate: ')
+    .replace(/command-argument value '(.*)' is invalid for argument '(\w+)'\./s, "$2 '$1' is invalid.");
 }
 
 /** The version of this package, which is that of Tollgate. */

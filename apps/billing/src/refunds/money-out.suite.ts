@@ -90,7 +90,7 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
       const first = await refund(tenantId, 'all', 'end');
       expect(first).toMatchObject({ entry: { amountCents: -549 }, balanceCents: 451 });
       await deliver(tenantId);
-      expect(await refund(tenantId, 'all', 'end')).toEqual(first);
+      expect(await refund(tenantId, 'all', 'end')).toEqual({ ...first, created: false });
       await expect(refund(tenantId, 549, 'end')).rejects.toMatchObject({ code: 'ref_conflict' });
       await expect(refund(tenantId, 'all', 'more')).rejects.toMatchObject({ code: 'insufficient_credit' });
       // The rest follows when the request has ended.
@@ -139,11 +139,13 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
     it('a repeat with the same source and ref returns the first entry, and other input is a conflict', async () => {
       const tenantId = await billing.tenant(1_000);
       const replies = await Promise.all(Array.from({ length: 8 }, () => refund(tenantId, 700, 're_2')));
-      expect(new Set(replies.map((reply) => JSON.stringify(reply))).size).toBe(1);
-      expect(replies[0]!.balanceCents).toBe(300);
+      expect(replies.filter(({ created }) => created)).toHaveLength(1);
+      const repeat = { ...replies[0]!, created: false };
+      for (const reply of replies) expect({ ...reply, created: false }).toEqual(repeat);
+      expect(repeat.balanceCents).toBe(300);
       // The refund is no longer affordable, but a repeat gets the first answer.
       await billing.topUps.add({ tenantId, amountCents: 7, source: 'stripe', ref: 'pi_2' });
-      expect(await refund(tenantId, 700, 're_2')).toEqual(replies[0]);
+      expect(await refund(tenantId, 700, 're_2')).toEqual(repeat);
       await expect(refund(tenantId, 701, 're_2')).rejects.toMatchObject({ code: 'ref_conflict' });
       await expect(
         moneyOut.refund({ tenantId, amountCents: 700, source: 'stripe', ref: 're_2', reason: 'other' }),
