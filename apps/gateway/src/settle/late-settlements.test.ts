@@ -54,6 +54,7 @@ function streamed(): HeldRequest {
       admittedUnder: { keyLimits: LIMITS, tenantLimits: LIMITS },
     },
     request: { choices: 1 },
+    asked: null,
     begun: [],
     failed: null,
     admittedAtMs: 0,
