@@ -137,7 +137,7 @@ export function RequestsPage() {
           ])}
         />
       ) : null}
-      {requests.hasNextPage ? (
+      {requests.hasNextPage && !keys.isPending ? (
         <Group>
           <Button variant="default" onClick={() => void requests.fetchNextPage()} loading={requests.isFetchingNextPage}>
             {rows.length === 0 ? 'Search older requests' : 'Older requests'}
