@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { format, resolveConfig } from 'prettier';
 import { dashboardFiles } from '../dashboards/dashboards.mjs';
 import { ROOT } from '../setup/prepare.mjs';
+import { bottlenecksTable, capacityTable, unitCostsTable } from './capacity-table.mjs';
 import { metricsTable } from './metrics-table.mjs';
 import { settingsTable } from './settings-table.mjs';
 import { valuesTable } from './values-table.mjs';
@@ -15,6 +16,9 @@ const TABLES = [
   { file: 'docs/operating/settings.md', name: 'settings', table: settingsTable },
   { file: 'docs/operating/metrics.md', name: 'metrics', table: metricsTable },
   { file: 'docs/operating/kubernetes.md', name: 'values', table: valuesTable },
+  { file: 'docs/operating/capacity.md', name: 'unit costs', table: unitCostsTable },
+  { file: 'docs/operating/capacity.md', name: 'capacity', table: capacityTable },
+  { file: 'docs/operating/capacity.md', name: 'bottlenecks', table: bottlenecksTable },
 ];
 
 const { check = false } = parseArgs({ options: { check: { type: 'boolean' } } }).values;

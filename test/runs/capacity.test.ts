@@ -1,0 +1,120 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+const TOOLS = join(resolve(__dirname, '../..'), 'tools/capacity');
+type Parts = Record<string, number>;
+interface Costs {
+  measured: { at: string; machine: object; bareProxyMicros: number };
+  cpuMicros: { request: Parts; chunk: Parts };
+  entryMicros: Parts;
+  bytes: Parts;
+}
+const costs = JSON.parse(readFileSync(join(TOOLS, 'unit-costs.json'), 'utf8')) as Costs;
+/** Round numbers, so that a reader can compute the answers. */
+const ROUND: Costs = {
+  ...costs,
+  cpuMicros: {
+    request: { gateway: 500, auth: 0, metering: 60, billing: 30, Redis: 100, Kafka: 60, PostgreSQL: 120 },
+    chunk: { gateway: 4, auth: 0, metering: 0, billing: 0, Redis: 0, Kafka: 0, PostgreSQL: 0 },
+  },
+  entryMicros: { PostgreSQL: 400 },
+  bytes: { wal: 3_000, postgresRequest: 1_000, postgresEntry: 2_000, redisTenant: 700, redisKey: 100 },
+};
+
+/** What an expression over the exports of modules of the model is. ES modules, so asked in a process of its own. */
+function ask<T>(file: string, name: string, ...args: unknown[]): T {
+  const script = `import { ${name} } from '${pathToFileURL(join(TOOLS, file)).href}';
+    console.log(JSON.stringify(${name}(...${JSON.stringify(args)})));`;
+  return JSON.parse(
+    // Its stderr is in the error that is thrown.
+    execFileSync(process.execPath, ['--input-type=module', '--eval', script], { encoding: 'utf8', stdio: 'pipe' }),
+  ) as T;
+}
+interface Capacity {
+  open: number;
+  replicas: Parts;
+  redis: { shards: number; gb: number; largestTenantCores: number };
+  kafka: { partitions: number; cores: number };
+  postgres: { cores: number; entriesPerSecond: number; walMbPerSecond: number; monthTb: number };
+  limits: { name: string; share: number }[];
+}
+const capacity = (requestsPerSecond: number, tenants: number, from = ROUND) =>
+  ask<Capacity>('model.mjs', 'capacityOf', { requestsPerSecond, tenants }, from);
+
+describe('the capacity model', () => {
+  it('computes replicas, shards, cores and bytes from the unit costs', () => {
+    const at = capacity(1_000, 10_000);
+    // Half of the requests are streams of 250 chunks: 0.5 + 125,000 × 4 µs = 1 core, of which 0.6 may be used.
+    expect(at.replicas).toEqual({ gateway: 2, auth: 2, metering: 2, billing: 2 });
+    expect([at.redis.shards, at.kafka.partitions]).toEqual([1, 12]);
+    expect(at.redis.largestTenantCores).toBeCloseTo(0.01, 9);
+    expect(at.redis.gb).toBeCloseTo(0.01, 9);
+    expect(at.kafka.cores).toBeCloseTo(0.1, 9);
+    expect(at.open).toBe(6_500);
+    // A tenth of the tenants are active: 1,000 entries/s, which cost 0.4 cores beside the 0.12 of the requests.
+    expect(at.postgres.entriesPerSecond).toBe(1_000);
+    expect(at.postgres.cores).toBeCloseTo(0.52 / 0.6, 9);
+    expect(at.postgres.walMbPerSecond).toBe(3);
+    expect(at.postgres.monthTb).toBeCloseTo((0.5 * 2_592_000 * 1_000 * 3_000) / 1e12, 9);
+  });
+
+  it('never posts more entries than requests, and needs more of everything with more requests', () => {
+    expect(capacity(100, 1_000_000).postgres.entriesPerSecond).toBe(100);
+    const [small, large] = [capacity(1_000, 1_000), capacity(100_000, 1_000)];
+    for (const part of Object.keys(small.replicas))
+      expect([part, large.replicas[part]! >= small.replicas[part]!]).toEqual([part, true]);
+    expect(large.replicas['gateway']).toBe(167);
+    expect(large.redis.shards).toBe(17);
+  });
+
+  it('names the limit that is reached first', () => {
+    const share = ({ limits: [first] }: Capacity) => [first!.name, Number(first!.share.toFixed(4))];
+    const storage = (1_000 * 1_000 + 100 * 2_000) * 0.5 * 2_592_000;
+    expect(share(capacity(1_000, 1_000))).toEqual([
+      'storage of PostgreSQL in a month, TB',
+      Number((storage / 1e13).toFixed(4)),
+    ]);
+    const hot = { ...ROUND, cpuMicros: { ...ROUND.cpuMicros, request: { ...ROUND.cpuMicros.request, Redis: 1_000 } } };
+    expect(share(capacity(10_000, 1_000, hot))).toEqual(['one Redis shard, by the largest tenant', 1.6667]);
+  });
+
+  it('has a cost for every part that it reads, with the machine and the time of the measurement', () => {
+    for (const costsOf of Object.values(costs.cpuMicros))
+      expect(Object.keys(costsOf)).toEqual(
+        expect.arrayContaining(['gateway', 'auth', 'metering', 'billing', 'Redis', 'Kafka', 'PostgreSQL']),
+      );
+    expect(Number.isNaN(Date.parse(costs.measured.at))).toBe(false);
+    expect(Object.keys(costs.measured.machine).length).toBeGreaterThan(0);
+    expect(costs.measured.bareProxyMicros).toBeGreaterThan(0);
+    for (const value of [...Object.values(costs.bytes), ...Object.values(costs.entryMicros)])
+      expect(value).toBeGreaterThan(0);
+  });
+
+  it('takes the costs of a run of the bench without those of idle parts, and refuses a run with errors', () => {
+    const row = (micros: number, errors = 0) => ({
+      distributed: { perSecond: 1_000, cpuMicros: { gateway: micros, Redis: 1.26, load: 9, backend: 9 }, errors },
+      'bare proxy': { ownMicros: 44.6 },
+    });
+    const run = (errors: number) => ({
+      at: '2026-11-25T09:30:00.000Z',
+      machine: { cpus: 2 },
+      forms: [
+        {
+          form: 'distributed',
+          idle: { gateway: 0.02, Redis: 0 },
+          table: { plain128: row(420.04, errors), streams: row(24) },
+          store: { plain32: { 'WAL bytes': 2_999.6 } },
+        },
+      ],
+    });
+    expect(ask('take.mjs', 'take', run(0), ROUND)).toEqual({
+      ...ROUND,
+      measured: { at: '2026-11-25T09:30:00.000Z', machine: { cpus: 2 }, bareProxyMicros: 45 },
+      cpuMicros: { request: { gateway: 400, Redis: 1.3 }, chunk: { gateway: 4, Redis: 1.3 } },
+      bytes: { ...ROUND.bytes, wal: 3_000 },
+    });
+    expect(() => ask('take.mjs', 'take', run(3), ROUND)).toThrow('plain128 had 3 errors');
+  });
+});

@@ -1,0 +1,123 @@
+// The capacity model: what a load takes of each part, from the measured unit costs. Pure functions over the numbers of
+// unit-costs.json and the assumptions below. docs/operating/capacity.md explains them, and has the table.
+
+/** What the model assumes. Each is a choice or a property of the design, not a measurement. */
+export const ASSUMPTIONS = {
+  /** The share of a core that a process uses at the peak. The rest is for bursts and for the loss of a replica. */
+  usableShare: 0.6,
+  /** Of the peak, over a month. */
+  meanOfPeak: 0.5,
+  /** The share of streamed requests, their chunks, and how long one lasts. */
+  streamShare: 0.5,
+  streamChunks: 250,
+  streamSeconds: 10,
+  plainSeconds: 3,
+  /** The largest share of all requests that one tenant sends. A tenant is in one shard. */
+  largestTenantShare: 0.1,
+  keysPerTenant: 3,
+  /** The share of tenants that send requests in the busiest second. */
+  activeTenantShare: 0.1,
+  /** For availability, whatever the load. */
+  leastReplicas: 2,
+  secondsOfMonth: 30 * 86_400,
+};
+
+/** What one installation can have of something. `most` of a single server is the largest that is common. */
+export const LIMITS = [
+  {
+    name: 'one Redis shard, by the largest tenant',
+    most: 1,
+    used: ({ redis }) => redis.largestTenantCores / ASSUMPTIONS.usableShare,
+    change: 'A tenant is in one shard. Give the largest customers several tenants.',
+  },
+  {
+    name: 'partitions of `usage-events`, by metering',
+    most: 12,
+    used: ({ cores }) => cores.metering,
+    change: 'Raise `partitions` of the topic; they never shrink. Then add replicas of metering.',
+  },
+  {
+    name: 'partitions of `charges`, by billing',
+    most: 12,
+    used: ({ cores }) => cores.billing,
+    change: 'Raise `partitions` of the topic; they never shrink. Then add replicas of billing.',
+  },
+  {
+    name: 'cores of one PostgreSQL server',
+    most: 64,
+    used: ({ postgres }) => postgres.cores,
+    change: 'Give metering and billing servers of their own (`DATABASE_URL`). Beyond that: several installations.',
+  },
+  {
+    name: 'write-ahead log of one PostgreSQL server, MB/s',
+    most: 500,
+    used: ({ postgres }) => postgres.walMbPerSecond,
+    change: 'Give metering and billing servers of their own (`DATABASE_URL`). Beyond that: several installations.',
+  },
+  {
+    name: 'storage of PostgreSQL in a month, TB',
+    most: 10,
+    used: ({ postgres }) => postgres.monthTb,
+    change: 'Give it more storage, or metering and billing servers of their own. Beyond that: several installations.',
+  },
+];
+
+/**
+ * What a load takes.
+ * @param {{ requestsPerSecond: number, tenants: number }} load at the peak
+ * @param {object} costs as in unit-costs.json
+ */
+export function capacityOf({ requestsPerSecond, tenants }, costs, assumptions = ASSUMPTIONS) {
+  const { usableShare, streamShare, streamChunks, streamSeconds, plainSeconds } = assumptions;
+  const { cpuMicros, bytes, entryMicros } = costs;
+  /** Cores in use for this many events a second. */
+  const cores = (perSecond, micros) => (perSecond * micros) / 1e6;
+  const of = (part) => cores(requestsPerSecond, cpuMicros.request[part]);
+
+  // A usage entry a tenant and second at most, when a whole cent has gathered: at most one a request.
+  const entriesPerSecond = Math.min(requestsPerSecond, tenants * assumptions.activeTenantShare);
+  const chunksPerSecond = requestsPerSecond * streamShare * streamChunks;
+  const gatewayCores = of('gateway') + cores(chunksPerSecond, cpuMicros.chunk.gateway);
+  const redisCores = of('Redis') + cores(chunksPerSecond, cpuMicros.chunk.Redis);
+  const postgresCores = of('PostgreSQL') + cores(entriesPerSecond, entryMicros.PostgreSQL);
+  // A process is one thread, so a replica is a core.
+  const used = { gateway: gatewayCores, auth: of('auth'), metering: of('metering'), billing: of('billing') };
+  const needed = Object.fromEntries(Object.entries(used).map(([part, busy]) => [part, busy / usableShare]));
+  const replicas = Object.fromEntries(
+    Object.entries(needed).map(([part, many]) => [part, Math.max(assumptions.leastReplicas, Math.ceil(many))]),
+  );
+  const load = {
+    requestsPerSecond,
+    tenants,
+    open: requestsPerSecond * (streamShare * streamSeconds + (1 - streamShare) * plainSeconds),
+    replicas,
+    cores: needed,
+    redis: {
+      shards: Math.max(1, Math.ceil(redisCores / usableShare)),
+      largestTenantCores: redisCores * assumptions.largestTenantShare,
+      gb: (tenants * (bytes.redisTenant + assumptions.keysPerTenant * bytes.redisKey)) / 1e9,
+    },
+    kafka: {
+      partitions: Math.max(12, replicas.metering, replicas.billing),
+      cores: of('Kafka') / usableShare,
+    },
+    postgres: {
+      cores: postgresCores / usableShare,
+      entriesPerSecond,
+      walMbPerSecond: (requestsPerSecond * bytes.wal) / 1e6,
+      monthTb:
+        (assumptions.meanOfPeak *
+          assumptions.secondsOfMonth *
+          (requestsPerSecond * bytes.postgresRequest + entriesPerSecond * bytes.postgresEntry)) /
+        1e12,
+    },
+  };
+  return { ...load, limits: limitsOf(load) };
+}
+
+/** How much of each limit the load uses, the most first. The first one is the bottleneck. */
+function limitsOf(load) {
+  return LIMITS.map(({ used, most, ...limit }) => ({ ...limit, share: used(load) / most })).sort(
+    (a, b) => b.share - a.share,
+  );
+}

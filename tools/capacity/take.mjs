@@ -1,0 +1,43 @@
+// node tools/capacity/take.mjs <bench-results/….json>: takes the unit costs of a run of `npm run bench -- --form
+// distributed` into unit-costs.json. Sizes and the cost of a ledger entry stay: docs/operating/capacity.md says where they
+// come from. Then run `npm run docs`.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { format } from 'prettier';
+import { ROOT } from '../setup/prepare.mjs';
+
+const FILE = join(ROOT, 'tools/capacity/unit-costs.json');
+/** Tenths of a microsecond. */
+const DIGITS = 1;
+
+/**
+ * @param {object} result what the bench keeps of a run
+ * @param {object} costs of before
+ */
+export function take({ at, machine, forms }, costs) {
+  const summary = forms.find(({ form }) => form === 'distributed');
+  if (!summary) throw new Error('this run has no distributed form');
+  const microsOf = (scenario) => {
+    const row = summary.table[scenario]?.distributed;
+    if (!row) throw new Error(`this run has no ${scenario}`);
+    if (row.errors > 0) throw new Error(`${scenario} had ${row.errors} errors, so its figures are not to be trusted`);
+    const ours = Object.entries(row.cpuMicros).filter(([part]) => part !== 'load' && part !== 'backend');
+    // What a part uses when idle does not grow with the requests.
+    const net = (part, micros) => Math.max(0, micros - ((summary.idle[part] ?? 0) * 1e6) / row.perSecond);
+    return Object.fromEntries(ours.map(([part, micros]) => [part, Number(net(part, micros).toFixed(DIGITS))]));
+  };
+  return {
+    ...costs,
+    measured: { at, machine, bareProxyMicros: Math.round(summary.table.plain128['bare proxy'].ownMicros) },
+    cpuMicros: { request: microsOf('plain128'), chunk: microsOf('streams') },
+    bytes: { ...costs.bytes, wal: Math.round(summary.store.plain32['WAL bytes']) },
+  };
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const [file] = process.argv.slice(2);
+  if (!file) throw new Error('Name a result: node tools/capacity/take.mjs bench-results/….json');
+  const read = (path) => JSON.parse(readFileSync(path, 'utf8'));
+  const text = JSON.stringify(take(read(file), read(FILE)));
+  writeFileSync(FILE, await format(text, { parser: 'json', printWidth: 120 }));
+}
