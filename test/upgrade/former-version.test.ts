@@ -185,6 +185,7 @@ describe('a database of the former version', () => {
       '010_request_lives.sql',
       '011_backend_reports.sql',
       '012_retired_months.sql',
+      '013_usage_days.sql',
       'functions',
     ]);
     expect(await startTwo('credentials')).toEqual(['002_functions.sql', '003_key_models.sql', 'functions']);

@@ -8,6 +8,7 @@ import {
 } from '@tollgate/contracts';
 import { query } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
+import { DAYS_SQL, MODEL_HOURS_SQL } from './day-audit';
 
 /**
  * Events per part, according to the roll-ups, and at least one tenant's hour: about a second's work. A tenant's events
@@ -16,6 +17,8 @@ import type { DataSource } from 'typeorm';
  */
 const MAX_PART = { events: 200_000, rows: 50_000 };
 const EVERY_HOUR = 'a roll-up of an hour is the sum of its events';
+const EVERY_DAY = 'a roll-up of a day is the sum of its hours';
+const EVERY_MODEL = 'a roll-up of a model is the sum of its hours';
 const EVERY_TENANT = 'the roll-up of a tenant is the sum of its events';
 
 /** A place in the order of tenants and their hours. The part that starts there includes everything after it. */
@@ -45,11 +48,16 @@ export class RollUpAudit {
       const [to] = await query<Cursor>(tx, PART_END_SQL, [from.tenantId, from.hour, events, rows]);
       const range = [from.tenantId, from.hour, to?.tenantId ?? null, to?.hour ?? null];
       const hours = await query<Row>(tx, `${HOURS_SQL} LIMIT ${MAX_NAMED_OF_PART + 1}`, range);
-      const tenants = await query<Row>(tx, `${TENANTS_SQL} LIMIT ${MAX_NAMED_OF_PART + 1}`, [
-        from.tenantId,
-        to?.tenantId ?? null,
-      ]);
-      const found = [named(hours.map(difference(EVERY_HOUR))), named(tenants.map(difference(EVERY_TENANT)))];
+      const whole = [from.tenantId, to?.tenantId ?? null];
+      const days = await query<Row>(tx, `${DAYS_SQL} LIMIT ${MAX_NAMED_OF_PART + 1}`, whole);
+      const models = await query<Row>(tx, `${MODEL_HOURS_SQL} LIMIT ${MAX_NAMED_OF_PART + 1}`, whole);
+      const tenants = await query<Row>(tx, `${TENANTS_SQL} LIMIT ${MAX_NAMED_OF_PART + 1}`, whole);
+      const found = [
+        named(hours.map(difference(EVERY_HOUR))),
+        named(days.map(difference(EVERY_DAY))),
+        named(models.map(difference(EVERY_MODEL))),
+        named(tenants.map(difference(EVERY_TENANT))),
+      ];
       return {
         differences: found.flatMap(({ differences }) => differences),
         ...(found.some(({ truncated }) => truncated) ? { truncated: true } : {}),

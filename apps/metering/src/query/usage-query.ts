@@ -13,6 +13,7 @@ import { query } from '@tollgate/postgres';
 import { MeteringDataSource } from '../database';
 import { checkKept, ofPartialHour } from '../record/kept-from';
 import { HOUR_MS, parseTime } from './parameters';
+import { daysOfKeysSql, hoursOfModelsSql, hoursSql, wholeDays } from './whole-hours';
 
 /** More groups are refused, not cut off: a sum without some of them would be wrong. */
 export const MAX_GROUPS = 10_000;
@@ -40,10 +41,10 @@ const EVENTS = `
  * ended, and those that did not end normally have a small index of their own, and sums once their month is dropped. One
  * statement, so one snapshot. $6, $7: model and key or null.
  */
-const USAGE = `
+const usageFrom = (hours: string) => `
   SELECT hour, model, key_id, NULL::text AS backend, requests, 0 AS failed, 0 AS client_closed, prompt_tokens,
     cached_tokens, completion_tokens, reasoning_tokens, estimated, cost_nanos
-  FROM usage_hour WHERE tenant_id = $1 AND hour >= $4 AND hour < $5
+  FROM ${hours} AS hours
   UNION ALL
   SELECT date_trunc('hour', ended_at, 'UTC'), model, key_id, NULL, 0, ${FAILED}, ${CLIENT_CLOSED}, 0, 0, 0, 0, 0, 0
   FROM usage_event WHERE tenant_id = $1 AND ended_at >= $4 AND ended_at < $5 AND outcome <> 'complete'
@@ -52,6 +53,13 @@ const USAGE = `
   FROM dropped_unfinished WHERE tenant_id = $1 AND hour >= $4 AND hour < $5
   UNION ALL ${EVENTS} AND ended_at >= $2 AND ended_at < $4
   UNION ALL ${EVENTS} AND ended_at >= $5 AND ended_at < $3`;
+const WHOLE = { tenant: '$1', from: '$4', to: '$5', firstDay: '$8', endOfDays: '$9' };
+/** The smallest rollups that know what is asked. [$8, $9), for the days of keys: the whole days of the whole hours. */
+const USAGE = {
+  models: usageFrom(hoursOfModelsSql(WHOLE, 'true')),
+  days: usageFrom(daysOfKeysSql(WHOLE, 'true')),
+  hours: usageFrom(hoursSql(WHOLE, 'true')),
+};
 /** Rollups do not know backends, either. $4 and $5 are parameters without use. */
 const USAGE_OF_EVENTS = `${EVENTS} AND ended_at >= $2 AND ended_at < $3
   AND $4::timestamptz IS NOT NULL AND $5::timestamptz IS NOT NULL`;
@@ -97,8 +105,10 @@ export class UsageQueries {
     const wholeFrom = Math.min(Math.ceil(from / HOUR_MS) * HOUR_MS, to);
     const wholeTo = Math.max(Math.floor(to / HOUR_MS) * HOUR_MS, wholeFrom);
     const times = [from, to, wholeFrom, wholeTo].map((ms) => new Date(ms).toISOString());
-    const values = [asked.tenantId, ...times, asked.model ?? null, asked.keyId ?? null];
-    const rows = await query<SumRow>(this.dataSource, statement(groups), values);
+    const source = sourceOf(groups, asked.keyId);
+    const days = source === 'days' ? wholeDays(times[2]!, times[3]!) : [];
+    const values = [asked.tenantId, ...times, asked.model ?? null, asked.keyId ?? null, ...days];
+    const rows = await query<SumRow>(this.dataSource, statement(groups, source), values);
     // After the answer: a month that was dropped before it, is known here.
     const needed = groups.includes('backend') ? [from] : [from, to].filter(ofPartialHour);
     await checkKept(this.dataSource, needed, 'It is kept by full hours, without backends.');
@@ -113,7 +123,15 @@ export class UsageQueries {
   }
 }
 
-function statement(groups: readonly UsageGroup[]): string {
+type Source = keyof typeof USAGE | 'events';
+
+function sourceOf(groups: readonly UsageGroup[], keyId: string | undefined): Source {
+  if (groups.includes('backend')) return 'events';
+  if (keyId === undefined && !groups.includes('key')) return 'models';
+  return groups.includes('hour') ? 'hours' : 'days';
+}
+
+function statement(groups: readonly UsageGroup[], source: Source): string {
   const keys = groups.map((group) => `${GROUP_COLUMNS[group]} AS "${group}", `).join('');
   const positions = groups.map((_, index) => index + 1).join(', ');
   const limits =
@@ -121,7 +139,7 @@ function statement(groups: readonly UsageGroup[]): string {
   const sums = NUMBERS.split(/,\s+/).map((name) => `sum(${name}) AS ${name}`);
   return `
     SELECT ${keys}${sums.join(', ')}
-    FROM (${groups.includes('backend') ? USAGE_OF_EVENTS : USAGE}) AS usage
+    FROM (${source === 'events' ? USAGE_OF_EVENTS : USAGE[source]}) AS usage
     WHERE ($6::text IS NULL OR model = $6) AND ($7::text IS NULL OR key_id = $7)
     ${limits}`;
 }

@@ -13,6 +13,7 @@ import { MeteringDataSource } from '../database';
 import { byIndex } from './by-index';
 import { parseCount, parseFilter } from './parameters';
 import { readSteps, stepSql } from './steps';
+import { daysOfKeysSql, hoursOfModelsSql, hoursSql, wholeDays } from './whole-hours';
 
 const DEFAULT_TOP = 10;
 const COLUMNS = { model: 'model', key: 'key_id' } as const;
@@ -31,8 +32,8 @@ interface PointRow {
 }
 
 /**
- * Answers `metering.usage.series` from the rollups by hour. What did not end normally is not in the rollups, and is
- * counted in the index of those events (migrations/006_unfinished.sql), and in sums once their month is dropped.
+ * Answers `metering.usage.series` from the rollups. What did not end normally is not in them. It is counted in the
+ * index of those events (migrations/006_unfinished.sql), and in sums once their month is dropped.
  */
 @Injectable()
 export class UsageSeriesQueries {
@@ -46,8 +47,12 @@ export class UsageSeriesQueries {
     const top = parseCount('top', asked.top ?? DEFAULT_TOP, MAX_SERIES_NAMES);
     const [from, to] = readSteps(asked);
     const [model, keyId] = [parseFilter('model', asked.model), parseFilter('keyId', asked.keyId)];
+    const source = sourceOf(step, by, keyId);
     const rows = await byIndex(this.dataSource, (tx) =>
-      query<PointRow>(tx, statement(step, by), [asked.tenantId, from, to, model, keyId, top]),
+      query<PointRow>(tx, statement(step, by, source), [
+        ...[asked.tenantId, from, to, model, keyId, top],
+        ...(source === 'days' || source === 'top-keys' ? wholeDays(from, to) : []),
+      ]),
     );
     if (rows.length > MAX_SERIES_POINTS)
       throw new RequestError(
@@ -58,32 +63,50 @@ export class UsageSeriesQueries {
   }
 }
 
-/** $1: tenant. [$2, $3): whole steps. $4, $5: model and key or null. $6: names with a series of their own. */
-function statement(step: UsageStep, by: UsageSeriesQuery['by']): string {
+/** The smallest rollups that know what is asked. */
+type Source = 'models' | 'days' | 'hours' | 'top-keys';
+
+function sourceOf(step: UsageStep, by: UsageSeriesQuery['by'], keyId: string | null): Source {
+  if (keyId === null) return by === 'key' ? 'top-keys' : 'models';
+  return step === 'hour' ? 'hours' : 'days';
+}
+
+const SUMS = ['requests', 'prompt_tokens', 'cached_tokens', 'completion_tokens', 'cost_nanos'];
+const SUMMED = SUMS.map((sum) => `sum(${sum}) AS ${sum}`).join(', ');
+const OF_MODEL = '($4::text IS NULL OR model = $4)';
+const FILTERS = `${OF_MODEL} AND ($5::text IS NULL OR key_id = $5)`;
+const RANGE = { tenant: '$1', from: '$2', to: '$3', firstDay: '$7', endOfDays: '$8' };
+const TABLES = {
+  models: hoursOfModelsSql(RANGE, OF_MODEL),
+  days: daysOfKeysSql(RANGE, FILTERS),
+  hours: hoursSql(RANGE, FILTERS),
+};
+const rankedSql = (name: string, table: string) => `
+  SELECT ${name} AS name, row_number() OVER (ORDER BY sum(cost_nanos) DESC, ${name}) AS rank
+  FROM ${table} AS named WHERE ${name} <> '' GROUP BY ${name} ORDER BY rank LIMIT $6`;
+
+/**
+ * $1: tenant. [$2, $3): whole steps. $4, $5: model and key or null. $6: names with a series of their own. [$7, $8), for
+ * days of keys: the whole days. In `usage` and `unfinished`, an empty name has no series of its own.
+ */
+function statement(step: UsageStep, by: UsageSeriesQuery['by'], source: Source): string {
   const name = by === undefined ? `''` : COLUMNS[by];
-  const filters = '($4::text IS NULL OR model = $4) AND ($5::text IS NULL OR key_id = $5)';
+  const usage = source === 'top-keys' ? topKeysOf(step) : usageOf(step, name, TABLES[source]);
+  const known = source === 'top-keys' ? `CASE WHEN key_id IN (SELECT name FROM top) THEN key_id ELSE '' END` : name;
   return `
-    WITH usage AS (
-      SELECT ${stepSql(step, 'hour')} AS at, ${name} AS name, sum(requests) AS requests, sum(prompt_tokens) AS prompt_tokens,
-        sum(cached_tokens) AS cached_tokens, sum(completion_tokens) AS completion_tokens, sum(cost_nanos) AS cost_nanos
-      FROM usage_hour WHERE tenant_id = $1 AND hour >= $2 AND hour < $3 AND ${filters}
-      GROUP BY 1, 2
-    ), unfinished AS (
+    WITH ${usage}, unfinished AS (
       SELECT at, name, sum(failed) AS failed, sum(client_closed) AS client_closed FROM (
-        SELECT ${stepSql(step, 'ended_at')} AS at, ${name} AS name,
+        SELECT ${stepSql(step, 'ended_at')} AS at, ${known} AS name,
           count(*) FILTER (WHERE outcome <> 'client_closed') AS failed,
           count(*) FILTER (WHERE outcome = 'client_closed') AS client_closed
         FROM usage_event
-        WHERE tenant_id = $1 AND ended_at >= $2 AND ended_at < $3 AND outcome <> 'complete' AND ${filters}
+        WHERE tenant_id = $1 AND ended_at >= $2 AND ended_at < $3 AND outcome <> 'complete' AND ${FILTERS}
         GROUP BY 1, 2
         UNION ALL
-        SELECT ${stepSql(step, 'hour')} AS at, ${name} AS name, sum(failed), sum(client_closed)
-        FROM dropped_unfinished WHERE tenant_id = $1 AND hour >= $2 AND hour < $3 AND ${filters}
+        SELECT ${stepSql(step, 'hour')} AS at, ${known} AS name, sum(failed), sum(client_closed)
+        FROM dropped_unfinished WHERE tenant_id = $1 AND hour >= $2 AND hour < $3 AND ${FILTERS}
         GROUP BY 1, 2) AS counts
       GROUP BY 1, 2
-    ), top AS (
-      SELECT name, row_number() OVER (ORDER BY sum(cost_nanos) DESC, name) AS rank
-      FROM usage WHERE name <> '' GROUP BY name ORDER BY rank LIMIT $6
     )
     SELECT at, top.name AS name, min(rank)::int AS rank, sum(requests) AS requests,
       coalesce(sum(failed), 0) AS failed, coalesce(sum(client_closed), 0) AS client_closed,
@@ -93,6 +116,34 @@ function statement(step: UsageStep, by: UsageSeriesQuery['by']): string {
     LEFT JOIN unfinished USING (at, name)
     LEFT JOIN top USING (name)
     GROUP BY at, top.name ORDER BY at, top.name LIMIT ${MAX_SERIES_POINTS + 1}`;
+}
+
+const usageOf = (step: UsageStep, name: string, table: string) => `
+  usage AS (
+    SELECT ${stepSql(step, 'hour')} AS at, ${name} AS name, ${SUMMED} FROM ${table} AS hours GROUP BY 1, 2
+  ), top AS (${rankedSql('name', 'usage')})`;
+
+/**
+ * By key. A week of thousands of keys has hundreds of thousands of hours. So the days rank the keys, the sums of the
+ * first ones are read by the index, and the others are what remains of the sums without keys.
+ */
+function topKeysOf(step: UsageStep): string {
+  const at = stepSql(step, 'hour');
+  const ofTop = `${OF_MODEL} AND key_id = ANY (ARRAY(SELECT name FROM top))`;
+  const table = step === 'hour' ? hoursSql(RANGE, ofTop) : daysOfKeysSql(RANGE, ofTop);
+  return `
+  top AS (${rankedSql('key_id', daysOfKeysSql(RANGE, OF_MODEL))}), named AS (
+    SELECT ${at} AS at, key_id AS name, ${SUMMED} FROM ${table} AS hours GROUP BY 1, 2
+  ), whole AS (
+    SELECT ${at} AS at, ${SUMMED} FROM ${TABLES.models} AS hours GROUP BY 1
+  ), of_named AS (
+    SELECT at, ${SUMMED} FROM named GROUP BY 1
+  ), usage AS (
+    SELECT * FROM named
+    UNION ALL
+    SELECT at, '', ${SUMS.map((sum) => `whole.${sum} - coalesce(of_named.${sum}, 0)`).join(', ')}
+    FROM whole LEFT JOIN of_named USING (at) WHERE whole.requests > coalesce(of_named.requests, 0)
+  )`;
 }
 
 /** By rank. Each has a point, because it has usage in the range. */

@@ -5,6 +5,7 @@ import { PartitionIndexes } from './partition-indexes';
 import { Partitions } from './partitions';
 import { DEFAULT_USAGE_KEPT_MONTHS, Retention } from './retention';
 import { PriceVersions } from './price-versions';
+import { UsageDays } from './usage-days';
 
 /** Null if a test gives the prices. */
 const priceVersions = {
@@ -22,5 +23,5 @@ const retention = {
 };
 
 /** Stores events, and the prices at which they may have been served. */
-@Module({ providers: [Partitions, PartitionIndexes, retention, priceVersions], exports: [PriceVersions] })
+@Module({ providers: [Partitions, PartitionIndexes, UsageDays, retention, priceVersions], exports: [PriceVersions] })
 export class RecordModule {}

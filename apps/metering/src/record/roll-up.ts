@@ -2,6 +2,7 @@ import { queryPrepared } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import { plainArray, textArray } from './array-literal';
 import type { RatedEvent } from './record-events';
+import { addToDays, mayBeFolded } from './usage-days';
 
 /** The part of an ISO 8601 time up to its hour. */
 const HOUR_CHARS = '2026-11-21T14'.length;
@@ -20,7 +21,10 @@ interface HourSum {
   reasoningTokens: number;
 }
 
-/** Sums over events, sorted. Rows are locked in this order, hours before tenants, so two consumers never deadlock. */
+/**
+ * Sums over events, sorted. Rows are locked in this order, late days before hours before tenants, so two consumers never
+ * deadlock.
+ */
 export interface Sums {
   hours: HourSum[];
   tenants: TenantSum[];
@@ -39,6 +43,8 @@ export function sumUp(events: readonly RatedEvent[]): Sums {
 
 /** Adds the sums of new events to the stored ones. */
 export async function addToSums(tx: EntityManager, { hours, tenants }: Sums): Promise<void> {
+  const late = hours.filter(({ hour }) => mayBeFolded(hour));
+  if (late.length > 0) await addToDays(tx, hourColumns(late));
   await queryPrepared(
     tx,
     `INSERT INTO usage_hour AS stored (tenant_id, hour, model, key_id, requests, prompt_tokens, cached_tokens,
@@ -54,19 +60,7 @@ export async function addToSums(tx: EntityManager, { hours, tenants }: Sums): Pr
        estimated = stored.estimated + excluded.estimated,
        cost_nanos = stored.cost_nanos + excluded.cost_nanos,
        reasoning_tokens = stored.reasoning_tokens + excluded.reasoning_tokens`,
-    [
-      plainArray(hours.map((sum) => sum.tenantId)),
-      plainArray(hours.map((sum) => sum.hour)),
-      textArray(hours.map((sum) => sum.model)),
-      plainArray(hours.map((sum) => sum.keyId)),
-      plainArray(hours.map((sum) => sum.requests)),
-      plainArray(hours.map((sum) => sum.promptTokens)),
-      plainArray(hours.map((sum) => sum.cachedTokens)),
-      plainArray(hours.map((sum) => sum.completionTokens)),
-      plainArray(hours.map((sum) => sum.estimated)),
-      plainArray(hours.map((sum) => sum.costNanos)),
-      plainArray(hours.map((sum) => sum.reasoningTokens)),
-    ],
+    hourColumns(hours),
   );
   await queryPrepared(
     tx,
@@ -80,6 +74,21 @@ export async function addToSums(tx: EntityManager, { hours, tenants }: Sums): Pr
     ],
   );
 }
+
+/** The parameters of a statement. */
+const hourColumns = (hours: readonly HourSum[]): string[] => [
+  plainArray(hours.map((sum) => sum.tenantId)),
+  plainArray(hours.map((sum) => sum.hour)),
+  textArray(hours.map((sum) => sum.model)),
+  plainArray(hours.map((sum) => sum.keyId)),
+  plainArray(hours.map((sum) => sum.requests)),
+  plainArray(hours.map((sum) => sum.promptTokens)),
+  plainArray(hours.map((sum) => sum.cachedTokens)),
+  plainArray(hours.map((sum) => sum.completionTokens)),
+  plainArray(hours.map((sum) => sum.estimated)),
+  plainArray(hours.map((sum) => sum.costNanos)),
+  plainArray(hours.map((sum) => sum.reasoningTokens)),
+];
 
 /** One row per tenant, hour, model and key, sorted by them. */
 function sumByHour(events: readonly RatedEvent[]): HourSum[] {

@@ -1,0 +1,179 @@
+import { newId, type Outcome, type UsageEvent, type UsageQuery, type UsageSeriesQuery } from '@tollgate/contracts';
+import { transaction } from '@tollgate/postgres';
+import { eventually } from '@tollgate/testing';
+import fc from 'fast-check';
+import { UsageConsumer } from '../consume/usage-consumer';
+import { useMeteringDatabase } from '../metering-database.fixture';
+import { RequestsList } from '../query/requests-list';
+import { RollUpAudit } from '../query/roll-up-audit';
+import { UsageQueries } from '../query/usage-query';
+import { UsageSeriesQueries } from '../query/usage-series';
+import { ANY_PRICE, usageEvent } from '../sample-events.fixture';
+import { addToSums, sumUp } from './roll-up';
+import { UsageDays } from './usage-days';
+
+const database = useMeteringDatabase();
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const TODAY_MS = Math.floor(Date.now() / DAY_MS) * DAY_MS;
+/** All of it is late when it is recorded. */
+const [FIRST_MS, DAYS] = [TODAY_MS - 20 * DAY_MS, 6];
+const TENANTS = [newId('ten'), newId('ten')];
+const KEYS = Array.from({ length: 3 }, () => newId('key'));
+const iso = (ms: number) => new Date(ms).toISOString();
+
+const eventOf = ({ ms, ...rest }: { ms: number } & Partial<UsageEvent>) =>
+  usageEvent({ ...rest, endedAt: iso(FIRST_MS + ms) });
+const EVENTS = fc
+  .sample(
+    fc.record({
+      ms: fc.nat(DAYS * DAY_MS - 1),
+      tenantId: fc.constantFrom(...TENANTS),
+      model: fc.constantFrom('a', 'b'),
+      keyId: fc.constantFrom(...KEYS),
+      promptTokens: fc.integer({ min: 100, max: 100_000 }),
+      reasoningTokens: fc.nat(40),
+      estimated: fc.boolean(),
+      outcome: fc.constantFrom<Outcome>('complete', 'complete', 'client_closed', 'expired'),
+    }),
+    { seed: 3, numRuns: 300 },
+  )
+  .map(eventOf);
+
+const days = () => new UsageDays(database.dataSource);
+/** The days before day `n` of the events ended long enough ago. */
+const foldUntil = (n: number) => days().fold(FIRST_MS + n * DAY_MS + 6 * HOUR_MS);
+const consume = (events: readonly UsageEvent[]) => new UsageConsumer(database.dataSource, ANY_PRICE).consume(events);
+const foldedUntil = async () => (await database.query('SELECT until FROM metering.usage_folded'))[0]!.until as Date;
+const storedDays = async () =>
+  Number((await database.query('SELECT sum(requests) AS n FROM metering.usage_day'))[0]!.n ?? 0);
+
+async function differences() {
+  const { differences: found, nextCursor } = await new RollUpAudit(database.dataSource).page({});
+  expect(nextCursor).toBeNull();
+  return found.map(({ check, expected, actual }) => ({ check, expected, actual }));
+}
+
+/** Answers by day and in sum, of ranges that begin and end in whole days and in parts of hours. */
+async function answers() {
+  const ranges = [
+    [0, DAYS * DAY_MS],
+    [DAY_MS, 3 * DAY_MS],
+    [DAY_MS / 2, 4 * DAY_MS - 90 * 60_000 - 1],
+    [2 * DAY_MS + 1, 2 * DAY_MS + HOUR_MS],
+    [-30 * DAY_MS, 30 * DAY_MS],
+  ].map(([from, to]) => ({ from: iso(FIRST_MS + from!), to: iso(FIRST_MS + to!) }));
+  const queries: Omit<UsageQuery, 'tenantId' | 'from' | 'to'>[] = [
+    { groupBy: ['day', 'model'] },
+    { groupBy: ['key'], model: 'a' },
+    { groupBy: [], keyId: KEYS[0]! },
+    { groupBy: ['hour'] },
+    { groupBy: ['day'], model: 'b' },
+    { groupBy: ['hour', 'key'] },
+    { groupBy: [] },
+  ];
+  const series: Omit<UsageSeriesQuery, 'tenantId' | 'from' | 'to'>[] = [
+    { step: 'day', by: 'key', top: 2 },
+    { step: 'day', model: 'b', keyId: KEYS[1]! },
+    { step: 'all', by: 'model' },
+    { step: 'hour' },
+    { step: 'hour', by: 'model', model: 'a' },
+    { step: 'hour', by: 'key', top: 1 },
+    { step: 'hour', by: 'key', top: 2, model: 'b' },
+    { step: 'hour', by: 'key', keyId: KEYS[2]! },
+  ];
+  const requests = new RequestsList(database.dataSource, { hours: 1_000, ms: 60_000 });
+  const all: unknown[] = [];
+  for (const tenantId of TENANTS) {
+    for (const search of [
+      { model: 'a' },
+      { outcome: 'complete' as const },
+      { outcome: 'expired' as const, model: 'b' },
+    ])
+      all.push(await requests.page({ tenantId, limit: 200, ...search }));
+    for (const range of ranges) {
+      for (const query of queries)
+        all.push(await new UsageQueries(database.dataSource).query({ ...query, ...range, tenantId }));
+      for (const one of series)
+        if (Date.parse(range.to) - Date.parse(range.from) < 32 * DAY_MS || one.step !== 'hour')
+          all.push(await new UsageSeriesQueries(database.dataSource).query({ ...one, ...range, tenantId }));
+    }
+  }
+  return all;
+}
+
+it('every answer stays the same while days are folded, and reconcile finds nothing', async () => {
+  expect(await foldUntil(DAYS)).toBe(0);
+  await consume(EVENTS);
+  expect(await storedDays()).toBe(0);
+  const before = await answers();
+  for (const n of [1, 2, 5, DAYS]) {
+    await foldUntil(n);
+    expect((await foldedUntil()).getTime()).toBe(FIRST_MS + n * DAY_MS);
+    expect(await answers()).toEqual(before);
+    expect(await differences()).toEqual([]);
+  }
+  expect(await storedDays()).toBe(EVENTS.length);
+});
+
+it('a day is folded once, and not before it ended six hours ago', async () => {
+  expect(await foldUntil(DAYS)).toBe(0);
+  const dueMs = FIRST_MS + (DAYS + 1) * DAY_MS + 6 * HOUR_MS;
+  expect(await days().fold(dueMs - 1)).toBe(0);
+  expect(await days().fold(dueMs)).toBe(1);
+});
+
+it('a late event is added to its day, whether it is folded or not', async () => {
+  const [tenantId, keyId] = [newId('ten'), KEYS[0]!];
+  const late = [FIRST_MS - 3 * DAY_MS, FIRST_MS, FIRST_MS, FIRST_MS + (DAYS + 1) * DAY_MS].map((ms) =>
+    usageEvent({ tenantId, keyId, endedAt: iso(ms + HOUR_MS) }),
+  );
+  const before = await storedDays();
+  await consume(late.slice(0, 2));
+  await consume(late.slice(2));
+  // The last one is of a day that is not folded yet.
+  expect(await storedDays()).toBe(before + 3);
+  expect(await differences()).toEqual([]);
+  const { groups } = await new UsageQueries(database.dataSource).query({
+    tenantId,
+    from: iso(FIRST_MS - 10 * DAY_MS),
+    to: iso(TODAY_MS),
+    groupBy: ['day'],
+  });
+  expect(groups.map(({ requests }) => requests)).toEqual([1, 2, 1]);
+});
+
+it('a day that is being folded waits for late events that are being recorded', async () => {
+  const until = await foldedUntil();
+  const event = usageEvent({ endedAt: iso(until.getTime() + HOUR_MS) });
+  let fold: Promise<number> | undefined;
+  await transaction(database.dataSource, async (tx) => {
+    await addToSums(tx, sumUp([{ event, chargeNanos: BigInt(event.costNanos), overrunNanos: 0n }]));
+    fold = days().fold(until.getTime() + DAY_MS + 6 * HOUR_MS);
+    await eventually(async () => {
+      const waiting = await database.query(
+        `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%usage_folded%'
+           AND datname = current_database()`,
+      );
+      expect(waiting).toHaveLength(1);
+    });
+  });
+  expect(await fold).toBe(1);
+  const [day] = await database.query('SELECT requests FROM metering.usage_day WHERE day = $1', [until.toISOString()]);
+  expect(day).toEqual({ requests: '1' });
+});
+
+it('reconcile names days and hours of models that are not the sums of their hours', async () => {
+  await database.query('UPDATE metering.usage_day SET requests = requests + 1 WHERE tenant_id = $1 AND day = $2', [
+    TENANTS[0],
+    iso(FIRST_MS),
+  ]);
+  await database.query('DELETE FROM metering.model_hour WHERE tenant_id = $1 AND model = $2', [TENANTS[1], 'a']);
+  const found = await differences();
+  const checks = found.map(({ check }) => check);
+  expect(checks.filter((check) => check === 'a roll-up of a day is the sum of its hours').length).toBeGreaterThan(0);
+  expect(checks.filter((check) => check === 'a roll-up of a model is the sum of its hours').length).toBeGreaterThan(0);
+  expect(found.filter(({ actual }) => actual === 'nothing').every(({ check }) => check.includes('of a model'))).toBe(
+    true,
+  );
+});
