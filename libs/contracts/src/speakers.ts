@@ -82,6 +82,7 @@ export const ASKERS: Readonly<Record<Subject, readonly Service[]>> = {
   'billing.reconcile.latest': ['gateway', 'console'],
   'billing.budget.set': ['gateway', 'console'],
   'billing.budget.get': ['gateway', 'console'],
+  'billing.budget.of': ['console'],
   'billing.budget.keys': ['gateway', 'console'],
   'billing.entry.requests': ['gateway', 'console'],
   'billing.request.entry': ['gateway', 'console'],

@@ -61,8 +61,22 @@ export async function budgetState(
   { tenantId, keyId, period }: { tenantId: string; keyId: string; period: string },
   defaultThresholds: readonly number[],
 ): Promise<BudgetState> {
-  const [row] = await query<StateRow>(tx, `WITH w AS (SELECT $3::text AS key_id) ${STATE}`, [tenantId, period, keyId]);
-  return toState(row!, period, defaultThresholds);
+  const [state] = await budgetStatesOf(tx, { tenantId, keyIds: [keyId], period }, defaultThresholds);
+  return state!;
+}
+
+/** Those of some keys, even if they were never set, ascending. */
+export async function budgetStatesOf(
+  tx: EntityManager,
+  { tenantId, keyIds, period }: { tenantId: string; keyIds: readonly string[]; period: string },
+  defaultThresholds: readonly number[],
+): Promise<BudgetState[]> {
+  const rows = await query<StateRow>(
+    tx,
+    `WITH w AS (SELECT DISTINCT key_id FROM unnest($3::text[]) AS key_id) ${STATE}`,
+    [tenantId, period, keyIds],
+  );
+  return rows.map((row) => toState(row, period, defaultThresholds));
 }
 
 /** The keys with a budget of their own, ascending, after the key `after`, at most `limit`. */

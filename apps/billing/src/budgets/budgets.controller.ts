@@ -1,5 +1,5 @@
 import { Controller } from '@nestjs/common';
-import type { BudgetState, Page, RequestOf } from '@tollgate/contracts';
+import type { BudgetState, Page, ReplyOf, RequestOf } from '@tollgate/contracts';
 import { MessagePattern } from '@tollgate/messaging/nest';
 import { AfterCommit } from '../post/after-commit';
 import { Budgets } from './budgets';
@@ -23,6 +23,11 @@ export class BudgetsController {
   @MessagePattern('billing.budget.get')
   get(request: RequestOf<'billing.budget.get'>): Promise<BudgetState> {
     return this.budgets.get(request);
+  }
+
+  @MessagePattern('billing.budget.of')
+  of(request: RequestOf<'billing.budget.of'>): Promise<ReplyOf<'billing.budget.of'>> {
+    return this.budgets.of(request);
   }
 
   @MessagePattern('billing.budget.keys')

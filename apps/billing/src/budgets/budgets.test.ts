@@ -70,6 +70,21 @@ describe('budgets', () => {
     await expect(t.budgets.keys({ tenantId, after: 'x' })).rejects.toMatchObject({ code: 'invalid_parameter' });
   });
 
+  it('answers the budgets of some keys at once, as it does one by one', async () => {
+    const tenantId = await t.billing.tenant();
+    const keys = Array.from({ length: 3 }, () => newId('key'));
+    await t.set(tenantId, 100, keys[0]);
+    await t.set(tenantId, 'none', keys[2]);
+    const { data } = await t.budgets.of({ tenantId, keyIds: [keys[2]!, keys[0]!, keys[1]!, keys[0]!] });
+    expect(data.map(({ budgetCents }) => budgetCents)).toEqual([100, 'default', 'none']);
+    expect(data).toEqual(await Promise.all(keys.map((keyId) => t.budgets.get({ tenantId, keyId }))));
+    expect(await t.budgets.of({ tenantId: await t.billing.tenant(), keyIds: [keys[0]!] })).toMatchObject({
+      data: [{ keyId: keys[0], budgetCents: 'default', spentNanos: '0' }],
+    });
+    for (const keyIds of [['x'], Array.from({ length: 201 }, () => keys[0]!)])
+      await expect(t.budgets.of({ tenantId, keyIds })).rejects.toMatchObject({ code: 'invalid_parameter' });
+  });
+
   it.each<[string, object, string]>([
     ['an unknown tenant', { tenantId: 'unknown' }, 'not_found'],
     ['an invalid tenant id', { tenantId: 'x' }, 'not_found'],

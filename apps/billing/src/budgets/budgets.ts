@@ -18,7 +18,7 @@ import { lockBooks } from '../ledger/books-store';
 import { balanceUpdate } from '../ledger/core/books';
 import { periodOf } from '../ledger/core/period';
 import { InjectOptions } from '../options';
-import { budgetUpdate, budgetState, budgetStates, setBudget, type BudgetRow } from './budget-rows';
+import { budgetUpdate, budgetState, budgetStates, budgetStatesOf, setBudget, type BudgetRow } from './budget-rows';
 import { IN_FORCE, reachedBy, recordReached, type WatchedRow } from './spending';
 import { areThresholds, DEFAULT_THRESHOLDS_PERCENT, MAX_THRESHOLDS } from './thresholds';
 
@@ -78,6 +78,14 @@ export class Budgets {
   get({ tenantId, keyId }: RequestOf<'billing.budget.get'>): Promise<BudgetState> {
     const of = { tenantId, keyId: keyId ?? '', period: this.period() };
     return budgetState(this.dataSource.manager, of, this.thresholds());
+  }
+
+  /** RequestError invalid_parameter (keyIds). */
+  async of({ tenantId, keyIds }: RequestOf<'billing.budget.of'>): Promise<ReplyOf<'billing.budget.of'>> {
+    if (!Array.isArray(keyIds) || keyIds.length > MAX_PAGE_ROWS || !keyIds.every((id) => isId('key', id)))
+      throw new RequestError('invalid_parameter', `keyIds must be at most ${MAX_PAGE_ROWS} ids of keys.`);
+    const of = { tenantId, keyIds, period: this.period() };
+    return { data: await budgetStatesOf(this.dataSource.manager, of, this.thresholds()) };
   }
 
   /** RequestError invalid_parameter (limit, after). */

@@ -59,14 +59,18 @@ export class KeysController {
     const { plan } = await this.services.request('auth.tenants.get', { tenantId });
     const profiles = this.config.current.plans.find(({ id }) => id === plan)?.profiles ?? [];
     const maySee = role !== null && mayDo(role, 'budgets.read');
-    const data = page.data.map(async (key): Promise<KeyRowWithBudget> => {
-      if (!maySee || key.status !== 'active') return { ...key, budget: null };
-      const state = await this.services.request('billing.budget.get', { tenantId, keyId: key.id });
+    const keyIds = maySee ? page.data.filter(({ status }) => status === 'active').map(({ id }) => id) : [];
+    const states =
+      keyIds.length === 0 ? [] : (await this.services.request('billing.budget.of', { tenantId, keyIds })).data;
+    const stateOf = new Map(states.map((state) => [state.keyId, state]));
+    const data = page.data.map((key): KeyRowWithBudget => {
+      const state = stateOf.get(key.id);
+      if (!state) return { ...key, budget: null };
       const byDefault = profiles.find(({ id }) => id === key.profile)?.monthlyBudgetCents ?? null;
       const { budgetCents, spentNanos } = rowOf(state, byDefault);
       return { ...key, budget: budgetCents === null ? null : { budgetCents, spentNanos } };
     });
-    return { ...page, data: await Promise.all(data) };
+    return { ...page, data };
   }
 
   /** The key exists in this process and in this one answer. Only its hash is sent on. */

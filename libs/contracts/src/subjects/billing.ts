@@ -111,6 +111,8 @@ export interface BillingSubjects {
   ];
   /** Never refuses a tenant or key without budgets. */
   'billing.budget.get': [{ tenantId: string; keyId: string | null }, BudgetState];
+  /** The same for some keys of the tenant, at most 200, ascending by key id. invalid_parameter. */
+  'billing.budget.of': [{ tenantId: string; keyIds: string[] }, { data: BudgetState[] }];
   /** Of the tenant's keys, those with a budget of their own, ascending by key id. invalid_parameter. */
   'billing.budget.keys': [{ tenantId: string } & PageQuery, Page<BudgetState>];
   /**
