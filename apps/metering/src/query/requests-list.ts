@@ -14,6 +14,7 @@ import { checkKept } from '../record/kept-from';
 import { byIndex } from './by-index';
 import { HOUR_MS, hourOf, parseCount, parseFilter, parseTime } from './parameters';
 import { EVENT_COLUMNS, recordedEvent, type EventRow } from './recorded-events';
+import { hoursOfModelsSql, hoursSql } from './whole-hours';
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 200;
@@ -119,14 +120,15 @@ async function hoursOf(
 ): Promise<number[]> {
   // Without an id, the place is below all of its time, which may be the first of an hour.
   const topHourMs = hourOf(below.id === '' ? below.ms - 1 : below.ms);
-  const values: unknown[] = [tenantId, iso(hourOf(fromMs)), iso(topHourMs), maxHours];
-  const filters = [...named('model', model, values), ...named('key_id', keyId, values)];
+  const values: unknown[] = [tenantId, iso(hourOf(fromMs)), iso(topHourMs + HOUR_MS), maxHours];
+  const filters = [...named('model', model, values), ...named('key_id', keyId, values)].join(' AND ') || 'true';
+  // Dropped months have sums, but no events.
+  const from = `greatest($2::timestamptz, (SELECT kept_from()) - interval '2 days')`;
+  const range = { tenant: '$1', from, to: '$3' };
+  const table = keyId === null ? hoursOfModelsSql(range, filters) : hoursSql(range, filters);
   const rows = await query<{ hour: Date }>(
     tx,
-    `SELECT DISTINCT hour FROM usage_hour
-     WHERE hour >= (SELECT kept_from()) - interval '2 days'
-       AND ${['tenant_id = $1', 'hour >= $2', 'hour <= $3', ...filters].join(' AND ')}
-     ORDER BY hour DESC LIMIT $4`,
+    `SELECT DISTINCT hour FROM ${table} AS hours ORDER BY hour DESC LIMIT $4`,
     values,
   );
   return rows.map(({ hour }) => hour.getTime());
