@@ -21,9 +21,12 @@ const IN_ANOTHER_ORDER: Readonly<Record<string, readonly Direction[]>> = {
   'auth.keys.create': ['former replies'],
   'metering.usage.query': ['now asks', 'former replies'],
   'metering.usage.events': ['former replies'],
-  // A former billing refuses a refund of `all`, and ignores who asked for a run.
-  'billing.credit.refund': ['now asks'],
-  'billing.credit.adjust': ['now asks'],
+  // A former billing refuses a refund of `all`, does not say whether a booking is a repeat or what the balance was after
+  // an entry, and ignores who asked for a run.
+  'billing.credit.add': ['former replies'],
+  'billing.credit.refund': ['now asks', 'former replies'],
+  'billing.credit.adjust': ['now asks', 'former replies'],
+  'billing.entry.requests': ['former replies'],
   'billing.reconcile.start': ['now asks'],
 };
 /** Breaks in the documented order, which do no harm. */
