@@ -29,6 +29,7 @@ describe('npm run bench', () => {
     [['--rounds', '0'], '--rounds 0 must be a whole number from 1 to 100'],
     [['--soak', 'long'], '--soak long must be a time such as 10m or 90s'],
     [['--growth', 'much'], '--growth much must be a whole number from 1 to 100000000'],
+    [['--books', '0'], '--books 0 must be a whole number from 1 to 100000000'],
     [['--peer', 'localhost'], '--peer localhost must be the base URL of a gateway, a comma and a key'],
     [['--profile', 'kafka'], '--profile kafka must be one of standalone, gateway, metering, billing, auth'],
   ])('refuses %j before it starts anything', (args, line) => {

@@ -1,19 +1,20 @@
 // `npm run bench`: measures both forms of Tollgate with everything switched on, beside a bare Node proxy, in front of
 // the same backend, interleaved in one run. Prints tables and the bars, and writes bench-results/<time>.json. The
 // measured process has a core of its own. docs/performance.md explains the figures, options.mjs the options.
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { constants, cpus, loadavg } from 'node:os';
-import { join } from 'node:path';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { constants, cpus, loadavg, tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { ROOT, SetupError } from '../setup/prepare.mjs';
 import { removeOwnContainers } from './gateways/containers.mjs';
 import { growth } from './growth/growth.mjs';
+import { longHistory, SMALL_EVENTS } from './growth/long-history.mjs';
 import { startDistributed } from './gateways/distributed.mjs';
 import { startStandalone } from './gateways/standalone.mjs';
 import { direct, peer, startBareProxy, startNginx } from './gateways/yardsticks.mjs';
 import { startBackend } from './load/generate.mjs';
 import { syncMs } from './machine/disk.mjs';
 import { canPin, pin, REST } from './machine/processes.mjs';
-import { takeDown } from './machine/take-down.mjs';
+import { atEnd, takeDown } from './machine/take-down.mjs';
 import { measureForm } from './measure/form.mjs';
 import { ingestRatio } from './measure/ingest.mjs';
 import { CALM } from './measure/rounds.mjs';
@@ -42,6 +43,7 @@ async function main() {
     await takeDown();
     return void process.stdout.write(`${text}\n`);
   }
+  if (options.booksEvents !== undefined) return measureBooks(backend, options);
   if (options.soakSeconds !== undefined) return soakForms(backend, options);
   const yardsticks = [direct(backend), await startBareProxy(backend), await startNginx(backend)].filter(Boolean);
   yardsticks.push(...options.peers.map(peer));
@@ -66,6 +68,20 @@ async function main() {
   const believe = foreign > CALM ? ' It was not calm: compare no latency of this run.' : '';
   process.stdout.write(`Node ${facts.node}, ${facts.cores} × ${facts.cpu}, fdatasync ${facts.syncMs.toFixed(2)} ms.\n`);
   process.stdout.write(`Other programs used up to ${Math.round(foreign * 100)} % of the machine.${believe}\n${file}\n`);
+}
+
+async function measureBooks(backend, options) {
+  const kept = options.data === undefined ? mkdtempSync(join(tmpdir(), 'tollgate-books-')) : resolve(options.data);
+  if (options.data === undefined) atEnd(async () => rmSync(kept, { recursive: true, force: true }));
+  const books = [];
+  for (const events of [options.booksEvents, SMALL_EVENTS]) {
+    const directory = join(kept, String(events));
+    books.push({ directory, events, form: await startStandalone(backend, { directory }) });
+  }
+  const text = await longHistory(...books, { ...options, say });
+  for (const { form } of books) await form.stop();
+  await takeDown();
+  process.stdout.write(`${text}\n`);
 }
 
 async function soakForms(backend, options) {

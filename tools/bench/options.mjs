@@ -20,13 +20,15 @@ export const USAGE = `Usage: npm run bench [-- --form standalone|distributed|bot
   --scenario <name>      of --profile: ${Object.keys(SCENARIOS).join(', ')} (plain32)
   --soak <time>          instead: full load for this long (10m, 90s); what grows, and the books at the end
   --growth <events>      instead: the standalone form with many tenants, and with so many recorded events
+  --books <events>       instead: queries, the console and the export of the standalone form with so many events
+  --data <directory>     of --books: keeps the books there for the next run
   --hostile              instead: the worst request bodies; with --seconds, --fuzz-rounds, --seed
 docs/performance.md says what is measured and how it is read.`;
 
 /** @throws {SetupError} with what is wrong, and the usage */
 export function readOptions(args) {
   const values = parse(args);
-  const { quick = false, form = 'both', profile, scenario = 'plain32', soak, growth } = values;
+  const { quick = false, form = 'both', profile, scenario = 'plain32', soak, growth, books, data } = values;
   if (!FORMS.includes(form)) refuse(`--form ${form} must be one of ${FORMS.join(', ')}`);
   if (profile !== undefined && !PROFILED.includes(profile))
     refuse(`--profile ${profile} must be one of ${PROFILED.join(', ')}`);
@@ -45,6 +47,8 @@ export function readOptions(args) {
     scenario,
     soakSeconds: soak === undefined ? undefined : secondsOf(soak),
     growthEvents: growth === undefined ? undefined : whole('growth', growth, MAX_EVENTS),
+    booksEvents: books === undefined ? undefined : whole('books', books, MAX_EVENTS),
+    data,
   };
 }
 
@@ -61,6 +65,8 @@ function parse(args) {
       scenario: text,
       soak: text,
       growth: text,
+      books: text,
+      data: text,
     },
     ...{ quick: flag, help: { type: 'boolean', short: 'h' }, peer: { type: 'string', multiple: true } },
   };

@@ -1,7 +1,7 @@
 // The standalone form: Node on the measured core, its PostgreSQL on the other, as another machine's would be.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { ROOT } from '../../setup/prepare.mjs';
 import { collector, INSPECTABLE } from '../machine/inspector.mjs';
 import { MEASURED, pin, REST, startNode } from '../machine/processes.mjs';
@@ -11,13 +11,14 @@ import { configOf, newTenant, usableHeaders } from './tollgate.mjs';
 
 /**
  * @param {{ url: string }} backend
- * @param {{ nodeOptions?: string[] }} [options]  more of them for the process that is profiled
+ * @param {{ nodeOptions?: string[], directory?: string }} [options]  `nodeOptions`: more of them for the process that
+ *   is profiled; `directory`: of data that is kept
  */
-export async function startStandalone(backend, { nodeOptions = [] } = {}) {
+export async function startStandalone(backend, { nodeOptions = [], directory } = {}) {
   const home = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
   const removeHome = atEnd(async () => rmSync(home, { recursive: true, force: true }));
-  const data = join(home, 'data');
-  mkdirSync(data);
+  const data = directory === undefined ? join(home, 'data') : resolve(directory);
+  mkdirSync(data, { recursive: true });
   writeFileSync(join(home, 'tollgate.yaml'), configOf(backend.url));
   const began = performance.now();
   // The options that `npm start` gives it.
@@ -31,7 +32,7 @@ export async function startStandalone(backend, { nodeOptions = [] } = {}) {
       TOLLGATE_DEMO: 'false',
     },
   });
-  const { inferenceUrl: url, operatorUrl, operatorSecret } = JSON.parse(await running.firstLine);
+  const { inferenceUrl: url, operatorUrl, operatorSecret, console } = JSON.parse(await running.firstLine);
   const firstStartMs = Math.round(performance.now() - began);
   const [pid, , , port, socketDirectory] = readFileSync(join(data, 'postgres/postmaster.pid'), 'utf8').split('\n');
   const postmaster = Number(pid);
@@ -42,6 +43,7 @@ export async function startStandalone(backend, { nodeOptions = [] } = {}) {
     url,
     operatorUrl,
     operatorSecret,
+    console,
     headers: await usableHeaders(url, await newTenant({ operatorUrl, operatorSecret })),
     // The postmaster is no child of Node: pg_ctl has started it.
     parts: { standalone: [running.pid], PostgreSQL: [postmaster] },

@@ -1,15 +1,14 @@
 // `npm run bench -- --growth 1000000`: whether a request and the queries cost the same with many tenants and a long
 // history. Measures the standalone form with 10 tenants and no history, with MANY_TENANTS, and then with so many
 // recorded events, posted and charged.
-import { join } from 'node:path';
 import { load } from '../load/generate.mjs';
 import { PLAIN } from '../load/scenarios.mjs';
-import { REST, runNode } from '../machine/processes.mjs';
 import { cpuSeconds } from '../machine/usage.mjs';
 import { untilQuiet } from '../measure/cost.mjs';
 import { withDatabase } from '../measure/database.mjs';
 import { figure, table } from '../report/print.mjs';
 import { newTenant, usableHeaders } from '../gateways/tollgate.mjs';
+import { fill } from './books.mjs';
 
 const FEW_TENANTS = 10;
 const MANY_TENANTS = 2_000;
@@ -68,7 +67,8 @@ async function tenantsOf(form, count) {
   return tenants;
 }
 
-async function costs(form, tenants, seconds) {
+/** What a request costs, and how long the queries of the first tenants take. */
+export async function costs(form, tenants, seconds) {
   const { standalone, PostgreSQL } = form.parts;
   const before = [cpuSeconds(standalone), cpuSeconds(PostgreSQL)];
   const run = await load({
@@ -104,11 +104,4 @@ async function latencies(url, tenants) {
   }
   values.sort((a, b) => a - b);
   return { p50: values[Math.floor(QUERIES * 0.5)], p99: values[Math.floor(QUERIES * 0.99)] };
-}
-
-async function fill({ database }, owners, events) {
-  const { host, port, user, password } = database;
-  const url = `postgres://${user}:${encodeURIComponent(password)}@/${database.database}?host=${encodeURIComponent(host)}&port=${port}`;
-  const options = { url, events, owners: owners.map(({ tenantId, keyId }) => ({ tenantId, keyId })) };
-  await runNode(REST, [join(import.meta.dirname, 'fill.mjs'), JSON.stringify(options)]);
 }
