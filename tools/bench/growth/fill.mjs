@@ -18,6 +18,7 @@ const { openMeteringDatabase } = ofApp('metering', 'database');
 const { recordEvents } = ofApp('metering', 'record/record-events');
 const { recordCallerRequests } = ofApp('metering', 'record/caller-requests');
 const { addToSums, sumUp } = ofApp('metering', 'record/roll-up');
+const { UsageDays } = ofApp('metering', 'record/usage-days');
 const { addToBackends, sumByBackend } = ofApp('metering', 'record/backend-hours');
 const { chargeOf } = ofApp('metering', 'publish/charges');
 const { ChargeGatherer } = ofApp('billing', 'gather/charge-gatherer');
@@ -162,4 +163,6 @@ for (let done = 0; done < events; done += BATCH_EVENTS) {
 }
 await charged;
 await sendBalances();
+// Metering does it a quarter of an hour after its start.
+await new UsageDays(metering).fold();
 await Promise.all([metering.destroy(), billing.destroy(), owner.end()]);

@@ -14,6 +14,11 @@ const FOLD_AFTER_MS = 6 * HOUR_MS;
  */
 const MAY_BE_FOLDED_MS = 3 * HOUR_MS;
 const EVERY_MS = 10 * 60_000;
+/**
+ * A process of the former version, which knows no days, records events until the upgrade has replaced it. Late ones would
+ * be missing in days that are folded before that.
+ */
+const FIRST_AFTER_MS = 15 * 60_000;
 /** A day of ten million hours of keys takes half a minute. */
 const FOLD_TIMEOUT_MS = 10 * 60_000;
 /** Days of one round, so that a round ends. The next one continues. */
@@ -33,8 +38,10 @@ const COLUMNS = SUMS.join(', ');
 const SUMMED = SUMS.map((name) => `sum(${name})`).join(', ');
 
 /**
- * Folds the hours of past days into `usage_day`, and into `model_hour` without their keys, at the start and every ten minutes. Any number of processes may do it. Queries take the days before `usage_folded.until` from there, and everything else from `usage_hour`,
- * in one snapshot (query/whole-hours.ts). So the recording of events costs nothing more.
+ * Folds the hours of past days into `usage_day`, and into `model_hour` without their keys, a quarter of an hour after
+ * the start and then every ten minutes. Any number of processes may do it. Queries take the days before
+ * `usage_folded.until` from there, and everything else from `usage_hour`, in one snapshot (query/whole-hours.ts). So the
+ * recording of events costs nothing more.
  *
  * A late event, of a day that is folded, is added to its sums by `addToDays`, in the transaction that records it. It
  * locks `until`, so a day never misses hours of a transaction that has not committed.
@@ -47,9 +54,8 @@ export class UsageDays implements OnApplicationBootstrap, BeforeApplicationShutd
 
   constructor(private readonly dataSource: MeteringDataSource) {}
 
-  /** Does not wait for the days. */
   onApplicationBootstrap(): void {
-    this.running = this.keep();
+    this.next(FIRST_AFTER_MS);
   }
 
   /** A day that is being folded is broken off, and folded after the next start. */
@@ -105,7 +111,11 @@ export class UsageDays implements OnApplicationBootstrap, BeforeApplicationShutd
       logger('metering').warn({ err: error, sqlState: sqlState(error) }, 'hours of usage could not be summed by day');
     }
     if (this.stopped.signal.aborted) return;
-    this.timer = setTimeout(() => (this.running = this.keep()), EVERY_MS).unref();
+    this.next(EVERY_MS);
+  }
+
+  private next(afterMs: number): void {
+    this.timer = setTimeout(() => (this.running = this.keep()), afterMs).unref();
   }
 }
 
