@@ -1,4 +1,7 @@
 import { eventually } from '@tollgate/testing';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { text } from 'node:stream/consumers';
 import OpenAI from 'openai';
 import { connected } from '../e2e/fixtures';
 import { answers, finish, type Play, streams, usage, usePlayedBackend } from './played-backend';
@@ -228,6 +231,19 @@ describe('a request with an Idempotency-Key', () => {
     const response = await ask(await gateway.caller(), key);
     expect(response.status).toBe(status);
     if (status === 400) expect(JSON.parse(response.text)).toMatchObject({ error: { param: 'Idempotency-Key' } });
+  });
+
+  it('is refused when there are several', async () => {
+    const { key } = await gateway.caller();
+    const sent = request(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', 'idempotency-key': ['a', 'b'] },
+    });
+    const answered = once(sent, 'response') as Promise<[IncomingMessage]>;
+    sent.end(JSON.stringify(HELLO));
+    const [response] = await answered;
+    expect(JSON.parse(await text(response))).toMatchObject({ error: { param: 'Idempotency-Key' } });
+    expect(response.statusCode).toBe(400);
   });
 
   it('is ignored where the plan or the profile says so, unless the profile says otherwise', async () => {

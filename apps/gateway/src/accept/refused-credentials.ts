@@ -28,9 +28,9 @@ interface Window {
 }
 
 /**
- * Counts wrong credentials by remote address (IPv6: by /64). An address that sent a right one before stays admitted with
- * it, for example a load balancer. Its wrong ones are limited too. So failures of one address never lock out another,
- * and an address can guess only `maxOfAddress` times a minute.
+ * Counts wrong credentials by remote address (IPv6: by /64). An address guesses only `maxOfAddress` times a minute,
+ * unless it sent a right credential before, as a load balancer does. Then its credentials are checked all the same, so
+ * that one client does not lock out the others, and its wrong ones are told to wait.
  */
 export class RefusedCredentials {
   private readonly failed = new LRUCache<string, Window>({ max: MAX_ADDRESSES });

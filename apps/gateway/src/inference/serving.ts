@@ -27,13 +27,15 @@ export class Serving {
   ) {}
 
   /** The request's Idempotency-Key. Null: it has none, or it is ignored. Throws InferenceError for a malformed one. */
-  keyOf({ headers }: IncomingMessage, client: Client, principal: Principal): KeyedRequest | null {
-    const header = headers['idempotency-key'];
+  keyOf(request: IncomingMessage, client: Client, principal: Principal): KeyedRequest | null {
+    const header = request.headers['idempotency-key'];
     if (header === undefined) return null;
-    const keyed = this.idempotencyKeys.of(String(header), principal);
+    // Node joins several ones.
+    const isOne = request.headersDistinct['idempotency-key']!.length === 1;
+    const keyed = isOne ? this.idempotencyKeys.of(String(header), principal) : 'malformed';
     if (keyed === 'malformed')
       throw new InferenceError('invalid_value', {
-        message: `An Idempotency-Key has 1 to ${MAX_KEY_CHARS} printable ASCII characters.`,
+        message: `Send one Idempotency-Key, of 1 to ${MAX_KEY_CHARS} printable ASCII characters.`,
         param: 'Idempotency-Key',
       });
     if (keyed) client.replayed = false;

@@ -30,7 +30,8 @@ CREATE TABLE model_hour (
   PRIMARY KEY (tenant_id, hour, model)
 );
 
--- One row. Every hour before `until` is in usage_day and in model_hour, and none after it. The days are added after the start, one in a
+-- One row. Every hour before `until` is in usage_day and in model_hour, and none after it. The days are added after the
+-- start, one in a
 -- transaction (record/usage-days.ts), those of earlier versions too. So nothing waits for them here.
 CREATE TABLE usage_folded (
   one boolean PRIMARY KEY DEFAULT true CHECK (one),

@@ -4,6 +4,8 @@ import { TOKEN_NANOS, useFixture, type Fixture, type OpenStore } from './store.f
 
 const MAX_MODELS = 16;
 const MAX_RUNNING = 512;
+/** More than a store reads. */
+const MANY_SETTLED = 2_560;
 
 /** When running requests are expected to end: the mean length of each model, and the age of each hold. */
 export function expectedEndsSuite(open: OpenStore): void {
@@ -149,5 +151,18 @@ export function expectedEndsSuite(open: OpenStore): void {
     expect(await ends(f)).toEqual({});
     await f.void(last);
     expect(await ends(f)).toEqual({ [f.keyId]: expect.any(Number) as number });
+  });
+  it('finds a running request behind thousands of settled ones that wait for the ledger', async () => {
+    const f = fixture();
+    await known(f, 'm', 30_000);
+    for (let n = 0; n < MANY_SETTLED; n += 512) {
+      const all = Array.from({ length: 512 }, () => of(f, 'm'));
+      await f.store.admit(all);
+      f.nowMs += 30_000;
+      await f.store.settle(all.map(({ draft }) => ({ event: f.event(draft.id, 0n, { model: 'm' }) })));
+    }
+    await begin(f, 'm');
+    f.nowMs += 1_000;
+    expect(await ends(f)).toEqual({ [f.keyId]: 29_000 });
   });
 }

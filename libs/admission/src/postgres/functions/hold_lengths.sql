@@ -56,13 +56,14 @@ $$;
 -- Nothing says when an overdue request ends: as much time again as it is overdue. `n` is the position of the tenant,
 -- from 1.
 -- There are none of a tenant with more than 512 running requests: their mean length divided by their number says as
--- much. Of a tenant's holds the 4,096 oldest are read, because settled ones may wait for the ledger.
+-- much. Of a tenant's holds the 2,048 newest are read, because settled ones may wait for the ledger, and those are older
+-- as a rule.
 CREATE OR REPLACE FUNCTION expected_ends(p_now_ms bigint, p_tenant_ids text[])
 RETURNS TABLE (n bigint, key_id text, ends_in_ms bigint) LANGUAGE sql STABLE AS $$
   SELECT u.n, h.key_id, min(abs(m.mean_ms - greatest(0, now_us(p_now_ms) / 1000 - h.admitted_ms)))
   FROM unnest(p_tenant_ids) WITH ORDINALITY AS u (tenant_id, n)
   JOIN tenant t ON t.tenant_id = u.tenant_id AND t.in_flight BETWEEN 1 AND 512
-  CROSS JOIN LATERAL (SELECT * FROM hold o WHERE o.tenant_id = t.tenant_id ORDER BY o.id LIMIT 4096) h
+  CROSS JOIN LATERAL (SELECT * FROM hold o WHERE o.tenant_id = t.tenant_id ORDER BY o.id DESC LIMIT 2048) h
   JOIN LATERAL (
     SELECT t.model_means[i] AS model, t.model_means[i + 1]::bigint AS mean_ms
     FROM generate_series(1, cardinality(t.model_means), 2) i) m ON m.model = model_of(h.record)

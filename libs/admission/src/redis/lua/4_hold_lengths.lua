@@ -45,7 +45,7 @@ local function next_model_means(packed, lengths_by)
   local list = read_model_means(packed)
   local first = next(lengths_by)
   -- One model, as most calls have, and the newest already.
-  if first == list[1] and not next(lengths_by, first) then
+  if first and first == list[1] and not next(lengths_by, first) then
     list[2] = next_mean_ms(tonumber(list[2]) or 0, math.floor(lengths_by[first].ms / lengths_by[first].count))
     return cmsgpack.pack(list)
   end
