@@ -31,8 +31,7 @@ CREATE TABLE model_hour (
 );
 
 -- One row. Every hour before `until` is in usage_day and in model_hour, and none after it. The days are added after the
--- start, one in a
--- transaction (record/usage-days.ts), those of earlier versions too. So nothing waits for them here.
+-- start, one in a transaction (record/usage-days.ts), those of earlier versions too. So nothing waits for them here.
 CREATE TABLE usage_folded (
   one boolean PRIMARY KEY DEFAULT true CHECK (one),
   -- The beginning of a day.
