@@ -22,7 +22,7 @@ const MAX_KEPT_NAMES = 20_000;
 const STEP_MS = { request: 1, hour: 3_600_000, day: 86_400_000 };
 const checkQuery = queryCheck(UsageExportQuery);
 
-/** Usage for other systems, as a stream: two pages of rows in memory at a time. */
+/** Usage for other systems, as a stream: a page of rows in memory at a time. */
 @Controller(`${OPERATOR_PREFIX}/usage/export`)
 @UseGuards(SecretGuard)
 export class UsageExportController {
@@ -65,16 +65,10 @@ export class UsageExportController {
     }
   }
 
-  /** Asks for the next page before the client has taken this one: two pages are in memory, and neither side waits. */
   private async *pages(wanted: Wanted, first: Page): AsyncGenerator<ExportedUsage[]> {
-    for (let page = first; ;) {
-      const { data, nextCursor } = page;
-      const next = nextCursor === null ? null : this.page({ ...wanted, after: nextCursor });
-      // A client that leaves meanwhile never takes it.
-      next?.catch(() => {});
-      yield data;
-      if (next === null) return;
-      page = await next;
+    for (let page = first; ; page = await this.page({ ...wanted, after: page.nextCursor })) {
+      yield page.data;
+      if (page.nextCursor === null) return;
     }
   }
 
