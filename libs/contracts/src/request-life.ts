@@ -14,7 +14,10 @@ export interface FailedAttempt {
   code?: string;
 }
 
-/** The maximum of attempts that a record has. A request without fallbacks has fewer. */
+/**
+ * The maximum of attempts that a record has: if more failed, the first ones and the last one. A request without fallbacks
+ * has fewer.
+ */
 export const MAX_FAILED_ATTEMPTS = 4;
 
 /** How a served request ran. Part of its usage event; absent where a gateway died before it could tell. */

@@ -23,6 +23,8 @@ export interface AttemptRequest {
   body: Buffer | string;
   headTimeoutMs: number;
   idleTimeoutMs: number;
+  /** See `TotalTime.isShort`. */
+  isShort: boolean;
   /** See `UpstreamLimits.staleCloseMs`. */
   staleCloseMs: number;
 }
@@ -197,7 +199,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
       this.managed.breaker.isSlowToRefuse = CONNECT_TIMEOUTS.has(error.code ?? '');
       return this.fail(failure, 'not_begun', 'unreachable');
     }
-    if (!this.wasStale(failure)) return this.fail(failure, 'may_have_begun', 'failed');
+    const result = failure.kind === 'timeout' && this.request.isShort ? null : 'failed';
+    if (!this.wasStale(failure)) return this.fail(failure, 'may_have_begun', result);
     this.mayHaveBegun = false;
     this.fail(failure, 'stale', null);
   }

@@ -3,6 +3,7 @@ import type { AttemptRequest } from './attempt';
 import type { Connections, UpstreamLimits } from './connections';
 import type { UpstreamFailure } from './failure';
 import type { Fleet, ManagedBackend } from './fleet';
+import type { TotalTime } from './total-time';
 
 export interface UpstreamCall {
   model: CatalogModel;
@@ -30,8 +31,8 @@ export interface Resources {
 }
 
 /**
- * Receives the answer. Calls come in order: `onHead`, `onData`, then exactly one of `onEnd` and `onFailure`. After a
- * successful `restart` they come again from the beginning, perhaps from a fallback. None comes after `abort`.
+ * Receives the answer. Calls come in order: `onHead`, `onData`, then exactly one of `onEnd` and `onFailure`. After
+ * `restart` they come again from the beginning, perhaps from a fallback. None comes after `abort`.
  */
 export interface AnswerSink {
   /** A 2xx head arrived. */
@@ -42,20 +43,19 @@ export interface AnswerSink {
   onFailure(failure: UpstreamFailure): void;
   /** Another model is asked from now on: one of the call's fallbacks. Comes only while nothing has reached the client. */
   onFallback(model: CatalogModel): void;
-  /** Forgets the answer so far. False: a part of it has reached the client, so no other may follow. */
-  restart(): boolean;
+  /** False: a part of the answer has reached the client, so no other may follow. */
+  mayRestart(): boolean;
+  /** Forgets the answer so far. Only after `mayRestart`. */
+  restart(): void;
 }
 
-/**
- * What a backend of the model gets of a call.
- * @param leftMs until the total time of the call is over
- */
+/** What a backend of the model gets of a call, within the time that is left. */
 export function attemptRequest(
   call: UpstreamCall,
   backend: Backend,
   model: CatalogModel,
   limits: UpstreamLimits,
-  leftMs: number,
+  { leftMs, isShort }: TotalTime,
 ): AttemptRequest {
   const { firstByteMs, idleMs } = backend.timeouts;
   const headMs = firstByteMs ?? (call.stream ? limits.streamHeadTimeoutMs : limits.plainHeadTimeoutMs);
@@ -66,6 +66,7 @@ export function attemptRequest(
     body: call.body(backend, model),
     headTimeoutMs: Math.min(headMs, leftMs),
     idleTimeoutMs: Math.min(idleMs ?? limits.idleTimeoutMs, leftMs),
+    isShort,
     staleCloseMs: limits.staleCloseMs,
   };
 }

@@ -12,6 +12,7 @@ import {
   exchangeOf,
   modelWith,
   upstreamWith,
+  wholeRelay,
 } from './exchange.fixture';
 import { PlainRelay } from './plain-answer';
 import { RESERVE } from './retry-budget';
@@ -125,14 +126,14 @@ describe('the fallback of a model', () => {
     expect(good.asked).toBe(before);
   });
 
-  it('is followed by the next one, and the last failure is the answer', async () => {
+  it('is followed by the next one, and the failure of the model is the answer', async () => {
     const failing = [answering(429), reset, answering(401), well];
     const all = await Promise.all(failing.map((one) => backend(one)));
     const [model, first, second, third] = all.map((one) => modelWith([one]));
     expect(await ask(model!, [first!, second!, third!])).toMatchObject({ kind: 'answer', served: third!.id });
     expect(all.map(({ asked }) => asked)).toEqual([1, 1, 1, 1]);
     const alone = await ask(model!, [first!, second!]);
-    expect(alone).toMatchObject({ kind: 'failed', fellTo: [first!.id, second!.id] });
+    expect(alone).toMatchObject({ failure: { kind: 'busy' }, fellTo: [first!.id, second!.id] });
   });
 
   it('gets one attempt once a backend may have begun the request', async () => {
@@ -190,6 +191,49 @@ describe('the fallback of a model', () => {
     expect(failure.kind).toBe('busy');
     expect(failure.retryAfterSeconds).toBeLessThanOrEqual(40);
     expect(failure.retryAfterSeconds).toBeGreaterThan(1);
+  });
+
+  it.each([
+    ['fails', answering(500)],
+    ['breaks off', reset],
+    ['refuses', answering(400)],
+  ])('that %s leaves the Retry-After of a model that was only busy', async (_, failing) => {
+    const [resting, bad] = await Promise.all([backend(busy(40)), backend(failing)]);
+    const { failure } = await ask(modelWith([resting]), [modelWith([bad])]);
+    expect(failure).toEqual({ kind: 'busy', retryAfterSeconds: 40 });
+  });
+
+  it('that is busy leaves the failure of a model that was not', async () => {
+    const [bad, resting] = await Promise.all([backend(answering(500)), backend(busy(40))]);
+    const { failure } = await ask(modelWith([bad]), [modelWith([resting])]);
+    expect(failure).toMatchObject({ kind: 'failed', status: 500 });
+  });
+
+  it('that breaks off after its first output gives its own failure, and takes nothing from the budget', async () => {
+    const cut: Answer = (_, response) => {
+      response.writeHead(200).write('a part');
+      setImmediate(() => response.destroy());
+    };
+    const [resting, broken, good] = await Promise.all([backend(busy(40)), backend(cut), backend(well)]);
+    const [model, other, third] = [modelWith([resting]), modelWith([broken, await backend(cut)]), modelWith([good])];
+    const takes = jest.spyOn(upstream.fleet.poolOf(other).budget, 'take');
+    const relay = wholeRelay();
+    relay.mayRestart = () => false;
+    const answer = await relay.run(exchangeOf(model, relay, upstream, [other, third]));
+    expect(answer).toMatchObject({ kind: 'failed', failure: { kind: 'failed' } });
+    expect(takes).not.toHaveBeenCalled();
+    expect(good.asked).toBe(0);
+  });
+
+  it('adds three attempts, of which the first ones and the last one are listed', async () => {
+    const backends = await Promise.all(Array.from({ length: 12 }, () => backend(answering(429))));
+    const models = [0, 3, 6, 9].map((n) => modelWith(backends.slice(n, n + 3)));
+    const relay = wholeRelay();
+    const exchange = exchangeOf(models[0]!, relay, upstream, models.slice(1));
+    expect(await relay.run(exchange)).toMatchObject({ failure: { kind: 'busy' } });
+    expect(backends.map(({ asked }) => asked)).toEqual(backends.map(() => 1));
+    const nth = exchange.failed!.map((failed) => backends.findIndex(({ name }) => name === failed.backend));
+    expect(nth.map((n) => Math.floor(n / 3))).toEqual([0, 0, 0, 3]);
   });
 
   it('gets one attempt too if the last of several attempts at the model may have begun', async () => {

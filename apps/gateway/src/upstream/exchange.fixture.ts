@@ -111,6 +111,22 @@ export function ask(upstream: Upstream, ...backends: Backend[]) {
   return relay.run(exchangeWith(relay, backends, upstream));
 }
 
+/** Lets the clock of this process jump forward, so that no test waits for hours. */
+export function useJumpingClock(): (ms: number) => void {
+  let aheadMs = 0;
+  let spy: jest.SpyInstance | null = null;
+  afterEach(() => {
+    spy?.mockRestore();
+    spy = null;
+    aheadMs = 0;
+  });
+  return (ms) => {
+    aheadMs += ms;
+    const now = performance.now.bind(performance);
+    spy ??= jest.spyOn(performance, 'now').mockImplementation(() => now() + aheadMs);
+  };
+}
+
 /** An origin on which nothing listens any more. */
 export async function closedOrigin(): Promise<string> {
   const server = createServer();

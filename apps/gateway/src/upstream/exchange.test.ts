@@ -160,7 +160,7 @@ describe('an exchange', () => {
     expect(await ask(upstream, ...all)).toMatchObject({ kind: 'failed', failure: { kind: 'failed' } });
     expect(askedOf(all)).toBe(2);
     const relay = wholeRelay();
-    relay.restart = () => false;
+    relay.mayRestart = () => false;
     expect((await relay.run(exchangeWith(relay, all, upstream))).kind).toBe('failed');
     expect(askedOf(all)).toBe(3);
   });

@@ -11,6 +11,7 @@ import { GatheredChunks } from './gathered-chunks';
 import { ALL_BUSY, failedAttempt, mayHelpElsewhere, type Progress, type UpstreamFailure } from './failure';
 import type { ManagedBackend } from './fleet';
 import { QueuePlace } from './queue-place';
+import { TotalTime } from './total-time';
 import type { Waiting } from './wait-queue';
 
 /** Attempts of a request at one model, in total: at other backends, and over new connections. */
@@ -47,8 +48,7 @@ export class Exchange implements AttemptOwner, Waiting {
   /** The next attempt is taken from a retry budget already. */
   private isPaid = false;
   private state: 'waiting' | 'answering' | 'ended' = 'waiting';
-  private readonly startedAtMs = performance.now();
-  private deadlineMs = Infinity;
+  private readonly time: TotalTime;
   /** Nothing of the answer's body has come. */
   private isEmpty = true;
   /** The attempt's backend is the last one in `begun`. */
@@ -57,7 +57,7 @@ export class Exchange implements AttemptOwner, Waiting {
   private failure: UpstreamFailure | null = null;
   /** Names of the backends that may have begun the request, in the order asked. If one answers, it is the last. */
   readonly begun: string[] = [];
-  /** The attempts that failed, in the order asked, without those over a stale connection. Null: none did. */
+  /** The attempts that failed, in order, without stale ones: the first ones and the last one. Null: none did. */
   failed: FailedAttempt[] | null = null;
   private gathered: GatheredChunks | null = null;
 
@@ -67,7 +67,8 @@ export class Exchange implements AttemptOwner, Waiting {
     private readonly call: UpstreamCall,
     private readonly sink: AnswerSink,
   ) {
-    this.chain = new FallbackChain(upstream.fleet, call);
+    this.time = new TotalTime(call.stream ? Infinity : limits.plainTotalTimeoutMs);
+    this.chain = new FallbackChain(upstream.fleet, call, this.time);
     this.place = this.placeInQueue();
   }
 
@@ -110,7 +111,7 @@ export class Exchange implements AttemptOwner, Waiting {
   /** The sink cannot use the answer, and has passed on nothing of it. Another attempt follows, or `onFailure`, or it returns false. */
   reject(failure: UpstreamFailure): boolean {
     if (this.state !== 'answering') return false;
-    this.attempt?.tell('failed');
+    this.attempt?.tell(failure.kind === 'timeout' && this.time.isShort ? null : 'failed');
     this.attempt?.drop();
     this.onFailed(failure, 'may_have_begun');
     return true;
@@ -127,8 +128,7 @@ export class Exchange implements AttemptOwner, Waiting {
   }
 
   onData(chunk: Buffer): void {
-    if (this.deadlineMs !== Infinity && performance.now() > this.deadlineMs)
-      return void this.reject({ kind: 'timeout' });
+    if (this.time.isOver) return void this.reject({ kind: 'timeout' });
     this.isEmpty = false;
     if (this.gathered) this.gathered.add(chunk);
     else this.pass(chunk);
@@ -153,20 +153,17 @@ export class Exchange implements AttemptOwner, Waiting {
     this.isNoted = false;
     this.chain.noteFailure(failure);
     const mayGoOn = this.attempts < MAX_ATTEMPTS;
-    if (mayGoOn && progress === 'stale' && this.staleRepeats < MAX_STALE_REPEATS) {
+    if (mayGoOn && progress === 'stale' && this.staleRepeats < MAX_STALE_REPEATS && !this.time.isOver) {
       this.staleRepeats += 1;
-      return this.soon(() => this.ask(managed));
+      return this.soon(() => this.ask(managed, performance.now()));
     }
-    if (this.failed === null || this.failed.length < MAX_FAILED_ATTEMPTS)
-      (this.failed ??= []).push(failedAttempt(failure, managed.engine.name));
+    const failed = (this.failed ??= []);
+    failed[Math.min(failed.length, MAX_FAILED_ATTEMPTS - 1)] = failedAttempt(failure, managed.engine.name);
     this.chain.addTried(managed);
     const wasBegun = this.runs > 0;
     if (progress !== 'not_begun') this.runs += 1;
     if (!mayGoOn || wasBegun || !mayHelpElsewhere(failure)) return this.end(failure);
-    if (progress !== 'not_begun') {
-      const url = urlOf(managed.backend);
-      for (const other of this.chain.pool.backends) if (urlOf(other.backend) === url) this.chain.addTried(other);
-    }
+    if (progress !== 'not_begun') this.chain.leaveOutEngine(managed);
     this.retry(failure, progress);
   }
 
@@ -179,10 +176,11 @@ export class Exchange implements AttemptOwner, Waiting {
   }
 
   onPlace(): boolean {
-    const chosen = this.choose(performance.now());
+    const nowMs = performance.now();
+    const chosen = this.choose(nowMs);
     if (chosen === 'full') return false;
     this.place.leave();
-    this.go(chosen);
+    this.ask(chosen, nowMs);
     return true;
   }
 
@@ -198,28 +196,23 @@ export class Exchange implements AttemptOwner, Waiting {
     if (chosen === 'full') return this.place.take(nowMs) ? undefined : this.endUnasked();
     // Backends that will probably fail are asked if there is nothing better, and a fallback is better.
     if (!chosen?.isGood(nowMs) && this.fallBack(this.failure, nowMs)) return;
-    this.go(chosen);
+    this.ask(chosen, nowMs);
   }
 
   private choose(nowMs: number): ManagedBackend | 'full' | null {
+    this.chain.leaveOutLate(nowMs);
     const { pool, tried } = this.chain;
     return choose(pool.backends, tried, nowMs, this.call.affinity);
   }
 
-  private go(chosen: ManagedBackend | null): void {
-    if (chosen === null) return this.endUnasked();
-    this.ask(chosen);
-  }
-
-  private ask(managed: ManagedBackend): void {
+  private ask(managed: ManagedBackend | null, nowMs: number): void {
+    if (managed === null) return this.endUnasked();
     const { call, limits, upstream } = this;
-    const { timeouts } = managed.backend;
-    this.deadlineMs = this.startedAtMs + (timeouts.totalMs ?? (call.stream ? Infinity : limits.plainTotalTimeoutMs));
-    const leftMs = Math.max(1, Math.ceil(this.deadlineMs - performance.now()));
+    this.time.begin(managed.backend, nowMs);
     this.attempts += 1;
     this.isPaid = false;
     this.isEmpty = true;
-    const request = attemptRequest(call, managed.backend, this.model, limits, leftMs);
+    const request = attemptRequest(call, managed.backend, this.model, limits, this.time);
     const attempt = new Attempt(this, managed, upstream.connections, request);
     this.attempt = attempt;
     if (call.stream)
@@ -236,18 +229,26 @@ export class Exchange implements AttemptOwner, Waiting {
 
   private retry(failure: UpstreamFailure, progress: Progress): void {
     const nowMs = performance.now();
-    const { model, chain } = this;
-    if (nowMs >= this.deadlineMs || choose(chain.pool.backends, chain.tried, nowMs) === null) return this.end(failure);
-    if (!this.pays(nowMs)) return this.end(failure);
-    if (this.state === 'answering' && !this.sink.restart()) return this.end(failure);
-    retries.inc({ model: model.id, result: 'made' });
+    if (this.time.isOver || this.choose(nowMs) === null) return this.end(failure);
+    if (this.hasPassedOn || !this.pays(nowMs)) return this.end(failure);
+    this.restart();
+    retries.inc({ model: this.model.id, result: 'made' });
     logger('gateway').warn(
       { ...this.call.request.logged, backend: this.backendUrl, progress, ...failure },
       'a backend failed; asking another',
     );
     this.failure = failure;
-    this.state = 'waiting';
     this.soon(() => this.next());
+  }
+
+  /** A part of the answer has reached the client, so no other may follow. */
+  private get hasPassedOn(): boolean {
+    return this.state === 'answering' && !this.sink.mayRestart();
+  }
+
+  private restart(): void {
+    if (this.state === 'answering') this.sink.restart();
+    this.state = 'waiting';
   }
 
   /** Takes the next attempt from the retry budget of the model, which failed. */
@@ -270,11 +271,10 @@ export class Exchange implements AttemptOwner, Waiting {
   /** Asks the next fallback instead of this model. False: there is none, or it may not be asked. */
   private fallBack(failure: UpstreamFailure | null, nowMs: number): boolean {
     const { chain } = this;
-    if (this.runs >= MAX_RUNS || nowMs >= this.deadlineMs || !chain.mayGoOn(failure)) return false;
+    if (this.runs >= MAX_RUNS || this.time.isOver || !chain.mayGoOn(failure, nowMs)) return false;
     const isFurtherRun = this.runs > 0;
-    if (isFurtherRun && !this.pays(nowMs)) return false;
-    if (this.state === 'answering' && !this.sink.restart()) return false;
-    this.state = 'waiting';
+    if (this.hasPassedOn || (isFurtherRun && !this.pays(nowMs))) return false;
+    this.restart();
     this.place.leave();
     this.failure = failure;
     chain.goOn(failure);
@@ -292,7 +292,8 @@ export class Exchange implements AttemptOwner, Waiting {
 
   private end(last: UpstreamFailure): void {
     if (this.fallBack(last, performance.now())) return;
+    const failure = this.hasPassedOn ? last : this.chain.inTheEnd(last);
     this.state = 'ended';
-    this.sink.onFailure(this.chain.inTheEnd(last));
+    this.sink.onFailure(failure);
   }
 }

@@ -1,11 +1,12 @@
 import { logCapped, logger } from '@tollgate/runtime';
 import type { CatalogModel } from '../catalog/catalog';
-import { soonestSeconds } from './backend-choice';
+import { soonestSeconds, urlOf } from './backend-choice';
 import { fallbacks } from './backend-metrics';
 import type { UpstreamCall } from './call';
 import { ALL_BUSY, mayHelpElsewhere, type UpstreamFailure } from './failure';
 import type { Fleet, ManagedBackend, Pool } from './fleet';
 import { sooner } from './retry-after';
+import type { TotalTime } from './total-time';
 
 const NOTHING_TRIED: readonly ManagedBackend[] = [];
 
@@ -31,6 +32,8 @@ export class FallbackChain {
   private now: Asked;
   /** The models that could not serve. Null: there are none. */
   private left: Asked[] | null = null;
+  /** Fallbacks that were passed over, as no backend of theirs had any time left. */
+  private passedOver = 0;
   /** Why the first model was left. Null: no backend of it was asked, or it was not left. */
   private ownFailure: UpstreamFailure | null = null;
   /** The soonest of what busy backends said, in seconds. */
@@ -39,6 +42,7 @@ export class FallbackChain {
   constructor(
     private readonly fleet: Fleet,
     private readonly call: Pick<UpstreamCall, 'model' | 'fallbacks' | 'request'>,
+    private readonly time: TotalTime,
   ) {
     this.now = new Asked(call.model, fleet);
   }
@@ -61,12 +65,25 @@ export class FallbackChain {
     (this.now.tried ??= []).push(managed);
   }
 
+  /** Backends with the same URL as this one are not asked: they are one engine. */
+  leaveOutEngine({ backend }: ManagedBackend): void {
+    const url = urlOf(backend);
+    for (const other of this.pool.backends) if (urlOf(other.backend) === url) this.addTried(other);
+  }
+
+  /** Backends whose total time is over are not asked. */
+  leaveOutLate(nowMs: number): void {
+    for (const managed of this.pool.backends)
+      if (this.time.isOverFor(managed.backend, nowMs) && !this.tried.includes(managed)) this.addTried(managed);
+  }
+
   noteFailure(failure: UpstreamFailure): void {
     if (failure.kind === 'busy') this.retryAfter = sooner(this.retryAfter, failure.retryAfterSeconds);
   }
 
   /** Whether another model follows that may serve after this failure. Null: no backend of this one was asked. */
-  mayGoOn(failure: UpstreamFailure | null): boolean {
+  mayGoOn(failure: UpstreamFailure | null, nowMs: number): boolean {
+    while (this.next?.backends.every((one) => this.time.isOverFor(one, nowMs))) this.passedOver += 1;
     if (this.next === undefined) return false;
     return failure === null || mayHelpElsewhere(failure) || this.isFallbacksRefusal(failure);
   }
@@ -83,9 +100,12 @@ export class FallbackChain {
     this.now = new Asked(next, this.fleet);
   }
 
-  /** What the client gets if no model serves: `Retry-After` is the soonest of all backends of all models asked. */
+  /**
+   * What the client gets if no model serves: the failure of the model that it asked for. If that was only busy,
+   * `Retry-After` is the soonest of all backends of all models asked.
+   */
   inTheEnd(last: UpstreamFailure): UpstreamFailure {
-    const failure = this.isFallbacksRefusal(last) ? (this.ownFailure ?? ALL_BUSY) : last;
+    const failure = this.left === null || last.kind === 'stopped' ? last : (this.ownFailure ?? ALL_BUSY);
     if (failure.kind !== 'busy') return failure;
     const nowMs = performance.now();
     let soonest = this.retryAfter;
@@ -95,7 +115,7 @@ export class FallbackChain {
   }
 
   private get next(): CatalogModel | undefined {
-    return this.call.fallbacks[this.left?.length ?? 0];
+    return this.call.fallbacks[(this.left?.length ?? 0) + this.passedOver];
   }
 
   /** A refusal by a fallback says nothing about the request to another model. */

@@ -56,10 +56,13 @@ export class PlainRelay<T> implements AnswerSink {
 
   onHead(): void {}
 
-  restart(): boolean {
+  mayRestart(): boolean {
+    return true;
+  }
+
+  restart(): void {
     this.chunks = [];
     this.bytes = 0;
-    return true;
   }
 
   onData(chunk: Buffer): boolean {

@@ -117,15 +117,17 @@ export class StreamRelay implements AnswerSink {
     this.onServedBy(model);
   }
 
-  restart(): boolean {
+  mayRestart(): boolean {
     const isFinished = this.held !== null && this.unfinished.size === 0;
-    if (this.ended || this.chunks > 0 || this.passedOn || isFinished) return false;
+    return !this.ended && this.chunks === 0 && !this.passedOn && !isFinished;
+  }
+
+  restart(): void {
     this.translator.restart();
     this.held = this.waiting = this.usage = null;
     this.opening = '';
     this.upstreamEnded = false;
     this.expectChoices();
-    return true;
   }
 
   onData(chunk: Buffer): boolean {

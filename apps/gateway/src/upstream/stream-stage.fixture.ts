@@ -70,7 +70,9 @@ export class Stage {
       delivering: () => (this.works = true),
       reject: (failure: UpstreamFailure) => {
         this.rejected = failure;
-        return this.relay.restart();
+        if (!this.relay.mayRestart()) return false;
+        this.relay.restart();
+        return true;
       },
       pause: () => {},
       resume: () => (this.paused = false),

@@ -32,6 +32,14 @@ describe('the life of a request as it is stored', () => {
     expect(storedLife({ ...life, failed })!.length).toBeLessThan(2_000);
   });
 
+  it('has the first ones and the last one of many failed attempts', () => {
+    const attempts = ['busy', 'timeout', 'refused', 'failed'].map((why) => ({ why }));
+    expect(JSON.parse(storedLife({ ...life, failed: attempts })!).failed).toEqual(attempts);
+    const stopped = [...attempts, { why: 'stopped' }];
+    const kept = [...attempts.slice(0, 3), { why: 'stopped' }];
+    expect(JSON.parse(storedLife({ ...life, failed: stopped })!).failed).toEqual(kept);
+  });
+
   it.each([
     undefined,
     null,

@@ -41,10 +41,13 @@ interface Lived {
   callerRequestId?: unknown;
 }
 
-/** The attempts that are well-formed, as a field; empty if there are none. */
+/** The attempts that are well-formed, as a field; empty if there are none. Of too many: the first ones and the last. */
 export function someAttempts(value: unknown): { failed?: FailedAttempt[] } {
   if (!Array.isArray(value)) return {};
-  const failed = value.slice(0, MAX_FAILED_ATTEMPTS).flatMap((one: unknown): FailedAttempt[] => {
+  const all: readonly unknown[] = value;
+  const last = all.length > MAX_FAILED_ATTEMPTS ? -1 : MAX_FAILED_ATTEMPTS - 1;
+  const kept = [...all.slice(0, MAX_FAILED_ATTEMPTS - 1), ...all.slice(last)];
+  const failed = kept.flatMap((one: unknown): FailedAttempt[] => {
     const { backend, why, status, code } = fieldsOf(one);
     if (!WHY.has(why as FailedAttempt['why'])) return [];
     return [

@@ -1,0 +1,41 @@
+import type { Backend } from '../catalog/catalog';
+
+/**
+ * The time limit that all attempts of a request share. It begins with the first attempt, so a request that waits for its
+ * first place loses nothing of it. Each backend has its own limit, from that beginning.
+ */
+export class TotalTime {
+  /** By `performance.now()`. 0: nothing was attempted. */
+  private beganAtMs = 0;
+  /** By the limit of the backend asked last. */
+  private endsAtMs = Infinity;
+  /** What the backend asked last had of its limit. */
+  leftMs = Infinity;
+  /** That is less than half of it: earlier attempts took the rest, so a timeout says nothing about this backend. */
+  isShort = false;
+
+  /** @param defaultMs for backends without a limit of their own */
+  constructor(private readonly defaultMs: number) {}
+
+  /** An attempt at the backend begins. It has 1 ms at least. */
+  begin(backend: Backend, nowMs: number): void {
+    this.beganAtMs ||= nowMs;
+    this.endsAtMs = this.endFor(backend);
+    this.leftMs = Math.max(1, Math.ceil(this.endsAtMs - nowMs));
+    this.isShort = this.leftMs < nowMs - this.beganAtMs;
+  }
+
+  /** Whether the time is over by the limit of the backend asked last. */
+  get isOver(): boolean {
+    return this.endsAtMs !== Infinity && performance.now() >= this.endsAtMs;
+  }
+
+  /** Whether an attempt at the backend would have no time left. */
+  isOverFor(backend: Backend, nowMs: number): boolean {
+    return this.beganAtMs > 0 && nowMs >= this.endFor(backend);
+  }
+
+  private endFor({ timeouts }: Backend): number {
+    return this.beganAtMs + (timeouts.totalMs ?? this.defaultMs);
+  }
+}
