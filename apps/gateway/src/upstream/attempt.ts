@@ -23,7 +23,7 @@ export interface AttemptRequest {
   body: Buffer | string;
   headTimeoutMs: number;
   idleTimeoutMs: number;
-  /** See `TotalTime.isShort`. */
+  /** The time limits are shorter than the backend's own ones: see `TotalTime.isShort`. */
   isShort: boolean;
   /** See `UpstreamLimits.staleCloseMs`. */
   staleCloseMs: number;

@@ -58,6 +58,7 @@ export function attemptRequest(
   { leftMs, isShort }: TotalTime,
 ): AttemptRequest {
   const { firstByteMs, idleMs } = backend.timeouts;
+  const ownIdleMs = idleMs ?? limits.idleTimeoutMs;
   const headMs = firstByteMs ?? (call.stream ? limits.streamHeadTimeoutMs : limits.plainHeadTimeoutMs);
   return {
     path: call.path,
@@ -65,8 +66,8 @@ export function attemptRequest(
     headers: headersFor(backend, call),
     body: call.body(backend, model),
     headTimeoutMs: Math.min(headMs, leftMs),
-    idleTimeoutMs: Math.min(idleMs ?? limits.idleTimeoutMs, leftMs),
-    isShort,
+    idleTimeoutMs: Math.min(ownIdleMs, leftMs),
+    isShort: isShort && leftMs < Math.max(headMs, ownIdleMs),
     staleCloseMs: limits.staleCloseMs,
   };
 }

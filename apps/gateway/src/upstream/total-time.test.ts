@@ -14,7 +14,8 @@ import {
 } from './exchange.fixture';
 import { TotalTime } from './total-time';
 
-const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 const QUEUE = { maxRequests: 10, maxWaitMs: 60_000 };
 
@@ -39,7 +40,8 @@ async function backendWithin(totalMs: number, answer: Answer): Promise<CountingB
 
 const ask = (model: CatalogModel, fallbacks: CatalogModel[] = []) => {
   const relay = wholeRelay();
-  return { relay, answer: relay.run(exchangeOf(model, relay, upstream, fallbacks)) };
+  const exchange = exchangeOf(model, relay, upstream, fallbacks);
+  return { relay, exchange, answer: relay.run(exchange) };
 };
 
 /** What the circuit breaker of the model's only backend hears. */
@@ -114,6 +116,38 @@ describe('the total time of a request', () => {
     short.timeouts = { totalMs: HOUR_MS };
     expect(await ask(other).answer).toEqual({ kind: 'failed', failure: { kind: 'timeout' } });
     expect(told.mock.calls.map(([result]) => result)).toEqual(['failed']);
+  });
+
+  it.each([
+    ['says nothing about a backend that is silent until its end', 100, {}, []],
+    ['hides no backend that is silent for longer than its own limit', HOUR_MS, { firstByteMs: 50 }, ['failed']],
+  ])('that earlier attempts took %s', async (_, leftMs, own, results) => {
+    jump(0);
+    const slow = await backendWithin(DAY_MS, late(2 * HOUR_MS));
+    const silent = await backend(() => {});
+    silent.timeouts = { totalMs: 2 * HOUR_MS + leftMs, ...own };
+    const other = modelWith([silent]);
+    const told = toldOf(other);
+    const { exchange, answer } = ask(modelWith([slow]), [other]);
+    expect(await answer).toEqual({ kind: 'failed', failure: { kind: 'timeout' } });
+    const failed = [slow, silent].map(({ name }) => ({ backend: name, why: 'timeout' }));
+    expect([exchange.failed, told.mock.calls.map(([result]) => result)]).toEqual([failed, results]);
+  });
+
+  it('leaves no time for a new connection once it is over', async () => {
+    const used = new WeakSet<object>();
+    const closing = await backendWithin(MINUTE_MS, (request, response) => {
+      if (!used.has(request.socket)) {
+        used.add(request.socket);
+        return void response.end('yes');
+      }
+      jump(2 * MINUTE_MS);
+      request.socket.destroy();
+    });
+    const model = modelWith([closing]);
+    expect((await ask(model).answer).kind).toBe('answer');
+    expect(await ask(model).answer).toMatchObject({ failure: { kind: 'failed' } });
+    expect(closing.asked).toBe(2);
   });
 
   it('has no end without a limit, and each backend its own end from the first attempt on', () => {
