@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import { json } from 'node:stream/consumers';
 import { eventually } from '@tollgate/testing';
 import { useOwnBackend } from './own-backend';
 import { type Caller, expectSettledAt, PLENTY, useGateway } from './use-gateway';
@@ -8,10 +9,12 @@ const OWN = { input: 1_000n, output: 2_000n };
 const DEAR = { input: 10_000n, output: 20_000n };
 const limits = JSON.stringify(PLENTY);
 
-let answer: (response: ServerResponse, headers: IncomingHttpHeaders) => void;
+let answer: (response: ServerResponse, headers: IncomingHttpHeaders, asked: { model: string }) => void;
 const own = useOwnBackend(
   'own',
-  (request, response) => void request.resume().on('end', () => answer(response, request.headers)),
+  (request, response) => {
+    void json(request).then((body) => answer(response, request.headers, body as { model: string }));
+  },
   () => `
   - { id: first, aliases: [gpt], kind: chat, contextTokens: 8192, maxOutputTokens: 4096, fallback: [little, dear],
       passthrough: [simulator], price: { input: '1', output: '2' }, backends: [{ url: 'http://BACKEND/v1' }] }
@@ -19,8 +22,12 @@ const own = useOwnBackend(
       price: { input: '1', output: '2' }, backends: [{ url: 'http://BACKEND/v1' }] }
   - { id: works, kind: chat, contextTokens: 8192, maxOutputTokens: 4096, fallback: [dear],
       price: { input: '1', output: '2' }, backends: [{ url: 'http://BACKEND/v1' }] }
+  - { id: locked, kind: chat, contextTokens: 8192, maxOutputTokens: 4096, fallback: [dear],
+      price: { input: '1', output: '2' }, backends: [{ url: 'http://BACKEND/v1' }] }
   - { id: little, kind: chat, contextTokens: 8,
       price: { input: '1', output: '2' }, backends: [{ url: 'simulator:', model: inner-little }] }
+  - { id: brief, kind: chat, contextTokens: 8192, maxOutputTokens: 100,
+      price: { input: '1', output: '2' }, backends: [{ url: 'http://BACKEND/v1', model: inner-brief }] }
   - { id: dear, kind: chat, contextTokens: 8192, maxOutputTokens: 2048, tools: false,
       price: { input: '10', output: '20' }, backends: [{ url: 'simulator:', model: inner-dear }] }`,
 );
@@ -189,6 +196,24 @@ describe('a model with a dearer fallback', () => {
     expect(pendingNanos).toBeLessThan(2n * (1_300n * OWN.input + 4_096n * OWN.output));
     open.forEach(fail);
     expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([502, 502]);
+  });
+
+  it('is served by it after many requests too, if the credit pays for it beside the counted prompt', async () => {
+    answer = (response, _, { model }) => {
+      if (model !== 'inner-brief') return void response.writeHead(401).end('{}');
+      const usage = { prompt_tokens: 10, completion_tokens: 1, total_tokens: 11 };
+      const choices = [{ index: 0, message: { role: 'assistant', content: 'Yes' }, finish_reason: 'stop' }];
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ choices, usage }));
+    };
+    // About 11 M nanos for a request below, and 60 M by its bytes.
+    const caller = await gateway.caller({ nanos: 40_000_000n });
+    // From now on prompts are not counted in any case.
+    for (let n = 0; n < 64; n++) expect((await ask(caller, { model: 'brief', max_tokens: 1 })).status).toBe(200);
+    const messages = [{ role: 'user', content: 'words '.repeat(1_000) }];
+    for (let n = 0; n < 2; n++) {
+      const { status, text } = await ask(caller, { model: 'locked', messages });
+      expect([status, JSON.parse(text).model]).toEqual([200, 'dear']);
+    }
   });
 
   it('gets as much output as its own price allows, if the credit does not pay for the dearer one', async () => {

@@ -127,7 +127,8 @@ export class Admitter {
 
   /**
    * Rejects with UnavailableError when the store does not answer, and with InferenceError context_length_exceeded when
-   * a counted prompt leaves no room for output. Without credit for dearer fallbacks, the request is held without them.
+   * a counted prompt leaves no room for output. If the credit does not pay for dearer fallbacks beside the counted
+   * prompt, the request is held without them.
    */
   async admit(asked: Candidate, nowMs: number): Promise<Admission> {
     const { tenantId, keyId } = asked.draft;
@@ -140,19 +141,19 @@ export class Admitter {
       const request = toRequest(candidate, prompt);
       const result = await this.client.admit(request);
       if (result.kind === 'held') return held(candidate, prompt, result);
+      const isShort = SHORT_CREDIT.has(result.reason);
+      if (isShort) this.exactCounting.wasShort(tenantId, nowMs);
       const { model, fallbacks } = candidate;
-      if (SHORT_CREDIT.has(result.reason) && hasDearer(model, fallbacks)) {
+      // The count comes first: it may show that the credit pays for the dearer ones.
+      if (!prompt.isExact && isForExactCount(result.reason)) prompt = prompt.countedWithinContext();
+      else if (isShort && hasDearer(model, fallbacks))
         candidate = { ...candidate, fallbacks: withoutDearer(model, fallbacks) };
-        continue;
-      }
-      if (SHORT_CREDIT.has(result.reason)) this.exactCounting.wasShort(tenantId, nowMs);
-      if (prompt.isExact || !isForExactCount(result.reason)) {
+      else {
         const { promptTokens, wantOutputTokens } = request;
         const of = { ...candidate, tenantId, keyId };
         const needs = promptTokens + wantOutputTokens;
         return { ...(await this.inLine(result, of, needs)), needs } as Admission;
       }
-      prompt = prompt.countedWithinContext();
     }
   }
 
