@@ -94,6 +94,29 @@ describe('the allowance of a stream', () => {
     expect(await allowance.raiseTo(whole + 1_000n)).toBe(whole);
   });
 
+  it('ends a fallback at the tokens that it was asked for, over all choices, and raises the hold to no more', async () => {
+    const wanted: bigint[] = [];
+    const client = {
+      extend: ({ wantNanos }: { wantNanos: bigint }) => {
+        wanted.push(wantNanos);
+        return Promise.resolve({ kind: 'extended', holdNanos: 150n + wantNanos });
+      },
+    } as unknown as AdmissionClient;
+    const hold = { holdNanos: 150n, promptFemtos: 0n, outputTokens: 150, maxTokensPerChoice: 4_096 } as Hold;
+    const allowance = new StreamAllowance(client, hold, NANO_A_TOKEN, 2, () => 0);
+    // A fallback that fails, and the next one.
+    allowance.capAt(20);
+    expect([allowance.limit, allowance.take(41, () => 41)]).toEqual([40, 'capped']);
+    allowance.capAt(100);
+    expect(allowance.limit).toBe(150);
+    allowance.capAt(60);
+    expect(allowance.take(120, () => 120)).toBe('granted');
+    expect(allowance.take(1, () => 121)).toBe('capped');
+    expect(allowance.limit).toBe(120);
+    expect(await allowance.raiseTo(5_000n)).toBe(150n);
+    expect(wanted).toEqual([]);
+  });
+
   it('keeps the count of the prompt if the price of a fallback comes after the last extension', async () => {
     const client = { extend: () => Promise.resolve({ kind: 'refused' }) } as unknown as AdmissionClient;
     const hold = {

@@ -24,7 +24,7 @@ const ASK_AGAIN_MS = 500;
  * a slice. So the hold is extended while a quarter of the slice is left, whatever the text. The client waits only when
  * the answer takes longer than that quarter. When no credit is left, the stream goes on to the last token held.
  *
- * A backend that exceeds its `max_tokens` is cut there (`capped`). The model's tokenizer counts this, without slack. If
+ * A backend that exceeds the `max_tokens` that were sent to it is cut there (`capped`). The model's tokenizer counts this, without slack. If
  * it is the backend's own tokenizer, a backend that keeps its limit is never cut. With another tokenizer the cut may be
  * early or late by their difference.
  *
@@ -48,7 +48,7 @@ export class StreamAllowance {
   /** Upper bound of the tokens delivered; exact after a count. */
   private most = 0;
   private covered: number;
-  private readonly maxTokens: number;
+  private maxTokens: number;
   private readonly slice: number;
   /** Upper bound of the prompt; by a count after `close`. */
   private promptTokens: number;
@@ -57,7 +57,7 @@ export class StreamAllowance {
     private readonly client: AdmissionClient,
     private hold: Hold,
     private prices: HeldPrices,
-    choices: number,
+    private readonly choices: number,
     private readonly countPrompt: () => number,
   ) {
     this.maxTokens = hold.maxTokensPerChoice * choices;
@@ -73,6 +73,11 @@ export class StreamAllowance {
 
   get heldNanos(): bigint {
     return this.hold.holdNanos;
+  }
+
+  /** A fallback is asked, for this much output. Comes only while nothing has reached the client. */
+  capAt(tokensPerChoice: number): void {
+    this.maxTokens = tokensPerChoice * this.choices;
   }
 
   /** The model that serves is known, and the hold was computed at its prices or higher ones. */

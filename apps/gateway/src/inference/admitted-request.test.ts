@@ -76,8 +76,20 @@ it('a fallback is asked for no more output than it gives, and than its context h
   const hold = { promptTokens: 100, promptIsExact: false, maxTokensPerChoice: 4_096, fallbacks: [small, short] };
   const one = new AdmittedRequest(request, model, { price } as UsageDraft, hold as unknown as Hold, 'r');
   const backend = { model: 'inner', dialect: 'any', passthrough: new Set() } as unknown as Backend;
-  const asked = [model, small!, short!].map((of) => JSON.parse(one.bodyFor(backend, of).toString()).max_tokens);
-  expect(asked).toEqual([4_096, 2_048, 900]);
+  const sent = () => JSON.parse(one.bodyFor(backend).toString()).max_tokens;
+  expect(sent()).toBe(4_096);
+  const asked = [short!, small!].map((of) => {
+    one.servedBy(of);
+    return [sent(), one.maxTokensPerChoice];
+  });
+  expect(asked).toEqual([
+    [900, 900],
+    [2_048, 2_048],
+  ]);
+  // A count of the prompt finds more room. The answer still ends at what was sent.
+  one.servedBy(short!);
+  one.count(0);
+  expect([sent(), one.maxTokensPerChoice]).toEqual([900, 900]);
 });
 
 it('a fallback is asked for what its context has room for beside the longest prompt, if they were counted', () => {
@@ -88,7 +100,21 @@ it('a fallback is asked for what its context has room for beside the longest pro
   const hold = { promptTokens: 2_000, promptIsExact: true, maxTokensPerChoice: 4_096, fallbacks: [short] };
   const one = new AdmittedRequest(request, model, { price } as UsageDraft, hold as unknown as Hold, 'r');
   const backend = { model: 'inner', dialect: 'any', passthrough: new Set() } as unknown as Backend;
-  expect(JSON.parse(one.bodyFor(backend, short).toString()).max_tokens).toBe(500);
+  one.servedBy(short);
+  expect(JSON.parse(one.bodyFor(backend).toString()).max_tokens).toBe(500);
+});
+
+it('a fallback is charged at most its own price of the prompt held and of the output that it is asked for', () => {
+  const raw = Buffer.from('{"model":"m","n":2,"messages":[{"role":"user","content":"a"}]}');
+  const request = readRequest('chat', raw, () => model);
+  const prices = { promptFemtosPerToken: 1_000_000n, outputFemtosPerToken: 2_000_000n, requestFemtos: 7_000_000n };
+  const little = { ...model, ...prices, id: 'little', maxOutputTokens: 50 };
+  const hold = { promptTokens: 100, promptIsExact: false, maxTokensPerChoice: 4_096, fallbacks: [little] };
+  const one = new AdmittedRequest(request, model, { price } as UsageDraft, hold as unknown as Hold, 'r');
+  expect(one.payable(9_000n)).toBe(9_000n);
+  one.servedBy(little);
+  expect(one.payable(9_000n)).toBe(100n + 2n * 2n * 50n + 7n);
+  expect(one.payable(300n)).toBe(300n);
 });
 
 describe('the records of many streams', () => {

@@ -1,7 +1,9 @@
 import type { Progress } from '@tollgate/admission';
 import {
+  ceilDiv,
   costNanos,
   type FailedAttempt,
+  FEMTOS_PER_NANO,
   type InferenceKind,
   type TokenCounts,
   type UsageDraft,
@@ -97,6 +99,8 @@ export class AdmittedRequest {
   model: CatalogModel;
   /** With the name and the price of that model. */
   draft: UsageDraft;
+  /** The output per choice that the serving model is asked for. Its answer ends there. */
+  maxTokensPerChoice: number;
   /** The name of the model in the answer. */
   private shownModel: string;
 
@@ -111,23 +115,39 @@ export class AdmittedRequest {
   ) {
     this.model = own;
     this.draft = draft;
+    this.maxTokensPerChoice = hold.maxTokensPerChoice;
     this.shownModel = request.model;
     this.prompt = PromptEstimate.ofHold(request, own, hold);
   }
 
-  /** From now on a fallback serves the request. It counts the prompt like the model that was asked for. */
+  /**
+   * From now on a fallback serves the request. It counts the prompt like the model that was asked for. It may have less
+   * room for output than the hold.
+   */
   servedBy(fallback: CatalogModel): void {
+    const room = this.prompt.roomFor(fallback.maxOutputTokens, fallback.contextTokens);
+    this.maxTokensPerChoice = Math.min(this.hold.maxTokensPerChoice, room);
     this.model = fallback;
     this.draft = { ...this.draft, model: fallback.id, price: fallback.price };
     this.shownModel = fallback.id;
   }
 
-  /** The body for a backend of the model. A fallback may have less room for output than the hold. */
-  bodyFor(backend: Backend, model: CatalogModel): Buffer {
-    const { request, hold } = this;
-    const isOwn = request.kind === 'embedding' || !hold.fallbacks.includes(model);
-    const room = this.prompt.roomFor(model.maxOutputTokens, model.contextTokens);
-    return upstreamBody(request, backend, isOwn ? hold.maxTokensPerChoice : Math.min(hold.maxTokensPerChoice, room));
+  /** The body for a backend of the model that serves. */
+  bodyFor(backend: Backend): Buffer {
+    return upstreamBody(this.request, backend, this.maxTokensPerChoice);
+  }
+
+  /**
+   * The part of what is held in the end that may be charged. The hold may be for a dearer model, and for more output
+   * than a fallback is asked for. What a fallback reports beyond that is an overrun, as of a request for it directly.
+   */
+  payable(heldNanos: bigint): bigint {
+    if (this.asked === null) return heldNanos;
+    const { model, hold, request } = this;
+    const output = BigInt(this.maxTokensPerChoice * request.choices) * model.outputFemtosPerToken;
+    const prompt = BigInt(hold.promptTokens) * model.promptFemtosPerToken + model.requestFemtos;
+    const most = ceilDiv(prompt + output, FEMTOS_PER_NANO);
+    return most < heldNanos ? most : heldNanos;
   }
 
   /** The attempts that failed, in the order asked, and the end by our own process. Null: there are none. */

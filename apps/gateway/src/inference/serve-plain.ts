@@ -48,7 +48,7 @@ export async function servePlain(
     path: KINDS[request.kind].path,
     stream: false,
     fallbacks: hold.fallbacks,
-    body: (backend: Backend, served: CatalogModel) => admitted.bodyFor(backend, served),
+    body: (backend: Backend) => admitted.bodyFor(backend),
     affinity: request.affinity,
     headers: admitted.backendHeaders,
     request: admitted,

@@ -41,7 +41,10 @@ export async function serveStream(
     endOfChoice(request.kind),
   );
   if (hold.fallbacks.length > 0) {
-    const onServedBy = (fallback: CatalogModel) => admitted.servedBy(fallback);
+    const onServedBy = (fallback: CatalogModel) => {
+      admitted.servedBy(fallback);
+      allowance.capAt(admitted.maxTokensPerChoice);
+    };
     const onFirstOutput = () => allowance.priceAs(admitted.model);
     relay.onServedBy = onServedBy;
     relay.onFirstOutput = onFirstOutput;
@@ -62,7 +65,7 @@ export async function serveStream(
     path,
     stream: true,
     fallbacks: hold.fallbacks,
-    body: (backend: Backend, served: CatalogModel) => admitted.bodyFor(backend, served),
+    body: (backend: Backend) => admitted.bodyFor(backend),
     affinity: request.affinity,
     headers: admitted.backendHeaders,
     request: admitted,

@@ -18,6 +18,8 @@ export interface HeldRequest {
   readonly failed: readonly FailedAttempt[] | null;
   /** The model that it asked for, if a fallback serves it. */
   readonly asked: string | null;
+  /** The part of what is held in the end that may be charged. */
+  payable(heldNanos: bigint): bigint;
   /** When it was admitted, by `performance.now()`. */
   readonly admittedAtMs: number;
   /** For log lines. */

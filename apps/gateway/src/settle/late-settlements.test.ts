@@ -55,6 +55,7 @@ function streamed(): HeldRequest {
     },
     request: { choices: 1 },
     asked: null,
+    payable: (heldNanos) => heldNanos,
     begun: [],
     failed: null,
     admittedAtMs: 0,

@@ -103,12 +103,12 @@ export class Settlements {
     const { draft, hold, begun, failed, asked, admittedAtMs } = request;
     const cost = costNanos(tokens, draft.price);
     // The heartbeat renews the hold until it is raised. If the raise fails, the hold must expire.
-    const holdNanos = await raise(cost).finally(() => this.client.untrack(draft.id));
+    const heldNanos = await raise(cost).finally(() => this.client.untrack(draft.id));
     const backend = begun.at(-1);
     const life = lifeOf({
       admittedUnder: hold.admittedUnder,
       heldNanos: hold.holdNanos,
-      endNanos: holdNanos,
+      endNanos: heldNanos,
       extensions,
       firstMs: firstTokenAtMs === null ? null : Math.max(0, Math.round(firstTokenAtMs - admittedAtMs)),
       failed,
@@ -116,6 +116,7 @@ export class Settlements {
     });
     const reasoningTokens = details.completion?.['reasoning_tokens'] ?? 0;
     const counts = { tokens, reasoningTokens, cost, estimated };
+    const holdNanos = request.payable(heldNanos);
     const event = toUsageEvent(draft, { ...counts, outcome, backend, life, holdNanos, endedMs: Date.now() });
     if (event.overrunNanos !== '0') {
       overruns.inc();
