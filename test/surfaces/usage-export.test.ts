@@ -168,12 +168,28 @@ describe('the export of usage', () => {
     expect(Object.fromEntries(columns.slice(0, 8).map((name) => [name, at(last, name)]))).toEqual({
       ...{ BilledCost: '0.060000007', BillingAccountId: owners[1]!.tenantId, BillingAccountName: 'Widgets' },
       ...{ BillingAccountType: 'Tenant', BillingCurrency: 'USD', ChargeCategory: 'Usage' },
-      ...{ BillingPeriodStart: '2026-10-01T00:00:00.000Z', BillingPeriodEnd: '2026-11-01T00:00:00.000Z' },
+      ...{ BillingPeriodStart: '2026-10-01T00:00:00Z', BillingPeriodEnd: '2026-11-01T00:00:00Z' },
     });
     expect([at(last, 'ProviderName'), at(last, 'ConsumedQuantity')]).toEqual(['Acme AI', '15']);
     expect(last).toContain('"{""batch"":true,""team"":""search"",""owner"":""anna""}"');
     const sum = lines.reduce((nanos, line) => nanos + BigInt(at(line, 'BilledCost')!.replace('.', '')), 0n);
     expect(sum).toBe(total);
+  });
+
+  it('writes the times of FOCUS in whole seconds, and no charge takes no time', async () => {
+    const query = `${MONTH}&format=focus&tenantId=${owners[1]!.tenantId}`;
+    for (const step of ['request', 'hour', 'day']) {
+      const [head, ...lines] = (await exported(`${query}&step=${step}`)).trim().split('\r\n');
+      const columns = head!.split(',');
+      for (const line of lines) {
+        const [start, end] = ['ChargePeriodStart', 'ChargePeriodEnd'].map(
+          (name) => line.split(',')[columns.indexOf(name)]!,
+        );
+        for (const time of [start, end]) expect(time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+        expect(Date.parse(start!)).toBeLessThan(Date.parse(end!));
+      }
+      expect(lines.length).toBeGreaterThan(0);
+    }
   });
 
   it('refuses an unknown tenant, step, form or range, in the envelope', async () => {

@@ -103,7 +103,7 @@ export class OperatorClient {
    * Writes the body of an answer to `out` as it comes, and leaves `out` open. Returns its lines, counted up to
    * MAX_COUNTED_LINES.
    */
-  async download(path: string, out: NodeJS.WritableStream, timeoutMs = DOWNLOAD_TIMEOUT_MS): Promise<number> {
+  async download(path: string, out: NodeJS.WritableStream, timeoutMs = DOWNLOAD_TIMEOUT_MS): Promise<number | null> {
     const response = await this.send('GET', path, undefined, timeoutMs);
     if (!response.ok) throw refusal(response.status, parseJson(await response.text()), this.operator.url, path);
     let lines = 0;
@@ -118,7 +118,7 @@ export class OperatorClient {
       return lines;
     } catch (error) {
       // `tollgate … | head` closes the pipe early, which is no failure.
-      if ((error as NodeJS.ErrnoException).code === 'EPIPE') return lines;
+      if ((error as NodeJS.ErrnoException).code === 'EPIPE') return null;
       throw new Failure(`The answer of ${this.operator.url} broke off (${reasonOf(error)}).`, 'unreachable');
     }
   }

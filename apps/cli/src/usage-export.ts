@@ -24,7 +24,7 @@ export async function exportUsage({ client, output }: Context, options: UsageExp
   const given = Object.entries(named).filter((entry): entry is [string, string] => entry[1] !== undefined);
   const query = new URLSearchParams(given).toString();
   const lines = await client.download(`/usage/export?${query}`, process.stdout, TIMEOUT_MS);
-  if (lines > (WITH_HEAD.includes(format) ? 1 : 0)) return;
+  if (lines === null || lines > (WITH_HEAD.includes(format) ? 1 : 0)) return;
   const filtered = tenant ?? model ?? key;
   const range = `${from ?? 'the first of this month'} to ${to ?? 'now'}`;
   output.note(`tollgate: no events in ${range}${filtered === undefined ? '' : ' that match the filter'}`);

@@ -79,8 +79,9 @@ const FOCUS: Record<string, (row: NamedUsage, of: { currency: string; provider: 
   ChargeClass: () => null,
   ChargeDescription: ({ model, requests }) => `${requests} ${requests === 1 ? 'request' : 'requests'} to ${model}`,
   ChargeFrequency: () => 'Usage-Based',
-  ChargePeriodEnd: ({ to }) => to,
-  ChargePeriodStart: ({ from }) => from,
+  // Exclusive: a request that ends within a second is of all of it.
+  ChargePeriodEnd: ({ to, id }) => focusTime(Date.parse(to) + (id === null ? 0 : 1_000)),
+  ChargePeriodStart: ({ from }) => focusTime(Date.parse(from)),
   ConsumedQuantity: ({ promptTokens, completionTokens }) => promptTokens + completionTokens,
   ConsumedUnit: () => 'Tokens',
   ContractedCost: ({ costNanos }) => decimal(costNanos),
@@ -140,5 +141,10 @@ function decimal(nanos: string): string {
 /** The first instant of the month (UTC) to which usage until `to` belongs, and of later ones. An hour ends exclusively. */
 function monthOf(to: string, id: string | null, later: number): string {
   const last = new Date(Date.parse(to) - (id === null ? 1 : 0));
-  return new Date(Date.UTC(last.getUTCFullYear(), last.getUTCMonth() + later)).toISOString();
+  return focusTime(Date.UTC(last.getUTCFullYear(), last.getUTCMonth() + later));
+}
+
+/** Whole seconds, as FOCUS writes times. A part of a second is cut off. */
+function focusTime(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, -'.000Z'.length)}Z`;
 }
