@@ -54,6 +54,8 @@ function codeOf(text: string): string | null {
 /** The tenant's usage events once nothing runs. Their number is that of the charges. */
 const charges = (caller: Caller, count: number) => gateway.events(caller.tenantId, count);
 
+const originalOf = ({ headers }: { headers: Headers }) => headers.get('x-tollgate-original-request-id');
+
 describe('a request with an Idempotency-Key', () => {
   it('gets the first answer again, without a backend call, a hold or a charge', async () => {
     play(ANSWER);
@@ -68,6 +70,7 @@ describe('a request with an Idempotency-Key', () => {
       expect(repeat.text).toBe(first.text);
       expect(repeat.headers.get('content-type')).toBe('application/json');
       expect(repeat.headers.get('x-request-id')).not.toBe(first.headers.get('x-request-id'));
+      expect(originalOf(repeat)).toBe(first.headers.get('x-tollgate-request-id'));
     }
     expect(calls).toBe(1);
     const after = await gateway.snapshot(caller.tenantId);
@@ -85,6 +88,7 @@ describe('a request with an Idempotency-Key', () => {
     expect(repeat.text).toBe(first.text);
     expect(repeat.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
     expect(repeat.headers.get('idempotent-replayed')).toBe('true');
+    expect([originalOf(first), originalOf(repeat)]).toEqual([null, first.headers.get('x-tollgate-request-id')]);
     expect(calls).toBe(1);
     await charges(caller, 1);
   });

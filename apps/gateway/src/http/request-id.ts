@@ -9,6 +9,9 @@ const REQUEST_ID = new RegExp(REQUEST_ID_PATTERN);
 /** The header with our own id of a request, which is unique: callers may reuse theirs. */
 export const OWN_ID_HEADER = 'x-tollgate-request-id';
 
+/** The header of a repeated answer with our own id of the request that it answered first. */
+export const ORIGINAL_ID_HEADER = 'x-tollgate-original-request-id';
+
 /** The `x-request-id` of the answer: the client's own if its form is allowed, otherwise a new one. */
 export function requestIdOf({ headers }: Pick<IncomingMessage, 'headers'>): string {
   const given = headers['x-request-id'];

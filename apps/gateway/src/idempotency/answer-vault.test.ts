@@ -68,8 +68,11 @@ describe('the vault of answers', () => {
 
 describe('a kept answer', () => {
   it('is read as it was written, whatever bytes it has', () => {
-    const answer = { model: 'org/model', isStream: true, body: Buffer.from('data: 1\n\n\xff\n', 'latin1') };
+    const body = Buffer.from('data: 1\n\n\xff\n', 'latin1');
+    const answer = { model: 'org/model', isStream: true, requestId: 'req_1', body };
     expect(decodeAnswer(encodeAnswer(answer))).toEqual(answer);
+    const former = Buffer.concat([Buffer.from('{"model":"org/model","isStream":true}\n'), body]);
+    expect(decodeAnswer(former)).toEqual({ ...answer, requestId: null });
   });
 
   it('has what a stream sent, without comments, up to its bound', () => {

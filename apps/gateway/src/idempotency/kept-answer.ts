@@ -3,20 +3,25 @@ export interface KeptAnswer {
   /** The model's id, for the metrics. */
   readonly model: string;
   readonly isStream: boolean;
+  /** Our id of the request that it answered. Null: kept by a version that did not store it. */
+  readonly requestId: string | null;
   readonly body: Buffer;
 }
 
 const HEAD_END = 0x0a;
 
 /** A line of JSON, then the body. */
-export function encodeAnswer({ model, isStream, body }: KeptAnswer): Buffer {
-  return Buffer.concat([Buffer.from(`${JSON.stringify({ model, isStream })}\n`), body]);
+export function encodeAnswer({ model, isStream, requestId, body }: KeptAnswer): Buffer {
+  return Buffer.concat([Buffer.from(`${JSON.stringify({ model, isStream, requestId })}\n`), body]);
 }
 
 export function decodeAnswer(bytes: Buffer): KeptAnswer {
   const end = bytes.indexOf(HEAD_END);
-  const { model, isStream } = JSON.parse(bytes.toString('utf8', 0, end)) as Omit<KeptAnswer, 'body'>;
-  return { model, isStream, body: bytes.subarray(end + 1) };
+  const head = JSON.parse(bytes.toString('utf8', 0, end)) as Omit<KeptAnswer, 'body' | 'requestId'> & {
+    requestId?: string;
+  };
+  const { model, isStream, requestId = null } = head;
+  return { model, isStream, requestId, body: bytes.subarray(end + 1) };
 }
 
 /** Gathers what a stream sends, up to a bound. */

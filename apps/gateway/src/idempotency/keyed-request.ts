@@ -78,9 +78,9 @@ export class KeyedRequest {
 
   /**
    * The sealed answer, for the settlement. Never rejects: an answer that cannot be kept does not hinder its charge.
-   * @param end the bytes that the recorder has not got
+   * `end`: the bytes that the recorder has not got.
    */
-  async keep(model: string, isStream: boolean, end: string | Buffer): Promise<ClaimAnswer> {
+  async keep({ end, ...of }: Omit<KeptAnswer, 'body'> & { end: string | Buffer }): Promise<ClaimAnswer> {
     const { claimId } = this;
     const body = this.recorder.withEnd(end);
     if (body === null) {
@@ -88,7 +88,7 @@ export class KeyedRequest {
       return { claimId, sealed: null };
     }
     try {
-      return { claimId, sealed: await this.parts.vault.seal(encodeAnswer({ model, isStream, body }), this.context) };
+      return { claimId, sealed: await this.parts.vault.seal(encodeAnswer({ ...of, body }), this.context) };
     } catch (error) {
       answersNotKept.inc();
       logger('gateway').error({ err: error, claimId }, 'an answer was not kept for repeats');

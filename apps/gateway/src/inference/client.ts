@@ -4,7 +4,8 @@ import { hasUnreadBody } from '../accept/http-form';
 import { continueIfOwed } from '../accept/server';
 import type { ShownLimits } from '../admit/limit-states';
 import { errorHeaders } from '../http/error-headers';
-import { OWN_ID_HEADER } from '../http/request-id';
+import { ORIGINAL_ID_HEADER, OWN_ID_HEADER } from '../http/request-id';
+import type { KeptAnswer } from '../idempotency/kept-answer';
 import { type TraceContext, traceContextOf } from '../http/trace-context';
 import type { ClientSide } from '../upstream/stream-sides';
 import { type InferenceError, stopping } from './errors';
@@ -175,8 +176,9 @@ export class Client implements ClientSide {
   }
 
   /** Answers with what an earlier request got. */
-  replay({ isStream, body }: { isStream: boolean; body: Buffer }): void {
+  replay({ isStream, requestId, body }: KeptAnswer): void {
     this.replayed = true;
+    if (requestId !== null) this.headers.push(ORIGINAL_ID_HEADER, requestId);
     if (isStream) this.endStream(body.toString('latin1'));
     else this.answer(200, body);
   }

@@ -86,7 +86,9 @@ export class Pipeline {
       let ending: Ending | undefined;
       const usageOf = (event: UsageEvent) => toUsageField(event, served.details, principal.usageCost);
       const endOf = (event: UsageEvent): Ending => (ending ??= served.ending(usageOf(event)));
-      const keep = (event: UsageEvent) => keyed!.keep(model.id, request.stream, endOf(event).bytes);
+      const { stream: isStream } = request;
+      const keep = (event: UsageEvent) =>
+        keyed!.keep({ model: model.id, isStream, requestId: event.id, end: endOf(event).bytes });
       const settled = await this.settlements.settle(admitted, served, keyed ? keep : undefined);
       if (!settled) throw interrupted();
       client.wasSettled = true;

@@ -33,6 +33,8 @@ const header = (description: string, schema: JsonObject): JsonObject => ({ descr
 
 export const INFO: JsonObject = { version: '0.1.0', license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } };
 
+const OWN_ID_PATTERN = '^req_[0-7][0-9a-hjkmnp-tv-z]{25}$';
+
 /** The headers that answers refer to. */
 export const HEADERS: JsonObject = {
   RequestId: header('Names this request in logs and usage events.', {
@@ -41,12 +43,16 @@ export const HEADERS: JsonObject = {
   }),
   OwnRequestId: header('Our own id of this request, which is unique. It names the request in the books.', {
     type: 'string',
-    pattern: '^req_[0-7][0-9a-hjkmnp-tv-z]{25}$',
+    pattern: OWN_ID_PATTERN,
   }),
   RetryAfter: header('Whole seconds to wait.', { type: 'integer', minimum: 1 }),
   IdempotentReplayed: header(
     'Only if an `Idempotency-Key` was sent and is honoured. `true`: this is the answer to an earlier request.',
     { type: 'boolean' },
+  ),
+  OriginalRequestId: header(
+    'Only of the answer to an earlier request: our own id of that request. The repeat is not in the books.',
+    { type: 'string', pattern: OWN_ID_PATTERN },
   ),
   Allow: header('The methods that this path supports.', { type: 'string' }),
   'RateLimit-limit': header('The limit per minute: of the key and of the account the one that would refuse first.', {

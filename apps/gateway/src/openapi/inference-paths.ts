@@ -1,5 +1,6 @@
 import * as requests from '../inference/body/schemas';
 import { INFERENCE_ERRORS, type InferenceErrorCode } from '../inference/errors';
+import { ORIGINAL_ID_HEADER } from '../http/request-id';
 import { MAX_KEY_CHARS } from '../idempotency/idempotency-keys';
 import * as answers from '../inference/response-schemas';
 import { INFERENCE_PREFIX, INFERENCE_ROUTES, type InferenceEndpoint } from '../inference/routes';
@@ -40,10 +41,13 @@ const IDEMPOTENCY_KEY = {
     'one runs, a repeat gets 409. With another body it gets 422. A request that was refused, or failed before ' +
     'anything was delivered, may run again under its key. Each inference key has its own. An answer of more than ' +
     '1 MiB (by default) is not stored, and then a repeat gets 422. Your plan may have it switched off: then answers ' +
-    'have no header `idempotent-replayed`, and a repeat is a new request.',
+    'have no header `idempotent-replayed`, and a repeat is a new request. A repeated answer names its first request in ' +
+    `\`${ORIGINAL_ID_HEADER}\`.`,
   schema: { type: 'string', minLength: 1, maxLength: MAX_KEY_CHARS },
 };
 const REPLAYED = { 'idempotent-replayed': ref('headers', 'IdempotentReplayed') };
+/** Of answers that are kept, whose status is 200. */
+const ORIGINAL = { [ORIGINAL_ID_HEADER]: ref('headers', 'OriginalRequestId') };
 
 /** The parameters of a path, or of an operation with a body. */
 function parametersOf(path: string, hasBody: boolean): JsonObject {
@@ -69,7 +73,10 @@ function operation(
         content: { 'application/json': { schema: refTo(schema), ...(examples && { examples }) } },
       },
     }),
-    responses: { '200': success(rest, headers), ...errorResponses(ERRORS, errors, headers) },
+    responses: {
+      '200': success(rest, { ...headers, ...(schema && ORIGINAL) }),
+      ...errorResponses(ERRORS, errors, headers),
+    },
   };
 }
 
