@@ -14,7 +14,7 @@ describe('a stream that ends while the admission store is unavailable', () => {
     expect(text).toMatch(/"code":"overloaded_error"\}\}\n\ndata: \[DONE\]\n\n$/);
     await release();
     const [event] = await gateway.events(caller.tenantId, 1);
-    expect(event).toMatchObject({ outcome: 'complete', completionTokens: TOKENS });
+    expect(event).toMatchObject({ outcome: 'complete', completionTokens: TOKENS, life: { late: true } });
     await expectSettledAt(gateway, caller, costNanos(event!, event!.price));
   });
 });

@@ -155,6 +155,17 @@ export function explainTests(services: Services): void {
     expect(text).toContain(`${code} (sim-large, messages[0].role)`);
   });
 
+  it('a stream that ended with an error, because the admission store did not answer after its text', async () => {
+    const { tenantId, keyId } = await customer();
+    const life = { key: [1, 2, 3], tenant: [4, 5, 6], heldNanos: '9000000000', late: true } as const;
+    const event = usageEvent({ tenantId, keyId, outcome: 'complete', stream: true, life });
+    await services.messages.publish('usage-events', [event]);
+    expect((await explained(event.id))[0].served.life.late).toBe(true);
+    expect(await tollgate('explain', event.id)).toMatch(
+      /\nEnded: .*, complete: all of the text was sent\. Then .*: the stream ended with an error in place/,
+    );
+  });
+
   it('"another model answered": the model that was asked for, and the fallback that served', async () => {
     const { tenantId, keyId } = await customer();
     const life = { key: [1, 2, 3], tenant: [4, 5, 6], heldNanos: '9000000000', asked: 'sim-large' } as const;
@@ -168,7 +179,7 @@ export function explainTests(services: Services): void {
   });
 
   it('a running request: its hold, for its own tenant alone, and afterwards that its client left', async () => {
-    const { tenantId, key, body } = await customer();
+    const { tenantId, keyId, key, body } = await customer();
     const { tenantId: other } = await customer();
     const leaving = new AbortController();
     const faults = [{ kind: 'hang', afterChunks: 2 }];
@@ -185,10 +196,22 @@ export function explainTests(services: Services): void {
     await response.body!.getReader().read();
     const id = response.headers.get('x-tollgate-request-id')!;
     const [running] = await explained(id, 1, `?tenantId=${tenantId}`);
-    expect(running).toMatchObject({ state: 'running', tenantId, served: null, hold: { state: 'pending' } });
-    expect(await tollgate('explain', id, '--tenant', tenantId)).toMatch(/\nRunning: +it holds 0\.\d{9} USD/);
-    for (const query of ['', `?tenantId=${other}`])
-      expect((await ask(`/explain/requests/${id}${query}`)).json.error.code).toBe('not_found');
+    expect(running).toMatchObject({ state: 'running', tenantId, key: { id: keyId }, served: null });
+    expect(running.hold).toMatchObject({ state: 'pending', running: { keyId, model: 'sim-large', stream: true } });
+    expect(await tollgate('explain', id, '--tenant', tenantId)).toMatch(
+      new RegExp(
+        `\nKey: +${keyId} \\(production\\)\n.*\nStarted: .*sim-large, chat, streamed\nRunning: +it holds 0\\.\\d{9} USD.*\n` +
+          'Progress: .*\nLimits: +recorded at its end',
+      ),
+    );
+    for (const [query, needsTenant] of [
+      ['', true],
+      [`?tenantId=${other}`, false],
+    ] as const) {
+      const { error } = (await ask(`/explain/requests/${id}${query}`)).json;
+      expect([error.code, error.message.includes('--tenant')]).toEqual(['not_found', needsTenant]);
+      expect(error.message).toContain('x-tollgate-original-request-id');
+    }
     leaving.abort();
     const [left] = await explained(id);
     expect(left.served).toMatchObject({ outcome: 'client_closed', completionTokens: 2 });

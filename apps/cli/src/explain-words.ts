@@ -1,4 +1,4 @@
-import type { FailedAttempt, RefusedRequest } from '@tollgate/contracts';
+import type { FailedAttempt, RefusedRequest, ServedRequest } from '@tollgate/contracts';
 import type { Obstacle } from './explained';
 import { formatNanos } from './money';
 import { printable } from './table';
@@ -60,4 +60,27 @@ export function attempts(failed: readonly FailedAttempt[]): string {
 function attempt({ backend, why, status, code }: FailedAttempt): string {
   const detail = status !== undefined ? ` (status ${status})` : code !== undefined ? ` (${code})` : '';
   return backend === undefined ? WHY[why] : `${printable(backend)} ${WHY[why]}${detail}`;
+}
+
+const ENDS: Record<string, string> = {
+  complete: 'complete: the whole answer was sent',
+  client_closed: 'client_closed: the client left; what was delivered until then is charged',
+  upstream_error: 'upstream_error: the backend broke off; what was delivered until then is charged',
+  credit_ended: 'credit_ended: the credit or a budget paid for no further output',
+  expired: 'expired: its gateway died or lost its hold; what it had recorded is charged',
+};
+
+/** How a request with usage ended, and what its client saw of that. */
+export function endOf({ outcome, life }: ServedRequest, error: RefusedRequest | null): string {
+  const what = ENDS[outcome] ?? outcome;
+  if (life?.late)
+    return outcome === 'complete'
+      ? 'complete: all of the text was sent. Then the admission store did not answer: the stream ended with an error ' +
+          'in place of its last event, and was settled later'
+      : `${what}. The admission store did not answer then, so it was settled later`;
+  if (!error || outcome !== 'complete') return what;
+  return (
+    `complete: the backend gave its whole answer, but its client got the error ${error.code} in place of its end: the ` +
+    'admission store did not confirm the settlement in time. It was recorded, so it is charged'
+  );
 }

@@ -1,6 +1,6 @@
 import type { RefusedRequest, RequestLife } from '@tollgate/contracts';
 import type { Context } from './commands';
-import { attempts, hindrance, refusal } from './explain-words';
+import { attempts, endOf, hindrance, refusal } from './explain-words';
 import type { ExplainedKey, ExplainedRequest } from './explained';
 import { formatCents, formatNanos } from './money';
 import { printable } from './table';
@@ -37,11 +37,11 @@ function lifeOf(request: ExplainedRequest, currency: string): string {
   const rows: [string, string][] = [
     ['Request', callerRequestId === null ? id : `${id} (x-request-id ${callerRequestId})`],
   ];
-  const keyId = served?.keyId ?? refused?.keyId ?? request.charge?.keyId;
+  const keyId = served?.keyId ?? refused?.keyId ?? request.charge?.keyId ?? hold?.running?.keyId;
   const named = key === null ? '' : ` (${printable(key.name)})`;
   if (keyId !== undefined) rows.push(['Key', `${keyId}${named}`]);
   rows.push(['Tenant', key === null ? tenantId : `${tenantId} (${printable(key.tenantName)})`]);
-  if (refused) {
+  if (refused && !served) {
     rows.push([HOW_ENDED[refused.code] ?? 'Refused', `${refused.at}, ${refused.code}`]);
     const { model = 'not known: its body was not read, or names none' } = refused;
     rows.push(['Model', printable(model)]);
@@ -57,11 +57,7 @@ function lifeOf(request: ExplainedRequest, currency: string): string {
       ['Event', 'no longer kept; what was charged stays'],
       ...booksRows(request, currency),
     );
-  else if (hold)
-    rows.push([
-      'Running',
-      `it holds ${formatNanos(hold.nanos, currency)}; its gateway reported ${seconds(hold.quietMs)} ago`,
-    ]);
+  else if (hold) rows.push(...runningRows(hold, currency));
   return lines(rows);
 }
 
@@ -74,20 +70,28 @@ const HOW_ENDED: Readonly<Record<string, string>> = {
   client_closed: 'Left',
 };
 
-const ENDS: Record<string, string> = {
-  complete: 'complete: the whole answer was sent',
-  client_closed: 'client_closed: the client left; what was delivered until then is charged',
-  upstream_error: 'upstream_error: the backend broke off; what was delivered until then is charged',
-  credit_ended: 'credit_ended: the credit or a budget paid for no further output',
-  expired: 'expired: its gateway died or lost its hold; what it had recorded is charged',
-};
+function runningRows(hold: NonNullable<ExplainedRequest['hold']>, currency: string): [string, string][] {
+  const holds = `it holds ${formatNanos(hold.nanos, currency)}; its gateway reported ${seconds(hold.quietMs)} ago`;
+  if (!hold.running) return [['Running', holds]];
+  const { startedAt, model, kind, stream, delivered } = hold.running;
+  const progress = delivered
+    ? `${delivered.promptTokens} prompt tokens, ${delivered.completionTokens} output tokens, ` +
+      `${formatNanos(delivered.costNanos, currency)}, as its gateway last reported`
+    : 'no output reported yet; an answer that is not streamed reports none before its end';
+  return [
+    ['Started', `${startedAt}, ${printable(model)}, ${kind}${stream ? ', streamed' : ''}`],
+    ['Running', holds],
+    ['Progress', progress],
+    ['Limits', 'recorded at its end, as are its backend and failed attempts'],
+  ];
+}
 
 function servedRows(
   request: ExplainedRequest,
   served: NonNullable<ExplainedRequest['served']>,
   currency: string,
 ): [string, string][] {
-  const { life, model, kind, stream, outcome, estimated, promptTokens, cachedTokens, completionTokens } = served;
+  const { life, model, kind, stream, estimated, promptTokens, cachedTokens, completionTokens } = served;
   const cached = cachedTokens > 0 ? ` (${cachedTokens} cached)` : '';
   const counted = estimated ? ', counted by the gateway' : '';
   const overrun = served.overrunNanos === '0' ? '' : `; beyond the hold: ${formatNanos(served.overrunNanos, currency)}`;
@@ -98,7 +102,7 @@ function servedRows(
     ['Backend', served.backend ?? 'unknown'],
     ...(life?.failed ? [['Failed', attempts(life.failed)] as [string, string]] : []),
     ['Progress', `${promptTokens} prompt tokens${cached}, ${completionTokens} output tokens${counted}${firstOf(life)}`],
-    ['Ended', `${served.endedAt}, ${ENDS[outcome] ?? outcome}`],
+    ['Ended', `${served.endedAt}, ${endOf(served, request.refused)}`],
     ['Settled', `${formatNanos(served.costNanos, currency)} at price ${served.priceVersion}${overrun}`],
     ['Event', `recorded ${served.recordedAt}`],
     ...booksRows(request, currency),

@@ -274,23 +274,3 @@ export interface Snapshot {
   /** Why the stored state cannot be read. The other fields are then meaningless. */
   unreadable?: string;
 }
-
-/** One hold, for the reports of reconcile. */
-export interface HoldView {
-  id: string;
-  state: 'pending' | 'settled';
-  /** The held amount, or the cost after settlement. */
-  nanos: bigint;
-  /**
-   * Milliseconds since the last heartbeat, or since the request ended, by the store's clock. Negative: that time is in
-   * the future.
-   */
-  quietMs: number;
-}
-
-export interface HoldsQuery {
-  tenantId: string;
-  /** Only ids greater than this one. */
-  after?: string;
-  limit: number;
-}

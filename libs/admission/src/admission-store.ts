@@ -16,9 +16,8 @@ import type {
   RepairResult,
   SweepOptions,
   Snapshot,
-  HoldView,
-  HoldsQuery,
 } from './admission-operations';
+import type { HoldsQuery, HoldView } from './hold-view';
 import type { ManagementCall } from './call-rate';
 import type { ExpectedEnd } from './expected-ends';
 import type { ClaimLimits, RecallRequest, RecallResult } from './claim-operations';
@@ -27,6 +26,7 @@ import type { ItemFailure } from './item-failures';
 export type * from './admission-operations';
 export type * from './claim-operations';
 export type * from './expected-ends';
+export type * from './hold-view';
 
 export const DEFAULT_LEASE_MS = 10_000;
 export const DEFAULT_CLAIM_LIMITS: ClaimLimits = {

@@ -26,7 +26,16 @@ describe('the hold of a request', () => {
     await settleRequest(store, ended!, 5n);
     const hold = async (requestId: string, of = tenantId) =>
       (await holdOfRequest(store, { tenantId: of, requestId })).hold;
+    const { keyId, model, startedAt } = running!;
+    const about = { keyId, model, kind: 'chat', stream: false, startedAt };
     expect(await hold(running!.id)).toMatchObject({ state: 'pending', nanos: String(30n * CENT) });
+    expect((await hold(running!.id))!.running).toEqual({ ...about, delivered: null });
+    const counts = { promptTokens: 9, cachedTokens: 1, completionTokens: 7 };
+    const served = { model: 'fallback', price: running!.price };
+    await store.progress([{ id: running!.id, tenantId, delivered: { ...counts, costNanos: 6n, served } }]);
+    const delivered = { ...counts, costNanos: '6' };
+    expect((await hold(running!.id))!.running).toEqual({ ...about, model: 'fallback', delivered });
+    expect(await hold(ended!.id)).not.toHaveProperty('running');
     expect(await hold(ended!.id)).toMatchObject({ state: 'settled', nanos: '5', quietMs: expect.any(Number) });
     expect([await hold(running!.id, await billing.tenant()), await hold(newId('req'))]).toEqual([null, null]);
   });

@@ -1,4 +1,5 @@
 import { MAX_EXPLAINED, REFUSED_KEPT_DAYS } from '@tollgate/contracts';
+import { ORIGINAL_ID_HEADER } from '../http/request-id';
 import type { RouteTable } from '../openapi/route-table';
 import type { OperatorEndpoint } from './endpoint';
 import { ExplainedKey, ExplainedRequests, ExplainQuery } from './explain-schemas';
@@ -14,8 +15,10 @@ export const EXPLAIN_ROUTES: RouteTable<OperatorEndpoint> = {
       description:
         'Accepts the id of the request (`req_…`), of its answer (`chatcmpl-…`, `cmpl-…`), or the `x-request-id` that ' +
         `its caller chose, which may name several: the newest ${MAX_EXPLAINED} served and refused ones. Refused ` +
-        `requests are kept for ${REFUSED_KEPT_DAYS} days, a sample if there are many. A running request is found only ` +
-        'by its own id and its tenant. Nothing of their contents is stored.',
+        `requests are kept for ${REFUSED_KEPT_DAYS} days, a sample if there are many. They arrive within about 10 s. A ` +
+        'running request is found only by its own id and its tenant. It shows its key, its hold and what its last ' +
+        'heartbeat recorded. The repeat of an `Idempotency-Key` has no record: ask for the request that its answer ' +
+        `names in \`${ORIGINAL_ID_HEADER}\`. Nothing of their contents is stored.`,
       query: ExplainQuery,
       success: [['200', 'The requests.', ExplainedRequests]],
       errors: ['not_found', 'invalid_parameter'],

@@ -44,6 +44,13 @@ export const RequestLife = Type.Object(
     firstMs: Type.Optional(whole('Milliseconds from its admission to its first output, of a stream.')),
     failed: Type.Optional(failed),
     asked: Type.Optional(Type.String({ description: 'The model that it asked for, if a fallback served it.' })),
+    late: Type.Optional(
+      Type.Literal(true, {
+        description:
+          'The admission store did not answer at its end: its stream ended with an error event after all of its text, ' +
+          'and it was settled when the store was back.',
+      }),
+    ),
   },
   { ...exact, $id: 'RequestLife' },
 );
@@ -90,6 +97,30 @@ export const RefusedRequest = Type.Object(
   { ...exact, $id: 'RefusedRequest' },
 );
 
+const running = Type.Object(
+  {
+    keyId: NAMED_ID.key,
+    model: Type.String({ description: 'The model that serves, once that is recorded; before, the one asked for.' }),
+    kind: RecordedRequest.properties.kind,
+    stream: Type.Boolean(),
+    startedAt: timestamp('When it was admitted.'),
+    callerRequestId: Type.Optional(Type.String()),
+    delivered: orNull(
+      Type.Object(
+        {
+          promptTokens: whole('Tokens of the prompt.'),
+          cachedTokens: whole('A part of them.'),
+          completionTokens: whole('Tokens of the output.'),
+          costNanos: nanos('Their cost.'),
+        },
+        exact,
+      ),
+      'What the last heartbeat recorded of a stream. null: no output until then, or not a stream.',
+    ),
+  },
+  { ...exact, description: 'Only while it is `pending`. Limits, failed attempts and backend are recorded at its end.' },
+);
+
 const { charge, carriedOn, entry, invoice } = RequestTrail.properties.data.properties;
 export const ExplainedRequest = Type.Object(
   {
@@ -112,13 +143,18 @@ export const ExplainedRequest = Type.Object(
       'What the key and its tenant are called now. null: unknown.',
     ),
     served: orNull(ServedRequest, 'null: it has no usage, or its usage event is no longer kept.'),
-    refused: orNull(RefusedRequest, 'null: it was not refused.'),
+    refused: orNull(
+      RefusedRequest,
+      'Of a served request: the error that its client got, although it is charged. null: it was not refused, or that is ' +
+        'not kept.',
+    ),
     hold: orNull(
       Type.Object(
         {
           state: oneOf(['pending', 'settled'], '`pending`: it runs. `settled`: its cost is on its way to the ledger.'),
           nanos: nanos('Held, or the cost.'),
           quietMs: Type.Integer({ description: 'Milliseconds since its last heartbeat, or since its end.' }),
+          running: Type.Optional(running),
         },
         exact,
       ),

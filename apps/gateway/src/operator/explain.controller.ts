@@ -4,7 +4,7 @@ import { isId, RequestError, UnavailableError } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource, stampPrice, type ModelConfig } from '@tollgate/runtime';
 import { ApiError } from '../http/api-error';
-import { REQUEST_ID_PATTERN } from '../http/request-id';
+import { ORIGINAL_ID_HEADER, REQUEST_ID_PATTERN } from '../http/request-id';
 import { queryCheck } from '../http/validate';
 import { allowedBoth, resolveRights, type Rights } from '../authenticate/authenticate';
 import { ExplainQuery } from './explain-schemas';
@@ -18,6 +18,11 @@ export const LOOKS = Symbol('LOOKS');
 export type Looks = Pick<AdmissionStore, 'look'>;
 
 const checkQuery = queryCheck(ExplainQuery);
+const UNKNOWN =
+  'No request with this id has usage, and none of those kept was refused. Ended requests arrive within about 10 s, and ' +
+  'a running one is found only by the id of its answer (req_…, chatcmpl-…), not by an x-request-id. The repeat of an ' +
+  `Idempotency-Key has no record of its own: its answer names the first request in ${ORIGINAL_ID_HEADER}.`;
+const ASK_WITH_TENANT = 'A running request needs its tenant, too (tenantId, --tenant).';
 const NAME = new RegExp(REQUEST_ID_PATTERN);
 
 /** Answers the complaint of a customer: what became of a request, and what a key may do now. */
@@ -39,7 +44,7 @@ export class ExplainController {
     const { tenantId } = checkQuery(query);
     const requests = NAME.test(name) ? await this.lives.of(name, tenantId) : [];
     if (requests.length === 0)
-      throw new ApiError('not_found', 'No request with this id has usage, and none of those kept was refused.');
+      throw new ApiError('not_found', tenantId === undefined ? `${UNKNOWN} ${ASK_WITH_TENANT}` : UNKNOWN);
     return { data: { requests, currency: this.config.current.currency } };
   }
 

@@ -21,6 +21,27 @@ const lives = new RequestLives({
   },
 } as unknown as ServiceClient);
 
+describe('a request that was charged, although its client got an error', () => {
+  const refused = { id, tenantId, keyId, at: '2026-11-24T10:00:00.000Z', code: 'overloaded_error' };
+  const of = (served: object[]) =>
+    new RequestLives({
+      request: (subject: string) =>
+        Promise.resolve(
+          subject === 'metering.requests.explain'
+            ? { served, refused: [refused] }
+            : subject === 'auth.keys.names'
+              ? { data: [] }
+              : books,
+        ),
+    } as unknown as ServiceClient).of(id, undefined);
+
+  it('is one served request, with that error', async () => {
+    const served = { id, tenantId, keyId, callerRequestId: null };
+    expect(await of([served])).toMatchObject([{ id, state: 'served', served, refused, charge: books.charge }]);
+    expect(await of([])).toMatchObject([{ id, state: 'refused', served: null, refused, charge: null }]);
+  });
+});
+
 describe('a request whose usage event is no longer kept', () => {
   it('is explained by its charge, entry and invoice, also by the id of its answer', async () => {
     const charged = { id, tenantId, state: 'served', served: null, refused: null, hold: null, ...books };

@@ -18,10 +18,11 @@ export interface ExplainedRequest {
   /** `running`: it has a hold and no end yet. */
   state: 'running' | 'served' | 'refused';
   callerRequestId: string | null;
-  /** What its key is called now. Null: unknown, as of a running request. */
+  /** What its key is called now. Null: unknown. */
   key: KeyNames | null;
   /** Null also of a served request whose usage event is no longer kept. */
   served: ServedRequest | null;
+  /** Of a served request: the error that its answer ended with, although it is charged. */
   refused: RefusedRequest | null;
   /** In the admission store, until the ledger has its cost. */
   hold: ReplyOf<'billing.request.hold'>['hold'];
@@ -45,8 +46,14 @@ export class RequestLives {
     const asked = { name: isId('req', ours) ? ours : name, ...(tenantId !== undefined && { tenantId }) };
     const { served, refused } = await this.services.request('metering.requests.explain', asked);
     const names = await this.namesOf([...served, ...refused].map(({ keyId }) => keyId));
-    const lives = await Promise.all(served.map((one) => this.served(one, names.get(one.keyId) ?? null)));
-    // A request with usage was not refused, whatever its answer said.
+    const errorOf = new Map(refused.map((one) => [one.id, one]));
+    const lives = await Promise.all(
+      served.map(async (one) => ({
+        ...(await this.served(one, names.get(one.keyId) ?? null)),
+        refused: errorOf.get(one.id) ?? null,
+      })),
+    );
+    // A request with usage is served, also if its answer was an error.
     const others = refused.filter(({ id }) => !served.some((one) => one.id === id));
     const found = [...lives, ...others.map((one) => refusedLife(one, names.get(one.keyId) ?? null))];
     found.sort((a, b) => (a.id < b.id ? 1 : -1));
@@ -73,7 +80,11 @@ export class RequestLives {
   /** A hold belongs to a tenant, so it is found only by both. */
   private async running(id: string, tenantId: string): Promise<ExplainedRequest[]> {
     const hold = await this.holdOf(id, tenantId);
-    return hold === null ? [] : [{ ...blank(id, tenantId, null), state: 'running', hold }];
+    if (hold === null) return [];
+    // Of an earlier version of billing, nothing is known but the hold.
+    const { keyId, callerRequestId = null } = hold.running ?? {};
+    const key = keyId === undefined ? null : ((await this.namesOf([keyId])).get(keyId) ?? null);
+    return [{ ...blank(id, tenantId, key), state: 'running', callerRequestId, hold }];
   }
 
   private async holdOf(requestId: string, tenantId: string): Promise<ExplainedRequest['hold']> {

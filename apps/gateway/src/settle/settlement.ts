@@ -126,7 +126,8 @@ export class Settlements {
     if (answerOf) settlement.answer = await answerOf(event);
     const settled = await this.record(settlement).catch((error: unknown) => {
       this.unbilled.note(unbilledWork(request, null));
-      if (draft.stream && error instanceof UnavailableError) this.late.add(settlement, request.logged);
+      if (draft.stream && error instanceof UnavailableError)
+        this.late.add({ ...settlement, event: late(event) }, request.logged);
       throw error;
     });
     this.unbilled.note(unbilledWork(request, settled && settled.event));
@@ -164,7 +165,8 @@ export class Settlements {
   private async settleLate(settlement: Settlement, logged: object): Promise<void> {
     const settled = await this.record(settlement);
     if (settled) {
-      this.emit(settled);
+      // An unanswered settlement may have been recorded: then its event does not say so.
+      this.emit({ ...settled, event: late(settled.event) });
       settledLate.inc();
       return;
     }
@@ -183,4 +185,9 @@ export class Settlements {
       this.log.warn({ ...request.logged, err: error }, 'a hold was not released; it expires at its deadline');
     }
   }
+}
+
+/** The event of a stream that ended with an error, because the store did not answer. */
+function late(event: UsageEvent): UsageEvent {
+  return event.life ? { ...event, life: { ...event.life, late: true } } : event;
 }

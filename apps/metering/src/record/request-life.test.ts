@@ -7,7 +7,15 @@ const life = { key: [600, 1_000_000, 64], tenant: [6_000, 10_000_000, 512], held
 describe('the life of a request as it is stored', () => {
   it('has the fields that are known and well-formed, and no others', () => {
     const failed = { backend: 'http://gpu/v1', why: 'failed', status: 500, code: 'ECONNRESET' };
-    const whole = { ...life, endNanos: '400400000', extensions: 1, firstMs: 12, failed: [failed], asked: 'large' };
+    const whole = {
+      ...life,
+      endNanos: '400400000',
+      extensions: 1,
+      firstMs: 12,
+      failed: [failed],
+      asked: 'large',
+      late: true,
+    };
     expect(JSON.parse(storedLife(whole)!)).toEqual(whole);
     const strange = {
       ...life,
@@ -16,6 +24,7 @@ describe('the life of a request as it is stored', () => {
       firstMs: 1.5,
       failed: [{ why: 'words' }, null],
       asked: 5,
+      late: 'words',
     };
     expect(JSON.parse(storedLife(strange)!)).toEqual(life);
     const names = [{ backend: 'a\0b', why: 'busy', code: 'words of a backend', status: '500' }];

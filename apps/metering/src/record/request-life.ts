@@ -19,7 +19,7 @@ export interface StoredLife extends RequestLife {
  * there is none, or it is malformed. That must not keep its event from being charged.
  */
 export function storedLife({ life: value, callerRequestId: caller }: Lived): string | null {
-  const { key, tenant, heldNanos, endNanos, extensions, firstMs, failed, asked } = fieldsOf(value);
+  const { key, tenant, heldNanos, endNanos, extensions, firstMs, failed, asked, late } = fieldsOf(value);
   if (!isLimits(key) || !isLimits(tenant) || !isNanos(heldNanos)) return null;
   const life: StoredLife = {
     key: [...key],
@@ -30,6 +30,7 @@ export function storedLife({ life: value, callerRequestId: caller }: Lived): str
     ...(isCount(firstMs) && { firstMs }),
     ...someAttempts(failed),
     ...(isName(asked) && { asked }),
+    ...(late === true && { late }),
     ...(isCallerRequestId(caller) && { caller }),
   };
   return JSON.stringify(life);

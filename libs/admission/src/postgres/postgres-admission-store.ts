@@ -43,6 +43,7 @@ import { HoldCounts } from './hold-counts';
 import { inOrder } from './in-order';
 import { SharedProbe } from '../shared-probe';
 import { lookCall } from './look-call';
+import { readHolds } from './read-holds';
 import { readSnapshot } from './read-snapshot';
 import { repairCall } from './repair-call';
 import { takeCall } from './take-call';
@@ -254,21 +255,8 @@ export class PostgresAdmissionStore extends AdmissionStore {
     return rows.map(readSnapshot);
   }
 
-  async holds({ tenantId, after, limit }: HoldsQuery): Promise<HoldView[]> {
-    const rows = await this.connections.callInBackground({
-      name: 'holds',
-      text: `SELECT id, state, coalesce(cost_nanos, hold_nanos),
-                    now_us($1) / 1000 - CASE state WHEN 'pending' THEN progressed_ms
-               ELSE (extract(epoch FROM (record->>'endedAt')::timestamptz) * 1000)::bigint END
-             FROM hold WHERE tenant_id = $2 AND id > $3 ORDER BY id LIMIT $4`,
-      values: [this.now(), tenantId, after ?? '', limit],
-    });
-    return rows.map(([id, state, nanos, quietMs]) => ({
-      id: id!,
-      state: state as HoldView['state'],
-      nanos: BigInt(nanos!),
-      quietMs: Number(quietMs),
-    }));
+  holds(query: HoldsQuery): Promise<HoldView[]> {
+    return readHolds(this.connections, query, this.now());
   }
 
   /** Rejects when the database cannot be reached or was not migrated. */

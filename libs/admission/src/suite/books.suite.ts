@@ -190,6 +190,15 @@ export function booksSuite(open: OpenStore): void {
     expect(await f.store.holds({ tenantId, limit: 2 })).toEqual(all.slice(0, 2));
     expect(await f.store.holds({ tenantId, after: ids[0]!, limit: 1 })).toEqual(all.slice(1, 2));
     expect(await f.store.holds({ tenantId: newId('ten'), limit: 1 })).toEqual([]);
+    const [quiet, ended, streaming] = await f.store.holds({ tenantId, limit: 10, withRunning: true });
+    expect(quiet!.running).toMatchObject({ draft: { id: ids[0], tenantId }, delivered: null });
+    expect(ended).toEqual(all[1]);
+    expect(streaming!.running!.delivered).toMatchObject({ completionTokens: 5, costNanos: expect.any(BigInt) });
+    const served = { model: 'fallback', price: streaming!.running!.draft.price };
+    const counts = { promptTokens: 3, cachedTokens: 1, completionTokens: 6, costNanos: TOKEN_NANOS };
+    await f.store.progress([{ id: ids[2]!, tenantId, delivered: { ...counts, served } }]);
+    const [later] = await f.store.holds({ tenantId, after: ids[1]!, limit: 1, withRunning: true });
+    expect(later!.running).toMatchObject({ draft: { id: ids[2], model: 'fallback' }, delivered: counts });
   });
 
   it('lists tenants in ascending pages, and a single one by its id', async () => {

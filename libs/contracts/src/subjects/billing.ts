@@ -2,6 +2,7 @@ import type { AuditQuery, AuditRow, Authored } from '../audit';
 import type { BillingFleet } from '../fleet';
 import type { BalanceUpdate, TenantUpdate } from '../events';
 import type { Difference, JournalHead, ReconcileRun, TenantRepair } from '../reconcile';
+import type { RunningRequest } from '../request-life';
 import type {
   BillingSummary,
   BudgetState,
@@ -146,12 +147,12 @@ export interface BillingSubjects {
   ];
   /**
    * The hold of a request, while the admission store has it: of a running request, or of one whose cost is on its way
-   * to the ledger. `nanos`: held, or the cost; decimal string. Null: there is none, or the store cannot be reached.
-   * invalid_parameter
+   * to the ledger. `nanos`: held, or the cost; decimal string. `running`: of a request that runs. Null: there is none, or
+   * the store cannot be reached. invalid_parameter
    */
   'billing.request.hold': [
     { tenantId: string; requestId: string },
-    { hold: { state: 'pending' | 'settled'; nanos: string; quietMs: number } | null },
+    { hold: { state: 'pending' | 'settled'; nanos: string; quietMs: number; running?: RunningRequest } | null },
   ];
   /**
    * The message of topic `tenant-news`, sent ahead of it. The admission store has it when this is answered. A repeat

@@ -244,8 +244,16 @@ local function snapshot(keys)
   return { 'unreadable', why }
 end
 
--- args: now_ms or '', an id, a limit. Returns now (ms), then for each hold with a greater id, ascending: id, state,
--- nanos, and the time (ms) of the last heartbeat, or the record.
+-- What was delivered under a pending hold, as the members of a JSON object.
+local function delivered_members(h)
+  local prompt_tokens, cached_tokens, completion_tokens, nanos, served = cmsgpack.unpack(h.delivered)
+  return string.format('"promptTokens":%.0f,"cachedTokens":%.0f,"completionTokens":%.0f,"costNanos":"%s"',
+    prompt_tokens, cached_tokens, completion_tokens, text(nanos)) .. (served and ',' .. served or '')
+end
+
+-- args: now_ms or '', an id, a limit, 1 for running requests or 0. Returns now (ms), then for each hold with a greater
+-- id, ascending: id, state, nanos, the time (ms) of the last heartbeat, or the record, and of a pending hold, if that is
+-- asked for, its draft and what was delivered ('': nothing).
 local function holds(keys, args)
   local all = { pending = redis.call('HGETALL', keys[PENDING]), settled = redis.call('HGETALL', keys[SETTLED]) }
   local ids, found = {}, {}
@@ -262,13 +270,17 @@ local function holds(keys, args)
   for n = 1, math.min(#ids, tonumber(args[3])) do
     local state, packed = found[ids[n]][1], found[ids[n]][2]
     local nanos, since
+    local draft, delivered = '', ''
     if state == 'pending' then
       local h = unpack_hold(packed)
       nanos, since = h.nanos, text(h.progressed_ms)
+      if args[4] == '1' then
+        draft, delivered = h.draft, h.delivered and '{' .. delivered_members(h) .. '}' or ''
+      end
     else
       nanos, since = cmsgpack.unpack(packed)
     end
-    for _, value in ipairs({ ids[n], state, text(nanos), since }) do
+    for _, value in ipairs({ ids[n], state, text(nanos), since, draft, delivered }) do
       out[#out + 1] = value
     end
   end
