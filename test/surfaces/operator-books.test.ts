@@ -242,4 +242,9 @@ it('tollgate invoice list shows the open months of a tenant, without a number, a
   );
   expect(await list('--month', '2026-09')).toBe('0 No invoices yet.');
   expect((await tollgate('invoice', 'list', '--month', '2026-10')).includes(tenantId)).toBe(false);
+  const none = await tollgate('invoice', 'list', '--month', '2020-01');
+  expect(none).toContain('No invoices are issued yet.');
+  expect(none).toContain(
+    'Months that are still open are not listed. Those of one tenant: tollgate invoice list <tenant>',
+  );
 });

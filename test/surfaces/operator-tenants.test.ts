@@ -104,6 +104,27 @@ describe('a tenant', () => {
 });
 
 describe('the end of a tenant', () => {
+  /** Repeats the command until usage that was on its way is booked. Each repeat has a ref of its own. */
+  async function endsAtZero(tenantId: string, words: string, ...how: string[]) {
+    let repeats = 0;
+    await eventually(async () => {
+      const ref = `again-${++repeats}`;
+      const { code, stdout } = await tollgate('tenant', 'close', tenantId, '--yes', '--ref', ref, ...how);
+      expect([code, stdout]).toEqual([0, `${words}\n`]);
+    });
+    const { balanceCents, carriedNanos } = (await ask(`/tenants/${tenantId}/credit`)).json.data;
+    expect(balanceCents).toBe(0);
+    return carriedNanos;
+  }
+
+  it('of which nothing is left is a success', async () => {
+    const { tenantId } = await services.tenant();
+    expect(await endsAtZero(tenantId, 'Nothing was left to refund.', '--refund')).toBe('0');
+    expect(await endsAtZero(tenantId, 'Nothing was left to write off.', '--write-off', '--reason', 'x')).toBe('0');
+    const args = ['tenant', 'close', tenantId, '--yes', '--refund', '--ref', 'end'];
+    expect(await answered(...args)).toEqual({ entry: null, created: false, balanceCents: 0, currency: 'USD' });
+  });
+
   it('stops its keys and tokens within a second, and refunds what is left as one entry', async () => {
     const { tenantId, token, chat } = await customer();
     const other = await customer();
@@ -134,6 +155,11 @@ describe('the end of a tenant', () => {
     expect(await refusal(`/tenants/${tenantId}/resume`, { method: 'POST' })).toEqual([409, 'tenant_closed']);
     expect((await other.chat()).status).toBe(200);
     expect((await ask(`/tenants/${tenantId}/credit`)).json.data.entries.length).toBeGreaterThan(1);
+    expect(await endsAtZero(tenantId, 'Nothing was left to refund.', '--refund')).toMatch(/^[1-9]\d{0,6}$/);
+    const { entries } = (await ask(`/tenants/${tenantId}/credit`)).json.data;
+    expect(entries.filter(({ type }: { type: string }) => type === 'adjustment')).toEqual([
+      expect.objectContaining({ amountCents: -1, reason: expect.stringMatching(/^The last cent of a closed tenant/) }),
+    ]);
     expect(await answered('reconcile')).toMatchObject({ ok: true });
   });
 

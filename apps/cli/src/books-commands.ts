@@ -163,7 +163,7 @@ export async function listInvoices(
   tenantId: string | undefined,
   period: string | undefined,
 ): Promise<void> {
-  // Without a tenant only issued ones are listed: the open months of all tenants are not one list.
+  // Without a tenant only issued ones are listed: the open months of all tenants have no end.
   const invoices: (IssuedInvoice | OpenInvoice)[] =
     tenantId === undefined ? [] : await openMonths(client, tenantId, period);
   let after: string | null = null;
@@ -189,8 +189,14 @@ export async function listInvoices(
   ]);
   output.answer(
     invoices,
-    table(['NUMBER', 'TENANT', 'MONTH', 'AMOUNT', 'STATUS', 'ISSUED'], cells, 'No invoices yet.'),
+    table(
+      ['NUMBER', 'TENANT', 'MONTH', 'AMOUNT', 'STATUS', 'ISSUED'],
+      cells,
+      tenantId === undefined ? 'No invoices are issued yet.' : 'No invoices yet.',
+    ),
   );
+  if (tenantId === undefined)
+    output.note('Months that are still open are not listed. Those of one tenant: tollgate invoice list <tenant>');
   if (after !== null) output.note(`Only the newest ${MAX_LIST_ROWS} are listed.`);
 }
 

@@ -96,17 +96,20 @@ async function enter(
     throw new Failure(`${error.message} ${repeat}`, error.code);
   }
   const { entry, balanceCents, currency, created } = data;
+  // Of a closed tenant, a refund that finds nothing but the last cent writes it off.
+  const what =
+    how === '/refund' && entry.type === 'adjustment' ? `written off (${printable(entry.reason ?? '')})` : done;
   if (!created) {
     output.answer(
       data,
-      `${formatCents(entry.amountCents, currency)} was already ${done} at ${entry.createdAt} ` +
+      `${formatCents(entry.amountCents, currency)} was already ${what} at ${entry.createdAt} ` +
         `(ref ${printable(entry.ref)}). Nothing was changed. Balance after that entry: ${formatCents(balanceCents, currency)}.`,
     );
     return;
   }
   output.answer(
     data,
-    `${formatCents(entry.amountCents, currency)} ${done} (ref ${printable(entry.ref)}). Balance: ` +
+    `${formatCents(entry.amountCents, currency)} ${what} (ref ${printable(entry.ref)}). Balance: ` +
       `${formatCents(balanceCents, currency)}.`,
   );
 }

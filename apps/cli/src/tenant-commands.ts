@@ -1,4 +1,4 @@
-import type { KeyRow, TenantRow } from '@tollgate/contracts';
+import { NANOS_PER_CENT, type BillingSummary, type KeyRow, type TenantRow } from '@tollgate/contracts';
 import { confirmTenant } from './agrees';
 import { type Context, noteTruncated } from './commands';
 import { Failure, UsageFailure } from './failure';
@@ -120,8 +120,39 @@ export async function closeTenant(context: Context, tenant: string, options: Clo
     else await adjustCredit(context, tenant, 'all', { ...of, reason: reason! });
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    throw new Failure(`The tenant is closed, but its credit stays: ${error.message}`, error.code);
+    const none = error.code === 'insufficient_credit' ? await creditLeft(client, tenant) : undefined;
+    if (none === undefined || none.left)
+      throw new Failure(`The tenant is closed, but its credit stays: ${error.message}`, error.code);
+    const { balanceCents, currency } = none;
+    const owed = balanceCents === 0 ? '' : ` Usage takes the balance of ${formatCents(balanceCents, currency)}.`;
+    output.answer(
+      { entry: null, balanceCents, created: false, currency },
+      `Nothing was left to ${refund ? 'refund' : 'write off'}.${owed}`,
+    );
+    return;
   }
+  const { left, lastCent, balanceCents, currency } = await creditLeft(client, tenant);
+  if (lastCent !== undefined) output.note(`${formatCents(1, currency)} was written off. ${printable(lastCent)}`);
+  if (left)
+    output.note(
+      `${formatCents(balanceCents, currency)} is still held by requests, or their usage is not booked yet. ` +
+        'Repeat the command with another --ref when they have ended.',
+    );
+}
+
+/**
+ * What the end of a tenant has left. `left`: credit that is not used up, or a debt of a cent or more. Less than a cent
+ * of usage without credit stays carried. `lastCent`: why the newest refund did not pay it.
+ */
+async function creditLeft(
+  client: Context['client'],
+  tenant: string,
+): Promise<{ left: boolean; lastCent: string | undefined; balanceCents: number; currency: string }> {
+  const { data } = await client.get<{ data: BillingSummary & { currency: string } }>(at(tenant, '/credit?limit=2'));
+  const { balanceCents, carriedNanos, currency, entries } = data;
+  const leftNanos = BigInt(balanceCents) * NANOS_PER_CENT - BigInt(carriedNanos);
+  const lastCent = entries.find(({ source }) => source === 'last-cent')?.reason;
+  return { left: leftNanos > 0n || leftNanos <= -NANOS_PER_CENT, lastCent, balanceCents, currency };
 }
 
 export async function eraseTenant({ client, output }: Context, tenant: string, yes: boolean): Promise<void> {

@@ -4,7 +4,7 @@ import { query, recordChange, type Change } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import { saveBooks } from './books-store';
 import { balanceUpdate, MAX_BALANCE_CENTS, type Books } from './core/books';
-import { book, inputHash, INVOICE_SOURCE, METERING_SOURCE, type EntryRequest } from './core/entry';
+import { book, inputHash, INVOICE_SOURCE, LAST_CENT_SOURCE, METERING_SOURCE, type EntryRequest } from './core/entry';
 import { insertEntries } from './journal';
 import { ENTRY_COLUMNS, ledgerEntry, type EntryRow } from './ledger-entry';
 
@@ -13,7 +13,7 @@ export const MAX_ENTRY_CENTS = 1_000_000_000_000;
 const MAX_SOURCE_CHARS = 64;
 const MAX_REF_CHARS = 200;
 const MAX_REASON_CHARS = 500;
-const RESERVED_SOURCES = [METERING_SOURCE, INVOICE_SOURCE];
+const RESERVED_SOURCES = [METERING_SOURCE, INVOICE_SOURCE, LAST_CENT_SOURCE];
 
 /**
  * The result of a booking: the entry with the balance after it, and the milliseconds until gathered usage of the tenant

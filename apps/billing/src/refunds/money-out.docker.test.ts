@@ -1,8 +1,11 @@
 import { RedisAdmissionStore } from '@tollgate/admission';
 import { PATIENT_CALL_MS, useRedis } from '@tollgate/testing';
+import { lastCentSuite } from './last-cent.suite';
 import { moneyOutSuite } from './money-out.suite';
 
 describe('beside the admission store on Redis', () => {
   const redis = useRedis();
-  moneyOutSuite(() => new RedisAdmissionStore({ url: redis.url, callTimeoutMs: PATIENT_CALL_MS }));
+  const open = () => new RedisAdmissionStore({ url: redis.url, callTimeoutMs: PATIENT_CALL_MS });
+  moneyOutSuite(open);
+  lastCentSuite(open);
 });

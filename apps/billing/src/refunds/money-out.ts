@@ -27,6 +27,7 @@ import { balanceUpdate, clearingCents, refundableCents, type Books } from '../le
 import type { EntryRequest } from '../ledger/core/entry';
 import { periodOf } from '../ledger/core/period';
 import { InjectOptions } from '../options';
+import { bookLastCent, bookWithLastCent, lastCentToWriteOff } from './last-cent';
 
 /**
  * An intent of this age belongs to a debit that will not be booked: its process died, or it waited for the books and
@@ -65,7 +66,7 @@ export class MoneyOut {
   ) {}
 
   /**
-   * `all` takes what requests neither hold nor owe.
+   * `all` takes what requests neither hold nor owe, and of a closed tenant the last cent as well (last-cent.ts).
    * @throws RequestError invalid_amount (not a whole number from 1 to 10^12), invalid_parameter (source, ref, reason),
    * not_found (tenant), ref_conflict, insufficient_credit; UnavailableError when auth or the admission store does not
    * answer
@@ -125,7 +126,7 @@ export class MoneyOut {
   }
 
   private async debit(tenantId: string, entry: EntryRequest, change: AuditedBooking): Promise<Booked> {
-    await this.services.request('auth.tenants.get', { tenantId });
+    const closed = (await this.services.request('auth.tenants.get', { tenantId })).status === 'closed';
     const intent = newId('msg');
     await query(this.dataSource, 'INSERT INTO withdrawal_intent (id, tenant_id) VALUES ($1, $2)', [intent, tenantId]);
     let mayBeWithdrawn = false;
@@ -135,10 +136,13 @@ export class MoneyOut {
         if (!(await claim(tx, intent))) throw new UnavailableError('the debit waited too long for the books');
         const first = await findFirst(tx, books, entry);
         if (first) return first;
-        let amountCents = entry.all ? clearingCents(books) : entry.amountCents;
+        let amountCents = entry.all ? clearingCents(books, { closed }) : entry.amountCents;
+        const options = { ...this.options, ...change };
         // Only an adjustment writes off a debt. It takes nothing out of the store.
         if (entry.all && entry.type === 'adjustment' && amountCents > 0n)
-          return bookEntry(tx, books, { ...entry, amountCents }, { ...this.options, ...change });
+          return bookEntry(tx, books, { ...entry, amountCents }, options);
+        let usedNanos = entry.all && closed ? await lastCentToWriteOff(this.admission, books) : 0n;
+        if (usedNanos > 0n && amountCents === 0n) return bookLastCent(tx, books, entry, usedNanos, options);
         if (amountCents >= 0n || -amountCents > refundableCents(books)) throw this.insufficient(refundableCents(books));
         // After an error the store may have withdrawn the amount. A refusal says that this attempt did not, but an
         // earlier attempt of this transaction may have.
@@ -151,8 +155,12 @@ export class MoneyOut {
           if (!entry.all || availableCents === 0n || attempt === MAX_WITHDRAWALS)
             throw this.insufficient(availableCents);
           amountCents = -availableCents;
+          // Not all is taken, so this is not the end.
+          usedNanos = 0n;
         }
-        return bookEntry(tx, books, { ...entry, amountCents }, { ...this.options, ...change });
+        const rest = { ...entry, amountCents };
+        if (usedNanos > 0n) return bookWithLastCent(tx, books, rest, usedNanos, options);
+        return bookEntry(tx, books, rest, options);
       });
     } catch (error) {
       await this.undo(intent, tenantId, mayBeWithdrawn);

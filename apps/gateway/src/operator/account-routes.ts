@@ -96,7 +96,9 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
       'refundCredit',
       'credit.refund',
       'Refund credit',
-      'At most the credit that is neither spent nor held by running requests.',
+      'At most the credit that is neither spent nor held by running requests. `all` of a closed tenant, none of whose ' +
+        'requests runs, leaves a balance of zero: the last cent, of which usage took a part, is written off by an ' +
+        'adjustment before the refund, or in its place if nothing else is left.',
       body(requests.CreditRefund, { amountCents: 1_000, ref: 're_4711', reason: 'closed account' }),
       ['invalid_reason', 'insufficient_credit'],
     ),
@@ -106,7 +108,8 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
       'adjustCredit',
       'credit.adjust',
       'Correct the balance, up or down',
-      'A decrease is limited like a refund, unless `allowDebt` is true.',
+      'A decrease is limited like a refund, unless `allowDebt` is true. `all` of a closed tenant, none of whose ' +
+        'requests runs, takes the last cent as well, of which usage took a part.',
       body(requests.CreditAdjust, { amountCents: -500, ref: 'dispute-3', reason: 'chargeback', allowDebt: true }),
       ['invalid_reason', 'insufficient_credit'],
     ),

@@ -84,7 +84,9 @@ export const BOOKS_ROUTES: RouteTable<OperatorEndpoint> = {
       tag: 'Books',
       scope: 'read',
       summary: 'List issued invoices',
-      description: 'Highest number first. The open invoices of a tenant are shown with its credit.',
+      description:
+        'Highest number first. Open months have no number and are not listed, neither without nor with `tenantId`: ' +
+        'those of a tenant are the `invoices` of `GET /_operator/v1/tenants/{tenantId}/credit`, with status `open`.',
       query: requests.InvoicesQuery,
       success: [['200', 'A page of invoices.', answers.InvoiceList]],
       errors: ['not_found', 'invalid_parameter'],

@@ -32,7 +32,7 @@ const ALL = Type.Literal('all', { description: 'All that is neither spent nor he
 const Source = Type.Optional(
   Type.String({
     pattern: '^[a-z][a-z0-9_-]{0,63}$',
-    not: { enum: ['metering', 'invoice'] },
+    not: { enum: ['metering', 'invoice', 'last-cent'] },
     description: 'Where the money comes from or goes to. The default is `manual`.',
   }),
 );

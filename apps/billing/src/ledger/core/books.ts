@@ -74,11 +74,22 @@ export function refundableCents(books: Books): bigint {
 
 /**
  * What takes these books to less than a cent, in whole cents: negative for credit, of which it is what can be refunded;
- * positive for a debt, which is usage that the balance does not pay for, or a balance below zero.
+ * positive for a debt, which is usage that the balance does not pay for, or a balance below zero. A closed tenant runs
+ * nothing more, so a debt below a cent stays carried.
  */
-export function clearingCents(books: Books): bigint {
+export function clearingCents(books: Books, { closed }: { closed: boolean }): bigint {
   const nanos = books.balanceCents * NANOS_PER_CENT - unpostedNanos(books);
-  return nanos >= 0n ? -(nanos / NANOS_PER_CENT) : (-nanos + NANOS_PER_CENT - 1n) / NANOS_PER_CENT;
+  if (nanos >= 0n || closed) return -(nanos / NANOS_PER_CENT);
+  return (-nanos + NANOS_PER_CENT - 1n) / NANOS_PER_CENT;
+}
+
+/**
+ * What usage has taken of the last cent of the credit, in nanos. That cent can be neither refunded nor debited. Zero if
+ * usage took whole cents, or if there is no credit.
+ */
+export function lastCentUsedNanos(books: Books): bigint {
+  const nanos = books.balanceCents * NANOS_PER_CENT - unpostedNanos(books);
+  return nanos > 0n && nanos % NANOS_PER_CENT > 0n ? NANOS_PER_CENT - (nanos % NANOS_PER_CENT) : 0n;
 }
 
 /** The state for the admission store: see BalanceUpdate. */

@@ -9,6 +9,8 @@ export type EntryType = 'topup' | 'usage' | 'adjustment' | 'refund';
 export const METERING_SOURCE = 'metering';
 /** The source of entries that reverse an invoice. It is reserved. */
 export const INVOICE_SOURCE = 'invoice';
+/** The source of entries that write off the last cent of a closed tenant. It is reserved. */
+export const LAST_CENT_SOURCE = 'last-cent';
 
 /** The account for the other side of each kind of entry. */
 const CONTRA_ACCOUNT: Record<EntryType, Account> = {
@@ -17,6 +19,9 @@ const CONTRA_ACCOUNT: Record<EntryType, Account> = {
   adjustment: 'adjustments',
   refund: 'payments_clearing',
 };
+
+/** What a repeat of an entry must ask for again. */
+export type Asked = Pick<EntryRequest, 'type' | 'amountCents' | 'reason' | 'all'>;
 
 /** An entry to book. Idempotency key: tenant, source and ref. */
 export interface EntryRequest {
@@ -32,6 +37,8 @@ export interface EntryRequest {
   contra?: Account;
   /** The caller asked for all there is, and not for this amount. A repeat asks for the same, whatever is left. */
   all?: boolean;
+  /** What the caller asked for, where this entry is another. A repeat asks for the same. */
+  asked?: Asked;
   /** For usage: the amount served beyond holds, which is revenue that the operator pays. */
   overrunCents?: bigint;
 }
@@ -76,7 +83,7 @@ export function book(books: Books, id: string, request: EntryRequest): { books: 
       id,
       tenantId: books.tenantId,
       sequence,
-      inputHash: inputHash(request),
+      inputHash: inputHash(request.asked ?? request),
       balanceAfterCents: balanceCents,
       postings,
     },
@@ -87,12 +94,7 @@ export function book(books: Books, id: string, request: EntryRequest): { books: 
  * SHA-256 of the request beside its idempotency key. The month is not part of it, because a repeat may arrive in the
  * next month.
  */
-export function inputHash({
-  type,
-  amountCents,
-  reason,
-  all = false,
-}: Pick<EntryRequest, 'type' | 'amountCents' | 'reason' | 'all'>): Buffer {
+export function inputHash({ type, amountCents, reason, all = false }: Asked): Buffer {
   const asked = [type, all ? 'all' : String(amountCents), ...(reason === undefined ? [] : [reason])];
   return createHash('sha256').update(JSON.stringify(asked)).digest();
 }
