@@ -9,6 +9,7 @@ export * from './services';
 export * from './speakers';
 export * from './resources';
 export * from './request-life';
+export type * from './running-request';
 export * from './usage';
 export * from './subjects';
 export * from './request-error';

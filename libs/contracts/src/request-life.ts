@@ -1,6 +1,3 @@
-import type { UsageDraft } from './events';
-import type { TokenCounts } from './money';
-
 // What `tollgate explain` tells of a request beside its usage. Nothing here is content of a request.
 
 /** Requests per minute, tokens per minute, requests at once. */
@@ -119,13 +116,3 @@ export const REFUSED_KEPT_DAYS = 7;
 export const MAX_REFUSED_PER_MINUTE = { tenant: 50, all: 200 } as const;
 /** An explanation shows the newest ones of a name. */
 export const MAX_EXPLAINED = 10;
-
-/** What the hold of a running request knows of it. It has no limits, attempts or backend: they are written at its end. */
-export interface RunningRequest extends Pick<UsageDraft, 'keyId' | 'kind' | 'stream' | 'startedAt'> {
-  /** The model that serves, once that is recorded; before, the one that was asked for. */
-  model: string;
-  /** The `x-request-id` that its caller chose. Absent: it chose none. */
-  callerRequestId?: string;
-  /** What its last heartbeat recorded of a stream; `costNanos`: a decimal string. Null: no output until then. */
-  delivered: (TokenCounts & { costNanos: string }) | null;
-}

@@ -104,7 +104,8 @@ export const TENANT_ROUTES: RouteTable<OperatorEndpoint> = {
     'tenant.erase',
     'Erase the personal data of a closed tenant',
     'Erases names, external id, owners and tags of the tenant and of its keys and tokens, also from the audit log. ' +
-      'Ids, usage, ledger and invoices stay. This cannot be undone. A repeat has the same answer.',
+      'Ids, usage, ledger and invoices stay, with the `ref` and `reason` of entries and the `x-request-id` that callers ' +
+      'chose. This cannot be undone. A repeat has the same answer.',
     ['tenant_not_closed'],
   ),
   '/tenants/{tenantId}/repair': {

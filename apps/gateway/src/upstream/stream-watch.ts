@@ -1,5 +1,4 @@
 import { PlaceList } from '@tollgate/runtime';
-import type { StreamRelay } from './stream-relay';
 
 const TICK_MS = 1_000;
 /** The client of a stream gets a comment when nothing was written to it for this long. */
@@ -7,9 +6,21 @@ const KEEP_ALIVE_AFTER_MS = 10_000;
 /** A client that reads nothing for this long is disconnected, which frees its place and its hold. */
 const MAX_STALL_MS = 120_000;
 
+/** A stream that can be watched. */
+export interface WatchedStream {
+  /** Under the watch. Null: not yet. */
+  watched: Watched | null;
+  /** How often it has written to its client. */
+  readonly writes: number;
+  /** Since when its client reads nothing, by `Date.now()`. Null: it reads. */
+  readonly stalledSinceMs: number | null;
+  /** Writes a comment. */
+  keepAlive(): void;
+}
+
 /** A stream under watch. */
 export interface Watched {
-  readonly stream: StreamRelay;
+  readonly stream: WatchedStream;
   /** When it was added, or last seen to have written, by `Date.now()`. */
   sinceMs: number;
   /** How often the stream had written then. */
@@ -24,14 +35,14 @@ export class StreamWatch {
   private timer: NodeJS.Timeout | null = null;
 
   /** @param giveUp closes the client's connection */
-  add(stream: StreamRelay, nowMs: number, giveUp: () => void): void {
+  add(stream: WatchedStream, nowMs: number, giveUp: () => void): void {
     const watched: Watched = { stream, sinceMs: nowMs, writes: stream.writes, giveUp, place: -1 };
     watched.place = this.streams.add(watched);
     stream.watched = watched;
     this.timer ??= setInterval(() => this.tick(Date.now()), TICK_MS).unref();
   }
 
-  remove({ watched }: StreamRelay): void {
+  remove({ watched }: WatchedStream): void {
     if (watched) this.streams.remove(watched, watched.place);
   }
 

@@ -2,7 +2,6 @@ import type { AuditQuery, AuditRow, Authored } from '../audit';
 import type { BillingFleet } from '../fleet';
 import type { BalanceUpdate, TenantUpdate } from '../events';
 import type { Difference, JournalHead, ReconcileRun, TenantRepair } from '../reconcile';
-import type { RunningRequest } from '../request-life';
 import type {
   BillingSummary,
   BudgetState,
@@ -16,6 +15,7 @@ import type {
   SetBudget,
   StatementEntry,
 } from '../resources';
+import type { RunningRequest } from '../running-request';
 
 /** An entry of the ledger, and the balance after it. `created`: false for a repeat, which booked nothing. */
 interface BookedEntry {

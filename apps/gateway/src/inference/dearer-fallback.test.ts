@@ -1,10 +1,10 @@
 import { type AdmissionClient, type AdmitRequest, type Limits } from '@tollgate/admission';
 import { ceilDiv, FEMTOS_PER_NANO, type UsageDraft } from '@tollgate/contracts';
 import type { CatalogModel } from '../catalog/catalog';
-import { bodyRules } from '../inference/body/body-rules.fixture';
-import { readRequest } from '../inference/body/inference-request';
+import { bodyRules } from './body/body-rules.fixture';
+import { readRequest } from './body/inference-request';
 import { PromptEstimate } from '../prompt/prompt-estimate';
-import { Admitter, type Candidate } from './admit';
+import { Admitter, type Candidate } from '../admit/admit';
 
 const limits: Limits = { requestsPerMinute: 1_000, tokensPerMinute: 1_000_000, concurrency: 100 };
 /** Prices in nanos a token. */
