@@ -1,20 +1,12 @@
-import { registerDecorator } from 'class-validator';
+import { MustBe } from './config-rules';
 
 /** "simulator:", or an absolute http(s) URL to which a path can be appended: without user, query or fragment. */
-export function IsBackendUrl(): PropertyDecorator {
-  return (target, propertyName) =>
-    registerDecorator({
-      name: 'isBackendUrl',
-      target: target.constructor,
-      propertyName: String(propertyName),
-      options: {
-        message:
-          '$property must be "simulator:" or an http(s) URL such as http://127.0.0.1:8000/v1, ' +
-          'with a port up to 65535 and without user, query or #',
-      },
-      validator: { validate: isBackendUrl },
-    });
-}
+export const IsBackendUrl = (): PropertyDecorator =>
+  MustBe(
+    '"simulator:" or an http(s) URL such as http://127.0.0.1:8000/v1, ' +
+      'with a port up to 65535 and without user, query or #',
+    isBackendUrl,
+  );
 
 function isBackendUrl(value: unknown): boolean {
   if (value === 'simulator:') return true;

@@ -1,4 +1,4 @@
-import { registerDecorator } from 'class-validator';
+import { MustBe } from './config-rules';
 
 const NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
 const VALUE = /^[\t\x20-\x7e]{1,8192}$/;
@@ -12,20 +12,11 @@ const OURS = new Set(
 );
 
 /** Names of headers with their values, which the gateway does not set itself. */
-export function IsHeaders(): PropertyDecorator {
-  return (target, propertyName) =>
-    registerDecorator({
-      name: 'isHeaders',
-      target: target.constructor,
-      propertyName: String(propertyName),
-      options: {
-        message:
-          `$property must have at most ${MAX_HEADERS} names of headers with values in ASCII, ` +
-          `and none of: ${[...OURS].join(', ')}`,
-      },
-      validator: { validate: areHeaders },
-    });
-}
+export const IsHeaders = (): PropertyDecorator =>
+  MustBe(
+    `a mapping of at most ${MAX_HEADERS} names of headers to values in ASCII, without: ${[...OURS].join(', ')}`,
+    areHeaders,
+  );
 
 function areHeaders(value: unknown): boolean {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;

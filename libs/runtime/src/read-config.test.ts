@@ -134,8 +134,9 @@ describe('tollgate.yaml', () => {
       { path: 'models[1].aliases[1]', message: '"m" is already a name of "m"', line: expect.any(Number) },
     ]);
     expect(named('[n]')[0]).toMatchObject({ path: 'models[1].aliases[0]', message: '"n" is already a name of "n"' });
-    for (const aliases of ['["a b"]', '[""]', '[7]', 'x'])
-      expect(named(aliases)[0]).toMatchObject({ path: 'models[1].aliases' });
+    for (const aliases of ['["a b"]', '[""]', '[7]'])
+      expect(named(aliases)[0]).toMatchObject({ path: 'models[1].aliases[0]' });
+    expect(named('x')[0]).toMatchObject({ path: 'models[1].aliases' });
     expect(named('[x, y, x]')[0]).toMatchObject({ path: 'models[1].aliases[2]' });
   });
 
@@ -156,16 +157,16 @@ describe('tollgate.yaml', () => {
     expect(problems('[m]', other)).toMatchObject([{ path, message: '"m" must have the same tokenizer' }]);
     const video = second.replace('- id: m', '- id: m\n    maxTokensPerVideo: 5');
     expect(problems('[m]', video)).toMatchObject([{ path, message: '"m" must have the same maxTokensPerVideo' }]);
-    for (const wrong of ['7', '[7]', '[a, b, c, d]'])
-      expect(problems(wrong)[0]).toMatchObject({ path: 'models[1].fallback' });
+    for (const wrong of ['7', '[a, b, c, d]']) expect(problems(wrong)[0]).toMatchObject({ path: 'models[1].fallback' });
+    expect(problems('[7]')[0]).toMatchObject({ path });
     expect(problems('[m, m]')[0]).toMatchObject({ path: 'models[1].fallback[1]' });
   });
 
   it('names a repeated id and a missing list', () => {
     const [model = ''] = / {2}- id: m[\s\S]*?(?=plans:)/.exec(GOOD) ?? [];
     const messages = (text: string) => problemsOf(text).map(({ message }) => message);
-    expect(messages(GOOD.replace(model, model + model))).toEqual(['models must not have the id "m" twice']);
-    expect(messages(GOOD.replace(/plans:[\s\S]*/, ''))).toEqual(['plans must be a list, with one at least']);
+    expect(messages(GOOD.replace(model, model + model))).toEqual(['"m" must not be given twice']);
+    expect(messages(GOOD.replace(/plans:[\s\S]*/, ''))).toEqual(['is missing: it must be a list of at least one plan']);
   });
 
   it('names every problem at once, and broken YAML by its line', () => {

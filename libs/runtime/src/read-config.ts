@@ -4,6 +4,7 @@ import { validateSync, type ValidationError } from 'class-validator';
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document } from 'yaml';
+import type { RuleContext } from './config-rules';
 import { resolveSecrets, type Path } from './config-secrets';
 import { type ModelConfig, TollgateConfig } from './tollgate-config';
 
@@ -86,9 +87,10 @@ export function readConfigFile(
     whitelist: true,
     forbidNonWhitelisted: true,
     forbidUnknownValues: true,
-    stopAtFirstError: true,
   });
-  problems.push(...errors.flatMap((error) => flatten(error, [])));
+  const secrets = new Set(problems.map(({ path }) => formatPath(path)));
+  const wrong = errors.flatMap((error) => flatten(error, [])).filter(({ path }) => !secrets.has(formatPath(path)));
+  problems.push(...wrong);
   if (problems.length === 0) problems.push(...crossChecks(config, env));
   if (problems.length > 0) {
     throw new ConfigError(
@@ -168,21 +170,15 @@ function validateFallback(model: ModelConfig, id: string, models: readonly Model
 
 function flatten(error: ValidationError, above: Path): { path: Path; message: string }[] {
   const path = [...above, /^\d+$/.test(error.property) ? Number(error.property) : error.property];
-  const own = Object.entries(error.constraints ?? {}).map(([rule, message]) => ({
-    path: rule === 'arrayUnique' ? [...path, ...secondOf(error.value)] : path,
-    message: rule === 'whitelistValidation' ? 'there is no such field' : message,
-  }));
+  const contexts = error.contexts as Record<string, RuleContext> | undefined;
+  const own = Object.entries(error.constraints ?? {})
+    // A rule of ours refuses the same value, and says what it must be.
+    .filter(([rule]) => rule !== 'nestedValidation')
+    .map(([rule, message]) => ({
+      path: [...path, ...(contexts?.[rule]?.placeIn(error.value) ?? [])],
+      message: rule === 'whitelistValidation' ? 'there is no such field' : message,
+    }));
   return [...own, ...(error.children ?? []).flatMap((child) => flatten(child, path))];
-}
-
-const isNamed = (one: unknown): one is { id: unknown } => typeof one === 'object' && one !== null && 'id' in one;
-
-/** Where the second of two equal ids or words of a list is. Empty: the value is no such list. */
-function secondOf(value: unknown): Path {
-  if (!Array.isArray(value)) return [];
-  const names = (value as unknown[]).map((one) => (isNamed(one) ? one.id : one));
-  const second = names.findIndex((name, index) => name !== undefined && names.indexOf(name) < index);
-  return second < 0 ? [] : isNamed((value as unknown[])[second]) ? [second, 'id'] : [second];
 }
 
 function lineOf(document: Document, path: Path, lines: LineCounter): number | undefined {

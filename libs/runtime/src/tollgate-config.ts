@@ -1,52 +1,41 @@
 import 'reflect-metadata';
-import { Type } from 'class-transformer';
-import {
-  ArrayMaxSize,
-  ArrayMinSize,
-  ArrayUnique,
-  IsArray,
-  IsBoolean,
-  IsDefined,
-  IsIn,
-  IsInt,
-  IsNumber,
-  IsOptional,
-  IsString,
-  Length,
-  Matches,
-  Max,
-  Min,
-  ValidateNested,
-  type ValidationOptions,
-} from 'class-validator';
+import { IsOptional } from 'class-validator';
 import { BackendConfig } from './backend-config';
+import {
+  matching,
+  MayBeAbsent,
+  MustBeFlag,
+  MustBeListOf,
+  MustBeNumber,
+  MustBeOneOf,
+  MustBeSection,
+  MustBeSections,
+  MustBeText,
+  MustBeWhole,
+  MustMatch,
+} from './config-rules';
 import { IsAscendingPercents } from './is-ascending-percents';
 import { IsMediaUrls } from './is-media-urls';
 import { IsPrice } from './is-price';
 
 const MODEL_ID = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$/;
+const MODEL_NAME = 'a name of letters, digits and . _ : / - that starts with a letter or digit';
 const PLAIN_ID = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
+const PLAIN_NAME = 'a name of at most 64 letters, digits, _ and - that starts with a letter or digit';
 const FIELD_NAME = /^[a-z][a-z0-9_]{0,63}$/;
-const FIELD_RULE = { message: 'each of $property must be a field name: lower-case letters, digits and _' };
-const ALIAS_RULE = { message: 'each of $property must be a name like an id: letters, digits and . _ : / -' };
-const NAME_RULE = { message: '$property must be letters, digits and . _ : / -, and start with a letter or digit' };
+const NAMES = { all: 'names', each: MODEL_NAME };
+const FIELDS = { all: 'names of fields', each: 'the name of a field: lower-case letters, digits and _' };
+const IDS = { all: 'ids of models', each: 'the id of a model' };
+const LIMITS = 'a mapping with requestsPerMinute, tokensPerMinute and concurrency';
+const isText = (value: unknown) => typeof value === 'string';
 
 /** Each may cost one more run of a request. */
 const MAX_FALLBACKS = 3;
 
-/** Names the id that occurs twice. For a value that is not a list, says that it must be one. */
-const idsOfTheirOwn: ValidationOptions = {
-  message: ({ value }) => {
-    if (!Array.isArray(value)) return '$property must be a list, with one at least';
-    const ids = (value as ({ id?: unknown } | null)[]).map((one) => one?.id);
-    return `$property must not have the id "${String(ids.find((id, index) => ids.indexOf(id) < index))}" twice`;
-  },
-};
-
 /** Prices per million tokens, `request` per request; decimal strings, "0" for free. */
 export class PriceConfig {
   @IsPrice() input!: string;
-  @IsOptional() @IsPrice() cachedInput?: string;
+  @MayBeAbsent() @IsPrice() cachedInput?: string;
   @IsPrice() output!: string;
   @IsPrice() request: string = '0';
 }
@@ -54,8 +43,8 @@ export class PriceConfig {
 /** What happens to requests while all good backends of the model are at `maxConcurrency`. In each process. */
 export class QueueConfig {
   /** They wait for a place. More get 503. */
-  @IsInt() @Min(0) @Max(100_000) maxRequests: number = 100;
-  @IsInt() @Min(1) @Max(600_000) maxWaitMs: number = 10_000;
+  @MustBeWhole(0, 100_000) maxRequests: number = 100;
+  @MustBeWhole(1, 600_000) maxWaitMs: number = 10_000;
 }
 
 /**
@@ -63,86 +52,81 @@ export class QueueConfig {
  * is charged.
  */
 export class UsageBandConfig {
-  @IsNumber() @Min(0) @Max(1) min: number = 0.5;
-  @IsNumber() @Min(1) @Max(1_000) max: number = 2;
+  @MustBeNumber(0, 1) min: number = 0.5;
+  @MustBeNumber(1, 1_000) max: number = 2;
 }
 
 export class ModelConfig {
-  @Matches(MODEL_ID, NAME_RULE) id!: string;
+  @MustMatch(MODEL_ID, MODEL_NAME) id!: string;
   /** Other names that a request may use for it. The answer has the name that was used. */
-  @IsArray() @ArrayUnique() @Matches(MODEL_ID, { each: true, ...ALIAS_RULE }) aliases: string[] = [];
-  @IsIn(['chat', 'embedding']) kind!: 'chat' | 'embedding';
-  @Length(1, 64) ownedBy: string = 'tollgate';
-  @IsInt() @Min(1) @Max(100_000_000) contextTokens!: number;
+  @MustBeListOf(NAMES, matching(MODEL_ID)) aliases: string[] = [];
+  @MustBeOneOf('chat', 'embedding') kind!: 'chat' | 'embedding';
+  @MustBeText(64) ownedBy: string = 'tollgate';
+  @MustBeWhole(1, 100_000_000) contextTokens!: number;
   /** For chat: the largest `max_tokens`. Absent: the whole context. Ignored for embeddings. */
-  @IsOptional() @IsInt() @Min(1) @Max(100_000_000) maxOutputTokens?: number;
+  @MayBeAbsent() @MustBeWhole(1, 100_000_000) maxOutputTokens?: number;
   /** A larger `max_tokens` is lowered to `maxOutputTokens`. Otherwise it is refused. */
-  @IsBoolean() clamp: boolean = false;
+  @MustBeFlag() clamp: boolean = false;
   /** False: the model cannot use tools, or keep to a JSON schema. Requests that ask for it are refused. */
-  @IsBoolean() tools: boolean = true;
-  @IsBoolean() jsonSchema: boolean = true;
+  @MustBeFlag() tools: boolean = true;
+  @MustBeFlag() jsonSchema: boolean = true;
   /** `prefix`, `user`: requests with the same beginning, or of the same `user`, go to the same backend. */
-  @IsIn(['load', 'prefix', 'user']) routing: 'load' | 'prefix' | 'user' = 'load';
-  @IsIn(['o200k_base', 'cl100k_base', 'p50k_base', 'r50k_base']) tokenizer:
+  @MustBeOneOf('load', 'prefix', 'user') routing: 'load' | 'prefix' | 'user' = 'load';
+  @MustBeOneOf('o200k_base', 'cl100k_base', 'p50k_base', 'r50k_base') tokenizer:
     'o200k_base' | 'cl100k_base' | 'p50k_base' | 'r50k_base' = 'o200k_base';
   /**
    * Tokens that the model's chat template adds to each message, and once to all of them (including a default system
    * prompt). The defaults are OpenAI's. ChatML: 5 and 3.
    */
-  @IsInt() @Min(0) @Max(1_000) templateTokensPerMessage: number = 3;
-  @IsInt() @Min(0) @Max(100_000) templateTokens: number = 3;
+  @MustBeWhole(0, 1_000) templateTokensPerMessage: number = 3;
+  @MustBeWhole(0, 100_000) templateTokens: number = 3;
   /** The maximum tokens of a part of each kind. Without it such parts are refused. */
-  @IsOptional() @IsInt() @Min(1) @Max(10_000_000) maxTokensPerImage?: number;
-  @IsOptional() @IsInt() @Min(1) @Max(10_000_000) maxTokensPerAudio?: number;
-  @IsOptional() @IsInt() @Min(1) @Max(10_000_000) maxTokensPerVideo?: number;
-  @IsOptional() @IsInt() @Min(1) @Max(10_000_000) maxTokensPerFile?: number;
+  @MayBeAbsent() @MustBeWhole(1, 10_000_000) maxTokensPerImage?: number;
+  @MayBeAbsent() @MustBeWhole(1, 10_000_000) maxTokensPerAudio?: number;
+  @MayBeAbsent() @MustBeWhole(1, 10_000_000) maxTokensPerVideo?: number;
+  @MayBeAbsent() @MustBeWhole(1, 10_000_000) maxTokensPerFile?: number;
   /** Undocumented fields that may reach a backend. Absent: the harmless sampling fields of each backend's dialect. */
-  @IsOptional() @IsArray() @ArrayUnique() @Matches(FIELD_NAME, { each: true, ...FIELD_RULE }) passthrough?: string[];
+  @MayBeAbsent() @MustBeListOf(FIELDS, matching(FIELD_NAME)) passthrough?: string[];
   /**
    * Media by `https:` URL, which the backend fetches: false, true, or the domains. `data:` URLs are always accepted.
    */
   @IsMediaUrls() mediaUrls: boolean | string[] = false;
-  @IsDefined() @ValidateNested() @Type(() => UsageBandConfig) usageBand: UsageBandConfig = new UsageBandConfig();
-  @IsDefined() @ValidateNested() @Type(() => PriceConfig) price!: PriceConfig;
-  @IsDefined() @ValidateNested() @Type(() => QueueConfig) queue: QueueConfig = new QueueConfig();
+  @MustBeSection(UsageBandConfig) usageBand: UsageBandConfig = new UsageBandConfig();
+  @MustBeSection(PriceConfig, 'a mapping with input and output') price!: PriceConfig;
+  @MustBeSection(QueueConfig) queue: QueueConfig = new QueueConfig();
   /** Ids of models that answer, in this order, when no backend of this one can. They have the price of what serves. */
-  @IsArray() @ArrayUnique() @ArrayMaxSize(MAX_FALLBACKS) @IsString({ each: true }) fallback: string[] = [];
-  @IsArray() @ArrayMinSize(1) @ValidateNested({ each: true }) @Type(() => BackendConfig) backends!: BackendConfig[];
+  @MustBeListOf(IDS, isText, { max: MAX_FALLBACKS }) fallback: string[] = [];
+  @MustBeSections(BackendConfig, 'backend') backends!: BackendConfig[];
 }
 
 export class LimitsConfig {
-  @IsInt() @Min(1) @Max(100_000_000) requestsPerMinute!: number;
-  @IsInt() @Min(1) @Max(1_000_000_000_000) tokensPerMinute!: number;
-  @IsInt() @Min(1) @Max(1_000_000) concurrency!: number;
+  @MustBeWhole(1, 100_000_000) requestsPerMinute!: number;
+  @MustBeWhole(1, 1_000_000_000_000) tokensPerMinute!: number;
+  @MustBeWhole(1, 1_000_000) concurrency!: number;
 }
 
 export class ProfileConfig {
-  @Matches(PLAIN_ID) id!: string;
+  @MustMatch(PLAIN_ID, PLAIN_NAME) id!: string;
   /** Public model ids, or "*" for all. */
-  @IsArray() @IsString({ each: true }) models: string[] = ['*'];
-  @IsDefined() @ValidateNested() @Type(() => LimitsConfig) limits!: LimitsConfig;
+  @MustBeListOf({ ...IDS, all: 'ids of models, or ["*"]' }, isText, { repeats: true }) models: string[] = ['*'];
+  @MustBeSection(LimitsConfig, LIMITS) limits!: LimitsConfig;
   /** The budget of each key with this profile, unless the operator set one for the key. Null: none. */
-  @IsOptional() @IsInt() @Min(0) @Max(Number.MAX_SAFE_INTEGER) monthlyBudgetCents: number | null = null;
+  @IsOptional() @MustBeWhole(0, Number.MAX_SAFE_INTEGER) monthlyBudgetCents: number | null = null;
   /** False: the header Idempotency-Key is ignored, and no answer is kept for repeats. Absent: as the plan says. */
-  @IsOptional() @IsBoolean() idempotency?: boolean;
+  @MayBeAbsent() @MustBeFlag() idempotency?: boolean;
   /** True: `usage` of answers has the cost of the request, in `cost`. */
-  @IsOptional() @IsBoolean() usageCost?: boolean;
+  @MayBeAbsent() @MustBeFlag() usageCost?: boolean;
 }
 
 export class PlanConfig {
-  @Matches(PLAIN_ID) id!: string;
-  @IsDefined() @ValidateNested() @Type(() => LimitsConfig) limits!: LimitsConfig;
+  @MustMatch(PLAIN_ID, PLAIN_NAME) id!: string;
+  @MustBeSection(LimitsConfig, LIMITS) limits!: LimitsConfig;
   /** The budget of each tenant with this plan, over all its keys, unless the operator set one. Null: none. */
-  @IsOptional() @IsInt() @Min(0) @Max(Number.MAX_SAFE_INTEGER) monthlyBudgetCents: number | null = null;
+  @IsOptional() @MustBeWhole(0, Number.MAX_SAFE_INTEGER) monthlyBudgetCents: number | null = null;
   /** False: the header Idempotency-Key is ignored, and no answer is kept, unless the profile says otherwise. */
-  @IsOptional() @IsBoolean() idempotency?: boolean;
+  @MayBeAbsent() @MustBeFlag() idempotency?: boolean;
   /** Keys without a profile get the first one. */
-  @IsArray()
-  @ArrayMinSize(1)
-  @ArrayUnique((profile: ProfileConfig) => profile.id, idsOfTheirOwn)
-  @ValidateNested({ each: true })
-  @Type(() => ProfileConfig)
-  profiles!: ProfileConfig[];
+  @MustBeSections(ProfileConfig, 'profile') profiles!: ProfileConfig[];
 }
 
 export class BudgetsConfig {
@@ -152,21 +136,11 @@ export class BudgetsConfig {
 
 /** `tollgate.yaml`, with everything that the operator decides. Read by `readConfigFile`. Unknown fields are errors. */
 export class TollgateConfig {
-  @Matches(/^[A-Z]{3}$/, { message: '$property must be an ISO 4217 code such as USD' }) currency: string = 'USD';
-  @IsArray()
-  @ArrayMinSize(1)
-  @ArrayUnique((model: ModelConfig) => model.id, idsOfTheirOwn)
-  @ValidateNested({ each: true })
-  @Type(() => ModelConfig)
-  models!: ModelConfig[];
+  @MustMatch(/^[A-Z]{3}$/, 'an ISO 4217 code such as USD') currency: string = 'USD';
+  @MustBeSections(ModelConfig, 'model') models!: ModelConfig[];
   /** Tenants without a plan get the first one. */
-  @IsArray()
-  @ArrayMinSize(1)
-  @ArrayUnique((plan: PlanConfig) => plan.id, idsOfTheirOwn)
-  @ValidateNested({ each: true })
-  @Type(() => PlanConfig)
-  plans!: PlanConfig[];
-  @IsDefined() @ValidateNested() @Type(() => BudgetsConfig) budgets: BudgetsConfig = new BudgetsConfig();
+  @MustBeSections(PlanConfig, 'plan') plans!: PlanConfig[];
+  @MustBeSection(BudgetsConfig) budgets: BudgetsConfig = new BudgetsConfig();
 }
 
 export type ConfigCheck = (next: TollgateConfig) => Promise<readonly string[]>;
