@@ -3,6 +3,7 @@ import { testsLeftOut } from './test/setup/docker.mjs';
 import { testsWithoutHelm } from './test/setup/helm.mjs';
 import { prometheusTestsLeftOut } from './test/setup/prometheus.mjs';
 import { pythonTestsLeftOut } from './test/setup/python.mjs';
+import { testsWithoutShells } from './test/setup/shells.mjs';
 import { swcOptions } from './tools/build/swc.mjs';
 
 // Jest loads no ESM, so the dynamic imports of Nest (@nestjs/microservices) become `require`.
@@ -58,6 +59,7 @@ const leftOut = [
   ...browserTestsLeftOut(),
   ...pythonTestsLeftOut(),
   ...prometheusTestsLeftOut(),
+  ...testsWithoutShells(),
 ];
 
 /**

@@ -13,6 +13,13 @@ interface Node {
   options: string[];
 }
 
+/** zsh expands aliases before it completes, so an alias there gets no completion. */
+const FOR_THIS_SHELL = `For the running shell alone, where "tollgate" is a command or a function (in zsh no alias):
+  bash  source <(tollgate completion bash)
+  zsh   source <(tollgate completion zsh)
+  fish  tollgate completion fish | source
+`;
+
 /** Scripts that complete commands and options. They are made from the commands themselves, and ask nothing. */
 export function addCompletionCommand(program: Command): void {
   leaf(
@@ -20,9 +27,10 @@ export function addCompletionCommand(program: Command): void {
     'completion',
     'print a script that completes commands and options in a shell',
     'completion bash > ~/.local/share/bash-completion/completions/tollgate',
-    'completion zsh > ~/.zfunc/_tollgate',
+    'completion zsh > ~/.zfunc/_tollgate     # a folder of $fpath',
     'completion fish > ~/.config/fish/completions/tollgate.fish',
   )
+    .addHelpText('after', FOR_THIS_SHELL)
     .addArgument(new Argument('<shell>', 'the shell').choices(SHELLS))
     .action((shell: Shell, options: object) => {
       const script = SCRIPTS[shell](nodesOf(program, ''));
@@ -64,8 +72,37 @@ complete -o default -F _tollgate tollgate
 `;
 }
 
+/**
+ * Works as a file of `$fpath`, where the first completion runs all of it, and in `source`. Without completion it starts
+ * it first.
+ */
 function zsh(nodes: Node[]): string {
-  return `#compdef tollgate\nautoload -U +X bashcompinit && bashcompinit\n${bash(nodes)}`;
+  const paths = nodes.filter(({ path }) => path !== '').map(({ path }) => `"${path}"`);
+  const cases = nodes.map(
+    ({ path, commands, options }) => `    "${path}") names=(${[...commands, ...options].join(' ')}) ;;`,
+  );
+  return `#compdef tollgate
+_tollgate() {
+  local at="" next="" i
+  local -a names
+  for ((i = 2; i < CURRENT; i++)); do
+    next="\${at:+$at }\${words[i]}"
+    case "$next" in
+    ${paths.join(' | ')}) at="$next" ;;
+    esac
+  done
+  case "$at" in
+${cases.join('\n')}
+  esac
+  compadd -a names || _files
+}
+if [[ "\${funcstack[1]}" == "_tollgate" ]]; then
+  _tollgate "$@"
+else
+  (( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }
+  compdef _tollgate tollgate
+fi
+`;
 }
 
 function fish(nodes: Node[]): string {
