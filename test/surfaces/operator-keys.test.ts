@@ -98,6 +98,8 @@ describe('tollgate keys apply', () => {
     expect([nothing.code, nothing.stdout]).toEqual([0, 'Nothing to do: 230 keys as wanted.\n']);
 
     const fewer = fileOf({ tenant: tenantId, keys: [{ name: 'gpu-117', tags: ['prod'] }] });
+    const kept = await tollgate('keys', 'apply', fewer, '--dry-run');
+    expect(kept.stdout).toContain('as wanted: 0. Not in the file, and kept: 229 (--revoke-others revokes them).\n');
     const shown = (await tollgate('keys', 'apply', fewer, '--dry-run', '--revoke-others')).stdout;
     expect(shown).toMatch(/\nchange +gpu-117 +tags: fleet → prod\n/);
     expect(shown).toMatch(/\nTo create: 0, to change: 1, to revoke: 229, as wanted: 0\.\nNothing was changed\.\n$/);
@@ -111,6 +113,15 @@ describe('tollgate keys apply', () => {
     expect((await models(key!)).status).toBe(200);
     const [, other] = lines[0]!.split(' ');
     await eventually(async () => expect((await models(other!)).status).toBe(401));
+  });
+
+  it('counts the keys that the file does not name over all its calls', async () => {
+    const { tenantId } = await services.tenant();
+    const tags = Array.from({ length: 16 }, (_, i) => `${i}`.padEnd(64, '-'));
+    const keys = Array.from({ length: 80 }, (_, i) => ({ name: `k${i}`, tags }));
+    await answered('keys', 'apply', fileOf({ tenant: tenantId, keys: [{ name: 'other' }, keys.at(-1)] }), '--yes');
+    const planned = await answered('keys', 'apply', fileOf({ tenant: tenantId, keys }), '--dry-run');
+    expect([planned.created.length, planned.unchanged, planned.others]).toEqual([79, 1, 1]);
   });
 
   it('does not write over a file, nor make keys whose secrets it could not write', async () => {

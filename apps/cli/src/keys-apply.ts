@@ -24,6 +24,8 @@ export interface Applied {
   updated: (KeyRow & { fields: (keyof KeyRow)[]; before: Partial<KeyRow> })[];
   revoked: { id: string; name: string }[];
   unchanged: number;
+  /** Active keys that the file does not name, and that stay. A server of an earlier version does not say it. */
+  others?: number;
   dryRun: boolean;
   inForce: boolean;
 }
@@ -69,7 +71,12 @@ export async function applyKeys(context: Context, path: string, options: ApplyOp
   const sum = `Created ${created.length}, changed ${updated.length}, revoked ${revoked.length}.`;
   const place = `\nThe new keys are in ${out}: store them, they are not shown again.`;
   const shown = created.length === 0 ? '' : target !== null ? place : `\n\n${secrets(created)}`;
-  const hidden = { ...done, created: created.map((key) => ({ ...key, ...(target !== null && { key: null }) })) };
+  const { others } = plan;
+  const hidden = {
+    ...done,
+    ...(others !== undefined && { others }),
+    created: created.map((key) => ({ ...key, ...(target !== null && { key: null }) })),
+  };
   output.answer(hidden, sum + shown);
 }
 
@@ -115,6 +122,9 @@ async function run(
     whole.created.push(...data.created);
     whole.updated.push(...data.updated);
     whole.revoked.push(...data.revoked);
+    const named = data.updated.length + data.unchanged;
+    // Those that only another part names are others of this one.
+    if (data.others !== undefined) whole.others = whole.others === undefined ? data.others : whole.others - named;
     whole.unchanged += data.unchanged;
     whole.inForce &&= data.inForce;
   }
@@ -139,16 +149,17 @@ function wrongFile(error: unknown, file: KeysFile, before: number): never {
 }
 
 /** Each change with what it changes, and the counts. */
-function planText({ created, updated, revoked, unchanged }: Applied): string {
+function planText({ created, updated, revoked, unchanged, others = 0 }: Applied): string {
+  const kept = others === 0 ? '' : ` Not in the file, and kept: ${others} (--revoke-others revokes them).`;
   if (created.length + updated.length + revoked.length === 0)
-    return `Nothing to do: ${counted(unchanged, 'key')} as wanted.`;
+    return `Nothing to do: ${counted(unchanged, 'key')} as wanted.${kept}`;
   const rows = [
     ...created.map((key) => ['create', key.name, made(key)]),
     ...updated.map((key) => ['change', key.name, key.fields.map((field) => changed(key, field)).join('; ')]),
     ...revoked.map(({ name, id }) => ['revoke', name, id]),
   ];
   const counts = `To create: ${created.length}, to change: ${updated.length}, to revoke: ${revoked.length}`;
-  return `${table(['', 'KEY', 'WHAT'], rows, '')}\n${counts}, as wanted: ${unchanged}.`;
+  return `${table(['', 'KEY', 'WHAT'], rows, '')}\n${counts}, as wanted: ${unchanged}.${kept}`;
 }
 
 function made({ profile, owner, tags, models, expiresAt }: Applied['created'][number]): string {

@@ -20,7 +20,7 @@ const changes = async () =>
 describe('a list of keys', () => {
   it('is made as a whole: new keys work, others change, and the rest is revoked on demand', async () => {
     const first = await apply([{ name: 'a', profile: 'batch', tags: ['x'] }, { name: 'b' }, { name: 'c' }]);
-    expect(first).toMatchObject({ updated: [], revoked: [], unchanged: 0, inForce: true });
+    expect(first).toMatchObject({ updated: [], revoked: [], unchanged: 0, others: 0, inForce: true });
     expect(first.created.map(({ name, profile }) => [name, profile])).toEqual([
       ['a', 'batch'],
       ['b', 'small'],
@@ -34,6 +34,7 @@ describe('a list of keys', () => {
       { name: 'b', profile: 'batch', owner: 'anna', models: ['m-1'] },
       { name: 'd' },
     ];
+    expect(await apply(wanted, { dryRun: true })).toMatchObject({ revoked: [], others: 1 });
     const planned = await apply(wanted, { revokeOthers: true, dryRun: true });
     expect(planned).toMatchObject({
       created: [{ name: 'd', id: null }],
@@ -45,7 +46,7 @@ describe('a list of keys', () => {
         },
       ],
       revoked: [{ name: 'c' }],
-      unchanged: 1,
+      ...{ unchanged: 1, others: 0 },
     });
     expect(await listed()).toHaveLength(3);
     expect(await changes()).toEqual(['key.create', 'key.create', 'key.create', 'tenant.create']);

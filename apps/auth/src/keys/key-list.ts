@@ -27,6 +27,7 @@ interface Plan {
   updated: { key: Credential; changes: Changes }[];
   revoked: Credential[];
   unchanged: number;
+  others: number;
 }
 
 /** `auth.keys.apply`: the keys of a tenant as a list wants them, in one transaction. */
@@ -62,6 +63,7 @@ export class KeyList {
       })),
       revoked: plan.revoked.map(({ id, name }) => ({ id, name })),
       unchanged: plan.unchanged,
+      others: plan.others,
       inForce,
     };
   }
@@ -69,7 +71,7 @@ export class KeyList {
   private compare({ tenantId, keys, secrets, revokeOthers }: Request, tenantPlan: string, present: Credential[]): Plan {
     const byName = new Map<string, Credential[]>();
     for (const key of present) byName.set(key.name, [...(byName.get(key.name) ?? []), key]);
-    const plan: Plan = { created: [], updated: [], revoked: [], unchanged: 0 };
+    const plan: Plan = { created: [], updated: [], revoked: [], unchanged: 0, others: 0 };
     const seen = new Set<string>();
     for (const [index, wanted] of keys.entries()) {
       const { name } = wanted;
@@ -86,7 +88,9 @@ export class KeyList {
         else plan.unchanged += 1;
       } else plan.created.push(within(index, () => this.made(tenantId, wanted, tenantPlan, secrets?.[index])));
     }
-    if (revokeOthers) plan.revoked.push(...present.filter(({ name }) => !seen.has(name)));
+    const others = present.filter(({ name }) => !seen.has(name));
+    if (revokeOthers) plan.revoked.push(...others);
+    else plan.others = others.length;
     return plan;
   }
 

@@ -117,6 +117,7 @@ export const KeysApplied = answer(
       ),
       revoked: Type.Array(Type.Object({ id: OperatorKey.properties.id, name: Type.String() }, exact)),
       unchanged: Type.Integer({ minimum: 0, description: 'Keys of the list that are as it wants them.' }),
+      others: Type.Integer({ minimum: 0, description: 'Active keys that the list does not name, and that stay.' }),
       dryRun: Type.Boolean(),
       inForce: Type.Boolean({
         description: 'false: recorded, and in force when the credential store is back. Repeat the call to know when.',

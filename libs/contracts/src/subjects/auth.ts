@@ -130,6 +130,8 @@ export interface AuthSubjects {
       updated: { row: KeyRow; fields: string[]; before: Partial<KeyRow> }[];
       revoked: { id: string; name: string }[];
       unchanged: number;
+      /** Active keys that the list does not name, and that stay. */
+      others: number;
       inForce: boolean;
     },
   ];
