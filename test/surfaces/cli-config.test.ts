@@ -15,7 +15,10 @@ describe('config check', () => {
     const { code, stdout } = await tollgate(['config', 'check', '--json'], { TOLLGATE_DATA_DIR: '/nowhere' });
     expect([code, JSON.parse(stdout)]).toEqual([
       0,
-      expect.objectContaining({ ok: true, file: 'tollgate.yaml', problems: [], notes: [] }),
+      expect.objectContaining({
+        ...{ ok: true, file: 'tollgate.yaml', problems: [], asked: false },
+        notes: [expect.stringMatching(/^no running Tollgate was asked: none was found \(set TOLLGATE_DATA_DIR/)],
+      }),
     ]);
   });
 
@@ -32,7 +35,12 @@ describe('config check', () => {
       { ok: false, problems: expect.arrayContaining([expect.objectContaining({ path: 'unknown', line: 2 })]) },
     ]);
     const none = await tollgate(['config', 'check', join(directory.path, 'none.yaml')]);
-    expect([none.code, none.stderr]).toEqual([1, expect.stringMatching(/none\.yaml: cannot be read \(ENOENT\)/)]);
+    expect([none.code, none.stderr]).toEqual([1, expect.stringMatching(/none\.yaml: cannot be read \(ENOENT\)\n$/)]);
+    const wrong = await tollgate(['config', 'check'], { TOLLGATE_CONFIG: '/nowhere.yaml' });
+    expect([wrong.code, wrong.stderr]).toEqual([
+      1,
+      '/nowhere.yaml: cannot be read (ENOENT)\nName the file, or set TOLLGATE_CONFIG to it.\n',
+    ]);
   });
 
   it('names the second of two equal ids, checks a file without its secrets, and says what it derives', async () => {
@@ -46,7 +54,7 @@ describe('config check', () => {
     const twice = await tollgate(['config', 'check', file, '--allow-missing-env']);
     expect([twice.code, twice.stderr]).toEqual([
       1,
-      expect.stringMatching(/fleet\.yaml:4: models\[1\]\.id: .*"m" twice/),
+      expect.stringMatching(/fleet\.yaml:4: models\[1\]\.id: "m" must not be given twice/),
     ]);
     const others = model(backend).replace('id: m', 'id: n');
     writeFileSync(file, `currency: USD\nmodels:\n${model(backend)}${others}${plans}`);
@@ -58,6 +66,7 @@ describe('config check', () => {
     const { code, stdout } = await tollgate(['config', 'check', file, '--allow-missing-env', '--json']);
     expect([code, JSON.parse(stdout)]).toMatchObject([0, { ok: true, models: ['m', 'n'] }]);
     expect(JSON.parse(stdout).notes).toEqual([
+      expect.stringMatching(/^the running Tollgate at http\S+ would accept it$/),
       expect.stringMatching(/^without maxOutputTokens .*: m \(2048 tokens\), n \(2048 tokens\)$/),
       '${NOT_HERE} is not here, and was not checked',
     ]);
@@ -77,8 +86,13 @@ it('config check says what a running Tollgate would refuse, and asks none with -
     1,
     { ok: false, problems: [{ message: expect.stringMatching(/would refuse it: .*profile default of plan default/) }] },
   ]);
-  expect((await tollgate(['config', 'check', file, '--no-server'])).code).toBe(0);
-  expect((await tollgate(['config', 'check', 'tollgate.yaml'])).code).toBe(0);
+  const alone = await tollgate(['config', 'check', file, '--no-server', '--json']);
+  expect([alone.code, JSON.parse(alone.stdout)]).toMatchObject([0, { asked: false, notes: [] }]);
+  const asked = await tollgate(['config', 'check', 'tollgate.yaml', '--json']);
+  expect([asked.code, JSON.parse(asked.stdout)]).toMatchObject([
+    0,
+    { asked: true, notes: [`the running Tollgate at ${services.operatorUrl} would accept it`] },
+  ]);
   const closed = {
     TOLLGATE_OPERATOR_URL: await withServer('', (url) => Promise.resolve(url)),
     TOLLGATE_OPERATOR_SECRET: 'x',

@@ -5,8 +5,12 @@ import type { Output } from './output';
 import { counted } from './table';
 
 const ASK_TIMEOUT_MS = 5_000;
+const NONE_FOUND =
+  'no running Tollgate was asked: none was found (set TOLLGATE_DATA_DIR, or TOLLGATE_OPERATOR_URL and its secret)';
 
 export interface CheckOptions {
+  /** The file was not named: it is that of TOLLGATE_CONFIG, or the default one. */
+  isDefault?: boolean;
   allowMissingEnv?: boolean;
   /** False: no running Tollgate is asked. */
   server?: boolean;
@@ -20,7 +24,7 @@ export async function checkConfig(
   file: string,
   env: NodeJS.ProcessEnv,
   output: Output,
-  { allowMissingEnv: allowMissing = false, server = true }: CheckOptions,
+  { isDefault = false, allowMissingEnv: allowMissing = false, server = true }: CheckOptions,
 ): Promise<boolean> {
   const missing: string[] = [];
   try {
@@ -32,14 +36,16 @@ export async function checkConfig(
         file,
         asked.problems.map((message) => ({ path: '', message: `the running Tollgate would refuse it: ${message}` })),
       );
+    const accepts = asked.url === null ? [] : [`the running Tollgate at ${asked.url} would accept it`];
     const notes = [
+      ...accepts,
       ...derived(config),
       ...[...new Set(missing)].map((reference) => `${reference} is not here, and was not checked`),
       ...asked.notes,
     ];
     const named = {
       ...{ ok: true, file, currency, models: models.map(({ id }) => id), plans: plans.map(({ id }) => id) },
-      ...{ problems: [], notes },
+      ...{ problems: [], notes, asked: asked.url !== null },
     };
     const sum = `Models: ${models.length}, plans: ${plans.length}, prices in ${currency}.`;
     output.answer(named, [`${file} is valid. ${sum}`, ...notes.map((note) => `- ${note}.`)].join('\n'));
@@ -48,6 +54,7 @@ export async function checkConfig(
     if (!(error instanceof ConfigError))
       throw new Failure(`${file} cannot be checked: ${(error as Error).message}`, 'config_unreadable');
     output.failure({ ok: false, file, problems: error.problems, notes: [] }, error.message);
+    if (!output.json && isDefault && error.unreadable) output.note('Name the file, or set TOLLGATE_CONFIG to it.');
     if (!output.json && !allowMissing && error.problems.some(({ path }) => path.endsWith('.apiKey')))
       output.note('To check the file where its secrets are not: --allow-missing-env.');
     return false;
@@ -55,10 +62,12 @@ export async function checkConfig(
 }
 
 interface Asked {
+  /** Of the Tollgate that answered. Null: none was asked, or none answered. */
+  url: string | null;
   problems: string[];
   notes: string[];
 }
-const NOT_ASKED: Asked = { problems: [], notes: [] };
+const NOT_ASKED: Asked = { url: null, problems: [], notes: [] };
 
 /** What a running Tollgate says. One that cannot be asked is no problem of the file. */
 async function askServer({ currency, plans }: TollgateConfig, env: NodeJS.ProcessEnv): Promise<Asked> {
@@ -66,7 +75,7 @@ async function askServer({ currency, plans }: TollgateConfig, env: NodeJS.Proces
   try {
     operator = findOperator(env);
   } catch (error) {
-    if (error instanceof Failure && error.code === 'not_running') return NOT_ASKED;
+    if (error instanceof Failure && error.code === 'not_running') return { ...NOT_ASKED, notes: [NONE_FOUND] };
     throw error;
   }
   try {
@@ -76,11 +85,11 @@ async function askServer({ currency, plans }: TollgateConfig, env: NodeJS.Proces
       { currency, plans: wanted },
       ASK_TIMEOUT_MS,
     );
-    return { problems: data.problems, notes: [] };
+    return { url: operator.url, problems: data.problems, notes: [] };
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     const why = error.code === 'unreachable' ? `nothing answers at ${operator.url}` : error.message.replace(/\.$/, '');
-    return { problems: [], notes: [`no running Tollgate was asked: ${why} (--no-server asks none)`] };
+    return { ...NOT_ASKED, notes: [`no running Tollgate was asked: ${why} (--no-server asks none)`] };
   }
 }
 

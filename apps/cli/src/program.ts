@@ -156,7 +156,8 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
       // Loaded for this command alone, because loading takes longer than the other commands run.
       const { checkConfig } = await import('./config-check.js');
       const path = file ?? (env['TOLLGATE_CONFIG'] || 'tollgate.yaml');
-      if (!(await checkConfig(path, env, new Output('json' in options), options))) fail();
+      const how = { ...options, isDefault: file === undefined };
+      if (!(await checkConfig(path, env, new Output('json' in options), how))) fail();
     });
   addKafkaCommands(program, env);
   addRedisCommands(program, env);

@@ -21,6 +21,8 @@ export class ConfigError extends Error {
   constructor(
     readonly file: string,
     readonly problems: ConfigProblem[],
+    /** The file is not there, or may not be read. */
+    readonly unreadable = false,
   ) {
     super(
       problems
@@ -55,9 +57,7 @@ export function readConfigFile(
     text = readFileSync(file, 'utf8');
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
-    throw new ConfigError(file, [
-      { path: '', message: `cannot be read (${code}): set TOLLGATE_CONFIG to the configuration file` },
-    ]);
+    throw new ConfigError(file, [{ path: '', message: `cannot be read (${code})` }], true);
   }
   const document = parseDocument(text, { lineCounter: lines });
   if (document.errors.length > 0) {

@@ -102,6 +102,8 @@ async function run<S extends ProcessSettings>(program: Program<S>, args: readonl
 
 /** One line for an error that the operator can fix. Any other error is a defect and is shown with its stack. */
 function explain(error: unknown): string {
+  if (error instanceof ConfigError && error.unreadable)
+    return `${error.message}: set TOLLGATE_CONFIG to the configuration file`;
   if (error instanceof StartError || error instanceof ConfigError) return error.message;
   if (!(error instanceof Error)) return String(error);
   // By its name, because this library does not depend on the contracts: a store answered first and then stopped.
