@@ -196,6 +196,11 @@ describe('the export of usage', () => {
     expect((await ask(`/usage/export?tenantId=${newId('ten')}`)).json.error.code).toBe('not_found');
     for (const query of ['step=week', 'format=xml', 'from=x', 'from=2026-11-01&to=2026-10-01', 'tenantId=x', 'keyId=x'])
       expect((await ask(`/usage/export?${query}`)).json.error.code).toBe('invalid_parameter');
+    const future = await ask('/usage/export?from=2190-01-01');
+    expect([future.status, future.json.error]).toEqual([
+      400,
+      expect.objectContaining({ message: 'from must be before to. The default of to is the current time.' }),
+    ]);
     expect((await ask('/usage/export', { token: null })).status).toBe(401);
   });
 
@@ -209,6 +214,11 @@ describe('the export of usage', () => {
       JSON.parse((await tollgate('usage', tenantId, ...range, ...filter, '--json')).stdout).totals.requests as number;
     expect(await requests('--model', 'sim-small', '--key', keyId)).toBe(REQUESTS);
     expect(await requests('--model', 'other')).toBe(0);
+    const none = await tollgate('usage', tenantId, ...range, '--model', 'other', '--key', keyId);
+    expect([none.code, none.stderr]).toEqual([
+      0,
+      expect.stringContaining('No usage in this range matches --model and --key.\n'),
+    ]);
     expect(await requests('--key', newId('key'))).toBe(0);
     const wrong = await tollgate('usage', tenantId, '--group-by', 'week');
     expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('There is no group "week".')]);

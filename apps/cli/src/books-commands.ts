@@ -154,6 +154,8 @@ export async function usageOfTenant(
   const unbilled =
     refused.length === 0 ? '' : `\n\nWithout usage, and free of charge:\n${table(['ERROR', 'REQUESTS'], refused, '')}`;
   output.answer(data, `${from} to ${to}\n\n${table(['', ...head], rows, '')}${unbilled}`);
+  const filter = [model !== undefined && '--model', key !== undefined && '--key'].filter(Boolean).join(' and ');
+  if (totals.requests === 0 && filter !== '') output.note(`No usage in this range matches ${filter}.`);
   if (refusals === null) output.note('Requests that got an error and have no usage are not counted by model.');
   if (groupBy?.split(',').includes('tag')) output.note('A key with several tags is in the line of each.');
 }

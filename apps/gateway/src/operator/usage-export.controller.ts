@@ -4,8 +4,7 @@ import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource } from '@tollgate/runtime';
 import type { FastifyReply } from 'fastify';
 import { Readable } from 'node:stream';
-import { ApiError } from '../http/api-error';
-import { parseInstant } from '../http/instant';
+import { rangeOf } from '../http/account/usage-query';
 import { queryCheck } from '../http/validate';
 import { daysOf } from './usage-days';
 import { UsageExportQuery } from './usage-export-schemas';
@@ -35,7 +34,7 @@ export class UsageExportController {
   @Get()
   async export(@Query() query: unknown, @Res() reply: FastifyReply): Promise<void> {
     const { from, to, step, format, provider = 'Tollgate', ...filters } = checkQuery(query);
-    const [fromMs, toMs] = rangeOf(from, to, step, Date.now());
+    const [fromMs, toMs] = wholeSteps(rangeOf(from, to, Date.now()), step);
     if (filters.tenantId !== undefined) await this.tenants.get(filters.tenantId);
     const wanted: Wanted = {
       ...filters,
@@ -89,17 +88,7 @@ export class UsageExportController {
   }
 }
 
-/** The range in whole steps. The default is this calendar month (UTC) until now. Error: invalid_parameter. */
-function rangeOf(
-  from: string | undefined,
-  to: string | undefined,
-  step: keyof typeof STEP_MS,
-  nowMs: number,
-): [number, number] {
-  const now = new Date(nowMs);
-  const fromMs = from === undefined ? Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1) : parseInstant(from)!;
-  const toMs = to === undefined ? Math.max(nowMs, fromMs + 1) : parseInstant(to)!;
-  if (fromMs >= toMs) throw new ApiError('invalid_parameter', 'from must be before to.');
+function wholeSteps([fromMs, toMs]: [number, number], step: keyof typeof STEP_MS): [number, number] {
   const width = STEP_MS[step];
   return [Math.floor(fromMs / width) * width, Math.ceil(toMs / width) * width];
 }

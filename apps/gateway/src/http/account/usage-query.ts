@@ -45,12 +45,7 @@ function read<Group extends OperatorGroup>(
     ...query,
     ...(groupBy !== undefined && { groupBy: [groupBy].flat().join(',').split(',') }),
   });
-  const now = new Date(nowMs);
-  const from = instant(given.from) ?? Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1);
-  // In the first millisecond of a month, the range until now would be empty.
-  const to = instant(given.to) ?? (given.from === undefined ? Math.max(nowMs, from + 1) : nowMs);
-  if (from >= to)
-    throw new ApiError('invalid_parameter', 'from must be before to. The default of to is the current time.');
+  const [from, to] = rangeOf(given.from, given.to, nowMs);
   return {
     tenantId,
     from: new Date(from).toISOString(),
@@ -59,6 +54,17 @@ function read<Group extends OperatorGroup>(
     ...(given.model !== undefined && { model: given.model }),
     ...(given.keyId !== undefined && { keyId: given.keyId }),
   };
+}
+
+/** In milliseconds. The default is this calendar month (UTC) until now. Error: invalid_parameter. */
+export function rangeOf(since: string | undefined, until: string | undefined, nowMs: number): [number, number] {
+  const now = new Date(nowMs);
+  const from = instant(since) ?? Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1);
+  // In the first millisecond of a month, the range until now would be empty.
+  const to = instant(until) ?? (since === undefined ? Math.max(nowMs, from + 1) : nowMs);
+  if (from >= to)
+    throw new ApiError('invalid_parameter', 'from must be before to. The default of to is the current time.');
+  return [from, to];
 }
 
 function instant(text: string | undefined): number | null {
