@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { OPERATOR_SECRET, useServices } from './services';
-import { runTollgate, useDataDirectory, withAnswersLost, withServer } from './tollgate-process';
+import { runTollgate, useDataDirectory, withAnswer, withAnswersLost, withServer } from './tollgate-process';
 
 // Each command is a process.
 const services = useServices();
@@ -135,6 +135,34 @@ it('credit explains how to repeat a command only if that can help', async () => 
   expect(error).toEqual({ code: 'ref_conflict', message: expect.not.stringContaining('Repeat it') });
 });
 
+it('says in the words of the command what the server refuses of a tenant, and a refund without a sign', async () => {
+  const { tenantId } = await services.tenant();
+  const create = ['tenant', 'create', 'x', '--external-id', newId('ten')];
+  expect((await tollgate(create)).code).toBe(0);
+  expect((await tollgate(create)).stderr).toBe('tollgate: Another tenant has this --external-id.\n');
+  const booked = { tenantId, amountCents: 5_000, source: 'manual', ref: 'x' };
+  await services.messages.request('billing.credit.add', booked);
+  await eventually(async () => {
+    const refund = await tollgate(['credit', 'refund', tenantId, '5', '--ref', 'r', '--yes']);
+    expect([refund.stderr, refund.stdout]).toEqual(['', expect.stringMatching(/^5\.00 USD (was already )?refunded/)]);
+  });
+  const again = await tollgate(['credit', 'refund', tenantId, '5', '--ref', 'r', '--yes']);
+  expect(again.stdout).toMatch(/^5\.00 USD was already refunded/);
+  const help = async (...args: string[]) => (await tollgate([...args, '--help'])).stdout;
+  expect(await help('tenant', 'set-plan')).not.toContain('(default: {})');
+  expect(await help('usage', 'export')).toMatch(/--json +changes nothing here: --format ndjson/);
+  const lacking = JSON.stringify({
+    error: {
+      code: 'profiles_missing',
+      message: 'Plan p lacks batch (keys: 1). Name another one for each in profiles. It has d.',
+    },
+  });
+  const { stderr } = await withAnswer(409, lacking, (url) =>
+    tollgate(['tenant', 'set-plan', tenantId, 'p'], { TOLLGATE_OPERATOR_URL: url, TOLLGATE_OPERATOR_SECRET: 'x' }),
+  );
+  expect(stderr).toContain('Name another one for each with --profile <from>=<to>. It has d.');
+});
+
 describe('exit code 2', () => {
   it.each([
     [[]],
@@ -161,7 +189,11 @@ describe('exit code 2', () => {
   it.each([
     ['usage', ['--from', 'yesterday'], '--from must be a date or time such as 2026-11-01.'],
     ['usage', ['--key', 'nonsense'], '--key must be an id, which begins with key_.'],
-    ['usage', ['--from', '2026-11-02', '--to', '2026-11-01'], '--from must be before to.'],
+    [
+      'usage',
+      ['--from', '2026-11-02', '--to', '2026-11-01'],
+      '--from must be before --to. The default of --to is the current time.',
+    ],
     ['key create', ['--tags', 'a b'], '--tags must be a list of at most 16 distinct words'],
     ['key create', ['--profile', 'nothing'], "--profile must name a key profile of the tenant's plan."],
     ['key create', ['--expires-at', 'tomorrow'], '--expires-at must be an ISO 8601 timestamp in the future.'],
@@ -173,6 +205,18 @@ describe('exit code 2', () => {
       expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining(`tollgate: ${message}`)]);
     },
   );
+
+  it('for a date after now, without an end, in every command for usage', async () => {
+    const { tenantId } = await services.tenant();
+    for (const args of [[tenantId], ['export'], ['export', '--step', 'day']]) {
+      const { code, stdout, stderr } = await tollgate(['usage', ...args, '--from', '2190-01-01']);
+      expect([code, stdout, stderr]).toEqual([
+        2,
+        '',
+        expect.stringMatching(/^tollgate: --from must be before --to\. The/),
+      ]);
+    }
+  });
 
   it('for contradictory settings', async () => {
     for (const env of [

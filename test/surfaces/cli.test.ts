@@ -91,6 +91,11 @@ describe('the command line', () => {
       /^TIME +BY +ACTION[^]*secret +operator\.create[^]*name: anna/,
     );
     expect(await text('audit', '--csv')).toMatch(/^id,at,author_kind,/);
+    const byName = await tollgate(['operator', 'token', 'revoke', 'anna']);
+    expect([byName.code, byName.stderr]).toEqual([
+      1,
+      "tollgate: No operator token has the id 'anna'. See: tollgate operator token list\n",
+    ]);
     await json('operator', 'token', 'revoke', made.id);
     expect((await tollgate(['tenant', 'list'], env)).stderr).toContain('has been revoked');
     const unknown = await tollgate(['operator', 'token', 'create', 'x', '--scopes', 'all']);

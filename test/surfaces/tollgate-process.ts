@@ -41,7 +41,12 @@ export async function runTollgate(args: string[], env: Record<string, string>): 
 
 /** A server that answers every request with `body` while `use` runs. */
 export function withServer<T>(body: string, use: (url: string) => Promise<T>): Promise<T> {
-  return whileServing((_request, response) => response.end(body), use);
+  return withAnswer(200, body, use);
+}
+
+/** The same with another status. */
+export function withAnswer<T>(status: number, body: string, use: (url: string) => Promise<T>): Promise<T> {
+  return whileServing((_request, response) => response.writeHead(status).end(body), use);
 }
 
 /** A proxy to the operator API that loses every answer while `use` runs. The requests are executed. */

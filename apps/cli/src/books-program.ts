@@ -4,7 +4,7 @@ import type { Context } from './commands';
 import { UsageFailure } from './failure';
 import { compareJournal, showHeads } from './journal';
 import { explainKey, explainRequest } from './explain';
-import { group, leaf } from './leaf';
+import { describeJson, group, leaf } from './leaf';
 import { exportUsage, type UsageExport } from './usage-export';
 
 const USAGE_GROUPS = ['model', 'key', 'owner', 'tag', 'backend', 'day', 'hour'];
@@ -46,14 +46,15 @@ export function addBooksCommands(program: Command, context: (options: object) =>
       else await commands.usageOfTenant(context(options), tenant!, options);
     });
 
-  leaf(
+  const exporting = leaf(
     usage,
     'export',
-    'print the usage of all tenants, or of one, for another system (--json does nothing here)',
+    'print the usage of all tenants, or of one, for another system',
     'usage export --from 2026-11-01 --to 2026-12-01 > usage.csv',
     'usage export --step day --format focus --provider "Acme AI" > focus.csv',
     'usage export --tenant ten_01k… --format ndjson',
-  )
+  );
+  describeJson(exporting, 'changes nothing here: --format ndjson prints a JSON document a line')
     .option('--from <time>', 'ISO 8601 date or timestamp, UTC, inclusive (default: start of this month)')
     .option('--to <time>', 'ISO 8601 date or timestamp, UTC, exclusive (default: now)')
     .addOption(

@@ -9,6 +9,12 @@ export function leaf(parent: Command, nameAndArguments: string, description: str
     .addHelpText('after', examples(...lines));
 }
 
+/** For a command whose output has a form of its own. */
+export function describeJson(command: Command, description: string): Command {
+  command.options.find(({ long }) => long === '--json')!.description = description;
+  return command;
+}
+
 /** A command that only holds others. */
 export function group(parent: Command, name: string, description: string, ...lines: string[]): Command {
   return parent

@@ -99,18 +99,19 @@ async function enter(
   // Of a closed tenant, a refund that finds nothing but the last cent writes it off.
   const what =
     how === '/refund' && entry.type === 'adjustment' ? `written off (${printable(entry.reason ?? '')})` : done;
+  // The entry of a refund is negative. "Refunded" says so already.
+  const amount = formatCents(how === '/refund' ? -entry.amountCents : entry.amountCents, currency);
   if (!created) {
     output.answer(
       data,
-      `${formatCents(entry.amountCents, currency)} was already ${what} at ${entry.createdAt} ` +
+      `${amount} was already ${what} at ${entry.createdAt} ` +
         `(ref ${printable(entry.ref)}). Nothing was changed. Balance after that entry: ${formatCents(balanceCents, currency)}.`,
     );
     return;
   }
   output.answer(
     data,
-    `${formatCents(entry.amountCents, currency)} ${what} (ref ${printable(entry.ref)}). Balance: ` +
-      `${formatCents(balanceCents, currency)}.`,
+    `${amount} ${what} (ref ${printable(entry.ref)}). Balance: ${formatCents(balanceCents, currency)}.`,
   );
 }
 

@@ -26,6 +26,8 @@ const PREFIX = '/_operator/v1';
 const NO_TENANT = 'No such tenant.';
 /** The same for a key. */
 const NO_KEY = 'No such key.';
+/** The same for an operator token. */
+const NO_OPERATOR_TOKEN = 'No such operator token.';
 
 export interface Operator {
   url: string;
@@ -180,14 +182,28 @@ function refusal(status: number, answer: unknown, url: string, path: string): Fa
     const [of, id] = key.slice(1).map((text) => printable(decodeURIComponent(text)));
     return new Failure(`Tenant ${of} has no key with the id '${id}'. See: tollgate key list ${of}`, error.code);
   }
+  const operatorToken = /^\/operator-tokens\/([^/?]+)/.exec(path)?.[1];
+  if (error.code === 'not_found' && error.message === NO_OPERATOR_TOKEN && operatorToken !== undefined) {
+    const id = printable(decodeURIComponent(operatorToken));
+    return new Failure(`No operator token has the id '${id}'. See: tollgate operator token list`, error.code);
+  }
   // What a command line says is in the request alone.
   return new Failure(inOptions(String(error.message)), error.code, status === WRONG_REQUEST);
 }
 
+/** Fields of the API that a message names further on. */
+const PHRASES: readonly [RegExp, string][] = [
+  [/ must be before to\./, ' must be before --to.'],
+  [/The default of to is/, 'The default of --to is'],
+  [/Another tenant has this externalId\./, 'Another tenant has this --external-id.'],
+  [/Name another one for each in profiles\./, 'Name another one for each with --profile <from>=<to>.'],
+];
+
 /** Names a field of the API by the option that it came from. */
 function inOptions(message: string): string {
   const [field = ''] = /^\w+/.exec(message) ?? [];
-  return Object.hasOwn(OPTIONS, field) ? OPTIONS[field] + message.slice(field.length) : message;
+  const named = Object.hasOwn(OPTIONS, field) ? OPTIONS[field] + message.slice(field.length) : message;
+  return PHRASES.reduce((text, [words, option]) => text.replace(words, option), named);
 }
 
 function baseUrl(text: string, from: string): string {

@@ -52,11 +52,11 @@ export function addTenantCommands(program: Command, context: (options: object) =
     'tenant set-plan ten_01k… pro',
     'tenant set-plan ten_01k… pro --profile batch=default',
   )
-    .option('--profile <from=to>', 'the next profile of keys whose profile the plan lacks; repeatable', mapping, {})
-    .action((id: string, plan: string, options: { profile: Record<string, string> }) =>
+    .option('--profile <from=to>', 'the next profile of keys whose profile the plan lacks; repeatable', mapping)
+    .action((id: string, plan: string, options: { profile?: Record<string, string> }) =>
       commands.updateTenant(context(options), id, {
         plan,
-        ...(Object.keys(options.profile).length > 0 && { profiles: options.profile }),
+        ...(options.profile && { profiles: options.profile }),
       }),
     );
   leaf(
@@ -104,7 +104,7 @@ export function addTenantCommands(program: Command, context: (options: object) =
     .action((id: string, options: { dryRun?: boolean }) => repairTenant(context(options), id, options.dryRun === true));
 }
 
-function mapping(text: string, former: Record<string, string>): Record<string, string> {
+function mapping(text: string, former: Record<string, string> = {}): Record<string, string> {
   const [from, to, more] = text.split('=');
   if (!from || !to || more !== undefined) throw new InvalidArgumentError('It must have the form batch=default.');
   return { ...former, [from]: to };
