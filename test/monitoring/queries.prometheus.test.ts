@@ -21,6 +21,7 @@ const SILENT = [
   'tollgate_messages_forged_total',
   'tollgate_metering_refused_events_total',
   'tollgate_outbox_refused_total',
+  'tollgate_model_fallbacks_left_out_total',
   'tollgate_model_fallbacks_total',
   'tollgate_overlong_answers_total',
   'tollgate_requests_expired_total',

@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { eventually } from '@tollgate/testing';
+import { eventually, onceServed } from '@tollgate/testing';
 import { BrowserSession } from '../console/browser';
 import { API, join, signIn } from '../console/people';
 import { call } from '../e2e/deployment';
@@ -40,9 +40,10 @@ export function consoleTests(deployment: Deployment, replicas: Replicas): void {
     expect(new URL(link).origin).toBe(originOf(service));
     const operator = await join(originOf(service), link, 'operator@example.com', 'Grace');
     expect((await operator.get(`${API}/me`)).json).toMatchObject({ isOperator: true, tenants: [{ id: tenant.id }] });
-    const overview = await operator.get(`${API}/tenants/${tenant.id}/overview`);
+    // The other services may be slow to answer the first requests of a process.
+    const overview = await onceServed(() => operator.get(`${API}/tenants/${tenant.id}/overview`));
     expect(overview).toMatchObject({ status: 200, json: { credit: { balanceCents: 1_000 } } });
-    const made = await operator.post(`${API}/tenants/${tenant.id}/keys`, { name: 'by the console' });
+    const made = await onceServed(() => operator.post(`${API}/tenants/${tenant.id}/keys`, { name: 'by the console' }));
     expect(made.status).toBe(201);
     await eventually(async () => expect((await chat(gateway(), made.json.key)).status).toBe(200));
   });

@@ -114,10 +114,10 @@ describe('refunds and adjustments', () => {
       return `${code} ${stdout}${stderr}`.trim();
     };
     expect(await tollgate('credit', 'refund', tenantId, '2.50', '--ref', 'r1', '--yes')).toBe(
-      '0 -2.50 USD refunded (ref r1). Balance: 7.50 USD.',
+      '0 2.50 USD refunded (ref r1). Balance: 7.50 USD.',
     );
     expect(await tollgate('credit', 'refund', tenantId, '2.50', '--ref', 'r1', '--yes')).toMatch(
-      /^0 -2\.50 USD was already refunded at 20\S+Z \(ref r1\)\. Nothing was changed\. Balance after .*: 7\.50 USD\.$/,
+      /^0 2\.50 USD was already refunded at 20\S+Z \(ref r1\)\. Nothing was changed\. Balance after .*: 7\.50 USD\.$/,
     );
     expect(await tollgate('credit', 'adjust', tenantId, '-0.50', '--ref', 'r2', '--reason', 'test')).toBe(
       '0 -0.50 USD adjusted (ref r2). Balance: 7.00 USD.',

@@ -121,6 +121,10 @@ const inference = {
         'cps',
         line(rate(`tollgate_backend_retries_total${OF_MODEL}`, 'model', 'result'), '{{model}} {{result}}'),
         line(rate(`tollgate_model_fallbacks_total${OF_MODEL}`, 'model', 'fallback'), '{{model}} by {{fallback}}'),
+        line(
+          rate(`tollgate_model_fallbacks_left_out_total${OF_MODEL}`, 'model', 'why'),
+          '{{model}}: fallback left out, {{why}}',
+        ),
       ),
       panel(
         'Open circuit breakers',
