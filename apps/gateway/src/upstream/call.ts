@@ -15,7 +15,7 @@ export interface UpstreamCall {
   /** Calls with the same one should meet at the same backend (rendezvous.ts). Null: at any. */
   affinity: number | null;
   /** Builds the body for a backend of the model. */
-  body: (backend: Backend, model: CatalogModel) => Buffer | string;
+  body: (backend: Backend) => Buffer | string;
   /** Sent to every backend: names and values in turn. */
   headers: readonly string[];
   /** The request's fields for the log. */
@@ -53,7 +53,6 @@ export interface AnswerSink {
 export function attemptRequest(
   call: UpstreamCall,
   backend: Backend,
-  model: CatalogModel,
   limits: UpstreamLimits,
   { leftMs, isShort }: TotalTime,
 ): AttemptRequest {
@@ -64,7 +63,7 @@ export function attemptRequest(
     path: call.path,
     stream: call.stream,
     headers: headersFor(backend, call),
-    body: call.body(backend, model),
+    body: call.body(backend),
     headTimeoutMs: Math.min(headMs, leftMs),
     idleTimeoutMs: Math.min(ownIdleMs, leftMs),
     isShort: isShort && leftMs < Math.max(headMs, ownIdleMs),

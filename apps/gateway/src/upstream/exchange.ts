@@ -212,7 +212,7 @@ export class Exchange implements AttemptOwner, Waiting {
     this.attempts += 1;
     this.isPaid = false;
     this.isEmpty = true;
-    const request = attemptRequest(call, managed.backend, this.model, limits, this.time);
+    const request = attemptRequest(call, managed.backend, limits, this.time);
     const attempt = new Attempt(this, managed, upstream.connections, request);
     this.attempt = attempt;
     if (call.stream)
