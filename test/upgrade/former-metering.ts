@@ -4,8 +4,8 @@ import type { Client } from 'pg';
 const COST_NANOS = 70;
 
 /**
- * Records a request in the first hour of each month (YYYY-MM) as the former version did. The first month has a partition;
- * the others are in the default one. The request of the first one fails.
+ * Records a request in the first hour of each month (YYYY-MM) as the former version did. The first month has a
+ * partition; the others are in the default one. The request of the first one fails.
  */
 export async function recordAsFormer(client: Client, tenantId: string, months: readonly string[]): Promise<void> {
   await client.query(

@@ -8,7 +8,9 @@ import { open, seal } from '../../libs/messaging/src/envelope';
 import type { TopicTypes as FormerTopics } from './former-version/contracts/topics';
 import { Skew, type Break, type Direction } from './skew';
 
-/** The order of an upgrade (docs/operating/upgrades.md). The console asks as the gateways do, and is replaced with them. */
+/**
+ * The order of an upgrade (docs/operating/upgrades.md). The console asks as the gateways do, and is replaced with them.
+ */
 const ORDER: readonly Service[] = ['billing', 'metering', 'auth', 'gateway'];
 
 /** Breaks that matter only when the services are upgraded in another order, with what then fails. */
@@ -21,8 +23,8 @@ const IN_ANOTHER_ORDER: Readonly<Record<string, readonly Direction[]>> = {
   'auth.keys.create': ['former replies'],
   'metering.usage.query': ['now asks', 'former replies'],
   'metering.usage.events': ['former replies'],
-  // A former billing refuses a refund of `all`, does not say whether a booking is a repeat or what the balance was after
-  // an entry, and ignores who asked for a run.
+  // A former billing refuses a refund of `all`, does not say whether a booking is a repeat or what the balance was
+  // after an entry, and ignores who asked for a run.
   'billing.credit.add': ['former replies'],
   'billing.credit.refund': ['now asks', 'former replies'],
   'billing.credit.adjust': ['now asks', 'former replies'],

@@ -1,6 +1,6 @@
 // node tools/capacity/take.mjs <bench-results/….json>: takes the unit costs of a run of `npm run bench -- --form
-// distributed` into unit-costs.json. Sizes and the cost of a ledger entry stay: docs/operating/capacity.md says where they
-// come from. Then run `npm run docs`.
+// distributed` into unit-costs.json. Sizes and the cost of a ledger entry stay: docs/operating/capacity.md says where
+// they come from. Then run `npm run docs`.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { format } from 'prettier';

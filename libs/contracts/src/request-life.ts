@@ -15,8 +15,8 @@ export interface FailedAttempt {
 }
 
 /**
- * The maximum of attempts that a record has: if more failed, the first ones and the last one. A request without fallbacks
- * has fewer.
+ * The maximum of attempts that a record has: if more failed, the first ones and the last one. A request without
+ * fallbacks has fewer.
  */
 export const MAX_FAILED_ATTEMPTS = 4;
 

@@ -1,7 +1,9 @@
 import type { UsageDraft } from './events';
 import type { TokenCounts } from './money';
 
-/** What the hold of a running request knows of it. It has no limits, attempts or backend: they are written at its end. */
+/**
+ * What the hold of a running request knows of it. It has no limits, attempts or backend: they are written at its end.
+ */
 export interface RunningRequest extends Pick<UsageDraft, 'keyId' | 'kind' | 'stream' | 'startedAt'> {
   /** The model that serves, once that is recorded; before, the one that was asked for. */
   model: string;

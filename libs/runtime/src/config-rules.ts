@@ -35,7 +35,10 @@ export function MustBe(what: string, isValid: Test): PropertyDecorator {
   });
 }
 
-/** A rule for the items of a list. `wrong`: where one is; empty if all are right. Values that are no lists have no wrong item: another rule refuses them. */
+/**
+ * A rule for the items of a list. `wrong`: where one is; empty if all are right. Values that are no lists have no wrong
+ * item: another rule refuses them.
+ */
 function item(
   name: string,
   message: (items: unknown[]) => string,

@@ -20,9 +20,9 @@ export type PlainOutput =
   { kind: 'fits' | 'cut'; response: PlainResponse; output: DeliveredOutput } | { kind: 'refused'; reason: string };
 
 /**
- * Checks a plain answer against what its model was asked for: no more choices (or vectors) than requested, and no choice above
- * its token limit by the model's tokenizer. A longer choice is cut if the cut is honest. Half a tool call or half a
- * JSON document is useless, and `logprobs` would show more than the text: such an answer is refused. JSON
+ * Checks a plain answer against what its model was asked for: no more choices (or vectors) than requested, and no
+ * choice above its token limit by the model's tokenizer. A longer choice is cut if the cut is honest. Half a tool call
+ * or half a JSON document is useless, and `logprobs` would show more than the text: such an answer is refused. JSON
  * (`response_format`) that is within its limit by the backend's own count is sent if that count is plausible.
  */
 export async function fitPlain(

@@ -23,7 +23,8 @@ export function chargeOf({ event, chargeNanos, overrunNanos }: RatedEvent): Char
 
 /**
  * The charge of an event of a month that is closed for events, and that is not recorded there now. Billing has the
- * charge of every event of a dropped month. So a repeat releases its hold, and a charge that it does not know is quarantined.
+ * charge of every event of a dropped month. So a repeat releases its hold, and a charge that it does not know is
+ * quarantined.
  */
 export function lateChargeOf(rated: RatedEvent): Charge {
   const charge: Charge = { ...chargeOf(rated), late: true };

@@ -10,8 +10,8 @@ const SUMS = [
 const of = (table: string) => SUMS.map((name) => `${table}.${name}`).join(', ');
 
 /**
- * For tenants whose last hours are in the part: compares what is folded (record/usage-days.ts) with the sums of its hours,
- * which are proven by themselves. `$1`, `$2`: from this tenant, before that one.
+ * For tenants whose last hours are in the part: compares what is folded (record/usage-days.ts) with the sums of its
+ * hours, which are proven by themselves. `$1`, `$2`: from this tenant, before that one.
  */
 function foldedSql(table: string, columns: Record<string, string>): string {
   const names = Object.keys(columns).join(', ');

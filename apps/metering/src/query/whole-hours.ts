@@ -42,7 +42,9 @@ export function hoursOfModelsSql({ tenant, from, to }: HourRange, where: string)
     UNION ALL ${hoursSql({ tenant, from: folded, to }, where)})`;
 }
 
-/** By the day, whose beginning is the hour, as far as it is folded, and by the hour. `where`: on the model and the key. */
+/**
+ * By the day, whose beginning is the hour, as far as it is folded, and by the hour. `where`: on the model and the key.
+ */
 export function daysOfKeysSql({ tenant, from, to, firstDay, endOfDays }: DayRange, where: string): string {
   const start = `${firstDay}::timestamptz`;
   const folded = foldedUntil(firstDay, endOfDays);

@@ -15,8 +15,8 @@ const FOLD_AFTER_MS = 6 * HOUR_MS;
 const MAY_BE_FOLDED_MS = 3 * HOUR_MS;
 const EVERY_MS = 10 * 60_000;
 /**
- * A process of the former version, which knows no days, records events until the upgrade has replaced it. Late ones would
- * be missing in days that are folded before that.
+ * A process of the former version, which knows no days, records events until the upgrade has replaced it. Late ones
+ * would be missing in days that are folded before that.
  */
 const FIRST_AFTER_MS = 15 * 60_000;
 /** A day of ten million hours of keys takes half a minute. */
@@ -40,8 +40,8 @@ const SUMMED = SUMS.map((name) => `sum(${name})`).join(', ');
 /**
  * Folds the hours of past days into `usage_day`, and into `model_hour` without their keys, a quarter of an hour after
  * the start and then every ten minutes. Any number of processes may do it. Queries take the days before
- * `usage_folded.until` from there, and everything else from `usage_hour`, in one snapshot (query/whole-hours.ts). So the
- * recording of events costs nothing more.
+ * `usage_folded.until` from there, and everything else from `usage_hour`, in one snapshot (query/whole-hours.ts). So
+ * the recording of events costs nothing more.
  *
  * A late event, of a day that is folded, is added to its sums by `addToDays`, in the transaction that records it. It
  * locks `until`, so a day never misses hours of a transaction that has not committed.
