@@ -7,26 +7,44 @@ import { ROOT, SetupError } from '../setup/prepare.mjs';
 import { secretsDirectory } from '../stack/secrets.mjs';
 import { apply, CHART, helm, kubectl, nodePortUrl, requireCluster } from './cluster.mjs';
 import { secretManifests } from './secrets.mjs';
-import { failedUpgrades, firstChat, upgradeUnderLoad } from './trials.mjs';
+import { drained, kubeletRestarted, podsKilled, storesDeleted } from './trials/losses.mjs';
+import { gatewayScales, meteringScales } from './trials/scaling.mjs';
+import { leavesNothing } from './trials/uninstall.mjs';
+import { failedUpgrades, firstChat, upgradeUnderLoad } from './trials/upgrades.mjs';
+import { storageSettings } from './volumes.mjs';
 
 const RELEASE = 'tollgate';
 const INSTALL_TIMEOUT = '10m';
 const DIRECTORY = join(ROOT, '.tollgate', 'kubernetes');
-const USAGE = `Usage: npm run kubernetes [-- check | install | prove | uninstall]
+const TRIALS = {
+  firstChat,
+  upgradeUnderLoad,
+  failedUpgrades,
+  gatewayScales,
+  meteringScales,
+  podsKilled,
+  storesDeleted,
+  drained,
+  kubeletRestarted,
+  leavesNothing,
+};
+const USAGE = `Usage: npm run kubernetes [-- check | install | prove [trial…] | uninstall]
   check      let the API server check the manifests of every values file, without installing anything
   install    (the default) install the chart with its values for a trial, and print the addresses
-  prove      install, then: a first billed chat, helm test, an upgrade under load, upgrades that fail under load
-  uninstall  remove the release; the Secrets and the namespace stay
+  prove      install, then run these trials, or all: ${Object.keys(TRIALS).join(', ')}
+  uninstall  remove the release; the Secrets, the volumes and the namespace stay
 KUBECONFIG names the cluster. TOLLGATE_NAMESPACE (tollgate), TOLLGATE_TAG (latest) and TOLLGATE_IMAGES=local as for
-npm run stack; the images must be on its nodes or in a registry (TOLLGATE_REPOSITORY, default tollgate).`;
+npm run stack; the images must be on its nodes or in a registry (TOLLGATE_REPOSITORY, default tollgate).
+TOLLGATE_KUBELET_RESTART is a shell command that restarts the kubelet. Without it, that trial is left out.`;
 
 const say = (line) => process.stdout.write(`${line}\n`);
 const namespace = () => process.env.TOLLGATE_NAMESPACE || 'tollgate';
+const tag = () => process.env.TOLLGATE_TAG || 'latest';
+const repository = () => process.env.TOLLGATE_REPOSITORY || 'tollgate';
 
 /** The arguments of helm for the values of a trial. */
-function values() {
-  const set = [`image.tag=${process.env.TOLLGATE_TAG || 'latest'}`];
-  if (process.env.TOLLGATE_REPOSITORY) set.push(`image.repository=${process.env.TOLLGATE_REPOSITORY}`);
+function values(storage) {
+  const set = [`image.tag=${tag()}`, `image.repository=${repository()}`, ...storage];
   if (process.env.TOLLGATE_IMAGES === 'local') {
     // The users of Debian's packages.
     const users = { postgres: 101, redis: 100, kafka: 1000 };
@@ -44,38 +62,48 @@ async function check() {
   }
 }
 
-async function install() {
+/** Installs the release. With `keepsData`, the stores have volumes, which outlive their pods. */
+async function install({ keepsData = false } = {}) {
   const startedMs = Date.now();
   const names = await kubectl(['get', 'namespaces', '-o', 'name']);
   if (!names.split('\n').includes(`namespace/${namespace()}`)) await kubectl(['create', 'namespace', namespace()]);
   await apply(namespace(), secretManifests(RELEASE, DIRECTORY));
-  const args = ['upgrade', '--install', RELEASE, CHART, ...values(), '--wait', '--timeout', INSTALL_TIMEOUT];
+  const image = `${repository()}/tools:${tag()}`;
+  const settings = values(keepsData ? await storageSettings({ namespace: namespace(), image }) : []);
+  const args = ['upgrade', '--install', RELEASE, CHART, ...settings, '--wait', '--timeout', INSTALL_TIMEOUT];
   await helm(['-n', namespace(), ...args]);
   say(`Installed in ${Math.round((Date.now() - startedMs) / 1_000)} s.`);
   say(`Inference API:   ${await nodePortUrl(namespace(), `${RELEASE}-gateway`)}/v1`);
   say(`Operator API:    kubectl -n ${namespace()} port-forward svc/${RELEASE}-operator 8081`);
   say(`Operator secret: ${join(secretsDirectory(DIRECTORY), 'operator-secret')}`);
+  const operatorSecret = readFileSync(join(secretsDirectory(DIRECTORY), 'operator-secret'), 'utf8').trim();
+  const installed = { release: RELEASE, namespace: namespace(), directory: DIRECTORY };
+  return { ...installed, values: settings, image, operatorSecret, model: 'sim-large' };
 }
 
-async function prove() {
-  await install();
-  const operatorSecret = readFileSync(join(secretsDirectory(DIRECTORY), 'operator-secret'), 'utf8').trim();
-  const release = { release: RELEASE, namespace: namespace(), values: values(), operatorSecret, model: 'sim-large' };
-  for (const trial of [firstChat, upgradeUnderLoad, failedUpgrades])
-    say(`${trial.name}: ${JSON.stringify(await trial(release))}`);
+async function prove(names) {
+  const restart = process.env.TOLLGATE_KUBELET_RESTART;
+  const wanted = (names.length > 0 ? names : Object.keys(TRIALS)).filter((name) => {
+    if (!Object.hasOwn(TRIALS, name)) throw new SetupError(`There is no trial "${name}".\n${USAGE}`);
+    if (name !== 'kubeletRestarted' || restart) return true;
+    say(`${name}: left out, because TOLLGATE_KUBELET_RESTART is not set`);
+    return false;
+  });
+  const release = await install({ keepsData: true });
+  for (const name of wanted) say(`${name}: ${JSON.stringify(await TRIALS[name](release, restart))}`);
 }
 
 async function uninstall() {
   await helm(['-n', namespace(), 'uninstall', RELEASE, '--wait', '--timeout', INSTALL_TIMEOUT]);
-  say(`Uninstalled. The Secrets stay in the namespace ${namespace()}.`);
+  say(`Uninstalled. The Secrets and volumes stay in the namespace ${namespace()}.`);
 }
 
-const COMMANDS = { check, install, prove, uninstall };
+const COMMANDS = { check, install: () => install(), prove, uninstall };
 const [command = 'install', ...rest] = process.argv.slice(2);
 try {
-  if (!Object.hasOwn(COMMANDS, command) || rest.length > 0) throw new SetupError(USAGE);
+  if (!Object.hasOwn(COMMANDS, command) || (rest.length > 0 && command !== 'prove')) throw new SetupError(USAGE);
   await requireCluster();
-  await COMMANDS[command]();
+  await COMMANDS[command](rest);
 } catch (error) {
   process.stderr.write(error instanceof SetupError ? `${error.message}\n` : `${error.stack}\n`);
   process.exitCode = 1;

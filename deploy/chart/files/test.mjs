@@ -4,6 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 
+const ANSWER_WAIT_MS = 60_000;
 const DEBIT_WAIT_MS = 60_000;
 const RECONCILE_WAIT_MS = 60_000;
 const POLL_MS = 1_000;
@@ -15,9 +16,19 @@ const tollgate = (...args) =>
   JSON.parse(execFileSync('node', ['apps/cli/dist/main.js', ...args, '--json'], { encoding: 'utf8' }));
 const say = (line) => process.stdout.write(`${line}\n`);
 
-const tenant = tollgate('tenant', 'create', `helm-test-${Date.now()}`);
-tollgate('credit', 'add', tenant.id, '10.00');
-const { key } = tollgate('key', 'create', tenant.id, 'helm-test');
+/** The same, and again while a service does not answer: right after an install it may still be connecting. */
+async function onceAnswered(...args) {
+  for (const end = Date.now() + ANSWER_WAIT_MS; ; await setTimeout(POLL_MS))
+    try {
+      return tollgate(...args);
+    } catch (error) {
+      if (Date.now() > end || !String(error.stdout).includes('"unavailable"')) throw error;
+    }
+}
+
+const tenant = await onceAnswered('tenant', 'create', `helm-test-${Date.now()}`);
+await onceAnswered('credit', 'add', tenant.id, '10.00', '--ref', 'helm-test');
+const { key } = await onceAnswered('key', 'create', tenant.id, 'helm-test');
 say(`made tenant ${tenant.id} with 10.00 of credit`);
 
 /** Both answers end as they should: the text of a stream with its end mark. */

@@ -1,4 +1,4 @@
-{{/* Grows at once, and shrinks by a pod a minute: each shrinking waits for the streams of a gateway. */}}
+{{/* Grows at once, and shrinks by one pod at a time: each shrinking waits for the streams of a gateway. */}}
 {{- define "tollgate.scalingBehavior" -}}
 scaleUp:
   stabilizationWindowSeconds: 0
@@ -6,9 +6,9 @@ scaleUp:
     - { type: Percent, value: 100, periodSeconds: 15 }
     - { type: Pods, value: 2, periodSeconds: 15 }
 scaleDown:
-  stabilizationWindowSeconds: 300
+  stabilizationWindowSeconds: {{ .Values.scaleDown.afterSeconds }}
   policies:
-    - { type: Pods, value: 1, periodSeconds: 60 }
+    - { type: Pods, value: 1, periodSeconds: {{ .Values.scaleDown.periodSeconds }} }
 {{- end }}
 
 {{/* KEDA reads the lag with the user of the service, whose READ includes DESCRIBE. Arguments: root, component, topic. */}}

@@ -33,7 +33,9 @@ spec:
       {{- /* Without the labels and annotations of all pods: a change of them must not replace a store with its data. */}}
       labels: {{- include "tollgate.selector" $of | nindent 8 }}
     spec:
-      {{- $user := dict "runAsUser" $values.runAsUser "runAsGroup" $values.runAsUser "fsGroup" $values.runAsUser }}
+      {{- /* A kept volume keeps its rights: PostgreSQL refuses a data directory that its group may write. */}}
+      {{- $user := dict "runAsUser" $values.runAsUser "runAsGroup" $values.runAsUser "fsGroup" $values.runAsUser
+        "fsGroupChangePolicy" "OnRootMismatch" }}
       {{- $security := merge $user .root.Values.podSecurityContext }}
       {{- include "tollgate.podBase" (dict "root" .root "securityContext" $security) | trim | nindent 6 }}
       terminationGracePeriodSeconds: 30

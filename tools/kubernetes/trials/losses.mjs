@@ -1,0 +1,98 @@
+// Lost pods, a restarted node, and a drain. Whatever is lost, each complete answer is recorded once and the books agree.
+import { spawn } from 'node:child_process';
+import { SetupError } from '../../setup/prepare.mjs';
+import { run } from '../../stack/docker.mjs';
+import { kubectl } from '../cluster.mjs';
+import { podNames, podsOf, secondsSince, SERVICES, underLoad, until, upgrade } from './release.mjs';
+
+const READY_TIMEOUT = '300s';
+const DRAIN_MS = 30_000;
+const BETWEEN_ANSWERS = 100;
+const STORES = ['postgres', 'redis', 'kafka'];
+/** What clients may see of a lost gateway, and of a store that is away. */
+const LOST_GATEWAY = /cut|socket hang up|ECONNRE|^50[234] |aborted/;
+const TWO_PODS = SERVICES.flatMap((service) => ['--set', `${service}.replicas=2`]);
+
+/** A pod of each service is killed, one service after the other. */
+export async function podsKilled(release) {
+  await upgrade(release, TWO_PODS);
+  return underLoad(
+    release,
+    async (load) => {
+      const seconds = {};
+      for (const service of SERVICES) {
+        const [victim] = await podNames(release, [service]);
+        const killedMs = Date.now();
+        await kubectl(['-n', release.namespace, 'delete', 'pod', victim, '--force', '--grace-period=0']);
+        await rolledOut(release, 'deployment', service);
+        seconds[service] = secondsSince(killedMs);
+        await load.answers(BETWEEN_ANSWERS);
+      }
+      return { recoveredSeconds: seconds };
+    },
+    { mayFail: LOST_GATEWAY },
+  );
+}
+
+/** The pod of each store is deleted, one after the other. Its volume stays. */
+export const storesDeleted = (release) =>
+  underLoad(
+    release,
+    async (load) => {
+      const seconds = {};
+      for (const store of STORES) {
+        const deletedMs = Date.now();
+        await kubectl(['-n', release.namespace, 'delete', 'pod', `${release.release}-${store}-0`]);
+        await rolledOut(release, 'statefulset', store);
+        await load.answers(BETWEEN_ANSWERS);
+        seconds[store] = secondsSince(deletedMs);
+      }
+      return { servedAgainSeconds: seconds };
+    },
+    { mayFail: LOST_GATEWAY },
+  );
+
+/** The kubelet is restarted by `TOLLGATE_KUBELET_RESTART`, a command. No request fails. */
+export const kubeletRestarted = (release, command) =>
+  underLoad(release, async (load) => {
+    const { code, output } = await run('bash', ['-c', command]);
+    if (code !== 0) throw new SetupError(`The kubelet was not restarted:\n${output}`);
+    await kubectl(['wait', '--for=condition=Ready', 'nodes', '--all', `--timeout=${READY_TIMEOUT}`]);
+    await load.answers(BETWEEN_ANSWERS);
+    return {};
+  });
+
+/** A drain of the only node takes one pod of each service, waits for the budgets, and no request fails. */
+export async function drained(release) {
+  await upgrade(release, TWO_PODS);
+  const node = (await kubectl(['get', 'nodes', '-o', 'name'])).trim().split('\n')[0].replace('node/', '');
+  const selector = `app.kubernetes.io/instance=${release.release},app.kubernetes.io/component in (${SERVICES.join(',')})`;
+  return underLoad(release, async (load) => {
+    const drain = spawn('kubectl', ['drain', node, '--pod-selector', selector, '--delete-emptydir-data'], {
+      stdio: 'ignore',
+    });
+    const ended = new Promise((resolve) => drain.on('exit', resolve));
+    try {
+      await until('An eviction', DRAIN_MS * 10, async () => (await serving(release)).some((pods) => pods === 1));
+      await load.answers(2 * BETWEEN_ANSWERS);
+      const left = await serving(release);
+      if (left.some((pods) => pods < 1)) throw new SetupError(`The drain left a service without a pod: ${left}`);
+      if (drain.exitCode !== null) throw new SetupError('The drain ended although no pod could move.');
+      return { servingPods: Object.fromEntries(SERVICES.map((service, index) => [service, left[index]])) };
+    } finally {
+      drain.kill();
+      await ended;
+      await kubectl(['uncordon', node]);
+      for (const service of SERVICES) await rolledOut(release, 'deployment', service);
+    }
+  });
+}
+
+/** Ready pods of each service. */
+async function serving(release) {
+  const isReady = ({ status }) => status.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True');
+  return Promise.all(SERVICES.map(async (service) => (await podsOf(release, [service])).filter(isReady).length));
+}
+
+const rolledOut = ({ namespace, release }, kind, name) =>
+  kubectl(['-n', namespace, 'rollout', 'status', `${kind}/${release}-${name}`, `--timeout=${READY_TIMEOUT}`]);

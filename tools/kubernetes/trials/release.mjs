@@ -1,0 +1,140 @@
+// The release that the trials work on: its books, its pods, its settings, and a load on it.
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { setTimeout } from 'node:timers/promises';
+import { ROOT, SetupError } from '../../setup/prepare.mjs';
+import { CHART, helm, kubectl, nodePortUrl, throughPort } from '../cluster.mjs';
+import { Load } from './load.mjs';
+
+export const SERVICES = ['gateway', 'auth', 'metering', 'billing', 'console'];
+const CREDIT_CENTS = 1_000_000;
+/** Before and after a change, so that the load has run without it too. */
+const STEADY_MS = 15_000;
+const ANSWER_WAIT_MS = 60_000;
+const RECONCILE_WAIT_MS = 180_000;
+const RECONCILE_POLL_MS = 3_000;
+const UPGRADE_TIMEOUT = '10m';
+const load = createRequire(import.meta.url);
+
+/** @typedef {{ release: string, namespace: string, values: string[], operatorSecret: string, model: string }} Release */
+
+/** Uses the operator API. */
+export function operator({ release, namespace, operatorSecret }, work) {
+  return throughPort(namespace, `${release}-operator`, 8081, (url) => {
+    const { OperatorClient } = load(join(ROOT, 'apps/cli/dist/index.js'));
+    return work(new OperatorClient({ url, secret: operatorSecret }));
+  });
+}
+
+/** A tenant with credit, and its key. */
+export function customer(release) {
+  return operator(release, async (client) => {
+    const post = (path, body) => onceAnswered(() => client.post(path, body));
+    const { data: tenant } = await post('/tenants', { name: `trial-${Date.now()}` });
+    await post(`/tenants/${tenant.id}/credit`, { amountCents: CREDIT_CENTS, ref: 'trial' });
+    const { data } = await post(`/tenants/${tenant.id}/keys`, { name: 'trial' });
+    return { tenant: tenant.id, key: data.key };
+  });
+}
+
+/** Calls again while a service does not answer in time, as on a busy node. */
+async function onceAnswered(call) {
+  for (const end = Date.now() + ANSWER_WAIT_MS; ; await setTimeout(RECONCILE_POLL_MS))
+    try {
+      return await call();
+    } catch (error) {
+      if (Date.now() > end || error.code !== 'unavailable') throw error;
+    }
+}
+
+/** Rejects unless the books agree within a bound: usage is on its way into them for a moment. */
+export async function reconcile(release) {
+  const end = Date.now() + RECONCILE_WAIT_MS;
+  for (;;) {
+    const { data } = await operator(release, (client) =>
+      onceAnswered(() => client.post('/reconcile', {}, RECONCILE_WAIT_MS)),
+    );
+    if (data.ok && data.settledHolds === 0) return;
+    if (Date.now() > end) throw new SetupError(`The books differ: ${JSON.stringify(data)}`);
+    await setTimeout(RECONCILE_POLL_MS);
+  }
+}
+
+/** Rejects unless each request that a client saw complete is recorded exactly once. Returns how many are recorded. */
+export async function recordedOnce(release, { tenant, complete }) {
+  const exported = new PassThrough();
+  const [lines] = await Promise.all([
+    text(exported),
+    operator(release, (client) =>
+      client.download(`/usage/export?tenantId=${tenant}&from=${today()}&format=ndjson`, exported),
+    ).finally(() => exported.end()),
+  ]);
+  const times = new Map();
+  for (const line of lines.split('\n').filter(Boolean)) {
+    const { requestId } = JSON.parse(line);
+    times.set(requestId, (times.get(requestId) ?? 0) + 1);
+  }
+  const wrong = complete.filter((id) => times.get(id) !== 1);
+  if (wrong.length > 0)
+    throw new SetupError(`${wrong.length} complete answers are not recorded once: ${wrong.slice(0, 5).join(' ')}`);
+  const twice = [...times].filter(([, count]) => count > 1);
+  if (twice.length > 0) throw new SetupError(`${twice.length} requests are recorded twice: ${twice[0]}`);
+  return times.size;
+}
+
+/** The day before, because a trial may run at midnight. */
+const today = () => new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
+
+/** Changes settings of the chart, as arguments of helm, and waits until all pods have them. */
+export async function upgrade(release, settings) {
+  const args = ['upgrade', release.release, CHART, ...release.values, ...settings];
+  await helm(['-n', release.namespace, ...args, '--wait', '--timeout', UPGRADE_TIMEOUT]);
+}
+
+/**
+ * Runs `change` under load. Rejects if a request failed that may not (`mayFail`: a pattern of the failures that are
+ * allowed), if a complete answer is not recorded exactly once, or if the books differ afterwards.
+ */
+export async function underLoad(release, change, { plain = 4, streams = 6, mayFail = null } = {}) {
+  const { tenant, key } = await customer(release);
+  const url = await nodePortUrl(release.namespace, `${release.release}-gateway`);
+  const running = new Load({ url, key, model: release.model, plain, streams, mayFail });
+  let changed, counts;
+  const startedMs = Date.now();
+  try {
+    await setTimeout(STEADY_MS);
+    changed = await change(running);
+    changed.changeSeconds = secondsSince(startedMs + STEADY_MS);
+    await setTimeout(STEADY_MS);
+  } finally {
+    counts = await running.stop();
+  }
+  const { failures, complete, ...numbers } = counts;
+  if (numbers.failed > 0)
+    throw new SetupError(
+      `${numbers.failed} requests failed, ${numbers.plain + numbers.streams} did not:\n${failures.join('\n')}`,
+    );
+  await reconcile(release);
+  const recorded = await recordedOnce(release, { tenant, complete });
+  return { ...numbers, recorded, ...changed };
+}
+
+/** The pods of these services that are not ending. */
+export async function podsOf({ namespace, release }, services = SERVICES) {
+  const selector = `app.kubernetes.io/instance=${release},app.kubernetes.io/component in (${services.join(',')})`;
+  const { items } = JSON.parse(await kubectl(['-n', namespace, 'get', 'pods', '-l', selector, '-o', 'json']));
+  return items.filter(({ metadata }) => !metadata.deletionTimestamp);
+}
+
+export const podNames = async (release, services) =>
+  (await podsOf(release, services)).map(({ metadata }) => metadata.name);
+
+export const secondsSince = (ms) => Math.round((Date.now() - ms) / 100) / 10;
+
+/** Asks `question` again and again until it answers true. Rejects with `what` after `timeoutMs`. */
+export async function until(what, timeoutMs, question) {
+  for (const end = Date.now() + timeoutMs; !(await question()); await setTimeout(1_000))
+    if (Date.now() > end) throw new SetupError(`${what} did not happen within ${timeoutMs / 1_000} s.`);
+}
