@@ -55,11 +55,27 @@ function values(storage) {
 }
 
 async function check() {
+  await requireKinds();
   for (const name of Object.keys(VALUES)) {
     const args = ['apply', '--dry-run=server', '--validate=strict', '-f', goldenFile(name)];
     const checked = (await kubectl(['-n', namespace(), ...args])).trim().split('\n').length;
     say(`${name}: ${checked} objects are valid`);
   }
+}
+
+/** Rejects if the cluster does not know a kind of the manifests. Some are defined by operators. */
+async function requireKinds() {
+  const files = Object.keys(VALUES).map((name) => readFileSync(goldenFile(name), 'utf8'));
+  const wanted = files.flatMap((text) => [...text.matchAll(/^kind: (\w+)$/gm)].map(([, kind]) => kind));
+  const known = new Set(
+    (await kubectl(['api-resources', '--no-headers'])).split('\n').map((line) => line.split(/\s+/).at(-1)),
+  );
+  const unknown = [...new Set(wanted)].filter((kind) => !known.has(kind));
+  if (unknown.length > 0)
+    throw new SetupError(
+      `The cluster does not know ${unknown.join(', ')}. Install the definitions of the Gateway API, KEDA and the ` +
+        'Prometheus operator first (docs/operating/kubernetes.md).',
+    );
 }
 
 /** Installs the release. With `keepsData`, the stores have volumes, which outlive their pods. */

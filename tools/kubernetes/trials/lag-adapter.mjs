@@ -26,7 +26,10 @@ async function answer(url) {
 }
 
 async function lag() {
-  const metrics = await fetch(`${SERVICE}/metrics`, { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) });
+  const metrics = await fetch(`${SERVICE}/metrics`, {
+    headers: { authorization: `Bearer ${readFileSync('/metrics/token', 'utf8').trim()}` },
+    signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
+  });
   if (!metrics.ok) throw new Error(`${SERVICE} answered ${metrics.status}`);
   const line = (await metrics.text())
     .split('\n')

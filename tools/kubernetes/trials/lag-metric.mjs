@@ -7,6 +7,7 @@ import { apply, kubectl } from '../cluster.mjs';
 const NAME = 'tollgate-lag-metric';
 const PORT = 8443;
 const READY_TIMEOUT = '120s';
+const METRICS_SECRET = 'tollgate-metrics';
 export const LAG_METRIC = 'tollgate-usage-events-lag';
 /** The pods that may ask for metrics, where the cluster enforces policies. */
 export const READERS = [{ podSelector: { matchLabels: { app: NAME } } }];
@@ -43,11 +44,13 @@ export async function installLagMetric({ namespace, release, image }, directory)
     volumeMounts: [
       { name: 'script', mountPath: '/script' },
       { name: 'tls', mountPath: '/tls' },
+      { name: 'metrics', mountPath: '/metrics' },
     ],
   };
   const volumes = [
     { name: 'script', configMap: { name: NAME } },
     { name: 'tls', secret: { secretName: NAME } },
+    { name: 'metrics', secret: { secretName: METRICS_SECRET } },
   ];
   await apply(namespace, [
     {

@@ -52,15 +52,23 @@ export const storesDeleted = (release) =>
     { mayFail: LOST_GATEWAY },
   );
 
-/** The kubelet is restarted by `TOLLGATE_KUBELET_RESTART`, a command. No request fails. */
+/**
+ * The kubelet is restarted by `TOLLGATE_KUBELET_RESTART`, a command. A kubelet that starts takes all its pods for not
+ * ready until it has probed them. If no other node has pods of the gateway, new connections are refused for a moment.
+ * Requests on open connections go on.
+ */
 export const kubeletRestarted = (release, command) =>
-  underLoad(release, async (load) => {
-    const { code, output } = await run('bash', ['-c', command]);
-    if (code !== 0) throw new SetupError(`The kubelet was not restarted:\n${output}`);
-    await kubectl(['wait', '--for=condition=Ready', 'nodes', '--all', `--timeout=${READY_TIMEOUT}`]);
-    await load.answers(BETWEEN_ANSWERS);
-    return {};
-  });
+  underLoad(
+    release,
+    async (load) => {
+      const { code, output } = await run('bash', ['-c', command]);
+      if (code !== 0) throw new SetupError(`The kubelet was not restarted:\n${output}`);
+      await kubectl(['wait', '--for=condition=Ready', 'nodes', '--all', `--timeout=${READY_TIMEOUT}`]);
+      await load.answers(BETWEEN_ANSWERS);
+      return {};
+    },
+    { mayFail: /ECONNREFUSED/ },
+  );
 
 /** A drain of the only node takes one pod of each service, waits for the budgets, and no request fails. */
 export async function drained(release) {

@@ -1,19 +1,30 @@
 // What an uninstall leaves.
 import { SetupError } from '../../setup/prepare.mjs';
 import { helm, kubectl } from '../cluster.mjs';
-import { secondsSince } from './release.mjs';
+import { secondsSince, until } from './release.mjs';
 
 const TIMEOUT = '10m';
-/** The volumes of `devStores`. The Secrets are not of the release. */
-const STAYS = ['persistentvolumeclaims'];
+/** Helm does not wait for pods. Those of the gateway let their streams end. */
+const PODS_TIMEOUT_MS = 600_000;
+/** The volumes of `devStores`, and what `helm test` made. The Secrets are not of the release. */
+const stays = (release) => [
+  `configmaps/${release}-test`,
+  `pods/${release}-test`,
+  ...['postgres', 'redis', 'kafka'].map((store) => `persistentvolumeclaims/data-${release}-${store}-0`),
+];
 
-/** An uninstall leaves the volumes of the stores, and nothing else. */
+/** An uninstall leaves what the operating guide says, and nothing else. */
 export async function leavesNothing({ namespace, release }) {
   const startedMs = Date.now();
   await helm(['-n', namespace, 'uninstall', release, '--wait', '--timeout', TIMEOUT]);
+  const selector = ['-l', `app.kubernetes.io/instance=${release}`, '-o', 'name'];
+  await until('The end of all pods', PODS_TIMEOUT_MS, async () => {
+    const names = (await kubectl(['-n', namespace, 'get', 'pods', ...selector])).split('\n').filter(Boolean);
+    return names.every((name) => name === `pod/${release}-test`);
+  });
   const seconds = secondsSince(startedMs);
   const left = await objectsOf(namespace, release);
-  const unexpected = left.filter((name) => !STAYS.includes(name.split('/')[0].split('.')[0]));
+  const unexpected = left.filter((name) => !stays(release).includes(name));
   if (unexpected.length > 0) throw new SetupError(`The uninstall left ${unexpected.join(' ')}.`);
   return { seconds, left };
 }
