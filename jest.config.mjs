@@ -1,4 +1,5 @@
 import { browserTestsLeftOut } from './test/setup/chromium.mjs';
+import { testsWithoutCluster } from './test/setup/cluster.mjs';
 import { testsLeftOut } from './test/setup/docker.mjs';
 import { testsWithoutHelm } from './test/setup/helm.mjs';
 import { prometheusTestsLeftOut } from './test/setup/prometheus.mjs';
@@ -51,11 +52,14 @@ const ALONE = [
 ];
 /** Unit and conformance tests without containers. CI runs them first, while the images of the others are made. */
 const UNITS = ['<rootDir>/(apps|libs)/*/src/**/*.test.ts'];
+/** CI makes a cluster, and helm, after the other tests. */
+const CLUSTER = ['<rootDir>/test/**/*.cluster.test.ts', '<rootDir>/test/**/*.helm.test.ts'];
 const WITH_CONTAINERS = '\\.docker\\.test\\.ts$';
 const leftOut = [
   '/node_modules/',
   ...testsLeftOut(),
   ...testsWithoutHelm(),
+  ...testsWithoutCluster(),
   ...browserTestsLeftOut(),
   ...pythonTestsLeftOut(),
   ...prometheusTestsLeftOut(),
@@ -85,13 +89,20 @@ export default {
       ...common,
       displayName: 'together',
       testMatch: ['<rootDir>/(apps|libs)/*/src/**/*.docker.test.ts', '<rootDir>/test/**/*.test.ts'],
-      testPathIgnorePatterns: [...leftOut, ...ALONE],
+      testPathIgnorePatterns: [...leftOut, ...ALONE, '\\.(cluster|helm)\\.test\\.ts$'],
     },
     {
       ...common,
       displayName: 'alone',
       runner: '<rootDir>/test/setup/serial-runner.mjs',
       testMatch: ALONE,
+      testPathIgnorePatterns: leftOut,
+    },
+    {
+      ...common,
+      displayName: 'cluster',
+      runner: '<rootDir>/test/setup/serial-runner.mjs',
+      testMatch: CLUSTER,
       testPathIgnorePatterns: leftOut,
     },
   ],

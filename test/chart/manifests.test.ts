@@ -145,9 +145,12 @@ describe('scaling', () => {
 describe('monitoring', () => {
   it('brings the recording rules and the alerts of deploy/monitoring', () => {
     const groups = ['rules', 'alerts'].flatMap(
-      (file) => (parse(textOf(`deploy/monitoring/${file}.yaml`)) as { groups: unknown[] }).groups,
+      (file) => (parse(textOf(`deploy/monitoring/${file}.yaml`)) as { groups: { name: string }[] }).groups,
     );
     expect(only('ha', 'PrometheusRule', 'alerts').spec['groups']).toEqual(groups);
+    // The API server refuses two of one name.
+    const names = groups.map(({ name }) => name);
+    expect(names).toEqual([...new Set(names)]);
   });
 
   it('brings each dashboard of deploy/monitoring in a ConfigMap that Grafana finds', () => {

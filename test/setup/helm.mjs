@@ -7,7 +7,7 @@ const ROOT = join(import.meta.dirname, '..', '..');
 
 /**
  * Returns the patterns of the test files to leave out. Without helm, these are the tests that need it, and a line on
- * stderr reports it. In CI too: `test/chart/manifests.test.ts` finds golden manifests that are out of date without it.
+ * stderr reports it. Without it, `test/chart/manifests.test.ts` finds golden manifests that are out of date.
  * @returns {string[]}
  */
 export function testsWithoutHelm() {

@@ -56,10 +56,17 @@ function values(storage) {
 
 async function check() {
   await requireKinds();
-  for (const name of Object.keys(VALUES)) {
-    const args = ['apply', '--dry-run=server', '--validate=strict', '-f', goldenFile(name)];
-    const checked = (await kubectl(['-n', namespace(), ...args])).trim().split('\n').length;
-    say(`${name}: ${checked} objects are valid`);
+  // A new one, so that no object exists already.
+  const empty = `${namespace()}-check-${Date.now()}`;
+  await kubectl(['create', 'namespace', empty]);
+  try {
+    for (const name of Object.keys(VALUES)) {
+      const args = ['apply', '--dry-run=server', '--validate=strict', '-f', goldenFile(name)];
+      const checked = (await kubectl(['-n', empty, ...args])).trim().split('\n').length;
+      say(`${name}: ${checked} objects are valid`);
+    }
+  } finally {
+    await kubectl(['delete', 'namespace', empty, '--wait=false']);
   }
 }
 

@@ -18,6 +18,7 @@ export class Load {
   failures = [];
   /** Tollgate's ids of the requests whose answers were complete. */
   complete = [];
+  startedMs = Date.now();
   #stopping = false;
   #withPlain = true;
   #running = [];

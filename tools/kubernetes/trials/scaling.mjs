@@ -28,12 +28,12 @@ const readyPods = async (release, service) => (await podsOf(release, [service]))
 /** Plain requests make the gateway grow from 1 to 3 pods. Without them it shrinks to 1, and no stream is cut. */
 export async function gatewayScales(release) {
   await upgrade(release, [...scaling('gateway', { cpuPercent: 70 }), ...SOON]);
+  await until('A rest with 1 gateway', SHRINK_TIMEOUT_MS, async () => (await readyPods(release, 'gateway')) === 1);
   return underLoad(
     release,
     async (load) => {
-      const startedMs = Date.now();
       await until('Growth to 3 gateways', GROW_TIMEOUT_MS, async () => (await readyPods(release, 'gateway')) === 3);
-      const grownSeconds = secondsSince(startedMs);
+      const grownSeconds = secondsSince(load.startedMs);
       load.stopPlain();
       const quietMs = Date.now();
       await until(
