@@ -12,6 +12,8 @@ const ROOT = resolve(__dirname, '../..');
 const START_TIMEOUT_MS = 420_000;
 const TEST_TIMEOUT_MS = 300_000;
 const READY_TIMEOUT_MS = 60_000;
+/** The looks of one process at a server's port, ten a second. Starting a process in a container takes 55 ms of work. */
+const LOOKS = 100;
 /**
  * A container gets another port when it starts again. Asking the engine takes 20 ms of processor time, which starting
  * services need.
@@ -224,8 +226,9 @@ export class ComposedDeployment implements Deployment {
   /** Waits until this server accepts connections. */
   async listens(server: Server): Promise<void> {
     const [container] = await this.containers(server);
-    const look = `</dev/tcp/127.0.0.1/${PORTS[server]}`;
-    await eventually(() => this.docker('exec', container!, 'bash', '-c', look), {
+    const look = `</dev/tcp/127.0.0.1/${PORTS[server]} && exit 0`;
+    const looks = `for ((i = 0; i < ${LOOKS}; i++)); do ${look}; sleep 0.1; done; exit 1`;
+    await eventually(() => this.docker('exec', container!, 'bash', '-c', looks), {
       timeoutMs: READY_TIMEOUT_MS,
       everyMs: 100,
     });
