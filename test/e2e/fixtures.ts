@@ -206,33 +206,35 @@ export interface Books {
 }
 
 /** Reads a tenant's books directly from the tables. */
-export async function ledgerOf(database: Database, tenantId: string): Promise<Books> {
-  return database(async (client) => {
-    const all = async <T extends object>(sql: string) => (await client.query<T>(sql, [tenantId])).rows;
-    const covering = `LEFT JOIN billing.coverage v
+export function ledgerOf(database: Database, tenantId: string): Promise<Books> {
+  return database((client) => ledgerIn(client, tenantId));
+}
+
+/** As ledgerOf, on an open connection. */
+export async function ledgerIn(client: Client, tenantId: string): Promise<Books> {
+  const all = async <T extends object>(sql: string) => (await client.query<T>(sql, [tenantId])).rows;
+  const covering = `LEFT JOIN billing.coverage v
       ON v.tenant_id = c.tenant_id AND v.period = c.period AND c.seq BETWEEN v.from_seq AND v.to_seq`;
-    const charges = await all<{ id: string; cost_nanos: string; coverings: string }>(
-      `SELECT c.id, c.cost_nanos, count(v.number) AS coverings FROM billing.charge c ${covering}
+  const charges = await all<{ id: string; cost_nanos: string; coverings: string }>(
+    `SELECT c.id, c.cost_nanos, count(v.number) AS coverings FROM billing.charge c ${covering}
         WHERE c.tenant_id = $1 GROUP BY c.id`,
-    );
-    const [entries] = await all<{ debits: string; balance: string }>(
-      `SELECT coalesce(-sum(amount_cents) FILTER (WHERE type = 'usage'), 0) AS debits,
+  );
+  const [entries] = await all<{ debits: string; balance: string }>(
+    `SELECT coalesce(-sum(amount_cents) FILTER (WHERE type = 'usage'), 0) AS debits,
               coalesce(sum(amount_cents), 0) AS balance
          FROM billing.journal_entry WHERE tenant_id = $1`,
-    );
-    const [last] = await all<{ remainder: string }>(
-      `SELECT carried_out_nanos AS remainder FROM billing.coverage WHERE tenant_id = $1 ORDER BY number DESC LIMIT 1`,
-    );
-    const uncovered = charges.filter((charge) => Number(charge.coverings) === 0);
-    return {
-      charges: new Map(charges.map((charge) => [charge.id, Number(charge.cost_nanos)])),
-      debitCents: Number(entries!.debits),
-      balanceCents: Number(entries!.balance),
-      carriedNanos:
-        Number(last?.remainder ?? 0) + uncovered.reduce((sum, charge) => sum + Number(charge.cost_nanos), 0),
-      coveredTwice: charges.filter((charge) => Number(charge.coverings) > 1).length,
-    };
-  });
+  );
+  const [last] = await all<{ remainder: string }>(
+    `SELECT carried_out_nanos AS remainder FROM billing.coverage WHERE tenant_id = $1 ORDER BY number DESC LIMIT 1`,
+  );
+  const uncovered = charges.filter((charge) => Number(charge.coverings) === 0);
+  return {
+    charges: new Map(charges.map((charge) => [charge.id, Number(charge.cost_nanos)])),
+    debitCents: Number(entries!.debits),
+    balanceCents: Number(entries!.balance),
+    carriedNanos: Number(last?.remainder ?? 0) + uncovered.reduce((sum, charge) => sum + Number(charge.cost_nanos), 0),
+    coveredTwice: charges.filter((charge) => Number(charge.coverings) > 1).length,
+  };
 }
 
 interface Report {
