@@ -1,13 +1,16 @@
-// Compiles src/ of each project to dist/ with swc, and copies the other files (SQL, YAML, HTML). Types are checked by
-// `npm run typecheck`. Builds the pages of a project with a web/ folder by Vite.
+// Compiles src/ of each project to dist/ with swc, copies the other files (SQL, YAML, HTML), and then runs each
+// compiled *.build.ts. Types are checked by `npm run typecheck`. Builds the pages of a project with a web/ folder by Vite.
 // Usage: build.mjs [--no-web] <projectRoot> [<projectRoot> …]
 import { transformFile } from '@swc/core';
+import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { cp, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { parseArgs } from 'node:util';
+import { parseArgs, promisify } from 'node:util';
 import { swcOptions } from './swc.mjs';
+
+const run = promisify(execFile);
 
 /**
  * @param {string} root a project's folder
@@ -33,6 +36,8 @@ export async function build(root, { web = true } = {}) {
         await writeFile(`${js}.map`, map);
       }),
   );
+  for (const { parentPath, name } of entries.filter((entry) => /\.build\.ts$/.test(entry.name)))
+    await run(process.execPath, [join(dist, relative(src, parentPath), name.replace(/\.ts$/, '.js'))]);
   if (web && existsSync(join(root, 'web'))) await buildPages(root);
 }
 

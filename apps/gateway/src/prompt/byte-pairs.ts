@@ -1,5 +1,6 @@
 import { RankQueue } from './rank-queue';
 import { TokenBytes } from './token-bytes';
+import type { Vocabulary } from './vocabulary';
 
 /** Bytes of the longest piece that is merged. A UTF-16 character has at most three bytes of UTF-8. */
 export const MAX_PIECE_BYTES = 3 * 4_096;
@@ -40,37 +41,34 @@ export class BytePairs {
   private readonly before = new Int32Array(MAX_PIECE_BYTES + 1);
   private readonly queue: RankQueue;
 
-  /** @param vocabulary tokens by rank; a token that is not valid UTF-8 is given as its bytes */
-  constructor(vocabulary: readonly (string | readonly number[] | undefined)[]) {
-    const slots = 2 ** Math.ceil(Math.log2(vocabulary.length * 2));
+  /** Finds the parts of all tokens that the vocabulary does not name, and writes them into it. */
+  constructor(vocabulary: Vocabulary) {
+    const { lengths, bytes, parts } = vocabulary;
+    const slots = 2 ** Math.ceil(Math.log2(lengths.length * 2));
     this.pairs = new Int32Array(slots * PAIR_FIELDS);
     this.mask = slots - 1;
     // Each merge makes at most two new pairs.
-    this.queue = new RankQueue(vocabulary.length, 3 * MAX_PIECE_BYTES);
-    this.words = new TokenBytes(vocabulary.length);
+    this.queue = new RankQueue(lengths.length, 3 * MAX_PIECE_BYTES);
+    this.words = new TokenBytes(vocabulary);
     let longest = 1;
-    // Two loops by index, each over one table, because an iterator or both tables in turn take a third longer.
-    for (let rank = 0; rank < vocabulary.length; rank++) {
-      const token = vocabulary[rank];
-      if (token === undefined) continue;
-      const length = this.load(token);
-      this.words.add(this.piece, length);
+    for (let rank = 0, start = 0; rank < lengths.length; start += lengths[rank++]!) {
+      const length = lengths[rank]!;
       longest = Math.max(longest, length);
-      if (length === 1) this.bytes[this.piece[0]!] = rank;
+      if (length === 1) this.bytes[bytes[start]!] = rank;
+      if (length === 2) this.pairsOfBytes[bytes[start]! * 256 + bytes[start + 1]!] = rank;
     }
     this.longestTokenBytes = longest;
     // In the order of the ranks: the parts of a token come before it.
-    for (let rank = 0; rank < vocabulary.length; rank++) {
-      const token = vocabulary[rank];
-      if (token === undefined) continue;
-      const length = this.load(token);
-      if (length < 2) continue;
-      if (length === 2) {
-        this.pairsOfBytes[this.piece[0]! * 256 + this.piece[1]!] = rank;
-        continue;
+    for (let rank = 0, start = 0; rank < lengths.length; start += lengths[rank++]!) {
+      const length = lengths[rank]!;
+      if (length <= 2) continue;
+      // No token of three bytes is made of two times the first token, which has one byte.
+      if (parts[2 * rank] === 0 && parts[2 * rank + 1] === 0) {
+        this.piece.set(bytes.subarray(start, start + length));
+        if (this.mergeShort(length) !== 2) throw new Error(`token ${rank} is not made of two with lower ranks`);
+        parts.set(this.ranks.subarray(0, 2), 2 * rank);
       }
-      if (this.mergeShort(length) !== 2) throw new Error(`token ${rank} is not made of two with lower ranks`);
-      this.addPair(this.ranks[0]!, this.ranks[1]!, rank);
+      this.addPair(parts[2 * rank]!, parts[2 * rank + 1]!, rank);
     }
   }
 
@@ -79,12 +77,6 @@ export class BytePairs {
     const length = this.encoder.encodeInto(piece, this.piece).written;
     if (length <= this.longestTokenBytes && this.words.has(this.piece, length)) return 1;
     return length <= SHORT_PIECE_BYTES ? this.mergeShort(length) : this.mergeLong(length);
-  }
-
-  private load(token: string | readonly number[]): number {
-    if (typeof token === 'string') return this.encoder.encodeInto(token, this.piece).written;
-    this.piece.set(token);
-    return token.length;
   }
 
   private mergeShort(length: number): number {

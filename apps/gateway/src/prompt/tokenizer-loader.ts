@@ -10,7 +10,7 @@ export class TokenizerLoader implements OnModuleInit {
   onModuleInit(): void {
     const load = ({ models }: TollgateConfig) => models.forEach(({ tokenizer }) => loadTokenizer(tokenizer));
     load(this.config.current);
-    // Loading blocks the process for 0.2 s; better now than in the middle of a request.
+    // Loading blocks the process for 60 ms; better now than in the middle of a request.
     this.config.onChange(load);
   }
 }
