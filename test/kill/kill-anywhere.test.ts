@@ -17,7 +17,9 @@ import {
 import { StandaloneProcess, useDataDirectory } from '../e2e/standalone-process';
 
 const CREDIT_CENTS = 10_000;
-/** Only for a hang: longer than a start, the lease of 10 s and the sweeper's 5 s on a machine that is ten times slower. */
+/**
+ * Only for a hang: longer than a start, the lease of 10 s and the sweeper's 5 s on a machine that is ten times slower.
+ */
 const REACHED_WITHIN_MS = 180_000;
 /** Time from the signal to its confirmation on a busy machine. */
 const ARMED_WITHIN_MS = 20_000;

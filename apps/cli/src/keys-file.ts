@@ -56,6 +56,7 @@ export function readKeysFile(path: string, tenant: string | undefined): KeysFile
   }
   const list = keys as KeysFile['keys'];
   const placeOf = (index: number, field?: string) =>
-    `${path}:${lineOf(index, field)}: key ${printable(list[index]!.name)}${field === undefined ? '' : `, field ${printable(field)}`}`;
+    `${path}:${lineOf(index, field)}: key ${printable(list[index]!.name)}` +
+    (field === undefined ? '' : `, field ${printable(field)}`);
   return { tenant: of, keys: list, placeOf };
 }

@@ -104,8 +104,8 @@ async function enter(
   if (!created) {
     output.answer(
       data,
-      `${amount} was already ${what} at ${entry.createdAt} ` +
-        `(ref ${printable(entry.ref)}). Nothing was changed. Balance after that entry: ${formatCents(balanceCents, currency)}.`,
+      `${amount} was already ${what} at ${entry.createdAt} (ref ${printable(entry.ref)}). Nothing was changed. ` +
+        `Balance after that entry: ${formatCents(balanceCents, currency)}.`,
     );
     return;
   }

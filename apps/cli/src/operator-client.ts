@@ -93,7 +93,8 @@ export class OperatorClient {
     const rows: T[] = [];
     let after: string | null = null;
     do {
-      const query: string = `${path.includes('?') ? '&' : '?'}limit=${PAGE_ROWS}${after === null ? '' : `&after=${encodeURIComponent(after)}`}`;
+      const from: string = after === null ? '' : `&after=${encodeURIComponent(after)}`;
+      const query = `${path.includes('?') ? '&' : '?'}limit=${PAGE_ROWS}${from}`;
       const page: { data: T[]; nextCursor: string | null } = await this.get(`${path}${query}`);
       rows.push(...page.data);
       after = page.nextCursor;

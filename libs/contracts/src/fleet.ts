@@ -57,7 +57,9 @@ export interface BillingFleet {
   rejectedCharges: number;
 }
 
-/** A price of `tollgate.yaml`, from when metering first saw it. Amounts are integers: femtos a token, nanos a request. */
+/**
+ * A price of `tollgate.yaml`, from when metering first saw it. Amounts are integers: femtos a token, nanos a request.
+ */
 export interface PriceVersion {
   model: string;
   version: string;

@@ -104,9 +104,9 @@ export const MAX_EXPORT_ROWS = 1_000;
 
 /**
  * Usage of requests that ended in [`from`, `to`), ISO 8601 UTC, of all tenants or of one. `request`: a row for each
- * request. `hour`: a row for each tenant, hour, model and key, from the rollups; both times are full hours then. `after`:
- * the `nextCursor` of the same query. Rows are in an order of the store, in which new ones may come before the cursor:
- * only a range that is over, and whose usage has arrived, is exported as a whole.
+ * request. `hour`: a row for each tenant, hour, model and key, from the rollups; both times are full hours then.
+ * `after`: the `nextCursor` of the same query. Rows are in an order of the store, in which new ones may come before the
+ * cursor: only a range that is over, and whose usage has arrived, is exported as a whole.
  */
 export interface UsageExportQuery {
   from: string;

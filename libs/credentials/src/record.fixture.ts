@@ -31,8 +31,8 @@ export function inMemory(store: CredentialStore, hash: string): CredentialRecord
 
 /**
  * Milliseconds from now until the last look-up that gave the unrevoked record in any of these processes. Resolves when
- * all give the revoked one. A process that refuses, or checks again first, admits no one. A standstill of the test is not
- * counted.
+ * all give the revoked one. A process that refuses, or checks again first, admits no one. A standstill of the test is
+ * not counted.
  */
 export async function revokedAfterMs(stores: readonly CredentialStore[], hash: string): Promise<number> {
   const from = performance.now();

@@ -248,7 +248,8 @@ describe('tollgate.yaml', () => {
   });
 
   it('is read again when a ConfigMap replaces its folder, also by one with the same size and time', async () => {
-    // As the kubelet does it: the file is a link into `..data`, which is a link to a folder that is replaced in one step.
+    // As the kubelet does it: the file is a link into `..data`, which is a link to a folder that is replaced in one
+    // step.
     const mount = mkdtempSync(join(directory, 'mount-'));
     const put = (version: string, text: string) => {
       mkdirSync(join(mount, version));

@@ -113,7 +113,8 @@ export class CredentialBook {
   /**
    * Changes fields of a key. The credential store has them when this returns, so they are in force everywhere within a
    * second. A repeat changes nothing and projects the row again. `checkProfile` throws if the plan lacks the wanted
-   * profile. RequestError not_found, also for a key of another tenant. UnavailableError when the store does not accept it: the change is committed, and the loop will project it.
+   * profile. RequestError not_found, also for a key of another tenant. UnavailableError when the store does not accept
+   * it: the change is committed, and the loop will project it.
    */
   async update(
     { tenantId, id, by }: Authored<{ tenantId: string; id: string }>,

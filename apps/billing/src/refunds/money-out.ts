@@ -79,7 +79,10 @@ export class MoneyOut {
     return this.debit(tenantId, entry, { by, action: 'credit.refund' });
   }
 
-  /** `all` takes the balance to zero, up or down. @throws like `refund`; invalid_amount for zero, and for a balance beyond 2^53 − 1 */
+  /**
+   * `all` takes the balance to zero, up or down. @throws like `refund`; invalid_amount for zero, and for a balance
+   * beyond 2^53 − 1
+   */
   async adjust({ tenantId, amountCents, source, ref, reason, allowDebt = false, by }: Adjust): Promise<Booked> {
     if (amountCents !== 'all' && (!isAmount(amountCents) || amountCents === 0))
       throw new RequestError(

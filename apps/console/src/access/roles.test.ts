@@ -1,6 +1,9 @@
 import { actionsOf, mayDo, mayGrant, TENANT_ACTIONS, TENANT_ROLES, type Role, type TenantAction } from './roles';
 
-/** Written out once more on purpose: a change of the table must be meant. O owner, A admin, B billing, M member, V viewer. */
+/**
+ * Written out once more on purpose: a change of the table must be meant. O owner, A admin, B billing, M member, V
+ * viewer.
+ */
 const MATRIX: Readonly<Record<TenantAction, string>> = {
   'tenant.read': 'OABMV',
   'usage.read': 'OABMV',

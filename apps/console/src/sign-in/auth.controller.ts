@@ -106,7 +106,8 @@ function keepCookies(answer: Response, reply: FastifyReply): void {
 /** `invalid_code`: the issuer refused our request for tokens. */
 const hintOf = (error: string): string =>
   error === 'invalid_code'
-    ? 'a single sign-on failed: the issuer gave no tokens, so check TOLLGATE_OIDC_CLIENT_ID and TOLLGATE_OIDC_CLIENT_SECRET'
+    ? 'a single sign-on failed: the issuer gave no tokens, so check TOLLGATE_OIDC_CLIENT_ID and ' +
+      'TOLLGATE_OIDC_CLIENT_SECRET'
     : 'a single sign-on failed';
 
 function jsonOf(text: string): unknown {

@@ -33,8 +33,8 @@ function tooLarge(maxBytes: number): InferenceError {
 
 /**
  * Reads the request's body, of `announced` bytes or of unknown length. `share` reserves at least the memory that is
- * used, and knows the largest body. Rejects with ClientLeftError or with InferenceError: payload_too_large, request_timeout, or what `full` returns
- * for an exhausted memory budget. Stops reading when it rejects.
+ * used, and knows the largest body. Rejects with ClientLeftError or with InferenceError: payload_too_large,
+ * request_timeout, or what `full` returns for an exhausted memory budget. Stops reading when it rejects.
  */
 export function readBody(
   request: IncomingMessage,

@@ -34,7 +34,10 @@ export interface KeyState {
   credit: CreditState;
   /** False: all models are free, so that money does not matter. */
   isPaid: boolean;
-  /** What a small request would be answered; one that costs something, if a model does. Null: the store did not answer, or there are no rights. */
+  /**
+   * What a small request would be answered; one that costs something, if a model does. Null: the store did not answer,
+   * or there are no rights.
+   */
   look: LookResult | null;
 }
 

@@ -138,7 +138,9 @@ function decimal(nanos: string): string {
   return `${digits.slice(0, -NANOS_DIGITS)}.${digits.slice(-NANOS_DIGITS)}`;
 }
 
-/** The first instant of the month (UTC) to which usage until `to` belongs, and of later ones. An hour ends exclusively. */
+/**
+ * The first instant of the month (UTC) to which usage until `to` belongs, and of later ones. An hour ends exclusively.
+ */
 function monthOf(to: string, id: string | null, later: number): string {
   const last = new Date(Date.parse(to) - (id === null ? 1 : 0));
   return focusTime(Date.UTC(last.getUTCFullYear(), last.getUTCMonth() + later));

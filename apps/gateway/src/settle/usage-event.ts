@@ -56,7 +56,10 @@ export function toUsageEvent(
   };
 }
 
-/** Parts of the counts by name, as a backend reported them. They are shown to the client. Only the reasoning tokens are recorded. */
+/**
+ * Parts of the counts by name, as a backend reported them. They are shown to the client. Only the reasoning tokens are
+ * recorded.
+ */
 export interface AnswerDetails {
   prompt?: Readonly<Record<string, number>> | undefined;
   completion?: Readonly<Record<string, number>> | undefined;

@@ -41,7 +41,9 @@ export interface AnswerSink {
   onData(chunk: Buffer): boolean;
   onEnd(): void;
   onFailure(failure: UpstreamFailure): void;
-  /** Another model is asked from now on: one of the call's fallbacks. Comes only while nothing has reached the client. */
+  /**
+   * Another model is asked from now on: one of the call's fallbacks. Comes only while nothing has reached the client.
+   */
   onFallback(model: CatalogModel): void;
   /** False: a part of the answer has reached the client, so no other may follow. */
   mayRestart(): boolean;

@@ -102,8 +102,9 @@ interface Open {
 }
 
 /**
- * A stack of single connections per backend's origin (and TLS), last used first. undici's Pool searches all connections for a free one,
- * which costs 23 µs a call at 4,000 streams. A stack needs no search and lets surplus connections idle out.
+ * A stack of single connections per backend's origin (and TLS), last used first. undici's Pool searches all connections
+ * for a free one, which costs 23 µs a call at 4,000 streams. A stack needs no search and lets surplus connections idle
+ * out.
  */
 export class Connections {
   private readonly byKey = new Map<string, Open>();

@@ -108,7 +108,7 @@ export class Exchange implements AttemptOwner, Waiting {
     this.attempt?.tell('succeeded');
   }
 
-  /** The sink cannot use the answer, and has passed on nothing of it. Another attempt follows, or `onFailure`, or it returns false. */
+  /** The sink passed on nothing of an unusable answer. Another attempt follows, or `onFailure`, or it returns false. */
   reject(failure: UpstreamFailure): boolean {
     if (this.state !== 'answering') return false;
     this.attempt?.tell(failure.kind === 'timeout' && this.time.isShort ? null : 'failed');

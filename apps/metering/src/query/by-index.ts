@@ -18,8 +18,8 @@ export function byIndex<T>(dataSource: DataSource, work: (tx: EntityManager) => 
 }
 
 /**
- * The same for pages in the order of an index. The planner may take the rest of a range for a few rows, and read and sort
- * all of it for each page. Seen with 300,000 events in a range: 0.8 s a page instead of 0.04 s.
+ * The same for pages in the order of an index. The planner may take the rest of a range for a few rows, and read and
+ * sort all of it for each page. Seen with 300,000 events in a range: 0.8 s a page instead of 0.04 s.
  */
 export function inIndexOrder<T>(dataSource: DataSource, work: (tx: EntityManager) => Promise<T>): Promise<T> {
   return byIndex(dataSource, async (tx) => {

@@ -1,7 +1,10 @@
 import { callIntervalUs, type ManagementCall, waitMs } from '../call-rate';
 import type { Connections } from './connections';
 
-/** Takes a call from the bucket, or says in how many microseconds there is one. A clock that went back costs a minute at most. */
+/**
+ * Takes a call from the bucket, or says in how many microseconds there is one. A clock that went back costs a minute at
+ * most.
+ */
 const TAKE = `
   WITH now AS (SELECT now_us($1) AS us), taken AS (
     INSERT INTO call_rate AS r (tenant_id, token_id, full_at_us) SELECT $2, $3, us + $4 FROM now

@@ -9,8 +9,8 @@ const ASK_DEADLINE_MS = 2_000;
 /** The clocks of services may differ by this much. This near the end of a month, both months are requested. */
 const MAX_CLOCK_SKEW_MS = 5 * 60_000;
 /**
- * Pages of keys. If a tenant used more than 50,000 keys in a month, the other keys’ budgets restart at zero spent, and a warning
- * is logged.
+ * Pages of keys. If a tenant used more than 50,000 keys in a month, the other keys’ budgets restart at zero spent, and
+ * a warning is logged.
  */
 const MAX_PAGES = 10;
 

@@ -147,8 +147,8 @@ export interface BillingSubjects {
   ];
   /**
    * The hold of a request, while the admission store has it: of a running request, or of one whose cost is on its way
-   * to the ledger. `nanos`: held, or the cost; decimal string. `running`: of a request that runs. Null: there is none, or
-   * the store cannot be reached. invalid_parameter
+   * to the ledger. `nanos`: held, or the cost; decimal string. `running`: of a request that runs. Null: there is none,
+   * or the store cannot be reached. invalid_parameter
    */
   'billing.request.hold': [
     { tenantId: string; requestId: string },

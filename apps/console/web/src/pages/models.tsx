@@ -17,7 +17,10 @@ export function ModelsPage() {
   return (
     <Page
       title="Models"
-      about={`Prices are in ${currency} per million tokens. A key's profile may allow fewer models. A typical request has 1,000 tokens in and 500 out.`}
+      about={
+        `Prices are in ${currency} per million tokens. A key's profile may allow fewer models. ` +
+        'A typical request has 1,000 tokens in and 500 out.'
+      }
     >
       <Answer of={models}>
         {({ data }) => (

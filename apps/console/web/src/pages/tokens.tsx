@@ -37,7 +37,10 @@ export function TokensPage() {
   return (
     <Page
       title="Management tokens"
-      about="Programs use them to manage this tenant. To rotate one, make a second, wait until the first is no longer used, and revoke it."
+      about={
+        'Programs use them to manage this tenant. To rotate one, make a second, wait until the first is no longer ' +
+        'used, and revoke it.'
+      }
       action={may('tokens.write') ? <Button onClick={() => setOpen(true)}>Create a token</Button> : null}
     >
       {isOpen ? <CreateToken onClose={() => setOpen(false)} onCreated={refresh} /> : null}
