@@ -14,7 +14,7 @@ import { ByOperator, SecretGuard } from './secret-guard';
 /** A caller reads a longer run by its id. */
 const MAX_WAIT_MS = 10_000;
 const FIRST_LOOK_MS = 10;
-const MAX_LOOK_MS = 500;
+const MAX_LOOK_MS = 200;
 
 const checkHours = queryCheck(BackendHoursQuery);
 
