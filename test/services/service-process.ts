@@ -24,6 +24,7 @@ export class ServiceProcess {
   private constructor(
     readonly app: App,
     readonly child: ChildProcess,
+    private readonly metricsToken: string | undefined,
   ) {
     child.stdout!.on('data', (chunk: Buffer) => (this.stdout += chunk.toString()));
     child.stderr!.on('data', (chunk: Buffer) => (this.stderr += chunk.toString()));
@@ -45,7 +46,7 @@ export class ServiceProcess {
       },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-    return new ServiceProcess(app, child);
+    return new ServiceProcess(app, child, env['TOLLGATE_METRICS_TOKEN']);
   }
 
   get hasEnded(): boolean {
@@ -84,7 +85,8 @@ export class ServiceProcess {
   }
 
   async metrics(): Promise<string> {
-    return (await fetch(`${this.addresses.health}/metrics`)).text();
+    const headers = this.metricsToken === undefined ? {} : { authorization: `Bearer ${this.metricsToken}` };
+    return (await fetch(`${this.addresses.health}/metrics`, { headers })).text();
   }
 
   /** Sends the signal and waits for the end. Returns the exit code, or null if a signal ended it. */

@@ -37,9 +37,10 @@ export function tracesTests(receiver: () => OtlpReceiver, { gateway: gateways }:
         messages: [{ role: 'user', content: 'Hello' }],
         max_tokens: 200,
         simulator: { answerTokens: 200 },
+        stream: true,
       }),
     });
-    expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining('usage')]);
+    expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining('[DONE]')]);
     await eventually(
       () => {
         const spans = receiver().ofTrace(TRACE);
@@ -48,6 +49,8 @@ export function tracesTests(receiver: () => OtlpReceiver, { gateway: gateways }:
         const below = spans.filter(({ parentSpanId }) => parentSpanId === request.spanId);
         expect(below.map(({ service, name }) => `${service}: ${name}`)).toEqual(
           expect.arrayContaining([
+            'tollgate-gateway: authenticate',
+            'tollgate-gateway: read',
             'tollgate-gateway: admit',
             'tollgate-gateway: chat sim-large',
             'tollgate-gateway: settle',
@@ -56,6 +59,8 @@ export function tracesTests(receiver: () => OtlpReceiver, { gateway: gateways }:
             'tollgate-billing: post',
           ]),
         );
+        const upstream = below.find(({ name }) => name === 'chat sim-large')!;
+        expect(upstream.events.map(({ name }) => name)).toEqual(['first_token']);
       },
       { timeoutMs: ARRIVAL_TIMEOUT_MS },
     );

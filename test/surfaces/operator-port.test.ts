@@ -4,6 +4,8 @@ import { createOperatorApp } from '../../apps/gateway/src';
 import { OPERATOR_SECRET, useServices } from './services';
 
 const METRICS_TOKEN = 'token-of-the-scraper';
+const FORMER_SECRET = 'the-operators-former-secret-in-tests';
+const FORMER_TOKEN = 'former-token-of-the-scraper';
 const WRONG = 'a-wrong-secret-of-somebody';
 const services = useServices();
 
@@ -62,22 +64,28 @@ describe('the Host', () => {
   });
 });
 
-describe('with a metrics token and a configured name', () => {
-  it('/metrics requires the token, and the name is accepted', async () => {
+describe('with metrics tokens and a configured name', () => {
+  it('/metrics requires a token, the former ones still work, and the name is accepted', async () => {
     const health = new Health();
     health.state = 'serving';
     const { messages, admission } = services;
-    const options = { secret: OPERATOR_SECRET, health, hosts: ['ops.internal'], metricsToken: METRICS_TOKEN };
+    const secrets = [OPERATOR_SECRET, FORMER_SECRET];
+    const metricsTokens = [METRICS_TOKEN, FORMER_TOKEN];
+    const options = { secrets, health, hosts: ['ops.internal'], metricsTokens };
     const app = await createOperatorApp({ messages, config: {} as never, admission }, options);
     try {
       await app.listen(0, '127.0.0.1');
       const url = await app.getUrl();
-      for (const secret of [undefined, WRONG, OPERATOR_SECRET]) {
+      for (const secret of [undefined, WRONG, OPERATOR_SECRET, FORMER_SECRET]) {
         const { status, headers } = await ask('/metrics', { url, ...(secret && { secret }) });
         expect([status, headers['www-authenticate']]).toEqual([401, 'Bearer']);
       }
-      const { status, body } = await ask('/metrics', { url, secret: METRICS_TOKEN, host: 'ops.internal' });
-      expect([status, body]).toEqual([200, expect.stringContaining('# TYPE tollgate_')]);
+      for (const secret of metricsTokens) {
+        const { status, body } = await ask('/metrics', { url, secret, host: 'ops.internal' });
+        expect([status, body]).toEqual([200, expect.stringContaining('# TYPE tollgate_')]);
+      }
+      for (const secret of secrets) expect((await ask(TENANTS, { url, secret })).status).toBe(200);
+      for (const secret of [WRONG, METRICS_TOKEN]) expect((await ask(TENANTS, { url, secret })).status).toBe(401);
       expect((await ask('/readyz', { url })).status).toBe(200);
     } finally {
       await app.close();

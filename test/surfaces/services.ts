@@ -124,7 +124,7 @@ async function startServices(
   await front.listen(0, '127.0.0.1');
   const health = new Health();
   health.state = 'serving';
-  const operator = await createOperatorApp({ messages, config, admission }, { secret: OPERATOR_SECRET, health });
+  const operator = await createOperatorApp({ messages, config, admission }, { secrets: [OPERATOR_SECRET], health });
   await operator.listen(0, '127.0.0.1');
   return {
     publicUrl: await front.getUrl(),

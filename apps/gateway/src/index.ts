@@ -4,6 +4,8 @@ export { createPublicApp, cutOff, drain, endRequests, flushUsage, leave, type Mo
 export { createOperatorApp, type OperatorOptions } from './operator/operator.app';
 export { listen, publicDoor } from './listen';
 export {
+  acceptedSecrets,
+  FormerSecretSettings,
   idempotencyOptions,
   IdempotencySecretsSettings,
   IdempotencySettings,

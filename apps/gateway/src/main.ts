@@ -10,6 +10,7 @@ import {
   FileConfigSource,
   globalModule,
   logger,
+  metricsTokensOf,
   openTracer,
   portConflicts,
   provide,
@@ -20,7 +21,7 @@ import { GatewayModule } from './gateway.module';
 import { listen, publicDoor } from './listen';
 import { createOperatorApp } from './operator/operator.app';
 import { createPublicApp, endRequests, flushUsage, leave } from './public-app';
-import { idempotencyOptions, SETTINGS } from './settings';
+import { acceptedSecrets, idempotencyOptions, SETTINGS } from './settings';
 
 runService(
   {
@@ -87,12 +88,12 @@ runService(
         () => app.close(),
         () => flushUsage(app),
       );
-      const secret = settings.TOLLGATE_OPERATOR_SECRET;
+      const secrets = acceptedSecrets(settings.TOLLGATE_OPERATOR_SECRET, settings);
       const hosts = [settings.TOLLGATE_OPERATOR_HOST, ...(settings.TOLLGATE_OPERATOR_ALLOWED_HOSTS?.split(',') ?? [])];
-      const metricsToken = settings.TOLLGATE_METRICS_TOKEN;
+      const metricsTokens = metricsTokensOf(settings);
       const operatorApp = await createOperatorApp(
         { messages, config, admission },
-        { secret, health, hosts, metricsToken, trustedProxies },
+        { secrets, health, hosts, metricsTokens, trustedProxies },
       );
       takeDown.add(
         () => operatorApp.close(),

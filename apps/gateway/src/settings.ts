@@ -68,6 +68,20 @@ export const OperatorSecret = (byDefault?: string) =>
     Text(OPERATOR_SECRET_FORM, '16 to 256 printable characters'),
   );
 
+/** The secret before the one in force. */
+export class FormerSecretSettings {
+  @Setting('A further operator secret that is accepted while callers change to a new one.')
+  @Optional()
+  @Secret()
+  @HardToGuess(OPERATOR_SECRET_MIN_BITS)
+  @Text(OPERATOR_SECRET_FORM, '16 to 256 printable characters')
+  TOLLGATE_FORMER_OPERATOR_SECRET?: string;
+}
+
+/** The secrets that the operator API accepts. */
+export const acceptedSecrets = (secret: string, { TOLLGATE_FORMER_OPERATOR_SECRET: former }: FormerSecretSettings) =>
+  former === undefined ? [secret] : [secret, former];
+
 /** Where the operator API is served, and what its callers send. */
 export class OperatorSettings {
   @Setting('Address of the operator API.')
@@ -145,6 +159,7 @@ export const SETTINGS = [
   TrustedProxiesSettings,
   WorkersSettings,
   OperatorSettings,
+  FormerSecretSettings,
   OperatorHostsSettings,
   IdempotencySecretsSettings,
   IdempotencySettings,

@@ -1,6 +1,7 @@
 import { BillingSettings } from '@tollgate/billing';
 import { ConsoleSecret, ConsoleSettings } from '@tollgate/console';
 import {
+  FormerSecretSettings,
   IdempotencySecretsSettings,
   IdempotencySettings,
   OPERATOR_SECRET_MIN_BITS,
@@ -64,6 +65,7 @@ export const SETTINGS = [
   MetricsSettings,
   PublicSettings,
   TrustedProxiesSettings,
+  FormerSecretSettings,
   OperatorHostsSettings,
   ConfigFileSettings,
   ConfigSecretsSettings,

@@ -5,6 +5,7 @@ import { readyJson, readyText } from '@tollgate/cli';
 import { CONSOLE_PREFIX, MIGRATIONS as CONSOLE } from '@tollgate/console';
 import { CredentialStore, MIGRATIONS as CREDENTIALS, PostgresCredentialStore } from '@tollgate/credentials';
 import {
+  acceptedSecrets,
   createOperatorApp,
   createPublicApp,
   endRequests,
@@ -24,6 +25,7 @@ import {
   globalModule,
   Health,
   logger,
+  metricsTokensOf,
   openTracer,
   provide,
   StartError,
@@ -132,10 +134,10 @@ export async function startStandalone(
   const operatorApp = await createOperatorApp(
     { messages, config, admission },
     {
-      secret,
+      secrets: acceptedSecrets(secret, settings),
       health,
       hosts: settings.TOLLGATE_OPERATOR_ALLOWED_HOSTS?.split(',') ?? [],
-      metricsToken: settings.TOLLGATE_METRICS_TOKEN,
+      metricsTokens: metricsTokensOf(settings),
       trustedProxies,
     },
   );

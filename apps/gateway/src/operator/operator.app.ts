@@ -27,9 +27,9 @@ import { InvoicesController } from './invoices.controller';
 import { OperatorKeysController } from './keys.controller';
 import { JournalController } from './journal.controller';
 import { OpenApiController } from './open-api.controller';
-import { METRICS_TOKEN, ProbesController } from './probes.controller';
+import { METRICS_TOKENS, ProbesController } from './probes.controller';
 import { ReconcileController } from './reconcile.controller';
-import { OPERATOR_SECRET, SecretGuard } from './secret-guard';
+import { OPERATOR_SECRETS, SecretGuard } from './secret-guard';
 import { TenantLookup } from './tenant-lookup';
 import { TenantsController } from './tenants.controller';
 import { OperatorTokensController } from './tokens.controller';
@@ -38,14 +38,14 @@ import { UsageExportController } from './usage-export.controller';
 import { OperatorUnknownRouteController, unknownRoute } from './unknown-route.controller';
 
 export interface OperatorOptions {
-  /** The bearer token that callers must send. */
-  secret: string;
+  /** The bearer tokens of which callers must send one: the secret, and the former one while callers change to it. */
+  secrets: readonly string[];
   /** Answers /readyz. */
   health: Health;
   /** Host names that callers may use besides addresses and localhost. */
   hosts?: readonly string[];
-  /** The bearer token that /metrics needs. Absent: none. */
-  metricsToken?: string | undefined;
+  /** The bearer tokens of which /metrics needs one. None: it is open. */
+  metricsTokens?: readonly string[];
   /** Proxies whose `X-Forwarded-For` is believed. */
   trustedProxies?: string | undefined;
 }
@@ -87,7 +87,7 @@ export class OperatorModule {}
  */
 export async function createOperatorApp(
   { messages, config, admission }: { messages: Messages; config: ConfigSource; admission: Looks },
-  { secret, health, hosts = [], metricsToken, trustedProxies }: OperatorOptions,
+  { secrets, health, hosts = [], metricsTokens = [], trustedProxies }: OperatorOptions,
 ): Promise<NestFastifyApplication> {
   const addresses = new ClientAddresses(trustedProxies);
   const adapter = new FastifyAdapter({
@@ -136,9 +136,9 @@ export async function createOperatorApp(
         { provide: ServiceClient, useValue: new ServiceClient(messages) },
         { provide: ConfigSource, useValue: config },
         { provide: LOOKS, useValue: admission },
-        { provide: OPERATOR_SECRET, useValue: secret },
+        { provide: OPERATOR_SECRETS, useValue: secrets },
         { provide: Health, useValue: health },
-        ...(metricsToken === undefined ? [] : [{ provide: METRICS_TOKEN, useValue: metricsToken }]),
+        { provide: METRICS_TOKENS, useValue: metricsTokens },
         SecretGuard,
         TenantLookup,
       ],

@@ -10,7 +10,7 @@ let close: () => Promise<void>;
 beforeAll(async () => {
   // No request in this file reaches a service.
   const seams = { messages: {} as Messages, config: {} as ConfigSource, admission: {} as AdmissionStore };
-  const app = await createOperatorApp(seams, { secret: SECRET, health: new Health() });
+  const app = await createOperatorApp(seams, { secrets: [SECRET], health: new Health() });
   await app.listen(0, '127.0.0.1');
   url = await app.getUrl();
   close = () => app.close();

@@ -10,7 +10,8 @@ import { ApiError } from '../http/api-error';
 import { refuseUnknownParameters } from '../http/validate';
 import { endpointOf } from './routes';
 
-export const OPERATOR_SECRET = Symbol('operator secret');
+/** The operator secret, and the former one while callers change to it. */
+export const OPERATOR_SECRETS = Symbol('operator secrets');
 
 /** The caller that the guard admitted: the operator secret (id and name null), or an operator token. */
 export interface Operator {
@@ -47,7 +48,7 @@ const WITH_SECRET: Operator = { id: null, name: null, scopes: 'all' };
  */
 @Injectable()
 export class SecretGuard implements CanActivate {
-  private readonly expected: Buffer;
+  private readonly expected: readonly Buffer[];
   private readonly refused = new RefusedCredentials({
     component: 'operator',
     credential: 'operator secret',
@@ -56,10 +57,10 @@ export class SecretGuard implements CanActivate {
   });
 
   constructor(
-    @Inject(OPERATOR_SECRET) secret: string,
+    @Inject(OPERATOR_SECRETS) secrets: readonly string[],
     private readonly services: ServiceClient,
   ) {
-    this.expected = hash('sha256', secret, 'buffer');
+    this.expected = secrets.map((secret) => hash('sha256', secret, 'buffer'));
   }
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
@@ -82,9 +83,9 @@ export class SecretGuard implements CanActivate {
     const address = request.ip;
     const waitMs = this.refused.waitMs(address);
     if (waitMs > 0 && !this.refused.isTrusted(address)) throw tooMany(waitMs);
-    const operator = timingSafeEqual(hash('sha256', value, 'buffer'), this.expected)
-      ? WITH_SECRET
-      : await this.find(value);
+    const given = hash('sha256', value, 'buffer');
+    const isSecret = this.expected.some((expected) => timingSafeEqual(given, expected));
+    const operator = isSecret ? WITH_SECRET : await this.find(value);
     if (operator) {
       this.refused.trust(address);
       return operator;

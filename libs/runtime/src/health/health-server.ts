@@ -31,12 +31,12 @@ export interface ProbeCaller {
   mayReadReasons: boolean;
 }
 
-/** `metricsToken`: undefined if there is none. */
-export function probeCaller({ headers, socket }: IncomingMessage, metricsToken: string | undefined): ProbeCaller {
-  const hasToken = metricsToken !== undefined && isBearer(headers.authorization, metricsToken);
+/** `metricsTokens`: those that are accepted; none if nobody needs one. */
+export function probeCaller({ headers, socket }: IncomingMessage, metricsTokens: readonly string[]): ProbeCaller {
+  const hasToken = metricsTokens.some((token) => isBearer(headers.authorization, token));
   const isForwarded = FORWARDED.some((name) => headers[name] !== undefined);
   const isLocal = LOOPBACK.test(socket.remoteAddress ?? '') && !isForwarded;
-  return { mayReadMetrics: metricsToken === undefined || hasToken, mayReadReasons: hasToken || isLocal };
+  return { mayReadMetrics: metricsTokens.length === 0 || hasToken, mayReadReasons: hasToken || isLocal };
 }
 
 /** The answer to a probe or a scraper. */
@@ -72,9 +72,14 @@ export class HealthServer {
   ) {}
 
   /** Rejects with StartError when the port cannot be opened. */
-  static async listen(health: Health, host: string, port: number, metricsToken?: string): Promise<HealthServer> {
+  static async listen(
+    health: Health,
+    host: string,
+    port: number,
+    metricsTokens: readonly string[] = [],
+  ): Promise<HealthServer> {
     const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS }, (request, response) => {
-      answer(request, response, health, metricsToken).catch((error: unknown) => {
+      answer(request, response, health, metricsTokens).catch((error: unknown) => {
         logger('health').error({ err: error }, 'answering a probe failed');
         response.destroy();
       });
@@ -101,13 +106,13 @@ async function answer(
   request: IncomingMessage,
   response: ServerResponse,
   health: Health,
-  metricsToken: string | undefined,
+  metricsTokens: readonly string[],
 ): Promise<void> {
   const asked = (request.url ?? '').split('?', 1)[0];
   const path =
     request.method === 'GET' || request.method === 'HEAD' ? PROBES.find((probe) => probe === asked) : undefined;
   const { status, type, body, headers }: Answer = path
-    ? await answerProbe(path, health, probeCaller(request, metricsToken))
+    ? await answerProbe(path, health, probeCaller(request, metricsTokens))
     : json(404, { status: 'not found' });
   response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body), ...headers });
   response.end(request.method === 'HEAD' ? undefined : body);

@@ -68,7 +68,11 @@ it('gives reasons to callers on its own machine or with the token, and to others
   health.depend('redis', { required: true, check: () => Promise.reject(new Error('10.0.0.7 does not answer')) });
   const asked = async (remoteAddress: string, headers: Record<string, string> = {}, token?: string) => {
     const request = { headers, socket: { remoteAddress } } as unknown as IncomingMessage;
-    const { status, body } = await answerProbe('/readyz', health, probeCaller(request, token));
+    const { status, body } = await answerProbe(
+      '/readyz',
+      health,
+      probeCaller(request, token === undefined ? [] : ['a-token-before', token]),
+    );
     return { code: status, body: JSON.parse(body) as unknown };
   };
   const all = { code: 503, body: { status: 'unavailable', dependencies: { redis: expect.anything() } } };
@@ -158,7 +162,7 @@ it('serves the metrics of the process, and nothing else', async () => {
 });
 
 it('requires the token for the metrics if there is one, and for nothing else', async () => {
-  const guarded = await HealthServer.listen(health, '127.0.0.1', 0, 'token-of-the-scraper');
+  const guarded = await HealthServer.listen(health, '127.0.0.1', 0, ['token-of-the-scraper']);
   try {
     const asked = (authorization?: string) =>
       fetch(`${guarded.url}/metrics`, authorization === undefined ? {} : { headers: { authorization } });

@@ -4,7 +4,7 @@ import { Health } from '../health/health';
 import { HealthServer } from '../health/health-server';
 import { logger } from '../logging';
 import { readConfigFile } from '../read-config';
-import { ConfigSecretsSettings, SERVICE_SETTINGS } from '../settings/process-settings';
+import { ConfigSecretsSettings, metricsTokensOf, SERVICE_SETTINGS } from '../settings/process-settings';
 import { readSettings, SettingsError, type SettingsClass, type Together } from '../settings/read-settings';
 import { runProgram } from './run-program';
 import type { TakeDown } from './take-down';
@@ -71,7 +71,7 @@ export function runService<const C extends readonly SettingsClass[]>(
           health,
           settings.TOLLGATE_HEALTH_HOST,
           settings.TOLLGATE_HEALTH_PORT,
-          settings.TOLLGATE_METRICS_TOKEN,
+          metricsTokensOf(settings),
         );
         takeDown.add(() => server.close());
         logger(name).info({ health: server.url }, 'starting');

@@ -1,5 +1,6 @@
 import { areProxies, TRUSTED_PROXIES_FORM, wrongProxies } from '../client-address';
-import { OneOf, Optional, Path, Port, Satisfies, Secret, Setting, Text, WholeNumber } from './decorators';
+import { combine, OneOf, Optional, Path, Port, Satisfies, Secret, Setting, Text, WholeNumber } from './decorators';
+import type { ChecksItself } from './read-settings';
 
 const HOST = /^[A-Za-z0-9.:_-]{1,255}$/;
 export const hostText = () => Text(HOST, 'a name or an address of this machine');
@@ -35,14 +36,26 @@ export class TrustedProxiesSettings {
   TOLLGATE_TRUSTED_PROXIES?: string;
 }
 
+const MetricsToken = (description: string) =>
+  combine(Setting(description), Secret(), Optional(), Text(/^[\x21-\x7e]{16,256}$/, '16 to 256 printable characters'));
+
 /** Access to /metrics, on any port that serves it. */
-export class MetricsSettings {
-  @Setting('Bearer token that `/metrics` requires. `/readyz` gives reasons to callers that send it.')
-  @Secret()
-  @Optional()
-  @Text(/^[\x21-\x7e]{16,256}$/, '16 to 256 printable characters')
+export class MetricsSettings implements ChecksItself {
+  @MetricsToken('Bearer token that `/metrics` requires. `/readyz` gives reasons to callers that send it.')
   TOLLGATE_METRICS_TOKEN?: string;
+  @MetricsToken('A further token that is accepted while scrapers change to a new one.')
+  TOLLGATE_FORMER_METRICS_TOKEN?: string;
+
+  problems(): string[] {
+    return this.TOLLGATE_FORMER_METRICS_TOKEN !== undefined && this.TOLLGATE_METRICS_TOKEN === undefined
+      ? ['TOLLGATE_FORMER_METRICS_TOKEN is set: TOLLGATE_METRICS_TOKEN must be, too']
+      : [];
+  }
 }
+
+/** The tokens that are accepted. None: nobody needs one. */
+export const metricsTokensOf = (settings: Omit<MetricsSettings, 'problems'>): string[] =>
+  [settings.TOLLGATE_METRICS_TOKEN, settings.TOLLGATE_FORMER_METRICS_TOKEN].filter((token) => token !== undefined);
 
 /** The address of /livez, /readyz and /metrics. */
 export class HealthSettings {
