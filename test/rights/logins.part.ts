@@ -1,6 +1,17 @@
 import { newId } from '@tollgate/contracts';
 import { Client } from 'pg';
-import { ask, connected, LOGINS, NO_RIGHT, refusal, SERVICES, type RolesServer, type Service } from './roles-server';
+import {
+  ask,
+  book,
+  connected,
+  LOGINS,
+  NO_RIGHT,
+  refusal,
+  SERVICES,
+  type RolesServer,
+  type Service,
+  withBilling,
+} from './roles-server';
 
 /** The tables in which a service may delete rows. It may not in any other. */
 const DELETABLE: Record<Service, string[]> = {
@@ -126,6 +137,28 @@ export function loginsTests(server: RolesServer, tenantId: string): void {
       );
       await refuses(...functions.map(({ signature }) => `ALTER FUNCTION ${signature} RESET ALL`));
     });
+  });
+
+  it('a second login of a service works beside the first, so that passwords change without a stop', async () => {
+    // As docs/operating/secrets.md says.
+    const second = server.url('billing').replace('billing:pw-billing', 'billing_b:pw-second');
+    await ask(
+      server.adminUrl,
+      `CREATE ROLE billing_b LOGIN PASSWORD 'pw-second' CONNECTION LIMIT 168 IN ROLE tollgate_billing;
+       GRANT CONNECT ON DATABASE tollgate TO billing_b`,
+    );
+    await withBilling(server.url('billing'), async (before) => {
+      // One replica has the second login already, the other one has not.
+      await withBilling(second, (after) => book(after, newId('ten')));
+      await book(before, newId('ten'));
+      await ask(server.adminUrl, `ALTER ROLE billing PASSWORD 'pw-next'`);
+      await expect(withBilling(server.url('billing'), async () => {})).rejects.toThrow(/password/);
+      await withBilling(second, (after) => book(after, newId('ten')));
+      await withBilling(server.url('billing').replace('pw-billing', 'pw-next'), (next) => book(next, newId('ten')));
+    });
+    await ask(server.adminUrl, 'REVOKE CONNECT ON DATABASE tollgate FROM billing_b; DROP ROLE billing_b');
+    await ask(server.adminUrl, `ALTER ROLE billing PASSWORD 'pw-billing'`);
+    await expect(withBilling(second, async () => {})).rejects.toThrow();
   });
 
   it('auth cannot undo the revocation of a credential', async () => {

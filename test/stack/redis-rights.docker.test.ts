@@ -273,6 +273,36 @@ describe('Redis refuses', () => {
   });
 });
 
+describe('a password of Redis', () => {
+  it('changes without a stop: a user may have two, and connections stay when the former one goes', async () => {
+    expect((await loadAs('functions')).code).toBe(0);
+    const record = aRecord();
+    const before = await credentialsOf('gateway');
+    await admin('ACL', 'SETUSER', 'gateway', '>the-next-password');
+    const next = urlOf('gateway').replace(passwordOf('gateway'), 'the-next-password');
+    /** Tries again, because a busy machine may take longer than a start waits. */
+    const opens = (url: string) =>
+      eventually(async () => {
+        const store = kept(new RedisCredentialStore({ url }));
+        const opened = store.start().then(
+          () => 'opened',
+          (error: Error) => error.message,
+        );
+        expect(await opened).toMatch(/^opened$|refuses this user and password/);
+        return opened;
+      });
+    expect([await opens(urlOf('gateway')), await opens(next)]).toEqual(['opened', 'opened']);
+    await admin('ACL', 'SETUSER', 'gateway', `<${passwordOf('gateway')}`);
+    expect(await opens(urlOf('gateway'))).toMatch(/refuses this user and password/);
+    expect(await opens(next)).toBe('opened');
+    // The connection of before is still signed in.
+    const auth = await credentialsOf('auth');
+    auth.refillWith(() => auth.put([record]));
+    await eventually(async () => expect(await before.lookup(record.hash)).toEqual(record));
+    await admin('ACL', 'SETUSER', 'gateway', `>${passwordOf('gateway')}`, '<the-next-password');
+  });
+});
+
 describe('the ACL file', () => {
   it('contains no password, and has the lines that `tollgate redis rights` prints', () => {
     const shown = execFileSync(process.execPath, [CLI, 'redis', 'rights'], { encoding: 'utf8' }).trim().split('\n');

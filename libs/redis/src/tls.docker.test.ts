@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { rootCertificates } from 'node:tls';
 import { LOCALHOST_CERTIFICATE, LOCALHOST_KEY, useRedis } from '@tollgate/testing';
 import { RedisLink } from './redis-link';
 
@@ -57,4 +58,18 @@ it('uses TLS with a server whose authority it knows, and refuses any other', asy
   expect(await startOf(`rediss://:secret@localhost:${redis.port}?ca=${ca}`)).toBe('hello');
   expect(await startOf(`rediss://:secret@localhost:${redis.port}`)).toMatch(/^REDIS_URL .*self-signed certificate/);
   expect(await startOf(`redis://:secret@localhost:${redis.port}`)).toMatch(/^REDIS_URL .*does not answer/);
+});
+
+it('accepts either of two authorities in a file, so that an authority changes without a stop', async () => {
+  const both = join(folder, 'both.pem');
+  const another = rootCertificates[0]!;
+  for (const authorities of [
+    [another, LOCALHOST_CERTIFICATE],
+    [LOCALHOST_CERTIFICATE, another],
+  ]) {
+    writeFileSync(both, `${authorities.join('\n')}\n`);
+    expect(await startOf(`rediss://:secret@localhost:${redis.port}?ca=${both}`)).toBe('hello');
+  }
+  writeFileSync(both, `${another}\n`);
+  expect(await startOf(`rediss://:secret@localhost:${redis.port}?ca=${both}`)).toMatch(/^REDIS_URL .*self-signed/);
 });
