@@ -1,16 +1,24 @@
-import { entropyBits, readSettings, DrainSettings, LameDuckSettings, type SettingsClass } from '@tollgate/runtime';
+import {
+  entropyBits,
+  readSettings,
+  DrainSettings,
+  LameDuckSettings,
+  TracingSettings,
+  type SettingsClass,
+} from '@tollgate/runtime';
 import { randomBytes } from 'node:crypto';
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { parse } from 'yaml';
 import { POOL_SIZE as AUTH_POOL } from '../../apps/auth/src/database';
 import { POOL_SIZE as BILLING_POOL } from '../../apps/billing/src/database';
 import { BillingSettings } from '../../apps/billing/src/settings';
 import { MeteringSettings } from '../../apps/metering/src/settings';
 import { POOL_SIZE as CONSOLE_POOL } from '../../apps/console/src/database';
-import { OperatorSettings, PublicSettings } from '../../apps/gateway/src/settings';
+import { IdempotencySettings, OperatorSettings, PublicSettings } from '../../apps/gateway/src/settings';
 import { POOL_SIZE as METERING_POOL } from '../../apps/metering/src/database';
 
 const ROOT = resolve(__dirname, '../..');
@@ -48,6 +56,12 @@ const READ_BY: Record<string, SettingsClass> = {
   TOLLGATE_LAME_DUCK_SECONDS: LameDuckSettings,
   TOLLGATE_INVOICE_CLOSE_MINUTES: BillingSettings,
   TOLLGATE_USAGE_KEPT_MONTHS: MeteringSettings,
+  TOLLGATE_TRACES_PERCENT: TracingSettings,
+  TOLLGATE_TRACES_SLOW_MS: TracingSettings,
+  TOLLGATE_MAX_BODY_MIB: PublicSettings,
+  TOLLGATE_BODY_MEMORY_MIB: PublicSettings,
+  TOLLGATE_IDEMPOTENCY_ANSWER_KIB: IdempotencySettings,
+  TOLLGATE_IDEMPOTENCY_TENANT_MIB: IdempotencySettings,
 };
 const given = (name: string, value: number | string) =>
   readSettings({ TOLLGATE_OPERATOR_SECRET: randomBytes(16).toString('hex'), [name]: String(value) }, [READ_BY[name]!]);
@@ -72,7 +86,9 @@ it('npm run stack computes the entropy of a secret as the gateway does', () => {
 it('every container has limits of memory and processes, the same in npm run stack and the compose file', () => {
   const compose = readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8');
   const defaults = Object.fromEntries(
-    [...compose.matchAll(/\$\{TOLLGATE_(\w+)_MIB:-(\d+)\}/g)].map(([, name, mib]) => [name, Number(mib)]),
+    [...compose.matchAll(/\$\{TOLLGATE_(\w+)_MIB:-(\d+)\}/g)]
+      .filter(([, name]) => !(`TOLLGATE_${name}_MIB` in SHARED_VARIABLES))
+      .map(([, name, mib]) => [name, Number(mib)]),
   );
   const set = Object.entries(MEMORY).flatMap(([server, { mib, part, share }]) => [
     [`${server}_MEMORY`, mib],
@@ -109,4 +125,67 @@ it.each([
   const message = execFileSync(process.execPath, ['--input-type=module', '--eval', script], { cwd: ROOT, env });
   rmSync(directory, { recursive: true });
   expect(message.toString().trim()).toBe(refusal && `${refusal} ${file}. Run: chmod 600 ${file}`);
+});
+
+/** Settings of services that `npm run stack` does not take: the compose file or a file of the stack decides them. */
+const FIXED = [
+  // The stack's own servers, with users and passwords that it makes.
+  ...['DATABASE_URL', 'REDIS_URL', 'REDIS_SETTLED_REPLICAS', 'TOLLGATE_SIMULATOR_URL', 'TOLLGATE_MESSAGE_KEYS_FILE'],
+  ...['BROKERS', 'CA_FILE', 'PASSWORD', 'SASL_MECHANISM', 'SESSION_TIMEOUT_MS', 'TLS', 'TOPIC_PREFIX', 'USERNAME'].map(
+    (name) => `KAFKA_${name}`,
+  ),
+  // Addresses inside the containers, behind HAProxy, which also limits connections.
+  ...['TOLLGATE_HOST', 'TOLLGATE_OPERATOR_HOST', 'TOLLGATE_HEALTH_HOST', 'TOLLGATE_HEALTH_PORT'],
+  ...['TOLLGATE_CONSOLE_HOST', 'TOLLGATE_CONSOLE_PORT', 'TOLLGATE_CONSOLE_API_URL', 'TOLLGATE_CONSOLE_INNER_API_URL'],
+  ...['TOLLGATE_TRUSTED_PROXIES', 'TOLLGATE_MAX_CONNECTIONS'],
+  // Replicas instead.
+  'TOLLGATE_WORKERS',
+  // .tollgate/secrets/idempotency-secrets, which may have two.
+  'TOLLGATE_IDEMPOTENCY_SECRETS',
+  // One machine: its scraper and its services are changed together.
+  'TOLLGATE_FORMER_METRICS_TOKEN',
+];
+/** Read by `npm run stack` itself, or ports of HAProxy. */
+const NOT_IN_CONTAINERS = ['TOLLGATE_DEMO', 'TOLLGATE_DATA_DIR', 'TOLLGATE_PORT', 'TOLLGATE_OPERATOR_PORT'];
+
+describe('a setting of a service', () => {
+  const rows = [
+    ...readFileSync(join(ROOT, 'docs/operating/settings.md'), 'utf8').matchAll(
+      /^\| `([A-Z_]+)`[^|]*\|[^|]*\| ([^|]*?) *\|/gm,
+    ),
+  ].map(([, name, readers]) => ({ name: name!, readers: readers!.split(', ') }));
+  const service = /all services|gateway|auth|metering|billing|console/;
+
+  it('is a setting of the stack too, unless the stack decides it', () => {
+    const left = rows.filter(({ readers }) => service.test(readers.join()) && !readers.includes('stack'));
+    expect(left.map(({ name }) => name)).toEqual([...FIXED].sort());
+  });
+
+  it('reaches the containers that read it', () => {
+    const files = ['docker-compose.yml', 'docker-compose.traces.yml'];
+    interface Compose {
+      services: Record<string, { environment?: Record<string, string> }>;
+    }
+    const composed = files.map(
+      (file) => (parse(readFileSync(join(ROOT, file), 'utf8'), { merge: true, maxAliasCount: -1 }) as Compose).services,
+    );
+    const taken = rows.filter(
+      ({ name, readers }) =>
+        readers.includes('stack') && service.test(readers.join()) && !NOT_IN_CONTAINERS.includes(name),
+    );
+    expect(taken.length).toBeGreaterThan(20);
+    const missing = taken.flatMap(({ name, readers }) =>
+      readers
+        .flatMap((reader) =>
+          reader === 'all services' ? ['gateway', 'auth', 'metering', 'billing', 'console'] : reader,
+        )
+        .filter((reader) => composed[0]![reader] !== undefined)
+        .filter((app) => {
+          const env = Object.assign({}, ...composed.map((services) => services[app]?.environment)) as object;
+          return !(name in env) && !(`${name}_FILE` in env);
+        })
+        .map((app) => `${name} of ${app}`),
+    );
+    expect(missing).toEqual([]);
+  });
 });

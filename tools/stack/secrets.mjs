@@ -28,7 +28,8 @@ export const hasPasswords = (dataDirectory, older) =>
 
 /**
  * @typedef {{ operatorSecret: string, metricsToken: string, configSecrets: string, tls: boolean }} Always
- * @typedef {Always & { consoleSecret?: string, oidcClientSecret?: string, smtpUrl?: string }} Given
+ * @typedef {{ consoleSecret?: string, oidcClientSecret?: string, smtpUrl?: string }} OfConsole
+ * @typedef {Always & OfConsole & { formerOperatorSecret?: string }} Given
  */
 
 /**
@@ -65,6 +66,7 @@ export function makeSecrets(dataDirectory, given, older) {
   if (given.consoleSecret) write('console-secret', given.consoleSecret);
   else once('console-secret');
   // Empty: not set.
+  write('former-operator-secret', given.formerOperatorSecret ?? '');
   write('oidc-client-secret', given.oidcClientSecret ?? '');
   write('smtp-url', given.smtpUrl ?? '');
   write('config-secrets', configSecrets);

@@ -26,6 +26,19 @@ const CONSOLE_SETTINGS = [
   'TOLLGATE_OIDC_ROLES_CLAIM',
   'TOLLGATE_SMTP_FROM',
 ];
+/** Numbers that reach the containers as they are. */
+const NUMBERS = [
+  'TOLLGATE_DRAIN_SECONDS',
+  'TOLLGATE_LAME_DUCK_SECONDS',
+  'TOLLGATE_INVOICE_CLOSE_MINUTES',
+  'TOLLGATE_USAGE_KEPT_MONTHS',
+  'TOLLGATE_MAX_BODY_MIB',
+  'TOLLGATE_BODY_MEMORY_MIB',
+  'TOLLGATE_IDEMPOTENCY_ANSWER_KIB',
+  'TOLLGATE_IDEMPOTENCY_TENANT_MIB',
+  'TOLLGATE_TRACES_PERCENT',
+  'TOLLGATE_TRACES_SLOW_MS',
+];
 const OPERATOR_SECRET = /^[\x21-\x7e]{16,256}$/;
 const OPERATOR_SECRET_MIN_BITS = 80;
 /** Only these can be scaled. The others have data or an address, which exist once. */
@@ -48,7 +61,7 @@ export function readSettings(env) {
   const number = (name, fallback = declared(name).default) => {
     const { min = 0, max } = declared(name);
     const text = given(name) ?? String(fallback);
-    if (/^\d{1,6}$/.test(text) && Number(text) >= min && Number(text) <= max) return Number(text);
+    if (/^\d{1,7}$/.test(text) && Number(text) >= min && Number(text) <= max) return Number(text);
     problems.push(`${name} must be a whole number from ${min} to ${max}`);
     return fallback;
   };
@@ -65,24 +78,26 @@ export function readSettings(env) {
     port === 0 ? 0 : Math.min(port + 1, declared('TOLLGATE_OPERATOR_PORT').max),
   );
   if (port === operatorPort && port !== 0) problems.push('TOLLGATE_OPERATOR_PORT must not be TOLLGATE_PORT');
-  const drainSeconds = number('TOLLGATE_DRAIN_SECONDS');
-  const lameDuckSeconds = number('TOLLGATE_LAME_DUCK_SECONDS');
-  const invoiceCloseMinutes = number('TOLLGATE_INVOICE_CLOSE_MINUTES');
-  const usageKeptMonths = number('TOLLGATE_USAGE_KEPT_MONTHS');
+  const numbers = Object.fromEntries(NUMBERS.map((name) => [name, number(name)]));
   const tcpRetries = choice('TOLLGATE_TCP_RETRIES');
   const project = set('COMPOSE_PROJECT_NAME');
   if (!/^[a-z0-9][a-z0-9_-]*$/.test(project))
     problems.push('COMPOSE_PROJECT_NAME must be lower-case letters, digits, - and _');
   const tag = set('TOLLGATE_TAG');
   if (!/^\w[\w.-]{0,127}$/.test(tag)) problems.push('TOLLGATE_TAG must be an image tag');
-  const operatorSecret = given('TOLLGATE_OPERATOR_SECRET');
-  if (operatorSecret !== undefined && !OPERATOR_SECRET.test(operatorSecret))
-    problems.push('TOLLGATE_OPERATOR_SECRET must be 16 to 256 printable characters');
-  else if (operatorSecret !== undefined && entropyBits(operatorSecret) < OPERATOR_SECRET_MIN_BITS)
-    problems.push(
-      `TOLLGATE_OPERATOR_SECRET is too easy to guess: it needs at least ${OPERATOR_SECRET_MIN_BITS} bits of entropy. ` +
-        'Make one with: openssl rand -hex 32',
-    );
+  const [operatorSecret, formerOperatorSecret] = ['TOLLGATE_OPERATOR_SECRET', 'TOLLGATE_FORMER_OPERATOR_SECRET'].map(
+    (name) => {
+      const secret = given(name);
+      if (secret !== undefined && !OPERATOR_SECRET.test(secret))
+        problems.push(`${name} must be 16 to 256 printable characters`);
+      else if (secret !== undefined && entropyBits(secret) < OPERATOR_SECRET_MIN_BITS)
+        problems.push(
+          `${name} is too easy to guess: it needs at least ${OPERATOR_SECRET_MIN_BITS} bits of entropy. ` +
+            'Make one with: openssl rand -hex 32',
+        );
+      return secret;
+    },
+  );
   const memory = memoryOf(given, problems);
   const images = choice('TOLLGATE_IMAGES');
   const logLevel = choice('TOLLGATE_LOG_LEVEL');
@@ -100,6 +115,7 @@ export function readSettings(env) {
   const older = readOlder(envFile);
   const secrets = {
     operatorSecret: operatorSecret ?? writable(dataDirectory, () => keptOperatorSecret(dataDirectory)),
+    formerOperatorSecret,
     metricsToken: given('TOLLGATE_METRICS_TOKEN') ?? '',
     consoleSecret: given('TOLLGATE_CONSOLE_SECRET'),
     oidcClientSecret: given('TOLLGATE_OIDC_CLIENT_SECRET'),
@@ -108,6 +124,8 @@ export function readSettings(env) {
   };
   const files = [given('COMPOSE_FILE') ?? join(ROOT, 'docker-compose.yml')];
   if (tls) files.push(join(ROOT, 'docker-compose.tls.yml'));
+  const tracesUrl = given('TOLLGATE_TRACES_URL');
+  if (tracesUrl !== undefined) files.push(join(ROOT, 'docker-compose.traces.yml'));
   const compose = {
     COMPOSE_PROJECT_NAME: project,
     COMPOSE_FILE: files.join(delimiter),
@@ -116,11 +134,9 @@ export function readSettings(env) {
     TOLLGATE_PORT: String(port),
     TOLLGATE_OPERATOR_PORT: String(operatorPort),
     TOLLGATE_CONFIG: configFile,
-    TOLLGATE_DRAIN_SECONDS: String(drainSeconds),
-    TOLLGATE_LAME_DUCK_SECONDS: String(lameDuckSeconds),
-    TOLLGATE_STOP_SECONDS: String(drainSeconds + lameDuckSeconds + STOP_RESERVE_S),
-    TOLLGATE_INVOICE_CLOSE_MINUTES: String(invoiceCloseMinutes),
-    TOLLGATE_USAGE_KEPT_MONTHS: String(usageKeptMonths),
+    ...Object.fromEntries(NUMBERS.map((name) => [name, String(numbers[name])])),
+    TOLLGATE_STOP_SECONDS: String(numbers.TOLLGATE_DRAIN_SECONDS + numbers.TOLLGATE_LAME_DUCK_SECONDS + STOP_RESERVE_S),
+    TOLLGATE_TRACES_URL: tracesUrl ?? '',
     TOLLGATE_TCP_RETRIES: tcpRetries,
     TOLLGATE_LOG_LEVEL: logLevel,
     TOLLGATE_OPERATOR_ALLOWED_HOSTS: given('TOLLGATE_OPERATOR_ALLOWED_HOSTS') ?? '',
