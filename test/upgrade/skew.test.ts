@@ -1,5 +1,15 @@
 import { validateBalanceUpdate } from '@tollgate/admission';
-import { ASKERS, newId, serviceOf, TOPICS, type Service, type Subject, type Topic } from '@tollgate/contracts';
+import {
+  ASKERS,
+  newId,
+  serviceOf,
+  TOPICS,
+  type RequestLife,
+  type Service,
+  type Subject,
+  type Topic,
+  type TopicTypes,
+} from '@tollgate/contracts';
 import { stampPrice } from '@tollgate/runtime';
 import { readCharge } from '../../apps/billing/src/gather/read-charge';
 import { validateTenantUpdate } from '../../apps/billing/src/tenants/tenant-status';
@@ -42,6 +52,12 @@ const HARMLESS: Readonly<Record<string, readonly Direction[]>> = {
   'auth.keys.get': ['former replies'],
 };
 
+const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+const LIFE: Required<RequestLife> = {
+  ...{ key: [1, 2, 3], tenant: [4, 5, 6], heldNanos: '9', endNanos: '10', extensions: 1, firstMs: 12 },
+  ...{ failed: [{ backend: 'http://gpu/v1', why: 'failed', status: 500, code: 'ECONNRESET' }], asked: 'm', late: true },
+};
+
 /** Messages with all fields of the former version. The compiler asks for a field that is missing. */
 const FORMER: { [T in Topic]: Required<FormerTopics[T]> } = {
   'usage-events': {
@@ -75,6 +91,35 @@ const CHECKS: Record<Topic, (data: never) => string | null> = {
   'budget-events': () => null,
 };
 const topics = Object.keys(FORMER) as Topic[];
+
+/** Messages with all fields of this version. The compiler asks for a field that is missing. */
+const NOW: { [T in Topic]: Required<TopicTypes[T]> } = {
+  'usage-events': {
+    ...FORMER['usage-events'],
+    ...{ callerRequestId: 'my-own-id-17', reasoningTokens: 2, traceparent: TRACEPARENT, life: LIFE },
+  },
+  charges: { ...FORMER.charges, traceparent: TRACEPARENT, late: true },
+  'credit-news': {
+    ...FORMER['credit-news'],
+    budgets: ['5', 'none', 'default'].map((budgetNanos) => ({ keyId: newId('key'), version: '2', budgetNanos })),
+  },
+  'tenant-news': FORMER['tenant-news'],
+  'budget-events': FORMER['budget-events'],
+};
+/** The code with which consumers of the former version judge a message: tools/checks/former-contracts.mjs keeps it. */
+const former = jest.requireActual<{
+  validateUsageEvent(data: unknown): string | null;
+  readCharge(data: unknown): object;
+  validateNews(data: unknown): string | null;
+  validateTenantNews(data: unknown): string | null;
+}>('./former-version/checks.cjs');
+const FORMER_CHECKS: Partial<Record<Topic, (data: unknown) => string | null>> = {
+  'usage-events': former.validateUsageEvent,
+  charges: (data) => reasonOf(former.readCharge(data)),
+  'credit-news': former.validateNews,
+  'tenant-news': former.validateTenantNews,
+};
+const formerlyChecked = Object.keys(FORMER_CHECKS) as Topic[];
 
 describe('a service of this version beside services of the former one', () => {
   const skew = new Skew();
@@ -114,6 +159,15 @@ describe('a service of this version beside services of the former one', () => {
     const message = { ...seal(TOPICS[topic], [FORMER[topic]])[0]!, v: 1 };
     const read = open(TOPICS[topic], JSON.parse(JSON.stringify(message)), (data) => CHECKS[topic](data as never));
     expect(read).toEqual({ data: FORMER[topic] });
+  });
+
+  it.each(formerlyChecked)('sends messages of %s that the consumers of the former version accept', (topic) => {
+    const [message] = seal(TOPICS[topic], [NOW[topic]]);
+    const { data } = JSON.parse(JSON.stringify(message)) as { data: Record<string, unknown> };
+    const check = FORMER_CHECKS[topic]!;
+    expect(check(data)).toBeNull();
+    // It does judge: no message is accepted without its tenant.
+    expect(check({ ...data, tenantId: undefined })).toMatch(/^tenantId\b/);
   });
 
   it.each(topics)('ignores a field of %s that only a later version knows', (topic) => {

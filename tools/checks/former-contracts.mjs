@@ -1,21 +1,33 @@
 // node tools/checks/former-contracts.mjs <commit>: keeps the types of the messages and requests of that version, without
-// comments, for test/upgrade/skew.test.ts. Run it with the last release once the services may skip no version before it.
+// comments, and the code with which its consumers judge a message, for test/upgrade/skew.test.ts. Run it with the last
+// release once the services may skip no version before it.
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { rolldown } from 'rolldown';
 import ts from 'typescript';
 import { ROOT } from '../setup/prepare.mjs';
 
 const CONTRACTS = 'libs/contracts/src';
 const KEPT = join(ROOT, 'test/upgrade/former-version/contracts');
+const KEPT_CHECKS = join(ROOT, 'test/upgrade/former-version/checks.cjs');
+const MAX_ARCHIVE_BYTES = 256 * 1_024 * 1_024;
+/** What the consumers judge messages with, by its name in that version, and where it was. */
+const CHECKS = {
+  validateUsageEvent: 'apps/metering/src/consume/read-usage-event.ts',
+  readCharge: 'apps/billing/src/consume/read-charge.ts',
+  validateNews: 'libs/admission/src/read-news.ts',
+  validateTenantNews: 'apps/billing/src/tenants/tenant-status.ts',
+};
 const ENTRIES = ['events.ts', 'subjects.ts', 'topics.ts'];
 const [commit] = process.argv.slice(2);
 if (!commit) throw new Error('Name a commit: node tools/checks/former-contracts.mjs <commit>');
 
 const folder = mkdtempSync(join(tmpdir(), 'former-contracts-'));
 try {
-  const archive = execFileSync('git', ['archive', commit, CONTRACTS], { cwd: ROOT });
+  const files = ['apps', 'libs', 'tsconfig.base.json'];
+  const archive = execFileSync('git', ['archive', commit, ...files], { cwd: ROOT, maxBuffer: MAX_ARCHIVE_BYTES });
   execFileSync('tar', ['-x', '-C', folder], { input: archive });
   rmSync(KEPT, { recursive: true, force: true });
   const source = join(folder, CONTRACTS);
@@ -28,7 +40,39 @@ try {
   );
   // Files of libs/contracts import nothing but each other.
   program.emit(undefined, (file, text) => ts.sys.writeFile(join(KEPT, file.slice(source.length + 1)), text));
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+  await keepChecks();
 } finally {
   rmSync(folder, { recursive: true });
 }
-execFileSync(process.execPath, [join(ROOT, 'node_modules/prettier/bin/prettier.cjs'), '--write', KEPT]);
+const prettier = join(ROOT, 'node_modules/prettier/bin/prettier.cjs');
+execFileSync(process.execPath, [prettier, '--write', KEPT, KEPT_CHECKS]);
+
+/** Makes one file of the checks and of what they call. It may need nothing but Node. */
+async function keepChecks() {
+  const input = join(folder, 'checks.ts');
+  const lines = Object.entries(CHECKS).map(([name, path]) => `export { ${name} } from './${path.replace('.ts', '')}';`);
+  writeFileSync(input, lines.join('\n'));
+  const bundle = await rolldown({
+    input,
+    external: (id) => !/^[./]|^@tollgate\/contracts$/.test(id),
+    resolve: { alias: { '@tollgate/contracts': join(folder, CONTRACTS, 'index.ts') } },
+    treeshake: { moduleSideEffects: false },
+    // Otherwise the file would name the temporary folder.
+    experimental: { attachDebugInfo: 'none' },
+    plugins: [{ name: 'without-decorated-classes', transform: withoutDecoratedClasses }],
+  });
+  const { output } = await bundle.write({ file: KEPT_CHECKS, format: 'cjs', comments: false });
+  const foreign = output.flatMap(({ imports = [] }) => imports).filter((name) => !name.startsWith('node:'));
+  if (foreign.length > 0) throw new Error(`The checks need ${foreign.join(', ')}`);
+}
+
+/** Classes of Nest beside the checks: decorators are effects, which would keep them. */
+function withoutDecoratedClasses(text, id) {
+  if (!id.endsWith('.ts')) return null;
+  const file = ts.createSourceFile(id, text, ts.ScriptTarget.Latest, true);
+  const classes = file.statements.filter(
+    (each) => ts.isClassDeclaration(each) && ts.canHaveDecorators(each) && (ts.getDecorators(each) ?? []).length > 0,
+  );
+  return classes.reduceRight((rest, each) => rest.slice(0, each.getStart()) + rest.slice(each.getEnd()), text);
+}
