@@ -32,6 +32,9 @@ function ask<T>(file: string, name: string, ...args: unknown[]): T {
     execFileSync(process.execPath, ['--input-type=module', '--eval', script], { encoding: 'utf8', stdio: 'pipe' }),
   ) as T;
 }
+interface ReplicasRecord {
+  runs: { replicas: number; requests: number; errors: number }[];
+}
 interface Capacity {
   open: number;
   replicas: Parts;
@@ -116,5 +119,46 @@ describe('the capacity model', () => {
       bytes: { ...ROUND.bytes, wal: 3_000 },
     });
     expect(() => ask('take.mjs', 'take', run(3), ROUND)).toThrow('plain128 had 3 errors');
+  });
+
+  it('predicts the cores of several gateways from the costs of one, without those of idle parts', () => {
+    const parts = (gateway: number, Redis: number) => ({
+      ...{ gateway, Redis, Kafka: 50, PostgreSQL: 40, metering: 30, billing: 20, auth: 10 },
+    });
+    const record = {
+      idle: { ...parts(0, 0.01), Kafka: 0, PostgreSQL: 0, metering: 0, billing: 0, auth: 0 },
+      runs: [
+        { replicas: 1, perSecond: 1_000, cpuMicros: parts(400, 110) },
+        // Redis uses 20 µs of this when idle.
+        { replicas: 2, perSecond: 500, cpuMicros: parts(500, 120) },
+      ],
+    };
+    const rows = ask<{ replicas: number; part: string; predicted: number; measured: number; off: number }[]>(
+      ...(['check.mjs', 'compare', record] as const),
+    );
+    expect(rows.map(({ replicas, part }) => [replicas, part])).toEqual([
+      [2, 'gateway'],
+      [2, 'all parts'],
+    ]);
+    expect(rows.map(({ predicted, measured }) => [predicted, measured])).toEqual([
+      [expect.closeTo(0.2, 9), expect.closeTo(0.25, 9)],
+      [expect.closeTo(0.325, 9), expect.closeTo(0.375, 9)],
+    ]);
+    expect(rows[0]!.off).toBeCloseTo(-0.2, 9);
+  });
+
+  it('is off by at most a quarter for the gateways of the kept run, and not too low for all parts', () => {
+    const record = JSON.parse(readFileSync(join(TOOLS, 'replicas.json'), 'utf8')) as ReplicasRecord;
+    expect(record.runs.map(({ replicas }) => replicas)).toEqual([1, 2, 4]);
+    for (const { requests, errors } of record.runs) {
+      expect(requests).toBeGreaterThan(5_000);
+      expect(errors / requests).toBeLessThanOrEqual(0.02);
+    }
+    const rows = ask<{ part: string; off: number }[]>('check.mjs', 'compare', record);
+    expect(rows.map(({ part }) => part)).toEqual(['gateway', 'all parts', 'gateway', 'all parts']);
+    for (const { part, off } of rows) {
+      expect(off).toBeGreaterThanOrEqual(-0.25);
+      if (part === 'gateway') expect(off).toBeLessThanOrEqual(0.25);
+    }
   });
 });

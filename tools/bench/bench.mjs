@@ -17,6 +17,7 @@ import { canPin, pin, REST } from './machine/processes.mjs';
 import { atEnd, takeDown } from './machine/take-down.mjs';
 import { measureForm } from './measure/form.mjs';
 import { ingestRatio } from './measure/ingest.mjs';
+import { measureReplicas, REPLICAS } from './measure/replicas.mjs';
 import { CALM } from './measure/rounds.mjs';
 import { readOptions, USAGE } from './options.mjs';
 import { profile } from './profile/profile.mjs';
@@ -45,6 +46,7 @@ async function main() {
   }
   if (options.booksEvents !== undefined) return measureBooks(backend, options);
   if (options.soakSeconds !== undefined) return soakForms(backend, options);
+  if (options.replicas) return countReplicas(backend, options);
   const yardsticks = [direct(backend), await startBareProxy(backend), await startNginx(backend)].filter(Boolean);
   yardsticks.push(...options.peers.map(peer));
   const at = new Date().toISOString();
@@ -62,12 +64,18 @@ async function main() {
   for (const summary of summaries) summary.ingestRatio = ratio;
 
   process.stdout.write(`${summaries.map(tablesOf).join('\n\n')}\n\n`);
-  const file = join(RESULTS, `${at.replace(/[:.]/g, '-')}.json`);
-  writeFileSync(file, JSON.stringify({ at, machine: facts, forms: summaries }, null, 1));
   const foreign = Math.max(...summaries.map((summary) => summary.foreign));
   const believe = foreign > CALM ? ' It was not calm: compare no latency of this run.' : '';
   process.stdout.write(`Node ${facts.node}, ${facts.cores} × ${facts.cpu}, fdatasync ${facts.syncMs.toFixed(2)} ms.\n`);
-  process.stdout.write(`Other programs used up to ${Math.round(foreign * 100)} % of the machine.${believe}\n${file}\n`);
+  process.stdout.write(`Other programs used up to ${Math.round(foreign * 100)} % of the machine.${believe}\n`);
+  keep({ at, machine: facts, forms: summaries });
+}
+
+/** Writes a result, and prints its file. */
+function keep(result) {
+  const file = join(RESULTS, `${result.at.replace(/[:.]/g, '-')}.json`);
+  writeFileSync(file, JSON.stringify(result, null, 1));
+  process.stdout.write(`${file}\n`);
 }
 
 async function measureBooks(backend, options) {
@@ -82,6 +90,17 @@ async function measureBooks(backend, options) {
   for (const { form } of books) await form.stop();
   await takeDown();
   process.stdout.write(`${text}\n`);
+}
+
+async function countReplicas(backend, options) {
+  const at = new Date().toISOString();
+  const facts = machine(options);
+  say('starting the distributed form …');
+  const form = await startDistributed(backend, { gateways: Math.max(...REPLICAS) });
+  const measured = await measureReplicas(form, backend, { ...options, say });
+  await form.stop();
+  await takeDown();
+  keep({ at, machine: facts, ...measured });
 }
 
 async function soakForms(backend, options) {

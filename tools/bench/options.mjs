@@ -19,6 +19,7 @@ export const USAGE = `Usage: npm run bench [-- --form standalone|distributed|bot
   --profile <process>    instead: where the CPU of ${PROFILED.join(', ')} goes
   --scenario <name>      of --profile: ${Object.keys(SCENARIOS).join(', ')} (plain32)
   --soak <time>          instead: full load for this long (10m, 90s); what grows, and the books at the end
+  --replicas             instead: what a request costs with one, two and four gateways of the distributed form
   --growth <events>      instead: the standalone form with many tenants, and with so many recorded events
   --books <events>       instead: queries, the console and the export of the standalone form with so many events
   --data <directory>     of --books: keeps the books there for the next run
@@ -37,6 +38,7 @@ export function readOptions(args) {
   return {
     help: values.help === true,
     form,
+    replicas: values.replicas === true,
     isFormGiven: values.form !== undefined,
     quick,
     rounds: whole('rounds', values.rounds ?? (quick ? '1' : '5'), MAX_ROUNDS),
@@ -68,7 +70,7 @@ function parse(args) {
       books: text,
       data: text,
     },
-    ...{ quick: flag, help: { type: 'boolean', short: 'h' }, peer: { type: 'string', multiple: true } },
+    ...{ quick: flag, replicas: flag, help: { type: 'boolean', short: 'h' }, peer: { type: 'string', multiple: true } },
   };
   try {
     return parseArgs({ args, options }).values;

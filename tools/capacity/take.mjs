@@ -1,12 +1,13 @@
 // node tools/capacity/take.mjs <bench-results/….json>: takes the unit costs of a run of `npm run bench -- --form
 // distributed` into unit-costs.json. Sizes and the cost of a ledger entry stay: docs/operating/capacity.md says where
-// they come from. Then run `npm run docs`.
+// they come from. A run with `--replicas` becomes replicas.json, with which the model is checked. Then run `npm run docs`.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { format } from 'prettier';
 import { ROOT } from '../setup/prepare.mjs';
 
 const FILE = join(ROOT, 'tools/capacity/unit-costs.json');
+const REPLICAS_FILE = join(ROOT, 'tools/capacity/replicas.json');
 /** Tenths of a microsecond. */
 const DIGITS = 1;
 
@@ -38,6 +39,9 @@ if (process.argv[1] === import.meta.filename) {
   const [file] = process.argv.slice(2);
   if (!file) throw new Error('Name a result: node tools/capacity/take.mjs bench-results/….json');
   const read = (path) => JSON.parse(readFileSync(path, 'utf8'));
-  const text = JSON.stringify(take(read(file), read(FILE)));
-  writeFileSync(FILE, await format(text, { parser: 'json', printWidth: 120 }));
+  const write = async (path, value) =>
+    writeFileSync(path, await format(JSON.stringify(value), { parser: 'json', printWidth: 120 }));
+  const result = read(file);
+  if (result.runs) await write(REPLICAS_FILE, result);
+  else await write(FILE, take(result, read(FILE)));
 }

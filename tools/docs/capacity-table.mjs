@@ -1,6 +1,7 @@
 // The tables of docs/operating/capacity.md, from the unit costs and the model.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { compare } from '../capacity/check.mjs';
 import { capacityOf } from '../capacity/model.mjs';
 import { ROOT } from '../setup/prepare.mjs';
 import { markdownTable } from './markdown-table.mjs';
@@ -62,3 +63,16 @@ export const bottlenecksTable = () =>
         ]),
     ),
   );
+
+export const replicasTable = () => {
+  const record = JSON.parse(readFileSync(join(ROOT, 'tools/capacity/replicas.json'), 'utf8'));
+  const cores = (number) => number.toFixed(2);
+  const signed = new Intl.NumberFormat('en-US', { style: 'percent', signDisplay: 'exceptZero' });
+  return markdownTable(
+    ['gateways', 'part', 'requests/s', 'cores predicted', 'cores measured', 'difference'],
+    compare(record).map(({ replicas, part, predicted, measured, off }) => [
+      ...[whole(replicas), part, whole(record.runs.find((run) => run.replicas === replicas).perSecond)],
+      ...[cores(predicted), cores(measured), signed.format(off)],
+    ]),
+  );
+};

@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 import { format, resolveConfig } from 'prettier';
 import { dashboardFiles } from '../dashboards/dashboards.mjs';
 import { ROOT } from '../setup/prepare.mjs';
-import { bottlenecksTable, capacityTable, unitCostsTable } from './capacity-table.mjs';
+import { bottlenecksTable, capacityTable, replicasTable, unitCostsTable } from './capacity-table.mjs';
 import { metricsTable } from './metrics-table.mjs';
 import { settingsTable } from './settings-table.mjs';
 import { valuesTable } from './values-table.mjs';
@@ -19,6 +19,7 @@ const TABLES = [
   { file: 'docs/operating/capacity.md', name: 'unit costs', table: unitCostsTable },
   { file: 'docs/operating/capacity.md', name: 'capacity', table: capacityTable },
   { file: 'docs/operating/capacity.md', name: 'bottlenecks', table: bottlenecksTable },
+  { file: 'docs/operating/capacity.md', name: 'replicas', table: replicasTable },
 ];
 
 const { check = false } = parseArgs({ options: { check: { type: 'boolean' } } }).values;

@@ -18,22 +18,25 @@ const tollgate = (args, env) => runNode(REST, [mainOf('cli'), ...args], { env })
 
 /**
  * @param {{ url: string }} backend
- * @param {{ profiled?: string, nodeOptions?: string[] }} [options]  more options for the Node of one service
+ * @param {{ profiled?: string, nodeOptions?: string[], gateways?: number }} [options]  more options for the Node of one
+ *   service; several gateways, which share the core and are one part
  */
-export async function startDistributed(backend, { profiled, nodeOptions = [] } = {}) {
+export async function startDistributed(backend, { profiled, nodeOptions = [], gateways = 1 } = {}) {
   await prepareContainers();
   const began = performance.now();
   const home = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
   const stops = [atEnd(async () => rmSync(home, { recursive: true, force: true }))];
   const servers = await startServers(home, stops);
   const optionsOf = (app) => (app === profiled ? nodeOptions : []);
-  const { processes, ...addresses } = await startServices({ home, backend, servers, stops, optionsOf });
+  const { processes, ...addresses } = await startServices({
+    ...{ home, backend, servers, stops, optionsOf, gateways },
+  });
   return {
     name: 'distributed',
     ...addresses,
     headers: await usableHeaders(addresses.url, await newTenant(addresses)),
     parts: {
-      gateway: [processes.gateway.pid],
+      gateway: processes.gateways.map(({ pid }) => pid),
       Redis: [servers.redis.pid],
       Kafka: [servers.kafka.pid],
       metering: [processes.metering.pid],
@@ -71,7 +74,7 @@ async function startServers(home, stops) {
   return { redis, kafka, postgres };
 }
 
-async function startServices({ home, backend, servers, stops, optionsOf }) {
+async function startServices({ home, backend, servers, stops, optionsOf, gateways }) {
   const config = join(home, 'tollgate.yaml');
   writeFileSync(config, configOf(backend.url));
   const operatorSecret = randomBytes(32).toString('base64url');
@@ -115,8 +118,17 @@ async function startServices({ home, backend, servers, stops, optionsOf }) {
   };
   await Promise.all(WITH_DATABASE.map(startService));
   const env = await startService('gateway');
+  const urlOf = ({ TOLLGATE_PORT: port }) => `http://127.0.0.1:${port}/v1`;
+  const [first, urls] = [processes.gateway, [urlOf(env)]];
+  processes.gateways = [first];
+  for (let count = 1; count < gateways; count++) {
+    urls.push(urlOf(await startService('gateway')));
+    processes.gateways.push(processes.gateway);
+  }
+  processes.gateway = first;
   return {
-    url: `http://127.0.0.1:${env.TOLLGATE_PORT}/v1`,
+    url: urls[0],
+    urls,
     operatorUrl: `http://127.0.0.1:${env.TOLLGATE_OPERATOR_PORT}`,
     operatorSecret,
     processes,

@@ -2,23 +2,26 @@
 // Usage: load.mjs '{"url":…,"headers":{…},"body":{…},"connections":32,"seconds":5}' → one line of JSON. Besides:
 //   ratePerSecond  requests, evenly spaced, however slow the answers are; by default each connection sends the next at
 //                  once
+//   urls           instead of `url`: several gateways, dealt out to the connections in turn
 //   authorizations a list: each request is of a random one, in the place of the header
+//   count          end after so many requests, if the time is not over before
 //   cut            leave at the end, in the middle of answers; by default each is read to its end
 import { connect } from 'node:net';
 
 const {
   url,
+  urls = [url],
   headers = {},
   authorizations = null,
   body,
   connections,
   seconds,
   ratePerSecond = null,
+  count = Infinity,
   cut = false,
 } = JSON.parse(process.argv[2]);
-const { hostname, port, pathname, host } = new URL(url);
 const payload = JSON.stringify(body);
-const requestWith = (lines) =>
+const requestWith = ({ pathname, host }, lines) =>
   Buffer.from(
     [
       `POST ${pathname} HTTP/1.1`,
@@ -30,9 +33,13 @@ const requestWith = (lines) =>
       payload,
     ].join('\r\n'),
   );
-const requests = authorizations?.map((authorization) => requestWith({ ...headers, authorization })) ?? [
-  requestWith(headers),
-];
+const targets = urls.map((each) => {
+  const target = new URL(each);
+  const requests = authorizations?.map((authorization) => requestWith(target, { ...headers, authorization })) ?? [
+    requestWith(target, headers),
+  ];
+  return { hostname: target.hostname, port: Number(target.port), requests };
+});
 const HEAD_END = Buffer.from('\r\n\r\n');
 const EVENT = Buffer.from('data: ');
 const LAST_CHUNK = '0\r\n\r\n';
@@ -44,6 +51,7 @@ const latencies = [];
 const firstTokens = [];
 /** Answers that ended in each tenth of a second. */
 const timeline = [];
+let sent = 0;
 let chunks = 0;
 let errors = 0;
 let firstError = null;
@@ -52,6 +60,7 @@ const cpuBefore = process.cpuUsage();
 const started = performance.now();
 const until = started + seconds * 1000;
 let endedAt = started;
+const isOver = () => sent >= count || performance.now() >= until;
 // With a rate, each connection sends at its own even pace, and latency counts from the time at which it should have
 // sent.
 const paceMs = ratePerSecond === null ? 0 : (1000 * connections) / ratePerSecond;
@@ -62,7 +71,8 @@ function fail(what) {
 }
 
 function client(index, due, finished) {
-  const socket = connect(Number(port), hostname);
+  const { hostname, port, requests } = targets[index % targets.length];
+  const socket = connect(port, hostname);
   socket.setNoDelay(true);
   let sentAt = 0;
   let head = null;
@@ -73,7 +83,8 @@ function client(index, due, finished) {
   let tail = '';
   let pending = Buffer.alloc(0);
   const send = () => {
-    if (performance.now() >= until) return socket.destroy();
+    if (isOver()) return socket.destroy();
+    sent++;
     sentAt = paceMs ? due : performance.now();
     head = null;
     firstAt = 0;
@@ -123,7 +134,7 @@ function client(index, due, finished) {
   });
   socket.on('error', fail);
   socket.on('close', () => {
-    if (performance.now() >= until) return finished();
+    if (isOver()) return finished();
     if (sentAt > 0) fail('the connection was closed');
     setTimeout(() => client(index, due, finished), RECONNECT_MS);
   });

@@ -48,11 +48,11 @@ export async function untilQuiet(parts, idle) {
  * One run of one scenario on one gateway.
  * @param {import('../gateways/yardsticks.mjs').Gateway & { idle?: Record<string, number> }} gateway
  * @param {{ connections: number, body: object, unit: 'request' | 'chunk' }} scenario
- * @param {{ seconds: number, ratePerSecond?: number }} options
+ * @param {{ seconds: number, ratePerSecond?: number, count?: number }} options  as in load.mjs
  * @returns what load.mjs measured, and `cpuMicros` per unit: of each part, of the backend and of the load; shares of
  *   the cores while the load ran; `foreign`, the share of the machine that nothing of ours used
  */
-export async function measure(gateway, backend, scenario, { seconds, ratePerSecond = null }) {
+export async function measure(gateway, backend, scenario, { seconds, ratePerSecond = null, count }) {
   const { connections, body, unit } = scenario;
   const parts = { ...gateway.parts, backend: backend.pids };
   countAsOurs(parts);
@@ -60,12 +60,13 @@ export async function measure(gateway, backend, scenario, { seconds, ratePerSeco
   const coresBefore = [busySeconds(MEASURED), busySeconds(REST)];
   const began = performance.now();
   const result = await load({
-    url: `${gateway.url}/chat/completions`,
+    urls: (gateway.urls ?? [gateway.url]).map((url) => `${url}/chat/completions`),
     headers: gateway.headers,
     body,
     connections,
     seconds,
     ratePerSecond,
+    count,
   });
   const elapsed = (performance.now() - began) / 1_000;
   const busy = [busySeconds(MEASURED), busySeconds(REST)].map((value, i) => (value - coresBefore[i]) / elapsed);

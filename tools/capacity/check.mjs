@@ -1,0 +1,58 @@
+// Compares the model with a run of `npm run bench -- --replicas`: what one gateway costs there predicts what two and
+// four cost. node tools/capacity/check.mjs <bench-results/….json>
+import { readFileSync } from 'node:fs';
+import { ASSUMPTIONS, capacityOf } from './model.mjs';
+
+/** How far the prediction for the gateways may be off. For all parts it may only not be too low by more. */
+export const ALLOWED = 0.25;
+const ALL = 'all parts';
+/** The other parts handle what arrives together in batches, so a request costs them less when more arrive. */
+export const isClose = ({ part, off }) => off >= -ALLOWED && (part === ALL || off <= ALLOWED);
+/** No reserve, and what the run has: plain requests of one tenant. */
+const AS_MEASURED = { ...ASSUMPTIONS, usableShare: 1, streamShare: 0, largestTenantShare: 1 };
+const NOTHING = { PostgreSQL: 0, gateway: 0, Redis: 0 };
+const NO_BYTES = { wal: 0, postgresRequest: 0, postgresEntry: 0, redisTenant: 0, redisKey: 0 };
+const sum = (values) => values.reduce((total, value) => total + value, 0);
+
+/** The cores in use, by part, that the model predicts for so many requests a second. */
+function predictedCores(requestsPerSecond, request) {
+  const costs = { cpuMicros: { request, chunk: NOTHING }, entryMicros: NOTHING, bytes: NO_BYTES };
+  const { cores, redis, kafka, postgres } = capacityOf({ requestsPerSecond, tenants: 1 }, costs, AS_MEASURED);
+  return { ...cores, Redis: redis.largestTenantCores, Kafka: kafka.cores, PostgreSQL: postgres.cores };
+}
+
+/**
+ * @param {{ idle: Record<string, number>, runs: object[] }} record  the first run is of one gateway
+ * @returns {{ replicas: number, part: string, predicted: number, measured: number, off: number }[]} cores in use, of the
+ *   gateways and of all parts together, for each further number of gateways; `off` 0.1: the model predicts 10 % more
+ */
+export function compare({ idle, runs: [one, ...more] }) {
+  // What a part uses when idle does not grow with the requests.
+  const net = ({ cpuMicros, perSecond }) =>
+    Object.fromEntries(
+      Object.entries(cpuMicros).map(([part, micros]) => [part, Math.max(0, micros - (idle[part] * 1e6) / perSecond)]),
+    );
+  const unit = net(one);
+  return more.flatMap((run) => {
+    const predicted = predictedCores(run.perSecond, unit);
+    const measured = Object.entries(net(run)).map(([part, micros]) => [part, (run.perSecond * micros) / 1e6]);
+    const row = (part, expected, found) => ({
+      ...{ replicas: run.replicas, part, predicted: expected, measured: found, off: expected / found - 1 },
+    });
+    return [
+      row('gateway', predicted.gateway, Object.fromEntries(measured).gateway),
+      row(ALL, sum(measured.map(([part]) => predicted[part])), sum(measured.map(([, cores]) => cores))),
+    ];
+  });
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const [file] = process.argv.slice(2);
+  if (!file) throw new Error('Name a result: node tools/capacity/check.mjs bench-results/….json');
+  const rows = compare(JSON.parse(readFileSync(file, 'utf8')));
+  for (const { replicas, part, predicted, measured, off } of rows)
+    console.log(
+      `${replicas} × gateway, ${part}: ${predicted.toFixed(3)} predicted, ${measured.toFixed(3)} measured, ${Math.round(off * 100)} %`,
+    );
+  process.exitCode = rows.every(isClose) ? 0 : 1;
+}
