@@ -8,8 +8,8 @@ const ANSWER_WAIT_MS = 60_000;
 const DEBIT_WAIT_MS = 60_000;
 const RECONCILE_WAIT_MS = 60_000;
 const POLL_MS = 1_000;
-const { TOLLGATE_PUBLIC_URL: publicUrl, TOLLGATE_TEST_MODEL: model } = process.env;
-process.env.TOLLGATE_OPERATOR_SECRET = readFileSync('/etc/tollgate/secrets/operator-secret', 'utf8').trim();
+const { TOLLGATE_PUBLIC_URL: publicUrl, TOLLGATE_TEST_MODEL: model, TOLLGATE_TEST_SECRET: secretFile } = process.env;
+process.env.TOLLGATE_OPERATOR_SECRET = readFileSync(secretFile, 'utf8').trim();
 
 /** Runs the `tollgate` command and returns its JSON. */
 const tollgate = (...args) =>
