@@ -189,6 +189,7 @@ describe('the schema of the values', () => {
     ['a drain that no gateway accepts', { gateway: { drainSeconds: 3_601 } }],
     ['fewer months of usage than metering accepts', { metering: { usageKeptMonths: 2 } }],
     ['a mechanism that does not exist', { kafka: { saslMechanism: 'SCRAM-SHA-512' } }],
+    ['a receiver of traces with a user', { tracing: { url: 'http://user@collector:4318' } }],
     ['brokers without a port', { kafka: { brokers: 'kafka' } }],
   ])('refuses %s', (_, values) => expect(schema(values)).toBe(false));
 });

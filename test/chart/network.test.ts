@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { componentIn, manifests, pods, ROOT } from './manifests';
+import { componentIn, manifests, pods, ROOT, variables, type Golden } from './manifests';
 
 interface Peer {
   podSelector?: { matchLabels: Record<string, string> };
@@ -71,6 +71,29 @@ it('what may leave for a pod may also arrive there, except where everybody may a
       .filter((edge) => !open(edge))
       .sort(),
   ).toEqual(edges('from').sort());
+});
+
+it('lets the services that send traces, and no others, reach the collector of tracing.url', () => {
+  const reach = (name: Golden) =>
+    manifests(name)
+      .filter(({ kind }) => kind === 'NetworkPolicy')
+      .flatMap(({ spec }) => {
+        const { podSelector, egress = [] } = spec as unknown as Policy;
+        const rules = egress.filter(({ ports }) => ports.some(({ port }) => port === 4318));
+        return rules.map(({ to }) => ({ component: componentIn(podSelector), to }));
+      });
+  const monitoring = [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'monitoring' } } }];
+  const services = ['billing', 'gateway', 'metering'];
+  expect(reach('ha')).toEqual(services.map((component) => ({ component, to: monitoring })));
+  expect(reach('dev')).toEqual([]);
+  const traced = pods('ha').filter(({ pod }) => 'TOLLGATE_TRACES_URL' in variables(pod.containers[0]!));
+  expect(traced.map(({ component }) => component).sort()).toEqual(services);
+  for (const { pod } of traced)
+    expect(variables(pod.containers[0]!)).toMatchObject({
+      TOLLGATE_TRACES_URL: 'http://collector.monitoring:4318/v1/traces',
+      TOLLGATE_TRACES_PERCENT: '1',
+      TOLLGATE_TRACES_SLOW_MS: '30000',
+    });
 });
 
 it('who talks to whom is the table of the operating guide', () => {

@@ -52,6 +52,11 @@ imagePullPolicy: {{ $image.pullPolicy }}
 {{- concat (list "gateway" "auth" "metering" "billing") (.Values.console.enabled | ternary (list "console") list) | join "," -}}
 {{- end }}
 
+{{/* Services that send traces. */}}
+{{- define "tollgate.traced" -}}
+gateway,metering,billing
+{{- end }}
+
 {{/* Where browsers reach the console. */}}
 {{- define "tollgate.consoleUrl" -}}
 {{- if .Values.console.url -}}

@@ -20,6 +20,11 @@
 {{- if and $root.Values.simulator.enabled (has .service (list "gateway" "metering")) }}
 - { name: TOLLGATE_SIMULATOR_URL, value: 'http://{{ include "tollgate.name" $root }}-simulator:9000/v1' }
 {{- end }}
+{{- if and $root.Values.tracing.url (has .service (include "tollgate.traced" $root | splitList ",")) }}
+- { name: TOLLGATE_TRACES_URL, value: {{ $root.Values.tracing.url | quote }} }
+- { name: TOLLGATE_TRACES_PERCENT, value: {{ $root.Values.tracing.percent | quote }} }
+- { name: TOLLGATE_TRACES_SLOW_MS, value: {{ $root.Values.tracing.slowMs | int | quote }} }
+{{- end }}
 {{- if eq .service "gateway" }}
 - { name: TOLLGATE_CONFIG_SECRETS_FILE, value: /etc/tollgate/secrets/config-secrets }
 - { name: TOLLGATE_OPERATOR_SECRET_FILE, value: /etc/tollgate/secrets/operator-secret }
