@@ -64,12 +64,12 @@ const STREAMS: readonly Route[] = [
 ];
 /** For everybody who is signed in, or for anybody. */
 const OTHER_ROUTES = [
-  ...['GET me', 'GET sessions', 'DELETE sessions/:id', 'POST invitation/accept'],
+  ...['GET me', 'GET sessions', 'DELETE sessions/:id', 'DELETE passkeys/:id', 'POST invitation/accept'],
   ...['POST invitation/look', 'POST invitation/accept-as-new', 'GET sign-in-options', 'ALL auth/*', 'ALL ', 'ALL *'],
 ];
 
 /** Every route that a controller of the backend binds, without the prefix: `GET tenants/:tenantId/keys`. */
-function boundRoutes(): string[] {
+export function boundRoutes(): string[] {
   return [...API_CONTROLLERS, AuthController].flatMap((controller) => {
     const prefix = Reflect.getMetadata('path', controller) as string;
     return Object.values(Object.getOwnPropertyDescriptors(controller.prototype as object)).flatMap(
@@ -188,6 +188,7 @@ export function accessTests(
       ['GET', 'me', undefined] as const,
       ['GET', 'sessions', undefined] as const,
       ['DELETE', 'sessions/x', undefined] as const,
+      ['DELETE', 'passkeys/x', undefined] as const,
       ['POST', 'invitation/accept', {}] as const,
     ];
     for (const [method, path, body] of all)

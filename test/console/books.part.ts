@@ -72,9 +72,14 @@ export function bookTests(
     expect(budget?.by).toMatchObject({ kind: 'person', name: 'billing@example.com', address: '127.0.0.1' });
     const credit = rows.find(({ action }) => action === 'credit.add');
     expect(credit?.by).toMatchObject({ kind: 'person', name: null, address: null });
-    // An operator sees both, beside the changes of other tenants.
+    expect(credit?.after).toMatchObject({ type: 'topup', amountCents: 1_000, ref: 'audit-1' });
+    expect(log.text).not.toContain('for the audit');
+    // An operator sees both, with the reason, beside the changes of other tenants.
     const all = (await deployed().operator.get(`${API}/operator/audit?limit=200`)).json.data as AuditRow[];
-    expect(all.find(({ action }) => action === 'credit.add')?.by.name).toBe('operator@example.com');
+    expect(all.find(({ action }) => action === 'credit.add')).toMatchObject({
+      by: { name: 'operator@example.com' },
+      after: { reason: 'for the audit' },
+    });
     expect(all.filter(({ action }) => action === 'tenant.create').length).toBeGreaterThanOrEqual(2);
     const filtered = await deployed().of('owner').get(`${tenant()}/audit?action=budget.set&limit=1`);
     expect(filtered.json.data.map(({ action }: AuditRow) => action)).toEqual(['budget.set']);

@@ -12,6 +12,7 @@ import { liveTests } from './live.part';
 import { Mailbox } from './mailbox';
 import { CLIENT_SECRET, PEOPLE_AT_ISSUER, signInTests } from './sign-in.part';
 import { requestTests } from './requests.part';
+import { writeTests } from './writes.part';
 import { API, invite, join, PASSWORD, type Role, ROLES, secretOf, signIn } from './people';
 
 // Before the database is dropped.
@@ -84,6 +85,7 @@ bookTests(() => ({
   ...{ mailbox, database, forgetTries },
 }));
 requestTests(() => ({ operator, of, tenantId, inferenceUrl: console_.inferenceUrl }));
+writeTests(() => ({ operator, base: console_.base, mailbox, database, forgetTries }));
 keyTests(() => ({ of, tenantId, inferenceUrl: console_.inferenceUrl }));
 
 describe('sign-in', () => {

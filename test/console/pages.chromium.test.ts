@@ -249,7 +249,7 @@ describe('pages', () => {
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
   });
 
-  passkeyTests(() => ({ base: console_.base, page, person: 'Grace Hopper' }));
+  passkeyTests(() => ({ base: console_.base, page, person: 'Grace Hopper', email: 'grace@example.com' }));
 });
 
 /** Opens a page in light, dark and on a phone, each time with all that holds for every page. */

@@ -1,9 +1,9 @@
 import type { Page } from 'playwright-core';
 
 /** Signs in with a passkey, by an authenticator that Chromium plays. The person is signed in before and after. */
-export function passkeyTests(deployed: () => { base: string; page: Page; person: string }): void {
+export function passkeyTests(deployed: () => { base: string; page: Page; person: string; email: string }): void {
   it('a passkey is added, signs its person in without a password, and is removed again', async () => {
-    const { base, page, person } = deployed();
+    const { base, page, person, email } = deployed();
     const devices = await page.context().newCDPSession(page);
     await devices.send('WebAuthn.enable');
     await devices.send('WebAuthn.addVirtualAuthenticator', {
@@ -26,6 +26,11 @@ export function passkeyTests(deployed: () => { base: string; page: Page; person:
     await page.goto(`${base}/console/account`);
     await row.getByRole('button', { name: 'Remove' }).click();
     await page.getByText('There is none. With a passkey').waitFor();
+    const log = await page.request.get(`${base}/console/api/operator/audit?author=${email}&limit=2`);
+    expect(((await log.json()) as { data: object[] }).data).toMatchObject([
+      { action: 'passkey.remove', before: { passkey: 'laptop' }, by: { kind: 'person', name: email } },
+      { action: 'passkey.add', after: { passkey: 'laptop' }, by: { kind: 'person', name: email } },
+    ]);
     await page.getByRole('button', { name: person }).click();
     await page.getByRole('menuitem', { name: 'Sign out' }).click();
     await page.getByRole('button', { name: 'Use a passkey' }).click();

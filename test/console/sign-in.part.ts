@@ -113,13 +113,17 @@ export function signInTests(
       expect((await operator.session.get(`${API}/operator/tenants`)).status).toBe(200);
       expect((await me((await atIssuer('none')).session)).tenants).toEqual([]);
       expect(await logged('ada@example.com')).toEqual([
+        ['account.create', { name: 'ada@example.com' }],
         ['member.add', { role: 'owner', byGroup: true }],
         ['member.add', { role: 'admin', byGroup: true }],
       ]);
-      expect(await logged('ops@example.com')).toEqual([['operator.add', { byGroup: true }]]);
+      expect(await logged('ops@example.com')).toEqual([
+        ['account.create', { name: 'ops@example.com' }],
+        ['operator.add', { byGroup: true }],
+      ]);
       // A sign-in that changes nothing is not in the log.
       await atIssuer('ada');
-      expect(await logged('ada@example.com')).toHaveLength(2);
+      expect(await logged('ada@example.com')).toHaveLength(3);
     });
 
     it('takes a role back when the group is gone, and leaves the roles of invitations as they are', async () => {
@@ -132,6 +136,7 @@ export function signInTests(
       const { session } = await atIssuer('none');
       expect(await me(session)).toMatchObject({ isOperator: false, tenants: [] });
       expect(await logged('none@example.com')).toEqual([
+        ['account.create', { name: 'none@example.com' }],
         ['member.remove', null],
         ['operator.remove', { byGroup: true }],
       ]);
@@ -163,6 +168,11 @@ export function signInTests(
       const linked = await atIssuer('linked', 'link-social', browser);
       expect(linked.page.pathname).toBe('/console/account');
       expect((await me((await atIssuer('linked')).session)).email).toBe(REFUSED_ADDRESS);
+      // Once for each of the two, however often they sign in.
+      for (const name of [email, REFUSED_ADDRESS])
+        expect((await logged(name)).filter(([action]) => action.startsWith('account'))).toEqual([
+          ['account.link', { name }],
+        ]);
     });
 
     it('with a wrong client secret says so in the log, and passwords still work', async () => {

@@ -1,8 +1,8 @@
 import type { Page, PageQuery } from './resources';
 
 /**
- * The changes that the audit log has. Each write of the operator and the management API makes one of them, and each
- * change of who may do what in the console.
+ * The changes that the audit log has. Each write of the operator and the management API makes one of them, and so does
+ * each in the console: of who may do what, and of how people sign in.
  */
 export const AUDIT_ACTIONS = [
   'tenant.create',
@@ -37,6 +37,14 @@ export const AUDIT_ACTIONS = [
   'reconcile.start',
   'backend.drain',
   'backend.enable',
+  'account.create',
+  'account.link',
+  'password.change',
+  'totp.enable',
+  'totp.disable',
+  'passkey.add',
+  'passkey.remove',
+  'session.end',
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
@@ -50,6 +58,14 @@ export const CONSOLE_ACTIONS = [
   'member.add',
   'member.update',
   'member.remove',
+  'account.create',
+  'account.link',
+  'password.change',
+  'totp.enable',
+  'totp.disable',
+  'passkey.add',
+  'passkey.remove',
+  'session.end',
 ] as const satisfies readonly AuditAction[];
 export type ConsoleAction = (typeof CONSOLE_ACTIONS)[number];
 

@@ -27,7 +27,7 @@ export class TopUps {
 
   /**
    * @throws RequestError invalid_amount (not a whole number from 1 to 10^12, or a balance beyond 2^53 − 1),
-   * invalid_parameter (source, ref), not_found (tenant), ref_conflict, tenant_closed;
+   * invalid_parameter (source, ref, reason), not_found (tenant), ref_conflict, tenant_closed;
    * UnavailableError when auth does not answer
    */
   async add(request: AddCredit): Promise<Booked> {
@@ -46,10 +46,11 @@ export class TopUps {
   }
 }
 
-function validated({ amountCents, source, ref }: AddCredit, now: Date): EntryRequest {
+function validated({ amountCents, source, ref, reason }: AddCredit, now: Date): EntryRequest {
   if (!Number.isSafeInteger(amountCents) || amountCents < 1 || amountCents > MAX_ENTRY_CENTS) {
     throw new RequestError('invalid_amount', `amountCents must be a whole number from 1 to ${MAX_ENTRY_CENTS}.`);
   }
-  assertNamed({ source, ref });
-  return { type: 'topup', amountCents: BigInt(amountCents), source, ref, period: periodOf(now) };
+  const why = reason === undefined ? {} : { reason };
+  assertNamed({ source, ref, ...why });
+  return { type: 'topup', amountCents: BigInt(amountCents), source, ref, ...why, period: periodOf(now) };
 }

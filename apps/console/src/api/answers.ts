@@ -40,6 +40,8 @@ export interface TenantOfPerson {
 export interface Me {
   name: string;
   email: string;
+  /** False: the person signs in only by the provider. */
+  hasPassword: boolean;
   hasTotp: boolean;
   isOperator: boolean;
   tenants: TenantOfPerson[];

@@ -53,9 +53,24 @@ export class AuditController {
   }
 }
 
-/** A tenant sees who of its own made a change, and from where. Of others it sees only what kind of author they are. */
+/**
+ * A tenant sees who of its own made a change, and from where. Of others it sees only what kind of author they are, and
+ * not the reason, which an operator writes for operators.
+ */
 function forTenant(row: AuditRow, members: ReadonlySet<string>): AuditRow {
   const { kind, id } = row.by;
   if (kind === 'token' || (kind === 'person' && id !== null && members.has(id))) return row;
-  return { ...row, by: { kind, id: null, name: null, address: null, requestId: row.by.requestId } };
+  return {
+    ...row,
+    by: { kind, id: null, name: null, address: null, requestId: row.by.requestId },
+    before: withoutReason(row.before),
+    after: withoutReason(row.after),
+  };
+}
+
+function withoutReason(fields: AuditRow['after']): AuditRow['after'] {
+  if (fields === null) return null;
+  const shown = { ...fields };
+  delete shown['reason'];
+  return shown;
 }

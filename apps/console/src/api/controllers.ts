@@ -1,4 +1,5 @@
 import type { Type } from '@nestjs/common';
+import { AccountController } from './account.controller';
 import { AuditController } from './audit.controller';
 import { BudgetsController } from './budgets.controller';
 import { InvitationsController } from './invitations.controller';
@@ -17,6 +18,7 @@ import { UsageController } from './usage.controller';
 /** Every controller of the backend. The one for unknown routes comes last. */
 export const API_CONTROLLERS: readonly Type[] = [
   MeController,
+  AccountController,
   InvitationsController,
   KeysController,
   TokensController,

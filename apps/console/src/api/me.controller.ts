@@ -1,17 +1,16 @@
-import { Controller, Delete, Get, HttpCode, Param } from '@nestjs/common';
+import { Controller, Get } from '@nestjs/common';
 import { RequestError, type TenantRow } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
-import { changedRows, query } from '@tollgate/postgres';
+import { query } from '@tollgate/postgres';
 import { ConfigSource } from '@tollgate/runtime';
 import { AnySignedIn, FromCaller, type Caller } from '../access/allow';
 import { Members } from '../access/members';
 import { actionsOf, type Role } from '../access/roles';
 import { ConsoleDatabase } from '../database';
-import { ConsoleError } from '../http/errors';
-import type { Me, SessionRow } from './answers';
+import type { Me } from './answers';
 import { ApiAddresses } from './api-addresses';
 
-/** The person who is signed in, and the person's sessions. */
+/** The person who is signed in. */
 @Controller('console/api')
 export class MeController {
   constructor(
@@ -36,7 +35,14 @@ export class MeController {
     const tenants = found.filter((tenant) => tenant !== null);
     const { inferenceUrl, managementUrl } = this.addresses;
     const { currency } = this.config.current;
-    return { name, email, hasTotp, isOperator, tenants, inferenceUrl, managementUrl, currency };
+    const hasPassword = await this.hasPassword(userId);
+    return { name, email, hasPassword, hasTotp, isOperator, tenants, inferenceUrl, managementUrl, currency };
+  }
+
+  /** An account that single sign-on made has none. */
+  private async hasPassword(userId: string): Promise<boolean> {
+    const sql = 'SELECT 1 FROM "account" WHERE "userId" = $1 AND "password" IS NOT NULL';
+    return (await query(this.database.dataSource, sql, [userId])).length > 0;
   }
 
   /** Null: groups of a provider may name a tenant that does not exist. */
@@ -47,43 +53,5 @@ export class MeController {
       if (error instanceof RequestError && error.code === 'not_found') return null;
       throw error;
     }
-  }
-
-  /** Without the secrets of the sessions, which the library's own list has. */
-  @Get('sessions')
-  @AnySignedIn()
-  async sessions(@FromCaller() { userId, sessionId }: Caller): Promise<{ data: SessionRow[] }> {
-    const rows = await query<{
-      id: string;
-      address: string | null;
-      browser: string | null;
-      createdAt: Date;
-      expiresAt: Date;
-    }>(
-      this.database.dataSource,
-      `SELECT "id", "ipAddress" AS address, "userAgent" AS browser, "createdAt", "expiresAt" FROM "session"
-       WHERE "userId" = $1 AND "expiresAt" > now() ORDER BY "createdAt" DESC, "id"`,
-      [userId],
-    );
-    return {
-      data: rows.map((row) => ({
-        ...row,
-        isCurrent: row.id === sessionId,
-        createdAt: row.createdAt.toISOString(),
-        expiresAt: row.expiresAt.toISOString(),
-      })),
-    };
-  }
-
-  @Delete('sessions/:id')
-  @AnySignedIn()
-  @HttpCode(204)
-  async endSession(@FromCaller() { userId }: Caller, @Param('id') id: string): Promise<void> {
-    const ended = await changedRows(
-      this.database.dataSource,
-      'DELETE FROM "session" WHERE "id" = $1 AND "userId" = $2',
-      [id, userId],
-    );
-    if (ended === 0) throw new ConsoleError('not_found');
   }
 }

@@ -138,10 +138,10 @@ export class OperatorController {
   @AllowOperator('credit.write')
   book(@Param('tenantId') tenantId: string, @Req() request: FastifyRequest, @ByCaller() by: Author): Promise<Booked> {
     const { kind, amountCents, reason, ref } = readBooking(request);
-    const entry = { tenantId, amountCents, source: SOURCE, ref, by };
+    const entry = { tenantId, amountCents, source: SOURCE, ref, reason, by };
     if (kind === 'topup') return this.services.request('billing.credit.add', entry);
-    if (kind === 'refund') return this.services.request('billing.credit.refund', { ...entry, reason });
-    return this.services.request('billing.credit.adjust', { ...entry, reason });
+    if (kind === 'refund') return this.services.request('billing.credit.refund', entry);
+    return this.services.request('billing.credit.adjust', entry);
   }
 
   @Post('reconcile')

@@ -99,6 +99,7 @@ export async function createConsoleApp(
       ],
       exports: [
         ApiAddresses,
+        Changes,
         SignIn,
         Members,
         Invitations,

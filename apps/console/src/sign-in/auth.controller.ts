@@ -2,9 +2,10 @@ import { All, Controller, Get, Req, Res } from '@nestjs/common';
 import { logger } from '@tollgate/runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Anybody, originOf } from '../access/allow';
-import type { Origin } from '../access/changes';
+import { Changes, type Origin } from '../access/changes';
 import { ProviderRoles } from '../access/provider-roles';
 import { ConsoleError, type ConsoleErrorCode } from '../http/errors';
+import { AccountCall, accountCall } from './account-changes';
 import { AUTH_PATH, CLIENT_ADDRESS_HEADER } from './better-auth';
 import { headersOf } from './headers';
 import { OIDC_PROVIDER, providerSignIn, type ProviderSignIn } from './oidc';
@@ -22,13 +23,19 @@ export const AUTH_CALLS: ReadonlySet<string> = new Set([
   'POST /two-factor/disable',
   'POST /two-factor/verify-totp',
   'POST /two-factor/verify-backup-code',
-  'POST /two-factor/generate-backup-codes',
   'GET /passkey/generate-register-options',
   'POST /passkey/verify-registration',
   'GET /passkey/generate-authenticate-options',
   'POST /passkey/verify-authentication',
   'GET /passkey/list-user-passkeys',
-  'POST /passkey/delete-passkey',
+]);
+
+/** Those that change the account of the person who is signed in. */
+const ACCOUNT_CALLS: ReadonlySet<string> = new Set([
+  'POST /change-password',
+  'POST /two-factor/disable',
+  'POST /two-factor/verify-totp',
+  'POST /passkey/verify-registration',
 ]);
 
 const HOME = '/console/';
@@ -47,6 +54,7 @@ export class AuthController {
   constructor(
     private readonly signIn: SignIn,
     private readonly roles: ProviderRoles,
+    private readonly changes: Changes,
   ) {}
 
   @Get('sign-in-options')
@@ -64,18 +72,27 @@ export class AuthController {
     const headers = headersOf(request);
     headers.set(CLIENT_ADDRESS_HEADER, request.ip);
     const asked = new Request(url, { method: request.method, headers, body: bodyOf(request, call) });
-    if (call === CALLBACK) return this.backFromProvider(asked, originOf(request), reply);
-    const answer = await this.signIn.auth.handler(asked);
+    const person = ACCOUNT_CALLS.has(call) ? await this.signIn.sessionOf(headers) : null;
+    const made = new AccountCall(this.changes, originOf(request), person);
+    if (call === CALLBACK) return this.backFromProvider(asked, made, originOf(request), reply);
+    const answer = await this.answerOf(made, asked);
     keepCookies(answer, reply);
     const parsed = jsonOf(await answer.text());
     if (answer.status >= 400) throw failureOf(answer, parsed);
     void reply.code(200).send(withoutSecrets(parsed));
   }
 
+  /** UnavailableError: what the call would change could not be logged, so nothing was changed. */
+  private async answerOf(made: AccountCall, asked: Request): Promise<Response> {
+    const answer = await accountCall.run(made, () => this.signIn.auth.handler(asked));
+    if (made.failure !== undefined) throw made.failure;
+    return answer;
+  }
+
   /** A person comes back from the provider: with roles and a session, or with an error for the page of sign-in. */
-  private async backFromProvider(asked: Request, from: Origin, reply: FastifyReply): Promise<void> {
+  private async backFromProvider(asked: Request, made: AccountCall, from: Origin, reply: FastifyReply): Promise<void> {
     const found: ProviderSignIn = {};
-    const answer = await providerSignIn.run(found, () => this.signIn.auth.handler(asked));
+    const answer = await providerSignIn.run(found, () => this.answerOf(made, asked));
     if (found.userId !== undefined && found.groups !== undefined)
       await this.roles.set(found.userId, found.groups, from);
     const location = this.ownPage(answer.headers.get('location'));

@@ -1,9 +1,12 @@
 import { passkey } from '@better-auth/passkey';
+import { validateName } from '@tollgate/contracts';
 import { logger } from '@tollgate/runtime';
 import { betterAuth } from 'better-auth';
 import { genericOAuth, twoFactor } from 'better-auth/plugins';
 import type { Pool } from 'pg';
+import { ConsoleError } from '../http/errors';
 import type { OidcOptions } from '../options';
+import { accountCall, accountHooks } from './account-changes';
 import { OIDC_PROVIDER, providerOf, providerSignIn } from './oidc';
 
 export const AUTH_PATH = '/console/api/auth';
@@ -20,6 +23,7 @@ const RATE_WINDOW_S = 60;
 const MAX_OTHER_CALLS = 120;
 export const MIN_PASSWORD_CHARS = 12;
 export const MAX_PASSWORD_CHARS = 128;
+const MAX_PASSKEY_NAME_CHARS = 100;
 
 export interface SignInLibraryOptions {
   pool: Pool;
@@ -54,6 +58,7 @@ export function signInLibrary({ pool, secret, origin, oidc }: SignInLibraryOptio
       revokeSessionsOnPasswordReset: true,
     },
     databaseHooks: {
+      ...accountHooks(() => providerSignIn.getStore()?.email ?? ''),
       session: {
         create: {
           after: async ({ userId }) => {
@@ -89,13 +94,29 @@ export function signInLibrary({ pool, secret, origin, oidc }: SignInLibraryOptio
     },
     plugins: [
       twoFactor({ issuer: 'Tollgate' }),
-      passkey({ rpID: new URL(origin).hostname, rpName: 'Tollgate', origin }),
+      passkey({
+        rpID: new URL(origin).hostname,
+        rpName: 'Tollgate',
+        origin,
+        registration: { afterVerification: ({ ctx }) => addPasskey(ctx.body as { name?: unknown }) },
+      }),
       genericOAuth({ config: oidc ? [providerOf(oidc)] : [] }),
     ],
   });
 }
 
 export type SignInLibrary = ReturnType<typeof signInLibrary>;
+
+/** Just before a passkey is stored. */
+async function addPasskey(body: { name?: unknown }): Promise<void> {
+  const call = accountCall.getStore();
+  if (!call) throw new Error('a passkey is added by a call');
+  const { name } = body;
+  const isText = typeof name === 'string' && name.length <= MAX_PASSKEY_NAME_CHARS;
+  const problem = isText ? validateName(name) : `name must be a text of at most ${MAX_PASSKEY_NAME_CHARS} characters.`;
+  if (problem !== null) throw call.failed(new ConsoleError('invalid_name', problem));
+  await call.own('passkey.add', { after: { passkey: name } });
+}
 
 /** The caller of a sign-in at the provider logs it in one line. */
 function note(message: string): void {

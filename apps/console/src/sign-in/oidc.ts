@@ -1,11 +1,15 @@
+import { validateName } from '@tollgate/contracts';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { OidcOptions } from '../options';
 
 export const OIDC_PROVIDER = 'oidc';
+const MAX_NAME_CHARS = 100;
 
 /** What a sign-in by OpenID Connect found out, for the code that called the library. */
 export interface ProviderSignIn {
   userId?: string;
+  /** The verified address of the profile. */
+  email?: string;
   /** Values of the claim that names roles. Undefined: no profile was read. */
   groups?: readonly string[];
   /** What the library would have logged. */
@@ -36,13 +40,19 @@ export function providerOf({ issuer, clientId, clientSecret, domains, rolesClaim
       // The library refuses a profile without an address. An unverified one could belong to somebody else.
       if (!isVerified || !isAllowed) return { email: '', emailVerified: false };
       const signIn = providerSignIn.getStore();
-      if (signIn) signIn.groups = groupsOf(profile[rolesClaim]);
-      return { email, emailVerified: true, name: textOf(profile['name']) || email };
+      if (signIn) Object.assign(signIn, { email, groups: groupsOf(profile[rolesClaim]) });
+      return { email, emailVerified: true, name: nameOf(profile) ?? email };
     },
   };
 }
 
 const textOf = (claim: unknown): string => (typeof claim === 'string' ? claim : '');
+
+/** The name of a profile, if it is one by our rules. */
+function nameOf(profile: Record<string, unknown>): string | null {
+  const name = textOf(profile['name']).trim();
+  return name.length <= MAX_NAME_CHARS && validateName(name) === null ? name : null;
+}
 
 /** Providers send one group as a text, and several as a list. */
 const groupsOf = (claim: unknown): string[] =>

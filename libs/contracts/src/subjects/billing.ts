@@ -55,7 +55,10 @@ export interface BillingSubjects {
    * A top-up. ref_conflict: this source and ref were used with other input; invalid_amount; not_found (tenant);
    * tenant_closed. A repeat returns the first entry and balance, with `created` false, also for a closed tenant.
    */
-  'billing.credit.add': [Authored<{ tenantId: string; amountCents: number; source: string; ref: string }>, BookedEntry];
+  'billing.credit.add': [
+    Authored<{ tenantId: string; amountCents: number; source: string; ref: string; reason?: string }>,
+    BookedEntry,
+  ];
   /**
    * A refund, of at most what is not spent, gathered or held by running requests. `all`: that much. insufficient_credit;
    * otherwise like billing.credit.add.

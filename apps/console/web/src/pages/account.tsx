@@ -1,14 +1,16 @@
-import { Badge, Button, Group, Stack, Text, TextInput, Title } from '@mantine/core';
+import { Badge, Button, Group, Text, TextInput, Title } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
 import type { SessionRow } from '../../../src/api/answers';
-import { PasswordField } from '../password-field';
 import { api, pathOf } from '../api';
+import { browserName } from '../browser-name';
+import { ChangePassword } from '../change-password';
 import { Failure, SignOnFailure } from '../failure';
 import { Time } from '../format';
 import { usePerson } from '../me';
-import { Answer, Command, DataTable, Loading, Page } from '../page';
+import { Answer, DataTable, Loading, Page } from '../page';
 import { addPasskey } from '../passkeys';
+import { SecondFactor } from '../second-factor';
 
 interface PasskeyRow {
   id: string;
@@ -16,9 +18,9 @@ interface PasskeyRow {
   createdAt: string | null;
 }
 
-/** The person's sessions, passkeys and second factor. */
+/** The person's sessions, passkeys, password and second factor. */
 export function Account() {
-  const { email } = usePerson();
+  const { email, hasPassword } = usePerson();
   const loaded = [useSessions(), usePasskeys(), useSignInOptions()];
   // Together, so that nothing moves while they load.
   const isReady = loaded.every(({ isPending }) => !isPending);
@@ -28,7 +30,12 @@ export function Account() {
         <>
           <Sessions />
           <Passkeys />
-          <SecondFactor />
+          {hasPassword ? (
+            <>
+              <ChangePassword />
+              <SecondFactor />
+            </>
+          ) : null}
           <SignOn />
         </>
       ) : (
@@ -64,7 +71,7 @@ function Sessions() {
             label="Sessions"
             head={['Browser', 'Address', 'Since (UTC)', 'Actions']}
             rows={data.map((session) => [
-              session.browser ?? '–',
+              <span title={session.browser ?? undefined}>{browserName(session.browser)}</span>,
               session.address ?? '–',
               <Time at={session.createdAt} />,
               session.isCurrent ? (
@@ -89,7 +96,7 @@ function Passkeys() {
   const passkeys = usePasskeys();
   const add = useMutation({ mutationFn: () => addPasskey(name), onSuccess: refresh });
   const remove = useMutation({
-    mutationFn: (id: string) => api.post('/auth/passkey/delete-passkey', { id }),
+    mutationFn: (id: string) => api.delete(pathOf('passkeys', id)),
     onSuccess: refresh,
   });
   const submit = (event: FormEvent) => {
@@ -104,7 +111,7 @@ function Passkeys() {
       <Answer of={passkeys}>
         {(data) =>
           data.length === 0 ? (
-            <Text>There is none. With a passkey you sign in without a password.</Text>
+            <Text size="sm">There is none. With a passkey you sign in without a password.</Text>
           ) : (
             <DataTable
               label="Passkeys"
@@ -135,80 +142,6 @@ function Passkeys() {
         </Group>
       </form>
       <Failure error={add.error ?? remove.error} />
-    </>
-  );
-}
-
-/** TOTP: a code of an authenticator beside the password. */
-function SecondFactor() {
-  const { hasTotp } = usePerson();
-  const queries = useQueryClient();
-  const [password, setPassword] = useState('');
-  const [code, setCode] = useState('');
-  const refresh = () => queries.invalidateQueries({ queryKey: ['me'] });
-  const enable = useMutation({
-    mutationFn: () => api.post<{ totpURI: string; backupCodes: string[] }>('/auth/two-factor/enable', { password }),
-  });
-  const verify = useMutation({
-    mutationFn: () => api.post('/auth/two-factor/verify-totp', { code }),
-    onSuccess: refresh,
-  });
-  const disable = useMutation({
-    mutationFn: () => api.post('/auth/two-factor/disable', { password }),
-    onSuccess: refresh,
-  });
-  const begin = (event: FormEvent) => {
-    event.preventDefault();
-    if (hasTotp) disable.mutate();
-    else enable.mutate();
-  };
-  const confirm = (event: FormEvent) => {
-    event.preventDefault();
-    verify.mutate();
-  };
-  return (
-    <>
-      <Title order={2} size="h4">
-        Second factor
-      </Title>
-      <Text>{hasTotp ? 'A code is asked for beside the password.' : 'Only the password is asked for.'}</Text>
-      <form onSubmit={begin}>
-        <Group align="flex-end">
-          <PasswordField
-            label="Your password"
-            autoComplete="current-password"
-            required
-            w={240}
-            value={password}
-            onChange={({ currentTarget }) => setPassword(currentTarget.value)}
-          />
-          <Button type="submit" variant="default" loading={enable.isPending || disable.isPending}>
-            {hasTotp ? 'Turn it off' : 'Set it up'}
-          </Button>
-        </Group>
-      </form>
-      {enable.data && !hasTotp ? (
-        <form onSubmit={confirm}>
-          <Stack>
-            <Text>Add this address to your authenticator, and keep the backup codes. Both are shown only now.</Text>
-            <Command text={enable.data.totpURI} label="Address for the authenticator" />
-            <Command text={enable.data.backupCodes.join('\n')} label="Backup codes" />
-            <Group align="flex-end">
-              <TextInput
-                label="Code of the authenticator"
-                autoComplete="one-time-code"
-                required
-                value={code}
-                onChange={({ currentTarget }) => setCode(currentTarget.value.trim())}
-              />
-              <Button type="submit" loading={verify.isPending}>
-                Turn it on
-              </Button>
-            </Group>
-          </Stack>
-        </form>
-      ) : null}
-      <Failure error={enable.error ?? verify.error ?? disable.error} />
     </>
   );
 }

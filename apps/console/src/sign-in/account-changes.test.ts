@@ -1,0 +1,55 @@
+import { UnavailableError } from '@tollgate/contracts';
+import type { Changes } from '../access/changes';
+import { AccountCall, accountCall, accountHooks } from './account-changes';
+
+const FROM = { address: '127.0.0.1', requestId: 'req' };
+const ADA = { userId: 'ada', email: 'ada@example.com' };
+const hooks = accountHooks(() => ADA.email);
+
+function callOf(person: typeof ADA | null, log: string[] | Error): AccountCall {
+  const record = (_by: unknown, { action }: { action: string }) => {
+    if (log instanceof Error) return Promise.reject(log);
+    log.push(action);
+    return Promise.resolve();
+  };
+  return new AccountCall({ record } as unknown as Changes, FROM, person);
+}
+
+it('a change without its row is not made, and the call knows why', async () => {
+  const away = new UnavailableError('auth does not answer');
+  const call = callOf(ADA, away);
+  await accountCall.run(call, async () => {
+    await expect(hooks.account.update.before({ password: 'hash' })).rejects.toBe(away);
+    await expect(hooks.user.update.before({ twoFactorEnabled: false })).rejects.toBe(away);
+    await expect(hooks.user.create.before({ email: ADA.email })).rejects.toBe(away);
+  });
+  expect(call.failure).toBe(away);
+});
+
+it('nobody changes an account without being signed in', async () => {
+  const log: string[] = [];
+  const call = callOf(null, log);
+  await accountCall.run(call, async () => {
+    await expect(hooks.user.update.before({ twoFactorEnabled: true })).rejects.toThrow('nobody is signed in');
+  });
+  expect([call.failure, log]).toEqual([expect.any(Error), []]);
+});
+
+it('what the library writes of tokens and names at a sign-in is no change', async () => {
+  const log: string[] = [];
+  await accountCall.run(callOf(ADA, log), async () => {
+    await hooks.account.update.before({ accessToken: 'next' });
+    await hooks.user.update.before({ name: 'Ada' });
+  });
+  expect(log).toEqual([]);
+});
+
+it('the row of a new account has its provider, and a later provider has a row', async () => {
+  const log: string[] = [];
+  await accountCall.run(callOf(null, log), async () => {
+    const made = await hooks.user.create.before({ email: ADA.email });
+    await hooks.account.create.before({ userId: made!.data.id });
+  });
+  await accountCall.run(callOf(null, log), () => hooks.account.create.before({ userId: 'ada' }));
+  expect(log).toEqual(['account.create', 'account.link']);
+});

@@ -1,0 +1,84 @@
+import { Button, Group, Stack, Text, TextInput, Title } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState, type FormEvent } from 'react';
+import { api } from './api';
+import { Failure } from './failure';
+import { usePerson } from './me';
+import { Command } from './page';
+import { PasswordField } from './password-field';
+
+/** TOTP: a code of an authenticator beside the password. */
+export function SecondFactor() {
+  const { hasTotp } = usePerson();
+  const queries = useQueryClient();
+  const [password, setPassword] = useState('');
+  const [code, setCode] = useState('');
+  const refresh = () => queries.invalidateQueries({ queryKey: ['me'] });
+  const enable = useMutation({
+    mutationFn: () => api.post<{ totpURI: string; backupCodes: string[] }>('/auth/two-factor/enable', { password }),
+  });
+  const verify = useMutation({
+    mutationFn: () => api.post('/auth/two-factor/verify-totp', { code }),
+    onSuccess: refresh,
+  });
+  const disable = useMutation({
+    mutationFn: () => api.post('/auth/two-factor/disable', { password }),
+    onSuccess: refresh,
+  });
+  const begin = (event: FormEvent) => {
+    event.preventDefault();
+    if (hasTotp) disable.mutate();
+    else enable.mutate();
+  };
+  const confirm = (event: FormEvent) => {
+    event.preventDefault();
+    verify.mutate();
+  };
+  return (
+    <>
+      <Title order={2} size="h4">
+        Second factor
+      </Title>
+      <Text size="sm">{hasTotp ? 'A code is asked for beside the password.' : 'Only the password is asked for.'}</Text>
+      <form onSubmit={begin}>
+        <Group align="flex-end">
+          <PasswordField
+            label="Your password"
+            autoComplete="current-password"
+            required
+            w={240}
+            value={password}
+            onChange={({ currentTarget }) => setPassword(currentTarget.value)}
+          />
+          <Button type="submit" variant="default" loading={enable.isPending || disable.isPending}>
+            {hasTotp ? 'Turn it off' : 'Set it up'}
+          </Button>
+        </Group>
+      </form>
+      {enable.data && !hasTotp ? (
+        <form onSubmit={confirm}>
+          <Stack>
+            <Text size="sm">
+              Add this address to your authenticator, and keep the backup codes. Both are shown only now.
+            </Text>
+            <Command text={enable.data.totpURI} label="Address for the authenticator" />
+            <Command text={enable.data.backupCodes.join('\n')} label="Backup codes" />
+            <Group align="flex-end">
+              <TextInput
+                label="Code of the authenticator"
+                autoComplete="one-time-code"
+                required
+                value={code}
+                onChange={({ currentTarget }) => setCode(currentTarget.value.trim())}
+              />
+              <Button type="submit" loading={verify.isPending}>
+                Turn it on
+              </Button>
+            </Group>
+          </Stack>
+        </form>
+      ) : null}
+      <Failure error={enable.error ?? verify.error ?? disable.error} />
+    </>
+  );
+}
