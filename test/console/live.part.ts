@@ -154,7 +154,9 @@ export function liveTests(
     const keys = `${API}/tenants/${id}/keys`;
     const made = await operator.post(keys, { name: 'budgeted' });
     await operator.send('PUT', `${keys}/${made.json.id}/budget`, { budgetCents: 40 });
-    expect((await operator.get(keys)).json.data).toMatchObject([{ budget: { budgetCents: 40, spentNanos: '0' } }]);
+    expect((await operator.get(keys)).json.data).toMatchObject([
+      { budget: { budgetCents: 40, spentNanos: '0', heldNanos: '0' } },
+    ]);
     await of('owner').post(`${tenant()}/keys`, { name: 'seen by all' });
     const { data } = (await of('viewer').get(`${tenant()}/keys`)).json as { data: { budget: unknown }[] };
     expect(data.map(({ budget }) => budget)).toEqual(data.map(() => null));

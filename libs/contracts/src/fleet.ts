@@ -47,6 +47,8 @@ export interface BillingFleet {
   postedCents: string;
   /** Gathered and not yet in the ledger. */
   unpostedNanos: string;
+  /** What running requests hold, decimal string, and how many they are. Null or absent: not known. */
+  held?: { nanos: string; requests: number } | null;
   /** How late the debit of a whole cent is. */
   postingOverdueSeconds: number;
   /** How long the oldest usage has waited for credit that covers it. */

@@ -19,6 +19,7 @@ import { balanceUpdate } from '../ledger/core/books';
 import { periodOf } from '../ledger/core/period';
 import { InjectOptions } from '../options';
 import { budgetUpdate, budgetState, budgetStates, budgetStatesOf, setBudget, type BudgetRow } from './budget-rows';
+import { heldByKey } from './held-by-key';
 import { IN_FORCE, reachedBy, recordReached, type WatchedRow } from './spending';
 import { areThresholds, DEFAULT_THRESHOLDS_PERCENT, MAX_THRESHOLDS } from './thresholds';
 
@@ -85,7 +86,11 @@ export class Budgets {
     if (!Array.isArray(keyIds) || keyIds.length > MAX_PAGE_ROWS || !keyIds.every((id) => isId('key', id)))
       throw new RequestError('invalid_parameter', `keyIds must be at most ${MAX_PAGE_ROWS} ids of keys.`);
     const of = { tenantId, keyIds, period: this.period() };
-    return { data: await budgetStatesOf(this.dataSource.manager, of, this.thresholds()) };
+    const [data, heldNanos] = await Promise.all([
+      budgetStatesOf(this.dataSource.manager, of, this.thresholds()),
+      heldByKey(this.admission, tenantId),
+    ]);
+    return { data, heldNanos };
   }
 
   /** RequestError invalid_parameter (limit, after). */

@@ -19,6 +19,7 @@ import { InjectOptions, type ServiceOptions } from '../options';
 import { billingSummary } from './billing-summary';
 import { listEntries } from './entries';
 import { billingFleet, tenantBalances } from './fleet';
+import { HeldSum } from './held-sum';
 import { creditState, spendableNanos } from './spendable';
 
 @Controller()
@@ -26,6 +27,7 @@ export class SummaryController {
   constructor(
     private readonly dataSource: BillingDataSource,
     private readonly admission: AdmissionStore,
+    private readonly heldSum: HeldSum,
     @InjectOptions() private readonly options: ServiceOptions,
   ) {}
 
@@ -50,8 +52,9 @@ export class SummaryController {
   }
 
   @MessagePattern('billing.fleet')
-  fleet(): Promise<ReplyOf<'billing.fleet'>> {
-    return billingFleet(this.dataSource);
+  async fleet(): Promise<ReplyOf<'billing.fleet'>> {
+    const [fleet, held] = await Promise.all([billingFleet(this.dataSource), this.heldSum.now()]);
+    return { ...fleet, held: held && { nanos: String(held.nanos), requests: held.requests } };
   }
 
   @MessagePattern('billing.entries.list')

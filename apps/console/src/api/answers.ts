@@ -111,6 +111,8 @@ export interface KeyBudgetState {
   budgetCents: number;
   /** Decimal string. */
   spentNanos: string;
+  /** What running requests of the key may still cost, decimal string. Null: not known. */
+  heldNanos: string | null;
 }
 
 export interface KeyRowWithBudget extends KeyRow {

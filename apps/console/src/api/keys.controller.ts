@@ -60,15 +60,19 @@ export class KeysController {
     const profiles = this.config.current.plans.find(({ id }) => id === plan)?.profiles ?? [];
     const maySee = role !== null && mayDo(role, 'budgets.read');
     const keyIds = maySee ? page.data.filter(({ status }) => status === 'active').map(({ id }) => id) : [];
-    const states =
-      keyIds.length === 0 ? [] : (await this.services.request('billing.budget.of', { tenantId, keyIds })).data;
+    const { data: states, heldNanos } =
+      keyIds.length === 0
+        ? { data: [], heldNanos: {} }
+        : await this.services.request('billing.budget.of', { tenantId, keyIds });
     const stateOf = new Map(states.map((state) => [state.keyId, state]));
+    const heldBy = (keyId: string) => heldNanos && (heldNanos[keyId] ?? '0');
     const data = page.data.map((key): KeyRowWithBudget => {
       const state = stateOf.get(key.id);
       if (!state) return { ...key, budget: null };
       const byDefault = profiles.find(({ id }) => id === key.profile)?.monthlyBudgetCents ?? null;
       const { budgetCents, spentNanos } = rowOf(state, byDefault);
-      return { ...key, budget: budgetCents === null ? null : { budgetCents, spentNanos } };
+      const shown = { budgetCents, spentNanos, heldNanos: heldBy(key.id) ?? null };
+      return { ...key, budget: budgetCents === null ? null : { ...shown, budgetCents } };
     });
     return { ...page, data };
   }

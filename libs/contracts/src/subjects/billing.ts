@@ -115,8 +115,14 @@ export interface BillingSubjects {
   ];
   /** Never refuses a tenant or key without budgets. */
   'billing.budget.get': [{ tenantId: string; keyId: string | null }, BudgetState];
-  /** The same for some keys of the tenant, at most 200, ascending by key id. invalid_parameter. */
-  'billing.budget.of': [{ tenantId: string; keyIds: string[] }, { data: BudgetState[] }];
+  /**
+   * The same for some keys of the tenant, at most 200, ascending by key id. invalid_parameter. `heldNanos`: what running
+   * requests hold, by key, decimal strings; a key without any is left out. Null or absent: not known.
+   */
+  'billing.budget.of': [
+    { tenantId: string; keyIds: string[] },
+    { data: BudgetState[]; heldNanos?: Record<string, string> | null },
+  ];
   /** Of the tenant's keys, those with a budget of their own, ascending by key id. invalid_parameter. */
   'billing.budget.keys': [{ tenantId: string } & PageQuery, Page<BudgetState>];
   /**

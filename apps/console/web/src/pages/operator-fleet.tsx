@@ -59,14 +59,14 @@ function Numbers({ of }: { of: Fleet }) {
   const { currency } = usePerson();
   return (
     <SimpleGrid cols={{ base: 1, sm: 2, md: 3 }}>
-      <Figure title="Requests, 24 hours" about="Served by any backend.">
+      <Figure title="Requests, 24 hours" about={`${count(of.promptTokens + of.completionTokens)} tokens in and out.`}>
         {count(of.requests)}
-      </Figure>
-      <Figure title="Tokens, 24 hours" about="In and out.">
-        {count(of.promptTokens + of.completionTokens)}
       </Figure>
       <Figure title="Credit" about="The balances of all tenants.">
         <Money cents={Number(of.balanceCents)} currency={currency} />
+      </Figure>
+      <Figure title="Held" about={reservedBy(of.held)}>
+        {of.held ? <Money nanos={of.held.nanos} currency={currency} /> : 'not known now'}
       </Figure>
       <Figure title="Settled" about="The cost of all requests that were ever served.">
         <Money nanos={of.settledNanos} currency={currency} />
@@ -79,6 +79,11 @@ function Numbers({ of }: { of: Fleet }) {
       </Figure>
     </SimpleGrid>
   );
+}
+
+function reservedBy(held: Fleet['held']): string {
+  if (!held) return 'Reserved by requests that run now.';
+  return held.requests === 0 ? 'No request runs now.' : `Reserved by ${count(held.requests)} requests that run now.`;
 }
 
 const seconds = (value: number): string => (value < 1 ? 'nothing' : `${count(Math.round(value))} s`);
