@@ -52,4 +52,25 @@ export function keyPageTests(
     expect(await page.content()).not.toContain(second);
     await picture('keys-rotated', 'light');
   });
+
+  it('a key gets a budget with thresholds, and its bar shows what is used and held', async () => {
+    const { base, tenantId, page, violations, picture } = deployed();
+    await openPage(page, { base, tenantId }, ['settings/budgets', 'Budgets']);
+    await page.getByLabel('Give another key a budget').first().click();
+    await page.getByRole('option', { name: /^demo …/ }).click();
+    const dialog = page.getByRole('dialog', { name: 'Budget of demo' });
+    await dialog.getByLabel('Budget', { exact: true }).first().click();
+    await page.getByRole('option', { name: 'an amount each month' }).click();
+    await dialog.getByLabel('Amount a month (USD)').fill('5');
+    await dialog.getByLabel('Thresholds (%)').fill('90, 40');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.getByRole('alert').waitFor();
+    await dialog.getByLabel('Thresholds (%)').fill('40, 90');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('row', { name: /^demo .* of 5\.00 USD .*40 %.* 90 %/ }).waitFor();
+    await openPage(page, { base, tenantId }, ['keys', 'Keys']);
+    await page.getByRole('row', { name: /^demo .* of 5\.00 USD .*0\.00 held/ }).waitFor();
+    expect(await violations()).toEqual([]);
+    await picture('keys-budget', 'light');
+  });
 }

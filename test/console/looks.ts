@@ -86,3 +86,15 @@ export async function unreachableByKeyboard(page: Page): Promise<string[]> {
 
 /** How far the content of the page moved while it loaded (cumulative layout shift). */
 export const layoutShift = (page: Page): Promise<number> => page.evaluate<number>(SHIFT);
+
+/** Calls the backend as the page does, with the session of its person. A call with a body is a write. */
+export const backendOf =
+  (page: Page) =>
+  (path: string, body?: unknown): Promise<unknown> =>
+    page.evaluate<unknown, [string, unknown]>(
+      async ([url, value]) => {
+        const write = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(value) };
+        return (await fetch(url, value === undefined ? {} : write)).json();
+      },
+      [`/console/api/${path}`, body],
+    );

@@ -7,12 +7,13 @@ import type { BrowserContext, Page } from 'playwright-core';
 import { useDataDirectory } from '../e2e/standalone-process';
 import type { Configuration } from '../../apps/console/src/api/answers';
 import { useChromium } from './chromium';
+import { emptyTests } from './empty.part';
 import { issueInvoice } from './invoice.fixture';
 import { keyPageTests } from './key-pages.part';
-import { layoutShift, openPage, PAGES, unreachableByKeyboard } from './looks';
+import { backendOf, layoutShift, openPage, PAGES, unreachableByKeyboard } from './looks';
 import { nameTests } from './names.part';
 import { numberTests } from './numbers.part';
-import { passkeyTests } from './passkeys.part';
+import { passkeyTests, passwordTests } from './passkeys.part';
 import { PASSWORD } from './people';
 import { receiptPageTests } from './receipt-pages.part';
 import { startConsole, type RunningConsole } from './running-console';
@@ -191,21 +192,12 @@ describe('pages', () => {
 
   receiptPageTests(() => ({ console_, page, database, lookAt }));
 
+  emptyTests(() => ({ console_, page, call: backendOf(page) }));
+
   nameTests(() => ({ base: console_.base, page }));
 
   it('an invoice adds up on the screen, and prints without the frame around it', async () => {
-    const call = (path: string, body?: unknown) =>
-      page.evaluate<unknown, [string, unknown]>(
-        async ([url, value]) => {
-          const write = {
-            method: 'POST',
-            headers: { 'content-type': 'application/json' },
-            body: JSON.stringify(value),
-          };
-          return (await fetch(url, value === undefined ? {} : write)).json();
-        },
-        [`/console/api/operator/${path}`, body],
-      );
+    const call = (path: string, body?: unknown) => backendOf(page)(`operator/${path}`, body);
     const { id } = (await call('tenants', { name: 'Invoiced' })) as { id: string };
     const booking = { kind: 'topup', amountCents: 1_000, reason: 'for the invoice', ref: 'invoiced-1' };
     await call(`tenants/${id}/credit`, booking);
@@ -249,6 +241,8 @@ describe('pages', () => {
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
   });
 
+  passwordTests(() => ({ base: console_.base, page, person: 'Grace Hopper', email: 'grace@example.com' }));
+
   passkeyTests(() => ({ base: console_.base, page, person: 'Grace Hopper', email: 'grace@example.com' }));
 });
 
@@ -270,8 +264,8 @@ async function lookAt(
     const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
     expect(overflow).toBeLessThanOrEqual(0);
     expect(await page.evaluate<string[]>(CUT_NAMES)).toEqual([]);
-    await picture(name, width === 375 ? 'phone' : scheme);
     expect(await layoutShift(page)).toBeLessThanOrEqual(MAX_SHIFT);
+    await picture(name, width === 375 ? 'phone' : scheme);
     if (scheme === 'dark') expect(await unreachableByKeyboard(page)).toEqual([]);
   }
 }
@@ -292,5 +286,10 @@ async function picture(path: string, look: string): Promise<void> {
   if (process.env['TOLLGATE_SCREENSHOTS'] === undefined) return;
   mkdirSync(PICTURES, { recursive: true });
   const name = path.replace(/^\//, '').replaceAll('/', '-');
+  // As high as the page, so that nothing is cut off.
+  const size = page.viewportSize()!;
+  const height = await page.evaluate<number>('document.documentElement.scrollHeight');
+  await page.setViewportSize({ ...size, height: Math.max(size.height, height) });
   await page.screenshot({ path: `${PICTURES}/${name}-${look}.png` });
+  await page.setViewportSize(size);
 }

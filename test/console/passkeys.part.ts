@@ -1,4 +1,5 @@
 import type { Page } from 'playwright-core';
+import { PASSWORD } from './people';
 
 /** Signs in with a passkey, by an authenticator that Chromium plays. The person is signed in before and after. */
 export function passkeyTests(deployed: () => { base: string; page: Page; person: string; email: string }): void {
@@ -37,5 +38,31 @@ export function passkeyTests(deployed: () => { base: string; page: Page; person:
     await page.getByRole('alert').waitFor();
     expect((await page.request.get(`${base}/console/api/me`)).status()).toBe(401);
     await devices.send('WebAuthn.disable');
+  });
+}
+
+/** Changes the password on the page of the account. The person is signed in before and after. */
+export function passwordTests(deployed: () => { base: string; page: Page; person: string; email: string }): void {
+  it('a person changes the password, and signs in with the new one only', async () => {
+    const { base, page, person, email } = deployed();
+    const next = 'a password that is new';
+    await page.goto(`${base}/console/account`);
+    await page.getByLabel('Present password').fill('not the password');
+    await page.getByLabel('New password').fill(next);
+    await page.getByRole('button', { name: 'Change the password' }).click();
+    await page.getByRole('alert').waitFor();
+    await page.getByLabel('Present password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Change the password' }).click();
+    await page.getByText('The password is changed.').waitFor();
+
+    await page.getByRole('button', { name: person }).click();
+    await page.getByRole('menuitem', { name: 'Sign out' }).click();
+    await page.getByLabel('E-mail').fill(email);
+    await page.getByLabel('Password', { exact: false }).first().fill(PASSWORD);
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await page.getByRole('alert').waitFor();
+    await page.getByLabel('Password', { exact: false }).first().fill(next);
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
   });
 }

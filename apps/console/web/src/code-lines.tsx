@@ -1,14 +1,7 @@
 import { Tabs } from '@mantine/core';
+import { curlOf, type Call } from './curl';
 import { usePerson } from './me';
 import { Command } from './page';
-
-interface Call {
-  /** Below the address of the inference API, such as `/chat/completions`. */
-  path: '/chat/completions' | '/embeddings';
-  body: Readonly<Record<string, unknown>>;
-  /** The key; absent: that of the environment. */
-  apiKey?: string;
-}
 
 /** The same request for three clients. */
 export function CodeLines(call: Call) {
@@ -31,12 +24,6 @@ export function CodeLines(call: Call) {
       </Tabs.Panel>
     </Tabs>
   );
-}
-
-function curlOf(url: string, { path, body, apiKey }: Call): string {
-  const bearer = apiKey === undefined ? '"Authorization: Bearer $TOLLGATE_KEY"' : `'Authorization: Bearer ${apiKey}'`;
-  const json = JSON.stringify(body).replaceAll("'", `'\\''`);
-  return `curl ${url}${path} -H ${bearer} -H 'Content-Type: application/json' -d '${json}'`;
 }
 
 function nodeOf(url: string, { path, body, apiKey }: Call): string {

@@ -1,4 +1,4 @@
-import { Text, Tooltip } from '@mantine/core';
+import { Tooltip } from '@mantine/core';
 
 const CENTS = 100;
 const NANOS_PER_UNIT = 1_000_000_000n;
@@ -46,12 +46,11 @@ export function Money({ cents, nanos, currency }: { cents?: number; nanos?: stri
 
 /** A time in UTC. The local one is shown on hover and on focus. */
 export function Time({ at, none = '–' }: { at: string | null; none?: string }) {
-  if (at === null) return <Text span>{none}</Text>;
-  const shown = `${at.slice(0, 10)} ${at.slice(11, 19)}`;
+  if (at === null) return <>{none}</>;
   return (
     <Tooltip label={local.format(new Date(at))} events={{ hover: true, focus: true, touch: true }}>
-      <time dateTime={at} tabIndex={0} className="figures">
-        {shown}
+      <time dateTime={at} tabIndex={0}>
+        <span className="figures">{at.slice(0, 10)}</span> <span className="figures">{at.slice(11, 19)}</span>
       </time>
     </Tooltip>
   );

@@ -18,7 +18,7 @@ export function ChangeKey({ of, onDone }: KeyChangeProps) {
   const [isOpen, setOpen] = useState(false);
   return (
     <>
-      <Button size="xs" variant="default" aria-label={`Change ${of.name}`} onClick={() => setOpen(true)}>
+      <Button size="xs" px={8} variant="default" aria-label={`Change ${of.name}`} onClick={() => setOpen(true)}>
         Change
       </Button>
       {isOpen ? <ChangeForm of={of} onDone={onDone} onClose={() => setOpen(false)} /> : null}
@@ -74,7 +74,7 @@ export function RotateKey({ of, onDone }: KeyChangeProps) {
   const [isOpen, setOpen] = useState(false);
   return (
     <>
-      <Button size="xs" variant="default" aria-label={`Rotate ${of.name}`} onClick={() => setOpen(true)}>
+      <Button size="xs" px={8} variant="default" aria-label={`Rotate ${of.name}`} onClick={() => setOpen(true)}>
         Rotate
       </Button>
       {isOpen ? <RotateForm of={of} onDone={onDone} onClose={() => setOpen(false)} /> : null}

@@ -1,6 +1,6 @@
 import '@mantine/core/styles.css';
 import './styles.css';
-import { createTheme, Modal, type CSSVariablesResolver, MantineProvider } from '@mantine/core';
+import { Anchor, createTheme, Modal, type CSSVariablesResolver, MantineProvider } from '@mantine/core';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
@@ -20,6 +20,8 @@ const theme = createTheme({
   primaryColor: 'indigo',
   primaryShade: { light: 7, dark: 8 },
   components: {
+    // As large as the text around it.
+    Anchor: Anchor.extend({ defaultProps: { inherit: true } }),
     // The element is a header, and a page has one banner.
     Modal: Modal.extend({
       defaultProps: { closeButtonProps: { 'aria-label': 'Close' }, attributes: { header: { role: 'none' } } },

@@ -2,7 +2,7 @@ import type { ModelRow } from '../../src/api/answers';
 import { amountOfNanos, count } from './format';
 import { DataTable } from './page';
 
-/** Models and their prices, as written in the configuration. */
+/** Models and their prices. */
 export function ModelTable({ models }: { models: readonly ModelRow[] }) {
   return (
     <DataTable
@@ -10,24 +10,24 @@ export function ModelTable({ models }: { models: readonly ModelRow[] }) {
       head={[
         'Model',
         'Kind',
-        'Context',
-        'Largest output',
-        'Input',
-        'Cached input',
-        'Output',
-        'Per request',
-        'A typical request',
+        '#Context',
+        '#Largest output',
+        '#Input',
+        '#Cached input',
+        '#Output',
+        '#Per request',
+        '#A typical request',
       ]}
       rows={models.map((model) => [
         model.id,
         model.kind,
         count(model.contextTokens),
         model.kind === 'chat' ? count(model.maxOutputTokens) : '–',
-        <span className="figures">{model.price.input}</span>,
-        <span className="figures">{model.price.cachedInput ?? model.price.input}</span>,
-        <span className="figures">{model.kind === 'chat' ? model.price.output : '–'}</span>,
-        <span className="figures">{model.price.request}</span>,
-        <span className="figures">{amountOfNanos(typicalNanos(model))}</span>,
+        amountOfNanos(nanosOf(model.price.input)),
+        amountOfNanos(nanosOf(model.price.cachedInput ?? model.price.input)),
+        model.kind === 'chat' ? amountOfNanos(nanosOf(model.price.output)) : '–',
+        amountOfNanos(nanosOf(model.price.request)),
+        amountOfNanos(typicalNanos(model)),
       ])}
     />
   );
@@ -45,7 +45,7 @@ function typicalNanos({ kind, price }: ModelRow): bigint {
   return (input + output) / TOKENS_PER_PRICE + nanosOf(price.request);
 }
 
-/** A decimal amount in nanos; more digits do not matter here. */
+/** A decimal amount in nanos: the configuration allows no more digits. */
 function nanosOf(amount: string): bigint {
   const [whole = '0', decimals = ''] = amount.split('.');
   return BigInt(whole + decimals.slice(0, NANOS_DIGITS).padEnd(NANOS_DIGITS, '0'));

@@ -22,7 +22,8 @@ export function Page(props: { title: string; about?: ReactNode; action?: ReactNo
   return (
     <Stack>
       <Group justify="space-between" align="flex-start">
-        <Box>
+        {/* It shrinks before the button moves below it. */}
+        <Box flex="1 1 260px">
           <Title order={1} size="h2">
             {title}
           </Title>
@@ -86,16 +87,27 @@ export function Answer<T>({ of, children }: { of: UseQueryResult<T>; children: (
 /** The place of something that loads. */
 export const Loading = () => <Skeleton h={ROW_HEIGHT} aria-label="Loading" />;
 
+interface DataTableProps {
+  label: string;
+  /** Titles of the columns. One that begins with # has numbers, which are aligned on the right. */
+  head: readonly string[];
+  rows: readonly ReactNode[][];
+}
+
+const NUMBERS = '#';
+
 /** A table that scrolls sideways on a narrow screen. */
-export function DataTable(props: { label: string; head: readonly string[]; rows: readonly ReactNode[][] }) {
-  const { label, head, rows } = props;
+export function DataTable({ label, head, rows }: DataTableProps) {
+  const align = head.map((title) => (title.startsWith(NUMBERS) ? 'right' : 'left'));
   return (
     <ScrollArea type="auto" viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': label }}>
       <Table highlightOnHover verticalSpacing="xs" miw={560}>
         <Table.Thead>
           <Table.Tr>
             {head.map((title, index) => (
-              <Table.Th key={index}>{title}</Table.Th>
+              <Table.Th key={index} ta={align[index]}>
+                {title.replace(NUMBERS, '')}
+              </Table.Th>
             ))}
           </Table.Tr>
         </Table.Thead>
@@ -103,7 +115,9 @@ export function DataTable(props: { label: string; head: readonly string[]; rows:
           {rows.map((cells, row) => (
             <Table.Tr key={row}>
               {cells.map((cell, index) => (
-                <Table.Td key={index}>{cell}</Table.Td>
+                <Table.Td key={index} ta={align[index]} className={align[index] === 'right' ? 'figures' : ''}>
+                  {cell}
+                </Table.Td>
               ))}
             </Table.Tr>
           ))}
@@ -117,7 +131,7 @@ export function DataTable(props: { label: string; head: readonly string[]; rows:
 export function Empty({ text, command }: { text: string; command?: string }) {
   return (
     <Card withBorder padding="lg">
-      <Text>{text}</Text>
+      <Text size="sm">{text}</Text>
       {command === undefined ? null : <Command text={command} />}
     </Card>
   );

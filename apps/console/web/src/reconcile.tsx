@@ -29,9 +29,11 @@ export function Reconcile({ latest }: { latest: ReconcileRun | null }) {
           Reconcile now
         </Button>
       </Group>
-      <Text>Reconcile compares events, charges, ledger entries, invoices and balances. It changes nothing.</Text>
+      <Text size="sm">
+        Reconcile compares events, charges, ledger entries, invoices and balances. It changes nothing.
+      </Text>
       <Failure error={start.error ?? own.error} />
-      {run === null ? <Text>There was no run in the last day.</Text> : <Run of={run} />}
+      {run === null ? <Text size="sm">There was no run in the last day.</Text> : <Run of={run} />}
     </Stack>
   );
 }
@@ -65,7 +67,7 @@ function Report({ of: { report } }: { of: Extract<ReconcileRun, { state: 'done' 
       </Group>
       <DataTable
         label="Proven"
-        head={['What', 'How much']}
+        head={['What', '#How much']}
         rows={[
           ['Tenants', count(report.tenants)],
           ['Events', count(report.events)],
@@ -80,7 +82,7 @@ function Report({ of: { report } }: { of: Extract<ReconcileRun, { state: 'done' 
       {report.differences.length === 0 ? null : (
         <DataTable
           label="Differences"
-          head={['Check', 'Tenant', 'Expected', 'Actual', 'Concerned']}
+          head={['Check', 'Tenant', '#Expected', '#Actual', 'Concerned']}
           rows={report.differences.map((one) => [
             one.check,
             one.tenantId,

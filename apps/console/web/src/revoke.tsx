@@ -27,7 +27,7 @@ export function Revoke({ what, name, revoke, onDone }: RevokeProps) {
   };
   return (
     <>
-      <Button size="xs" variant="default" aria-label={`Revoke ${name}`} onClick={() => setOpen(true)}>
+      <Button size="xs" px={8} variant="default" aria-label={`Revoke ${name}`} onClick={() => setOpen(true)}>
         Revoke
       </Button>
       <Modal opened={isOpen} onClose={() => setOpen(false)} title={`Revoke the ${what} ${name}`}>

@@ -104,18 +104,24 @@ function Frame() {
   );
 }
 
-/**
- * Says that the tenant of the page is not one of the person's own. The page waits for its name, so that nothing moves,
- * and a tenant that does not exist has no pages.
- */
-function AsOperator({ me, children }: { me: Me; children: ReactNode }) {
-  const { tenantId } = useParams({ strict: false });
+/** The tenant of the page, if an operator sees it without being a member. */
+function useForeign(me: Me, tenantId: string | undefined) {
   const isForeign = me.isOperator && tenantId !== undefined && !me.tenants.some(({ id }) => id === tenantId);
   const tenant = useQuery({
     queryKey: ['operator', 'tenant', tenantId],
     queryFn: () => api.get<TenantRow>(pathOf('operator', 'tenants', tenantId!)),
     enabled: isForeign,
   });
+  return { isForeign, tenant };
+}
+
+/**
+ * Says that the tenant of the page is not one of the person's own. The page waits for its name, so that nothing moves,
+ * and a tenant that does not exist has no pages.
+ */
+function AsOperator({ me, children }: { me: Me; children: ReactNode }) {
+  const { tenantId } = useParams({ strict: false });
+  const { isForeign, tenant } = useForeign(me, tenantId);
   if (!isForeign) return children;
   if (!tenant.data)
     return (
@@ -138,11 +144,11 @@ function AsOperator({ me, children }: { me: Me; children: ReactNode }) {
 function TenantChoice({ me }: { me: Me }) {
   const { tenantId } = useParams({ strict: false });
   const navigate = useNavigate();
+  const { tenant } = useForeign(me, tenantId);
   if (me.tenants.length === 0) return null;
-  // An operator may look at a tenant without being its member.
-  const foreign = tenantId !== undefined && !me.tenants.some(({ id }) => id === tenantId);
+  const isOwn = tenantId === undefined || me.tenants.some(({ id }) => id === tenantId);
   const data = me.tenants.map(({ id, name }) => ({ value: id, label: name }));
-  if (foreign) data.push({ value: tenantId, label: `${tenantId.slice(0, 12)}…` });
+  if (!isOwn) data.push({ value: tenantId, label: tenant.data?.name ?? `${tenantId.slice(0, 12)}…` });
   return (
     <Select
       aria-label="Tenant"

@@ -1,4 +1,4 @@
-import { Button, Code, Group, Select, TextInput } from '@mantine/core';
+import { Button, Group, Select, Text, TextInput } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { AuditList, AuditRow } from '../../../src/api/answers';
@@ -63,16 +63,19 @@ function AuditPage({ of, about }: { of: string; about: string }) {
       ) : (
         <DataTable
           label="Audit"
-          head={['Time (UTC)', 'Change', 'Author', 'From', 'Target', 'Before', 'After', 'Request']}
+          head={['Time (UTC)', 'Change', 'Author', 'Target', 'Fields']}
           rows={rows.map((row) => [
             <Time at={row.at} />,
             row.action,
-            authorOf(row),
-            row.by.address ?? '–',
-            row.target ?? row.tenantId ?? '–',
-            <Fields of={row.before} />,
-            <Fields of={row.after} />,
-            row.by.requestId ?? '–',
+            <>
+              {authorOf(row)}
+              {row.by.address === null ? null : <Text size="xs">from {row.by.address}</Text>}
+            </>,
+            <>
+              {row.target ?? row.tenantId ?? '–'}
+              {row.by.requestId === null ? null : <Text size="xs">by {row.by.requestId}</Text>}
+            </>,
+            <Fields of={row} />,
           ])}
         />
       )}
@@ -98,9 +101,26 @@ const NAMELESS = {
 const authorOf = ({ by }: AuditRow): string =>
   by.name ?? (by.id === null ? NAMELESS[by.kind] : `${NAMELESS[by.kind]} ${by.id}`);
 
-function Fields({ of }: { of: Record<string, unknown> | null }) {
-  if (of === null || Object.keys(of).length === 0) return <>–</>;
-  return <Code>{JSON.stringify(of)}</Code>;
+/** What changed: each field with its value, or with the one before and the one after. */
+function Fields({ of: { before, after } }: { of: AuditRow }) {
+  const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
+  if (names.length === 0) return <>–</>;
+  return (
+    <Text size="xs" className="fields">
+      {names.map((name) => (
+        <span key={name}>
+          {name}:{' '}
+          {[before, after].flatMap((fields) => (fields && name in fields ? [textOf(fields[name])] : [])).join(' → ')}
+        </span>
+      ))}
+    </Text>
+  );
+}
+
+function textOf(value: unknown): string {
+  if (value === null) return 'none';
+  if (Array.isArray(value)) return value.length === 0 ? 'none' : value.map(textOf).join(', ');
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 /** A row with one text for each column. */

@@ -1,7 +1,19 @@
-import { Badge, Button, Group, Modal, NumberInput, Progress, Select, Stack, Text, Title } from '@mantine/core';
-import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
+import {
+  Badge,
+  Button,
+  Group,
+  Modal,
+  NumberInput,
+  Progress,
+  Select,
+  Stack,
+  Text,
+  TextInput,
+  Title,
+} from '@mantine/core';
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
-import type { BudgetList, BudgetRow } from '../../../src/api/answers';
+import type { BudgetList, BudgetRow, KeyList } from '../../../src/api/answers';
 import { api, queryOf } from '../api';
 import { Failure } from '../failure';
 import { Money, Time } from '../format';
@@ -23,8 +35,12 @@ export function BudgetsPage() {
     initialPageParam: '',
     getNextPageParam: ({ keys }) => keys.nextCursor,
   });
+  const allKeys = useQuery({ queryKey: ['keys', id], queryFn: () => api.get<KeyList>(path('keys')) });
   const [first] = budgets.data?.pages ?? [];
   const keys = budgets.data?.pages.flatMap((page) => page.keys.data) ?? [];
+  const others = (allKeys.data?.data ?? []).filter(
+    (key) => key.status === 'active' && !keys.some(({ keyId }) => keyId === key.id),
+  );
   const change = (row: BudgetRow, title: string) =>
     may('budgets.write') ? (
       <Button size="xs" variant="default" aria-label={`Change: ${title}`} onClick={() => setOpen({ row, title })}>
@@ -42,8 +58,8 @@ export function BudgetsPage() {
         />
       ) : null}
       <Failure error={budgets.error} />
-      {budgets.isPending ? <Loading /> : null}
-      {first ? (
+      {budgets.isPending || allKeys.isPending ? <Loading /> : null}
+      {first && !allKeys.isPending ? (
         <>
           <Title order={2} size="h4">
             All keys together
@@ -53,8 +69,22 @@ export function BudgetsPage() {
           <Title order={2} size="h4">
             Keys with their own budget
           </Title>
+          {may('budgets.write') ? (
+            <Select
+              label="Give another key a budget"
+              placeholder="Key"
+              maw={300}
+              searchable
+              data={others.map((key) => ({ value: key.id, label: `${key.name} …${key.last4}` }))}
+              value={null}
+              onChange={(keyId) => {
+                const key = others.find((one) => one.id === keyId);
+                if (key) setOpen({ row: withoutBudget(first.tenant, key.id), title: `Budget of ${key.name}` });
+              }}
+            />
+          ) : null}
           {keys.length === 0 ? (
-            <Text>No key has its own budget. Its profile may still have one.</Text>
+            <Text size="sm">No key has its own budget. Its profile may still have one.</Text>
           ) : (
             <DataTable
               label="Budgets of keys"
@@ -79,6 +109,12 @@ export function BudgetsPage() {
   );
 }
 
+/** Of a key that only its profile gives a budget. */
+const withoutBudget = ({ period, thresholdsPercent }: BudgetRow, keyId: string): BudgetRow => ({
+  ...{ keyId, period, thresholdsPercent, budgetCents: null, isDefault: true },
+  ...{ hasOwnThresholds: false, spentNanos: '0', events: [] },
+});
+
 /** What is spent of a budget, its thresholds, and those that were reached. */
 function Budget({ of }: { of: BudgetRow }) {
   const { currency } = usePerson();
@@ -87,7 +123,7 @@ function Budget({ of }: { of: BudgetRow }) {
   const percent = limit === null ? 0 : limit === 0n ? 100 : Number((spent * PERCENT) / limit);
   return (
     <Stack gap={4}>
-      <Text>
+      <Text size="sm">
         <Money nanos={of.spentNanos} currency={currency} /> spent in {of.period}
         {of.budgetCents === null ? (
           ', without a budget'
@@ -121,6 +157,12 @@ function Budget({ of }: { of: BudgetRow }) {
   );
 }
 
+/** Null: those of the configuration. */
+function percentsOf(text: string): number[] | null {
+  const parts = text.split(/[\s,%]+/).filter((part) => part !== '');
+  return parts.length === 0 ? null : parts.map(Number);
+}
+
 type Kind = 'amount' | 'default' | 'none';
 
 function ChangeBudget(props: { of: BudgetRow; title: string; onClose: () => void; onChanged: () => Promise<void> }) {
@@ -129,10 +171,11 @@ function ChangeBudget(props: { of: BudgetRow; title: string; onClose: () => void
   const { currency } = usePerson();
   const [kind, setKind] = useState<Kind>(of.isDefault ? 'default' : of.budgetCents === null ? 'none' : 'amount');
   const [amount, setAmount] = useState<string | number>(of.budgetCents === null ? '' : of.budgetCents / CENTS);
+  const [thresholds, setThresholds] = useState(of.hasOwnThresholds ? of.thresholdsPercent.join(', ') : '');
   const target = of.keyId === null ? path('budget') : path('keys', of.keyId, 'budget');
   const budgetCents = kind === 'default' ? 'default' : kind === 'none' ? null : Math.round(Number(amount) * CENTS);
   const change = useMutation({
-    mutationFn: () => api.put<BudgetRow>(target, { budgetCents }),
+    mutationFn: () => api.put<BudgetRow>(target, { budgetCents, thresholdsPercent: percentsOf(thresholds) }),
     onSuccess: async () => {
       await onChanged();
       onClose();
@@ -168,6 +211,13 @@ function ChangeBudget(props: { of: BudgetRow; title: string; onClose: () => void
               onChange={setAmount}
             />
           ) : null}
+          <TextInput
+            label="Thresholds (%)"
+            description="Percentages in ascending order. Empty: those of the configuration."
+            placeholder="50, 80, 100"
+            value={thresholds}
+            onChange={({ currentTarget }) => setThresholds(currentTarget.value)}
+          />
           <Group justify="flex-end">
             <Button type="submit" loading={change.isPending}>
               Save

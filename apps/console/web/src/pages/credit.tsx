@@ -46,7 +46,7 @@ export function CreditPage() {
       ) : (
         <DataTable
           label="Entries"
-          head={['Time (UTC)', 'Type', 'Amount', 'Balance after', 'Source', 'Reference', 'Receipt']}
+          head={['Time (UTC)', 'Type', '#Amount', '#Balance after', 'Source', 'Reference', 'Receipt']}
           rows={rows.map((entry) => [
             <Time at={entry.createdAt} />,
             entry.type,
@@ -79,7 +79,7 @@ export function CreditPage() {
       </Title>
       <DataTable
         label="Invoices"
-        head={['Month (UTC)', 'Number', 'Amount', 'Status']}
+        head={['Month (UTC)', 'Number', '#Amount', 'Status']}
         rows={first.invoices.map((invoice) => [
           invoice.period,
           invoice.accountingNumber === null ? (

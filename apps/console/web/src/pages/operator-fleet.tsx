@@ -28,7 +28,7 @@ export function OperatorFleetPage() {
             </Title>
             <DataTable
               label="Stages"
-              head={['Stage', 'Waits', 'State']}
+              head={['Stage', '#Waits', 'State']}
               rows={stagesOf(data).map(([stage, value, isFine]) => [
                 stage,
                 <span className="figures">{value}</span>,
@@ -43,7 +43,7 @@ export function OperatorFleetPage() {
             ) : (
               <DataTable
                 label="Backends"
-                head={['Backend', 'Models', 'Calls now', 'Seen by gateways', 'Health checks', 'Circuit', 'Service']}
+                head={['Backend', 'Models', '#Calls now', '#Seen by gateways', 'Health checks', 'Circuit', 'Service']}
                 rows={data.backends.map(backendCells)}
               />
             )}

@@ -10,6 +10,7 @@ import { usePerson } from '../me';
 import { DataTable, Empty, Loading, Page } from '../page';
 
 const MONTH = /^\d{4}-(0[1-9]|1[0-2])$/;
+const MONTH_CHARS = 7;
 
 /** Operator → Invoices: the issued invoices of all tenants. */
 export function OperatorInvoicesPage() {
@@ -35,14 +36,18 @@ export function OperatorInvoicesPage() {
       <Failure error={invoices.error} />
       {invoices.isPending ? <Loading /> : null}
       {invoices.data === undefined ? null : rows.length === 0 ? (
-        <Empty
-          text="No invoice was issued yet. Months are closed by themselves; this closes one now:"
-          command="npx tollgate invoice close 2026-10"
-        />
+        period === undefined ? (
+          <Empty
+            text="No invoice was issued yet. Months are closed by themselves. This closes the last one now:"
+            command={`npx tollgate invoice close ${lastMonth()}`}
+          />
+        ) : (
+          <Empty text="No invoice of this month was issued." />
+        )
       ) : (
         <DataTable
           label="Invoices"
-          head={['Number', 'Tenant', 'Month (UTC)', 'Amount', 'Status', 'Issued (UTC)']}
+          head={['Number', 'Tenant', 'Month (UTC)', '#Amount', 'Status', 'Issued (UTC)']}
           rows={rows.map((invoice) => [
             <Anchor
               component={Link}
@@ -71,4 +76,10 @@ export function OperatorInvoicesPage() {
       ) : null}
     </Page>
   );
+}
+
+/** The month before the running one, UTC. */
+function lastMonth(): string {
+  const now = new Date();
+  return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1)).toISOString().slice(0, MONTH_CHARS);
 }

@@ -36,7 +36,7 @@ function InForce({ of: { plans, models, currency, thresholdsPercent, history } }
       </Title>
       <DataTable
         label="Plans"
-        head={['Plan', 'Profile', 'Models', 'Requests a minute', 'Tokens a minute', 'At once', 'Budget a month']}
+        head={['Plan', 'Profile', 'Models', '#Requests a minute', '#Tokens a minute', '#At once', '#Budget a month']}
         rows={plans.flatMap((plan) => [
           [plan.id, 'all keys of a tenant', '–', ...limits(plan.limits), budget(plan.monthlyBudgetCents)],
           ...plan.profiles.map((profile) => [
@@ -57,7 +57,7 @@ function InForce({ of: { plans, models, currency, thresholdsPercent, history } }
       </Title>
       <DataTable
         label="Versions of prices"
-        head={['Model', 'Version', 'Input', 'Cached input', 'Output', 'Per request', 'First seen (UTC)']}
+        head={['Model', 'Version', '#Input', '#Cached input', '#Output', '#Per request', 'First seen (UTC)']}
         rows={history.map((price) => [
           price.model,
           price.version,

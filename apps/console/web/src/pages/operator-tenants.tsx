@@ -53,7 +53,7 @@ export function OperatorTenantsPage() {
       ) : (
         <DataTable
           label="Tenants"
-          head={['Name', 'Id', 'Plan', 'Status', 'Balance', 'Spend this month', 'Actions']}
+          head={['Name', 'Id', 'Plan', 'Status', '#Balance', '#Spend this month', 'Actions']}
           rows={rows.map((tenant) => [
             <Anchor
               component={Link}

@@ -4,7 +4,8 @@ import { Figure } from '../figure';
 import { count, Money } from '../format';
 import { useLive } from '../live';
 import { usePerson, useTenant } from '../me';
-import { Answer, DataTable, Empty, Page } from '../page';
+import { NoRequests } from '../no-requests';
+import { Answer, DataTable, Page } from '../page';
 import { remedyOf } from '../remedies';
 import { UsageChart } from '../usage-chart';
 
@@ -18,7 +19,7 @@ const MAX_DAYS_LEFT = 999;
 /** Credit, and the last 30 days beside the 30 days before. */
 export function OverviewPage() {
   const { id, path } = useTenant();
-  const { currency, inferenceUrl } = usePerson();
+  const { currency } = usePerson();
   const overview = useLive<Overview>({
     queryKey: ['overview', id],
     path: path('overview'),
@@ -31,10 +32,7 @@ export function OverviewPage() {
           <>
             <Numbers data={data} currency={currency} />
             {data.usage.totals.requests === 0 ? (
-              <Empty
-                text="There was no request in the last 30 days. This one lists the models:"
-                command={`curl ${inferenceUrl}/models -H "Authorization: Bearer $TOLLGATE_KEY"`}
-              />
+              <NoRequests text="There was no request in the last 30 days." />
             ) : (
               <Card withBorder>
                 <Text fw={600}>Spend by day and model ({currency})</Text>
@@ -126,7 +124,7 @@ function Refusals({ refusals }: Pick<Overview, 'refusals'>) {
       <Text fw={600}>Requests that got an error, {DAYS} days</Text>
       <DataTable
         label="Errors"
-        head={['Error', 'Requests', 'What to do']}
+        head={['Error', '#Requests', 'What to do']}
         rows={refusals.map(({ code, requests }) => [<Code>{code}</Code>, count(requests), remedyOf(code)])}
       />
     </Card>

@@ -81,7 +81,7 @@ function Debited({
     <>
       <DataTable
         label="Requests"
-        head={['Ended (UTC)', 'Request', 'Cost']}
+        head={['Ended (UTC)', 'Request', '#Cost']}
         rows={requests.map((request) => [
           <Time at={request.endedAt} />,
           <Anchor

@@ -56,7 +56,7 @@ function Books({ event, life, books, price }: RequestBooks) {
           ['Cost', <Money nanos={event.costNanos} currency={currency} />],
         ]}
       />
-      <Timeline active={stepsDone(books) + (isExtended ? 1 : 0)} bulletSize={16} lineWidth={2}>
+      <Timeline active={stepsDone(books) + (isExtended ? 1 : 0)} bulletSize={16} lineWidth={2} fz="sm">
         <Timeline.Item title="Admitted, credit held">
           <Time at={event.startedAt} />
           {life === null ? null : (

@@ -7,6 +7,7 @@ import { Failure } from '../failure';
 import { Filter } from '../filter';
 import { count, Money, seconds, secondsOf, Time } from '../format';
 import { usePerson, useTenant } from '../me';
+import { NoRequests } from '../no-requests';
 import { DataTable, Empty, Loading, Page } from '../page';
 import { RequestSheet } from './request-sheet';
 
@@ -36,7 +37,7 @@ const minute = (at: string | undefined) => at?.slice(0, MINUTE_CHARS).replace('T
 /** The served requests, newest first. The filters and the open request are in the URL. */
 export function RequestsPage() {
   const { id, path } = useTenant();
-  const { currency, inferenceUrl } = usePerson();
+  const { currency } = usePerson();
   const navigate = useNavigate();
   const search: RequestsSearch = useSearch({ strict: false });
   const { model, keyId, outcome, from, to } = search;
@@ -91,12 +92,11 @@ export function RequestsPage() {
       {requests.error ? <Failure error={requests.error} retry={() => void requests.refetch()} /> : null}
       {requests.isPending || keys.isPending ? <Loading /> : null}
       {requests.isSuccess && rows.length === 0 && !requests.hasNextPage ? (
-        <Empty
-          text={
-            isFiltered ? 'No request matches these filters.' : 'There was no request yet. This one lists the models:'
-          }
-          {...(!isFiltered && { command: `curl ${inferenceUrl}/models -H "Authorization: Bearer $TOLLGATE_KEY"` })}
-        />
+        isFiltered ? (
+          <Empty text="No request matches these filters." />
+        ) : (
+          <NoRequests text="There was no request yet." />
+        )
       ) : null}
       {/* With the names of keys, so that nothing moves when they arrive. */}
       {rows.length > 0 && !keys.isPending ? (
@@ -106,12 +106,12 @@ export function RequestsPage() {
             'Ended (UTC)',
             'Model',
             'Key',
-            'Input',
-            'Output',
-            'Cost',
+            '#Input',
+            '#Output',
+            '#Cost',
             'Status',
-            'First token (s)',
-            'Seconds',
+            '#First token (s)',
+            '#Seconds',
             'Books',
           ]}
           rows={rows.map((event) => [

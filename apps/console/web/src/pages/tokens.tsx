@@ -25,6 +25,7 @@ const stateOf = ({ revokedAt, expiresAt }: TokenRow): 'active' | 'revoked' | 'ex
 /** Settings → Management tokens: the only place where tokens are made and revoked. */
 export function TokensPage() {
   const { id, may, path } = useTenant();
+  const { managementUrl } = usePerson();
   const queries = useQueryClient();
   const [isOpen, setOpen] = useState(false);
   // The last use of a token is shown soon after it happened.
@@ -47,7 +48,10 @@ export function TokensPage() {
       <Answer of={tokens}>
         {({ data }) =>
           data.length === 0 ? (
-            <Empty text="There is no token yet. With one, a program reads the usage like this:" command={useUsage()} />
+            <Empty
+              text="There is no token yet. With one, a program reads the usage like this:"
+              command={`curl ${managementUrl}/usage -H "Authorization: Bearer $TOLLGATE_TOKEN"`}
+            />
           ) : (
             <DataTable
               label="Management tokens"
@@ -93,11 +97,6 @@ function State({ token }: { token: TokenRow }) {
       {state}
     </Badge>
   );
-}
-
-function useUsage(): string {
-  const { managementUrl } = usePerson();
-  return `curl ${managementUrl}/usage -H "Authorization: Bearer $TOLLGATE_TOKEN"`;
 }
 
 function CreateToken({ onClose, onCreated }: { onClose: () => void; onCreated: () => Promise<void> }) {

@@ -7,7 +7,8 @@ import { downloadCsv } from '../download';
 import { Filter } from '../filter';
 import { count, Money } from '../format';
 import { usePerson, useTenant } from '../me';
-import { Answer, DataTable, Empty, Page } from '../page';
+import { NoRequests } from '../no-requests';
+import { Answer, DataTable, Page } from '../page';
 import { UsageChart } from '../usage-chart';
 
 const HOUR_MS = 60 * 60_000;
@@ -41,7 +42,7 @@ export interface UsageSearch {
 /** Usage of a range by model or key. The choice is in the URL, and each number leads to its requests. */
 export function UsagePage() {
   const { id, path } = useTenant();
-  const { currency, inferenceUrl } = usePerson();
+  const { currency } = usePerson();
   const search: UsageSearch = useSearch({ strict: false });
   const { days = '30', by = 'model', model, keyId } = search;
   const navigate = useNavigate();
@@ -99,20 +100,14 @@ export function UsagePage() {
       <Answer of={usage}>
         {(data) => {
           const { points, totals } = data;
-          if (totals.requests === 0)
-            return (
-              <Empty
-                text="There was no such request in this range. This one lists the models:"
-                command={`curl ${inferenceUrl}/models -H "Authorization: Bearer $TOLLGATE_KEY"`}
-              />
-            );
+          if (totals.requests === 0) return <NoRequests text="There was no such request in this range." />;
           const head = [
             `${step === 'day' ? 'Day' : 'Hour'} (UTC)`,
             series === undefined ? 'Group' : series === 'model' ? 'Model' : 'Key',
-            'Requests',
-            'Input',
-            'Output',
-            'Cost',
+            '#Requests',
+            '#Input',
+            '#Output',
+            '#Cost',
           ];
           return (
             <>

@@ -1,0 +1,23 @@
+import { useQuery } from '@tanstack/react-query';
+import type { ModelRow } from '../../src/api/answers';
+import { api } from './api';
+import { curlOf } from './curl';
+import { usePerson, useTenant } from './me';
+import { Empty, Loading } from './page';
+
+const MAX_TOKENS = 20;
+
+/** Nothing to show yet, and a request that changes that. */
+export function NoRequests({ text }: { text: string }) {
+  const { id, path } = useTenant();
+  const { inferenceUrl } = usePerson();
+  const models = useQuery({
+    queryKey: ['models', id],
+    queryFn: () => api.get<{ data: ModelRow[] }>(path('models')),
+  });
+  if (models.isPending) return <Loading />;
+  const model = models.data?.data.find(({ kind }) => kind === 'chat')?.id;
+  if (model === undefined) return <Empty text={text} />;
+  const body = { model, messages: [{ role: 'user', content: 'Hello' }], max_tokens: MAX_TOKENS };
+  return <Empty text={`${text} This sends one:`} command={curlOf(inferenceUrl, { path: '/chat/completions', body })} />;
+}

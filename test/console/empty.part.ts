@@ -1,0 +1,76 @@
+import { eventually } from '@tollgate/testing';
+import { execFile } from 'node:child_process';
+import { resolve } from 'node:path';
+import { promisify } from 'node:util';
+import type { Page } from 'playwright-core';
+import { openPage } from './looks';
+import type { RunningConsole } from './running-console';
+
+const run = promisify(execFile);
+const ARRIVES_WITHIN_MS = 120_000;
+const TOLLGATE = resolve(__dirname, '../../tools/tollgate.mjs');
+/** The pages of a tenant that have nothing to show at first. */
+const EMPTY_PAGES = [
+  ['overview', 'Overview'],
+  ['usage', 'Usage'],
+  ['requests', 'Requests'],
+  ['keys', 'Keys'],
+  ['settings/tokens', 'Management tokens'],
+] as const;
+
+/** Pages that have nothing to show, and the commands that they show instead. */
+export function emptyTests(
+  deployed: () => { console_: RunningConsole; page: Page; call: (path: string, body?: unknown) => Promise<unknown> },
+): void {
+  it('every empty page of a tenant has a command that works, and a first token is made on its page', async () => {
+    const { console_, page, call } = deployed();
+    const { base } = console_;
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await openPage(page, { base, tenantId: '' }, ['/operator/tenants', 'Tenants']);
+    const { id: tenantId } = (await call('operator/tenants', { name: 'Empty' })) as { id: string };
+    const commands: string[] = [];
+    for (const at of EMPTY_PAGES) {
+      await openPage(page, { base, tenantId }, at);
+      commands.push((await page.getByLabel('Command').textContent())!);
+    }
+    await page.getByRole('button', { name: 'Create a token' }).click();
+    await page.getByLabel('Name').fill('the first one');
+    for (const scope of ['usage:read', 'tokens:read']) await page.getByLabel(scope, { exact: false }).check();
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
+    const token = (await page.getByLabel('Token', { exact: true }).textContent())!.trim();
+    await page.getByRole('button', { name: 'Done' }).click();
+    await page.getByRole('row', { name: /^the first one/ }).waitFor();
+
+    const booking = { kind: 'topup', amountCents: 1_000, reason: 'for the commands', ref: 'empty-1' };
+    await call(`operator/tenants/${tenantId}/credit`, booking);
+    const { key } = (await call(`tenants/${tenantId}/keys`, { name: 'for the commands' })) as { key: string };
+    const env = { ...process.env, TOLLGATE_KEY: key, TOLLGATE_TOKEN: token };
+    for (const command of commands) {
+      const { stdout } = await run('sh', ['-c', command], { env });
+      expect([command, JSON.parse(stdout)]).toEqual([
+        command,
+        expect.not.objectContaining({ error: expect.anything() }),
+      ]);
+    }
+    // What was empty is not any more.
+    await eventually(
+      async () => {
+        await openPage(page, { base, tenantId }, ['requests', 'Requests']);
+        expect(await page.getByRole('button', { name: /^Show the books of / }).count()).toBeGreaterThan(0);
+      },
+      { timeoutMs: ARRIVES_WITHIN_MS },
+    );
+  });
+
+  it('an operator who finds no tenant gets a command that makes one', async () => {
+    const { console_, page } = deployed();
+    await openPage(page, { base: console_.base, tenantId: '' }, ['/operator/tenants', 'Tenants']);
+    await page.getByLabel('Search by name or id').fill('a tenant that nobody has');
+    const [npx, tollgate, ...args] = (await page.getByLabel('Command').textContent())!.split(' ');
+    expect([npx, tollgate]).toEqual(['npx', 'tollgate']);
+    const { operatorUrl, operatorSecret } = console_;
+    const env = { ...process.env, TOLLGATE_OPERATOR_URL: operatorUrl, TOLLGATE_OPERATOR_SECRET: operatorSecret };
+    const { stdout } = await run(process.execPath, [TOLLGATE, ...args, '--json'], { env });
+    expect(JSON.stringify(JSON.parse(stdout))).toContain('"name":"acme"');
+  });
+}
