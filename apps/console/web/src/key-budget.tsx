@@ -15,7 +15,7 @@ export function KeyBudget({ of }: { of: KeyBudgetState | null }) {
   const percentOf = (nanos: bigint) => (limit === 0n ? 100 : Number((nanos * PERCENT) / limit));
   const used = Math.min(percentOf(spent), 100);
   return (
-    <Stack gap={4} miw={150}>
+    <Stack gap={4} miw={120}>
       <Text size="sm">
         <Money nanos={spent} /> of <Money cents={of.budgetCents} currency={currency} />
       </Text>

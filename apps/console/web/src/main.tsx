@@ -17,6 +17,7 @@ Object.assign(globalThis, { __webpack_nonce__: nonce });
 
 // The contrast of the kit's default shades is too low for text.
 const theme = createTheme({
+  respectReducedMotion: true,
   primaryColor: 'indigo',
   primaryShade: { light: 7, dark: 8 },
   components: {

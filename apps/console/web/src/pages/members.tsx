@@ -64,7 +64,7 @@ export function MembersPage() {
               Open invitations
             </Title>
             {invitations.length === 0 ? (
-              <Text>There are none.</Text>
+              <Text size="sm">There are none.</Text>
             ) : (
               <DataTable
                 label="Open invitations"
