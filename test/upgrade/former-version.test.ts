@@ -186,6 +186,7 @@ describe('a database of the former version', () => {
       '011_backend_reports.sql',
       '012_retired_months.sql',
       '013_usage_days.sql',
+      '014_folded_hours.sql',
       'functions',
     ]);
     expect(await startTwo('credentials')).toEqual(['002_functions.sql', '003_key_models.sql', 'functions']);

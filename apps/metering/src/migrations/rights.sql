@@ -23,11 +23,13 @@ GRANT INSERT ON caller_request TO tollgate_metering;
 -- Sums only grow. Their keys never change.
 GRANT INSERT, UPDATE (requests, prompt_tokens, cached_tokens, completion_tokens, estimated, cost_nanos, reasoning_tokens)
   ON usage_hour TO tollgate_metering;
-GRANT INSERT, UPDATE (requests, prompt_tokens, cached_tokens, completion_tokens, estimated, cost_nanos, reasoning_tokens)
-  ON usage_day TO tollgate_metering;
-GRANT INSERT, UPDATE (requests, prompt_tokens, cached_tokens, completion_tokens, estimated, cost_nanos, reasoning_tokens)
-  ON model_hour TO tollgate_metering;
-GRANT UPDATE (until) ON usage_folded TO tollgate_metering;
+GRANT INSERT,
+  UPDATE (
+    requests, prompt_tokens, cached_tokens, completion_tokens, estimated, cost_nanos, reasoning_tokens, failed,
+    client_closed
+  )
+  ON usage_day, key_day, model_hour TO tollgate_metering;
+GRANT UPDATE (until, hours_until) ON usage_folded TO tollgate_metering;
 GRANT INSERT, UPDATE (events, cost_nanos) ON tenant_sum TO tollgate_metering;
 GRANT INSERT,
   UPDATE (

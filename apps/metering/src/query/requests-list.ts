@@ -14,7 +14,7 @@ import { checkKept } from '../record/kept-from';
 import { byIndex } from './by-index';
 import { HOUR_MS, hourOf, parseCount, parseFilter, parseTime } from './parameters';
 import { EVENT_COLUMNS, recordedEvent, type EventRow } from './recorded-events';
-import { hoursOfModelsSql, hoursSql } from './whole-hours';
+import { hoursOfKeys, hoursOfModels } from './whole-hours';
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 200;
@@ -125,10 +125,10 @@ async function hoursOf(
   // Dropped months have sums, but no events.
   const from = `greatest($2::timestamptz, (SELECT kept_from()) - interval '2 days')`;
   const range = { tenant: '$1', from, to: '$3' };
-  const table = keyId === null ? hoursOfModelsSql(range, filters) : hoursSql(range, filters);
+  const { amounts } = keyId === null ? hoursOfModels(range, filters) : hoursOfKeys(range, filters);
   const rows = await query<{ hour: Date }>(
     tx,
-    `SELECT DISTINCT hour FROM ${table} AS hours ORDER BY hour DESC LIMIT $4`,
+    `SELECT DISTINCT hour FROM ${amounts} AS hours ORDER BY hour DESC LIMIT $4`,
     values,
   );
   return rows.map(({ hour }) => hour.getTime());

@@ -8,7 +8,7 @@ import {
 } from '@tollgate/contracts';
 import { query } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
-import { DAYS_SQL, MODEL_HOURS_SQL } from './day-audit';
+import { DAYS_SQL, KEY_DAYS_SQL, MODEL_HOURS_SQL } from './day-audit';
 
 /**
  * Events per part, according to the roll-ups, and at least one tenant's hour: about a second's work. A tenant's events
@@ -18,6 +18,7 @@ import { DAYS_SQL, MODEL_HOURS_SQL } from './day-audit';
 const MAX_PART = { events: 200_000, rows: 50_000 };
 const EVERY_HOUR = 'a roll-up of an hour is the sum of its events';
 const EVERY_DAY = 'a roll-up of a day is the sum of its hours';
+const EVERY_KEY = 'a roll-up of a key is the sum of its hours';
 const EVERY_MODEL = 'a roll-up of a model is the sum of its hours';
 const EVERY_TENANT = 'the roll-up of a tenant is the sum of its events';
 
@@ -50,11 +51,13 @@ export class RollUpAudit {
       const hours = await query<Row>(tx, `${HOURS_SQL} LIMIT ${MAX_NAMED_OF_PART + 1}`, range);
       const whole = [from.tenantId, to?.tenantId ?? null];
       const days = await query<Row>(tx, `${DAYS_SQL} LIMIT ${MAX_NAMED_OF_PART + 1}`, whole);
+      const keys = await query<Row>(tx, `${KEY_DAYS_SQL} LIMIT ${MAX_NAMED_OF_PART + 1}`, whole);
       const models = await query<Row>(tx, `${MODEL_HOURS_SQL} LIMIT ${MAX_NAMED_OF_PART + 1}`, whole);
       const tenants = await query<Row>(tx, `${TENANTS_SQL} LIMIT ${MAX_NAMED_OF_PART + 1}`, whole);
       const found = [
         named(hours.map(difference(EVERY_HOUR))),
         named(days.map(difference(EVERY_DAY))),
+        named(keys.map(difference(EVERY_KEY))),
         named(models.map(difference(EVERY_MODEL))),
         named(tenants.map(difference(EVERY_TENANT))),
       ];

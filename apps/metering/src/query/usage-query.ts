@@ -13,14 +13,15 @@ import { query } from '@tollgate/postgres';
 import { MeteringDataSource } from '../database';
 import { checkKept, ofPartialHour } from '../record/kept-from';
 import { HOUR_MS, parseTime } from './parameters';
-import { daysOfKeysSql, hoursOfModelsSql, hoursSql, wholeDays } from './whole-hours';
+import { stepSql } from './steps';
+import { daysOfKeys, daysOfKeysAlone, hoursOfKeys, hoursOfModels, wholeDays, type Rollups } from './whole-hours';
 
 /** More groups are refused, not cut off: a sum without some of them would be wrong. */
 export const MAX_GROUPS = 10_000;
 
 /** The columns of each grouping in USAGE, in sorting order. */
 const GROUP_COLUMNS: Record<UsageGroup, string> = {
-  day: `date_trunc('day', hour, 'UTC')`,
+  day: stepSql('day', 'hour'),
   hour: 'hour',
   model: 'model',
   key: 'key_id',
@@ -37,30 +38,22 @@ const EVENTS = `
   FROM usage_event WHERE tenant_id = $1`;
 
 /**
- * Rollups for the whole hours [$4, $5), and events for the edges [$2, $4) and [$5, $3). Rollups do not know how requests
- * ended, and those that did not end normally have a small index of their own, and sums once their month is dropped. One
- * statement, so one snapshot. $6, $7: model and key or null.
+ * Rollups for the whole hours [$4, $5), and events for the edges [$2, $4) and [$5, $3). One statement, so one snapshot.
+ * $6, $7: model and key or null.
  */
-const usageFrom = (hours: string) => `
-  SELECT hour, model, key_id, NULL::text AS backend, requests, 0 AS failed, 0 AS client_closed, prompt_tokens,
-    cached_tokens, completion_tokens, reasoning_tokens, estimated, cost_nanos
-  FROM ${hours} AS hours
-  UNION ALL
-  SELECT date_trunc('hour', ended_at, 'UTC'), model, key_id, NULL, 0, ${FAILED}, ${CLIENT_CLOSED}, 0, 0, 0, 0, 0, 0
-  FROM usage_event WHERE tenant_id = $1 AND ended_at >= $4 AND ended_at < $5 AND outcome <> 'complete'
-  UNION ALL
-  SELECT hour, model, key_id, NULL, 0, failed, client_closed, 0, 0, 0, 0, 0, 0
-  FROM dropped_unfinished WHERE tenant_id = $1 AND hour >= $4 AND hour < $5
+const usageFrom = ({ complete }: Rollups) => `
+  SELECT hour, model, key_id, NULL::text AS backend, ${NUMBERS} FROM ${complete} AS hours
   UNION ALL ${EVENTS} AND ended_at >= $2 AND ended_at < $4
   UNION ALL ${EVENTS} AND ended_at >= $5 AND ended_at < $3`;
 const WHOLE = { tenant: '$1', from: '$4', to: '$5', firstDay: '$8', endOfDays: '$9' };
 /** The smallest rollups that know what is asked. [$8, $9), for the days of keys: the whole days of the whole hours. */
 const USAGE = {
-  models: usageFrom(hoursOfModelsSql(WHOLE, 'true')),
-  days: usageFrom(daysOfKeysSql(WHOLE, 'true')),
-  hours: usageFrom(hoursSql(WHOLE, 'true')),
+  models: usageFrom(hoursOfModels(WHOLE, 'true')),
+  days: usageFrom(daysOfKeys(WHOLE, 'true')),
+  keyDays: usageFrom(daysOfKeysAlone(WHOLE, 'true')),
+  hours: usageFrom(hoursOfKeys(WHOLE, 'true')),
 };
-/** Rollups do not know backends, either. $4 and $5 are parameters without use. */
+/** Rollups do not know backends. $4 and $5 are parameters without use. */
 const USAGE_OF_EVENTS = `${EVENTS} AND ended_at >= $2 AND ended_at < $3
   AND $4::timestamptz IS NOT NULL AND $5::timestamptz IS NOT NULL`;
 
@@ -105,8 +98,8 @@ export class UsageQueries {
     const wholeFrom = Math.min(Math.ceil(from / HOUR_MS) * HOUR_MS, to);
     const wholeTo = Math.max(Math.floor(to / HOUR_MS) * HOUR_MS, wholeFrom);
     const times = [from, to, wholeFrom, wholeTo].map((ms) => new Date(ms).toISOString());
-    const source = sourceOf(groups, asked.keyId);
-    const days = source === 'days' ? wholeDays(times[2]!, times[3]!) : [];
+    const source = sourceOf(groups, asked);
+    const days = source === 'days' || source === 'keyDays' ? wholeDays(times[2]!, times[3]!) : [];
     const values = [asked.tenantId, ...times, asked.model ?? null, asked.keyId ?? null, ...days];
     const rows = await query<SumRow>(this.dataSource, statement(groups, source), values);
     // After the answer: a month that was dropped before it, is known here.
@@ -125,10 +118,11 @@ export class UsageQueries {
 
 type Source = keyof typeof USAGE | 'events';
 
-function sourceOf(groups: readonly UsageGroup[], keyId: string | undefined): Source {
+function sourceOf(groups: readonly UsageGroup[], { model, keyId }: UsageQuery): Source {
   if (groups.includes('backend')) return 'events';
   if (keyId === undefined && !groups.includes('key')) return 'models';
-  return groups.includes('hour') ? 'hours' : 'days';
+  if (groups.includes('hour')) return 'hours';
+  return model === undefined && !groups.includes('model') ? 'keyDays' : 'days';
 }
 
 function statement(groups: readonly UsageGroup[], source: Source): string {

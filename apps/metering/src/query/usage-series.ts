@@ -13,7 +13,7 @@ import { MeteringDataSource } from '../database';
 import { byIndex } from './by-index';
 import { parseCount, parseFilter } from './parameters';
 import { readSteps, stepSql } from './steps';
-import { daysOfKeysSql, hoursOfModelsSql, hoursSql, wholeDays } from './whole-hours';
+import { daysOfKeys, daysOfKeysAlone, hoursOfKeys, hoursOfModels, wholeDays } from './whole-hours';
 
 const DEFAULT_TOP = 10;
 const COLUMNS = { model: 'model', key: 'key_id' } as const;
@@ -31,10 +31,7 @@ interface PointRow {
   rank: number | null;
 }
 
-/**
- * Answers `metering.usage.series` from the rollups. What did not end normally is not in them. It is counted in the
- * index of those events (migrations/006_unfinished.sql), and in sums once their month is dropped.
- */
+/** Answers `metering.usage.series` from the rollups. */
 @Injectable()
 export class UsageSeriesQueries {
   constructor(private readonly dataSource: MeteringDataSource) {}
@@ -47,11 +44,11 @@ export class UsageSeriesQueries {
     const top = parseCount('top', asked.top ?? DEFAULT_TOP, MAX_SERIES_NAMES);
     const [from, to] = readSteps(asked);
     const [model, keyId] = [parseFilter('model', asked.model), parseFilter('keyId', asked.keyId)];
-    const source = sourceOf(step, by, keyId);
+    const source = sourceOf(step, by, model, keyId);
     const rows = await byIndex(this.dataSource, (tx) =>
       query<PointRow>(tx, statement(step, by, source), [
         ...[asked.tenantId, from, to, model, keyId, top],
-        ...(source === 'days' || source === 'top-keys' ? wholeDays(from, to) : []),
+        ...(source === 'models' || source === 'hours' ? [] : wholeDays(from, to)),
       ]),
     );
     if (rows.length > MAX_SERIES_POINTS)
@@ -64,22 +61,35 @@ export class UsageSeriesQueries {
 }
 
 /** The smallest rollups that know what is asked. */
-type Source = 'models' | 'days' | 'hours' | 'top-keys';
+type Source = 'models' | 'days' | 'hours' | TopKeys;
+/** The first keys, of one model or of all. */
+type TopKeys = 'top-keys' | 'top-keys-of-model';
 
-function sourceOf(step: UsageStep, by: UsageSeriesQuery['by'], keyId: string | null): Source {
-  if (keyId === null) return by === 'key' ? 'top-keys' : 'models';
+function sourceOf(step: UsageStep, by: UsageSeriesQuery['by'], model: string | null, keyId: string | null): Source {
+  if (keyId === null && by === 'key') return model === null ? 'top-keys' : 'top-keys-of-model';
+  if (keyId === null) return 'models';
   return step === 'hour' ? 'hours' : 'days';
 }
 
-const SUMS = ['requests', 'prompt_tokens', 'cached_tokens', 'completion_tokens', 'cost_nanos'];
+const SUMS = [
+  'requests',
+  'failed',
+  'client_closed',
+  'prompt_tokens',
+  'cached_tokens',
+  'completion_tokens',
+  'cost_nanos',
+];
 const SUMMED = SUMS.map((sum) => `sum(${sum}) AS ${sum}`).join(', ');
 const OF_MODEL = '($4::text IS NULL OR model = $4)';
+/** Of all keys. The statement has the parameter anyway. */
+const OF_ALL_KEYS = `${OF_MODEL} AND $5::text IS NULL`;
 const FILTERS = `${OF_MODEL} AND ($5::text IS NULL OR key_id = $5)`;
 const RANGE = { tenant: '$1', from: '$2', to: '$3', firstDay: '$7', endOfDays: '$8' };
 const TABLES = {
-  models: hoursOfModelsSql(RANGE, OF_MODEL),
-  days: daysOfKeysSql(RANGE, FILTERS),
-  hours: hoursSql(RANGE, FILTERS),
+  models: hoursOfModels(RANGE, OF_ALL_KEYS),
+  days: daysOfKeys(RANGE, FILTERS),
+  hours: hoursOfKeys(RANGE, FILTERS),
 };
 const rankedSql = (name: string, table: string) => `
   SELECT ${name} AS name, row_number() OVER (ORDER BY sum(cost_nanos) DESC, ${name}) AS rank
@@ -87,34 +97,18 @@ const rankedSql = (name: string, table: string) => `
 
 /**
  * $1: tenant. [$2, $3): whole steps. $4, $5: model and key or null. $6: names with a series of their own. [$7, $8), for
- * days of keys: the whole days. In `usage` and `unfinished`, an empty name has no series of its own.
+ * days of keys: the whole days. In `usage`, an empty name has no series of its own.
  */
 function statement(step: UsageStep, by: UsageSeriesQuery['by'], source: Source): string {
   const name = by === undefined ? `''` : COLUMNS[by];
-  const usage = source === 'top-keys' ? topKeysOf(step) : usageOf(step, name, TABLES[source]);
-  const known = source === 'top-keys' ? `CASE WHEN key_id IN (SELECT name FROM top) THEN key_id ELSE '' END` : name;
+  const usage =
+    source === 'top-keys' || source === 'top-keys-of-model'
+      ? topKeysOf(step, source)
+      : usageOf(step, name, TABLES[source].complete);
   return `
-    WITH ${usage}, unfinished AS (
-      SELECT at, name, sum(failed) AS failed, sum(client_closed) AS client_closed FROM (
-        SELECT ${stepSql(step, 'ended_at')} AS at, ${known} AS name,
-          count(*) FILTER (WHERE outcome <> 'client_closed') AS failed,
-          count(*) FILTER (WHERE outcome = 'client_closed') AS client_closed
-        FROM usage_event
-        WHERE tenant_id = $1 AND ended_at >= $2 AND ended_at < $3 AND outcome <> 'complete' AND ${FILTERS}
-        GROUP BY 1, 2
-        UNION ALL
-        SELECT ${stepSql(step, 'hour')} AS at, ${known} AS name, sum(failed), sum(client_closed)
-        FROM dropped_unfinished WHERE tenant_id = $1 AND hour >= $2 AND hour < $3 AND ${FILTERS}
-        GROUP BY 1, 2) AS counts
-      GROUP BY 1, 2
-    )
-    SELECT at, top.name AS name, min(rank)::int AS rank, sum(requests) AS requests,
-      coalesce(sum(failed), 0) AS failed, coalesce(sum(client_closed), 0) AS client_closed,
-      sum(prompt_tokens) AS prompt_tokens, sum(cached_tokens) AS cached_tokens,
-      sum(completion_tokens) AS completion_tokens, sum(cost_nanos) AS cost_nanos
-    FROM usage
-    LEFT JOIN unfinished USING (at, name)
-    LEFT JOIN top USING (name)
+    WITH ${usage}
+    SELECT at, top.name AS name, min(rank)::int AS rank, ${SUMMED}
+    FROM usage LEFT JOIN top USING (name)
     GROUP BY at, top.name ORDER BY at, top.name LIMIT ${MAX_SERIES_POINTS + 1}`;
 }
 
@@ -127,15 +121,19 @@ const usageOf = (step: UsageStep, name: string, table: string) => `
  * By key. A week of thousands of keys has hundreds of thousands of hours. So the days rank the keys, the sums of the
  * first ones are read by the index, and the others are what remains of the sums without keys.
  */
-function topKeysOf(step: UsageStep): string {
+function topKeysOf(step: UsageStep, source: TopKeys): string {
   const at = stepSql(step, 'hour');
-  const ofTop = `${OF_MODEL} AND key_id = ANY (ARRAY(SELECT name FROM top))`;
-  const table = step === 'hour' ? hoursSql(RANGE, ofTop) : daysOfKeysSql(RANGE, ofTop);
+  const ofTop = 'key_id = ANY (ARRAY(SELECT name FROM top))';
+  const daysOf = (where: string) =>
+    source === 'top-keys'
+      ? daysOfKeysAlone(RANGE, `$4::text IS NULL AND ${where}`)
+      : daysOfKeys(RANGE, `${OF_MODEL} AND ${where}`);
+  const { complete } = step === 'hour' ? hoursOfKeys(RANGE, `${OF_MODEL} AND ${ofTop}`) : daysOf(ofTop);
   return `
-  top AS (${rankedSql('key_id', daysOfKeysSql(RANGE, OF_MODEL))}), named AS (
-    SELECT ${at} AS at, key_id AS name, ${SUMMED} FROM ${table} AS hours GROUP BY 1, 2
+  top AS (${rankedSql('key_id', daysOf('true').amounts)}), named AS (
+    SELECT ${at} AS at, key_id AS name, ${SUMMED} FROM ${complete} AS hours GROUP BY 1, 2
   ), whole AS (
-    SELECT ${at} AS at, ${SUMMED} FROM ${TABLES.models} AS hours GROUP BY 1
+    SELECT ${at} AS at, ${SUMMED} FROM ${TABLES.models.complete} AS hours GROUP BY 1
   ), of_named AS (
     SELECT at, ${SUMMED} FROM named GROUP BY 1
   ), usage AS (

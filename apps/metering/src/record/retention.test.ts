@@ -15,6 +15,7 @@ import { UsageSeriesQueries } from '../query/usage-series';
 import { ANY_PRICE, KEY, TENANT, usageEvent } from '../sample-events.fixture';
 import { quarantine } from './rejected';
 import { Retention } from './retention';
+import { UsageDays } from './usage-days';
 import { confirmMonth, retiredMonths } from './retired-months';
 
 // Real: PostgreSQL. The tests are in the order of a month's end; each continues where the one before stopped.
@@ -216,6 +217,15 @@ describe('a month of usage events', () => {
     }
     expect((await published()).map(({ late }) => late)).toEqual([true, true]);
     expect(await answers()).toEqual(whole);
+  });
+
+  it('is folded after its end as before it', async () => {
+    const days = new UsageDays(database.dataSource);
+    expect(await days.fold(NEXT_MS - 12 * HOUR_MS)).toBeGreaterThan(0);
+    expect(await answers()).toEqual(whole);
+    expect(await days.fold(NEXT_MS + 6 * HOUR_MS)).toBeGreaterThan(0);
+    expect(await answers()).toEqual(whole);
+    expect(await audit()).toEqual([]);
   });
 
   it('is known by full hours afterwards: other questions are refused, with the time of the bound', async () => {

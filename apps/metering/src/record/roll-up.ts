@@ -19,6 +19,8 @@ interface HourSum {
   estimated: number;
   costNanos: bigint;
   reasoningTokens: number;
+  failed: number;
+  clientClosed: number;
 }
 
 /**
@@ -44,7 +46,7 @@ export function sumUp(events: readonly RatedEvent[]): Sums {
 /** Adds the sums of new events to the stored ones. */
 export async function addToSums(tx: EntityManager, { hours, tenants }: Sums): Promise<void> {
   const late = hours.filter(({ hour }) => mayBeFolded(hour));
-  if (late.length > 0) await addToDays(tx, hourColumns(late));
+  if (late.length > 0) await addToDays(tx, [...hourColumns(late), ...endColumns(late)]);
   await queryPrepared(
     tx,
     `INSERT INTO usage_hour AS stored (tenant_id, hour, model, key_id, requests, prompt_tokens, cached_tokens,
@@ -90,6 +92,11 @@ const hourColumns = (hours: readonly HourSum[]): string[] => [
   plainArray(hours.map((sum) => sum.reasoningTokens)),
 ];
 
+const endColumns = (hours: readonly HourSum[]): string[] => [
+  plainArray(hours.map((sum) => sum.failed)),
+  plainArray(hours.map((sum) => sum.clientClosed)),
+];
+
 /** One row per tenant, hour, model and key, sorted by them. */
 function sumByHour(events: readonly RatedEvent[]): HourSum[] {
   const sums = new Map<string, HourSum>();
@@ -112,6 +119,8 @@ function sumByHour(events: readonly RatedEvent[]): HourSum[] {
         estimated: 0,
         costNanos: 0n,
         reasoningTokens: 0,
+        failed: 0,
+        clientClosed: 0,
       };
       sums.set(name, sum);
     }
@@ -122,6 +131,8 @@ function sumByHour(events: readonly RatedEvent[]): HourSum[] {
     sum.estimated += event.estimated ? 1 : 0;
     sum.costNanos += chargeNanos;
     sum.reasoningTokens += event.reasoningTokens ?? 0;
+    sum.failed += event.outcome === 'complete' || event.outcome === 'client_closed' ? 0 : 1;
+    sum.clientClosed += event.outcome === 'client_closed' ? 1 : 0;
   }
   return [...sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sum]) => sum);
 }

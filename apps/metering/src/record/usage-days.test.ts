@@ -41,10 +41,14 @@ const EVENTS = fc
   .map(eventOf);
 
 const days = () => new UsageDays(database.dataSource);
-/** The days before day `n` of the events ended long enough ago. */
-const foldUntil = (n: number) => days().fold(FIRST_MS + n * DAY_MS + 6 * HOUR_MS);
+/** The hours before day `n` of the events (2.5: and noon) ended long enough ago. */
+const foldUntil = (n: number) => days().fold(FIRST_MS + n * DAY_MS + 3 * HOUR_MS);
 const consume = (events: readonly UsageEvent[]) => new UsageConsumer(database.dataSource, ANY_PRICE).consume(events);
-const foldedUntil = async () => (await database.query('SELECT until FROM metering.usage_folded'))[0]!.until as Date;
+/** The marks of days and of hours, in days of the events. */
+const folded = async () => {
+  const [row] = await database.query<{ until: Date; hours_until: Date }>('SELECT * FROM metering.usage_folded');
+  return [row!.until, row!.hours_until].map((at) => (at.getTime() - FIRST_MS) / DAY_MS);
+};
 const storedDays = async () =>
   Number((await database.query('SELECT sum(requests) AS n FROM metering.usage_day'))[0]!.n ?? 0);
 
@@ -59,6 +63,8 @@ async function answers() {
   const ranges = [
     [0, DAYS * DAY_MS],
     [DAY_MS, 3 * DAY_MS],
+    [DAY_MS, 2.5 * DAY_MS],
+    [DAY_MS, 2.5 * DAY_MS - HOUR_MS],
     [DAY_MS / 2, 4 * DAY_MS - 90 * 60_000 - 1],
     [2 * DAY_MS + 1, 2 * DAY_MS + HOUR_MS],
     [-30 * DAY_MS, 30 * DAY_MS],
@@ -66,6 +72,7 @@ async function answers() {
   const queries: Omit<UsageQuery, 'tenantId' | 'from' | 'to'>[] = [
     { groupBy: ['day', 'model'] },
     { groupBy: ['key'], model: 'a' },
+    { groupBy: ['day', 'key'] },
     { groupBy: [], keyId: KEYS[0]! },
     { groupBy: ['hour'] },
     { groupBy: ['day'], model: 'b' },
@@ -74,6 +81,8 @@ async function answers() {
   ];
   const series: Omit<UsageSeriesQuery, 'tenantId' | 'from' | 'to'>[] = [
     { step: 'day', by: 'key', top: 2 },
+    { step: 'day', by: 'key', top: 1, model: 'a' },
+    { step: 'all', by: 'key', top: 2 },
     { step: 'day', model: 'b', keyId: KEYS[1]! },
     { step: 'all', by: 'model' },
     { step: 'hour' },
@@ -107,26 +116,66 @@ it('every answer stays the same while days are folded, and reconcile finds nothi
   await consume(EVENTS);
   expect(await storedDays()).toBe(0);
   const before = await answers();
-  for (const n of [1, 2, 5, DAYS]) {
+  for (const n of [1, 1.125, 2.5, DAYS]) {
     await foldUntil(n);
-    expect((await foldedUntil()).getTime()).toBe(FIRST_MS + n * DAY_MS);
+    expect(await folded()).toEqual([Math.floor(n), n]);
     expect(await answers()).toEqual(before);
     expect(await differences()).toEqual([]);
   }
   expect(await storedDays()).toBe(EVENTS.length);
 });
 
-it('a day is folded once, and not before it ended six hours ago', async () => {
-  expect(await foldUntil(DAYS)).toBe(0);
-  const dueMs = FIRST_MS + (DAYS + 1) * DAY_MS + 6 * HOUR_MS;
-  expect(await days().fold(dueMs - 1)).toBe(0);
-  expect(await days().fold(dueMs)).toBe(1);
+it('what is folded is the sum of the events, also of those that failed', async () => {
+  const sumOf = (events: readonly UsageEvent[]) => ({
+    requests: events.length,
+    failed: events.filter(({ outcome }) => outcome === 'expired').length,
+    clientClosed: events.filter(({ outcome }) => outcome === 'client_closed').length,
+    promptTokens: events.reduce((sum, { promptTokens }) => sum + promptTokens, 0),
+    reasoningTokens: events.reduce((sum, { reasoningTokens = 0 }) => sum + reasoningTokens, 0),
+    costNanos: String(events.reduce((sum, { costNanos }) => sum + BigInt(costNanos), 0n)),
+  });
+  const range = { from: iso(FIRST_MS), to: iso(FIRST_MS + DAYS * DAY_MS) };
+  for (const tenantId of TENANTS) {
+    const own = EVENTS.filter((event) => event.tenantId === tenantId);
+    const groups = async (...groupBy: UsageQuery['groupBy']) =>
+      (await new UsageQueries(database.dataSource).query({ tenantId, ...range, groupBy })).groups;
+    for (const group of await groups('key'))
+      expect(group).toMatchObject(sumOf(own.filter(({ keyId }) => keyId === group.key)));
+    for (const group of await groups('day', 'model', 'key'))
+      expect(group).toMatchObject(
+        sumOf(
+          own.filter(
+            ({ endedAt, model, keyId }) =>
+              endedAt.startsWith(group.day!) && model === group.model && keyId === group.key,
+          ),
+        ),
+      );
+    for (const group of await groups('hour', 'model'))
+      expect(group).toMatchObject(
+        sumOf(
+          own.filter(({ endedAt, model }) => endedAt.startsWith(group.hour!.slice(0, 13)) && model === group.model),
+        ),
+      );
+  }
 });
 
-it('a late event is added to its day, whether it is folded or not', async () => {
+it('an hour and a day are folded once, and not before they ended three hours ago', async () => {
+  expect(await foldUntil(DAYS)).toBe(0);
+  const [dueMs, nextMs] = [FIRST_MS + DAYS * DAY_MS + 4 * HOUR_MS, FIRST_MS + (DAYS + 1) * DAY_MS + 3 * HOUR_MS];
+  expect(await days().fold(dueMs - 1)).toBe(0);
+  expect(await days().fold(dueMs)).toBe(1);
+  expect(await folded()).toEqual([DAYS, DAYS + 1 / 24]);
+  await days().fold(nextMs - 1);
+  expect(await folded()).toEqual([DAYS, DAYS + 23 / 24]);
+  expect(await days().fold(nextMs)).toBe(2);
+  expect(await folded()).toEqual([DAYS + 1, DAYS + 1]);
+  await foldUntil(DAYS + 1.5);
+});
+
+it('a late event is added to its sums, whether they are folded or not', async () => {
   const [tenantId, keyId] = [newId('ten'), KEYS[0]!];
-  const late = [FIRST_MS - 3 * DAY_MS, FIRST_MS, FIRST_MS, FIRST_MS + (DAYS + 1) * DAY_MS].map((ms) =>
-    usageEvent({ tenantId, keyId, endedAt: iso(ms + HOUR_MS) }),
+  const late = [FIRST_MS - 3 * DAY_MS, FIRST_MS, FIRST_MS, FIRST_MS + (DAYS + 2) * DAY_MS].map((ms, i) =>
+    usageEvent({ tenantId, keyId, endedAt: iso(ms + HOUR_MS), outcome: i === 1 ? 'client_closed' : 'expired' }),
   );
   const before = await storedDays();
   await consume(late.slice(0, 2));
@@ -140,16 +189,20 @@ it('a late event is added to its day, whether it is folded or not', async () => 
     to: iso(TODAY_MS),
     groupBy: ['day'],
   });
-  expect(groups.map(({ requests }) => requests)).toEqual([1, 2, 1]);
+  expect(groups.map(({ requests, failed, clientClosed }) => [requests, failed, clientClosed])).toEqual([
+    [1, 1, 0],
+    [2, 1, 1],
+    [1, 1, 0],
+  ]);
 });
 
-it('a day that is being folded waits for late events that are being recorded', async () => {
-  const until = await foldedUntil();
-  const event = usageEvent({ endedAt: iso(until.getTime() + HOUR_MS) });
+it('hours that are being folded wait for late events that are being recorded', async () => {
+  const untilMs = FIRST_MS + Math.round((await folded())[1]! * DAY_MS);
+  const event = usageEvent({ endedAt: iso(untilMs + 1) });
   let fold: Promise<number> | undefined;
   await transaction(database.dataSource, async (tx) => {
     await addToSums(tx, sumUp([{ event, chargeNanos: BigInt(event.costNanos), overrunNanos: 0n }]));
-    fold = days().fold(until.getTime() + DAY_MS + 6 * HOUR_MS);
+    fold = days().fold(untilMs + 4 * HOUR_MS);
     await eventually(async () => {
       const waiting = await database.query(
         `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%usage_folded%'
@@ -159,20 +212,25 @@ it('a day that is being folded waits for late events that are being recorded', a
     });
   });
   expect(await fold).toBe(1);
-  const [day] = await database.query('SELECT requests FROM metering.usage_day WHERE day = $1', [until.toISOString()]);
-  expect(day).toEqual({ requests: '1' });
+  const hour = iso(untilMs);
+  const found = await database.query('SELECT requests FROM metering.model_hour WHERE hour = $1', [hour]);
+  expect(found).toEqual([{ requests: '1' }]);
 });
 
-it('reconcile names days and hours of models that are not the sums of their hours', async () => {
+it('reconcile names sums of days, keys and models that are not those of their hours', async () => {
   await database.query('UPDATE metering.usage_day SET requests = requests + 1 WHERE tenant_id = $1 AND day = $2', [
+    TENANTS[0],
+    iso(FIRST_MS),
+  ]);
+  await database.query('UPDATE metering.key_day SET failed = failed + 1 WHERE tenant_id = $1 AND day = $2', [
     TENANTS[0],
     iso(FIRST_MS),
   ]);
   await database.query('DELETE FROM metering.model_hour WHERE tenant_id = $1 AND model = $2', [TENANTS[1], 'a']);
   const found = await differences();
   const checks = found.map(({ check }) => check);
-  expect(checks.filter((check) => check === 'a roll-up of a day is the sum of its hours').length).toBeGreaterThan(0);
-  expect(checks.filter((check) => check === 'a roll-up of a model is the sum of its hours').length).toBeGreaterThan(0);
+  for (const name of ['a day', 'a key', 'a model'])
+    expect(checks).toContain(`a roll-up of ${name} is the sum of its hours`);
   expect(found.filter(({ actual }) => actual === 'nothing').every(({ check }) => check.includes('of a model'))).toBe(
     true,
   );

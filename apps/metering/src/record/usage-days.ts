@@ -3,16 +3,17 @@ import { query, sqlState, transaction, withStatementTimeout } from '@tollgate/po
 import { logger } from '@tollgate/runtime';
 import type { EntityManager } from 'typeorm';
 import { MeteringDataSource } from '../database';
+import { unfinishedSql } from './unfinished';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** A day is folded so long after its end. */
-const FOLD_AFTER_MS = 6 * HOUR_MS;
+/** An hour or a day is folded so long after its end. */
+const FOLD_AFTER_MS = 3 * HOUR_MS;
 /**
- * Hours that began earlier may be folded, so who adds to them looks. The difference to FOLD_AFTER_MS is what the clocks
- * of two processes may differ by, and what a transaction may take.
+ * Hours that began earlier may be folded, so who adds to them looks. An hour is folded FOLD_AFTER_MS after its end at
+ * the earliest, which is two hours later. So much may the clocks of two processes differ, and a transaction take.
  */
-const MAY_BE_FOLDED_MS = 3 * HOUR_MS;
+const MAY_BE_FOLDED_MS = 2 * HOUR_MS;
 const EVERY_MS = 10 * 60_000;
 /**
  * A process of the former version, which knows no days, records events until the upgrade has replaced it. Late ones
@@ -21,11 +22,11 @@ const EVERY_MS = 10 * 60_000;
 const FIRST_AFTER_MS = 15 * 60_000;
 /** A day of ten million hours of keys takes half a minute. */
 const FOLD_TIMEOUT_MS = 10 * 60_000;
-/** Days of one round, so that a round ends. The next one continues. */
-const MAX_DAYS_A_ROUND = 1_000;
+/** Steps of one round, so that a round ends. The next one continues. */
+const MAX_STEPS_A_ROUND = 1_000;
 
-/** What `usage_hour` and `usage_day` sum, in the order of the statements here. */
-const SUMS = [
+/** What `usage_hour` sums, in the order of the statements here. */
+const AMOUNTS = [
   'requests',
   'prompt_tokens',
   'cached_tokens',
@@ -34,17 +35,37 @@ const SUMS = [
   'cost_nanos',
   'reasoning_tokens',
 ];
+/** What is folded. */
+const SUMS = [...AMOUNTS, 'failed', 'client_closed'];
 const COLUMNS = SUMS.join(', ');
 const SUMMED = SUMS.map((name) => `sum(${name})`).join(', ');
+const ADDED = SUMS.map((name) => `${name} = stored.${name} + excluded.${name}`).join(', ');
+/** Tables of sums by day, and by what else. */
+const DAY_TABLES = [
+  ['usage_day', 'model, key_id'],
+  ['key_day', 'key_id'],
+] as const;
+type Within = Awaited<ReturnType<typeof withStatementTimeout>>;
+const range = (...ms: [number, number]) => ms.map((value) => new Date(value).toISOString());
+
+const RANGE = { tenant: 'tenant_id = t.tenant_id', from: '$1', to: '$2' };
+/** Of one tenant. `usage_hour` does not know how requests ended. */
+const HOURS = `(
+  SELECT hour, model, key_id, ${AMOUNTS.join(', ')}, 0 AS failed, 0 AS client_closed FROM usage_hour
+  WHERE ${RANGE.tenant} AND hour >= $1 AND hour < $2
+  UNION ALL
+  SELECT hour, model, key_id, ${AMOUNTS.map(() => '0').join(', ')}, failed, client_closed
+  FROM ${unfinishedSql(RANGE)} AS unfinished) AS hours`;
 
 /**
- * Folds the hours of past days into `usage_day`, and into `model_hour` without their keys, a quarter of an hour after
- * the start and then every ten minutes. Any number of processes may do it. Queries take the days before
- * `usage_folded.until` from there, and everything else from `usage_hour`, in one snapshot (query/whole-hours.ts). So
- * the recording of events costs nothing more.
+ * Folds past hours into `model_hour`, without their keys, and past days into `usage_day`, and into `key_day` without
+ * models, a quarter of an hour after the start and then every ten minutes, together with the requests that did not end
+ * normally. Any number of processes may do it. Queries take what ended before `usage_folded.hours_until` and `until`
+ * from there, and everything else from `usage_hour` and the events, in one snapshot (query/whole-hours.ts). So the
+ * recording of events costs nothing more.
  *
- * A late event, of a day that is folded, is added to its sums by `addToDays`, in the transaction that records it. It
- * locks `until`, so a day never misses hours of a transaction that has not committed.
+ * A late event, of an hour that is folded, is added to these sums by `addToDays`, in the transaction that records it.
+ * It locks the row of `usage_folded`, so what is folded never misses a transaction that has not committed.
  */
 @Injectable()
 export class UsageDays implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -58,45 +79,75 @@ export class UsageDays implements OnApplicationBootstrap, BeforeApplicationShutd
     this.next(FIRST_AFTER_MS);
   }
 
-  /** A day that is being folded is broken off, and folded after the next start. */
+  /** Hours that are being folded are broken off, and folded after the next start. */
   async beforeApplicationShutdown(): Promise<void> {
     this.stopped.abort(new Error('metering is stopping'));
     clearTimeout(this.timer);
     await this.running;
   }
 
-  /** Folds all days that ended long enough before `nowMs`, and returns how many. */
+  /** Folds everything that ended long enough before `nowMs`. Returns the number of steps. */
   async fold(nowMs = Date.now()): Promise<number> {
-    let days = 0;
-    while (days < MAX_DAYS_A_ROUND && !this.stopped.signal.aborted && (await this.foldNext(nowMs))) days += 1;
-    return days;
+    let steps = 0;
+    for (const next of [this.foldHours, this.foldDay])
+      while (steps < MAX_STEPS_A_ROUND && !this.stopped.signal.aborted && (await next.call(this, nowMs))) steps += 1;
+    return steps;
   }
 
-  /** Waits for another process that is folding. @returns false if there is nothing to fold */
-  private foldNext(nowMs: number): Promise<boolean> {
-    return transaction(this.dataSource, async (tx) => {
-      const within = await withStatementTimeout(tx, FOLD_TIMEOUT_MS, this.stopped.signal);
-      const [folded] = await within<{ until: Date | number }>('SELECT until FROM usage_folded FOR NO KEY UPDATE', []);
-      const startMs = folded!.until instanceof Date ? folded!.until.getTime() : await firstDayMs(tx);
-      if (startMs === null || startMs + DAY_MS + FOLD_AFTER_MS > nowMs) return false;
-      const [start, end] = [startMs, startMs + DAY_MS].map((ms) => new Date(ms).toISOString());
-      // Tenant by tenant, because usage_hour has no index by the hour alone.
-      await query(tx, `SELECT set_config('enable_seqscan', 'off', true)`);
-      await within(
-        `INSERT INTO usage_day (tenant_id, day, model, key_id, ${COLUMNS})
-         SELECT t.tenant_id, $1, h.* FROM tenant_sum t, LATERAL (
-           SELECT model, key_id, ${SUMMED} FROM usage_hour
-           WHERE tenant_id = t.tenant_id AND hour >= $1 AND hour < $2 GROUP BY model, key_id) h`,
-        [start, end],
-      );
+  /** The hours of a day at most. @returns false if there is nothing to fold */
+  private foldHours(nowMs: number): Promise<boolean> {
+    return this.step('hours_until', async (within, startMs) => {
+      const dueMs = Math.floor((nowMs - FOLD_AFTER_MS) / HOUR_MS) * HOUR_MS;
+      const endMs = Math.min(dueMs, (Math.floor(startMs / DAY_MS) + 1) * DAY_MS);
+      if (startMs >= endMs) return null;
       await within(
         `INSERT INTO model_hour (tenant_id, hour, model, ${COLUMNS})
          SELECT t.tenant_id, h.* FROM tenant_sum t, LATERAL (
-           SELECT hour, model, ${SUMMED} FROM usage_hour
-           WHERE tenant_id = t.tenant_id AND hour >= $1 AND hour < $2 GROUP BY hour, model) h`,
-        [start, end],
+           SELECT hour, model, ${SUMMED} FROM ${HOURS} GROUP BY hour, model) h`,
+        range(startMs, endMs),
       );
-      await query(tx, 'UPDATE usage_folded SET until = $1', [end]);
+      return endMs;
+    });
+  }
+
+  /** @returns false if there is nothing to fold */
+  private foldDay(nowMs: number): Promise<boolean> {
+    return this.step('until', async (within, startMs) => {
+      const endMs = startMs + DAY_MS;
+      if (endMs + FOLD_AFTER_MS > nowMs) return null;
+      for (const [table, names] of DAY_TABLES)
+        await within(
+          `INSERT INTO ${table} (tenant_id, day, ${names}, ${COLUMNS})
+           SELECT t.tenant_id, $1::timestamptz, h.* FROM tenant_sum t, LATERAL (
+             SELECT ${names}, ${SUMMED} FROM ${HOURS} GROUP BY ${names}) h`,
+          range(startMs, endMs),
+        );
+      return endMs;
+    });
+  }
+
+  /**
+   * Folds from a mark on, in one transaction. Waits for another process that is folding.
+   *
+   * @param work  returns the new mark, or null if there is nothing to fold
+   */
+  private step(
+    mark: 'until' | 'hours_until',
+    work: (within: Within, startMs: number) => Promise<number | null>,
+  ): Promise<boolean> {
+    return transaction(this.dataSource, async (tx) => {
+      const within = await withStatementTimeout(tx, FOLD_TIMEOUT_MS, this.stopped.signal);
+      const [folded] = await within<{ until: Date | number }>(
+        `SELECT ${mark} AS until FROM usage_folded FOR NO KEY UPDATE`,
+        [],
+      );
+      const startMs = folded!.until instanceof Date ? folded!.until.getTime() : await firstDayMs(tx);
+      if (startMs === null) return false;
+      // Tenant by tenant, because usage_hour has no index by the hour alone.
+      await query(tx, `SELECT set_config('enable_seqscan', 'off', true)`);
+      const endMs = await work(within, startMs);
+      if (endMs === null) return false;
+      await query(tx, `UPDATE usage_folded SET ${mark} = $1`, [new Date(endMs).toISOString()]);
       return true;
     });
   }
@@ -104,8 +155,8 @@ export class UsageDays implements OnApplicationBootstrap, BeforeApplicationShutd
   /** Never rejects: until it works, queries read the hours. */
   private async keep(): Promise<void> {
     try {
-      const days = await this.fold();
-      if (days > 1) logger('metering').info({ days }, 'hours of usage were summed by day');
+      const steps = await this.fold();
+      if (steps > 1) logger('metering').info({ steps }, 'hours of usage were summed by day');
     } catch (error) {
       if (this.stopped.signal.aborted) return;
       logger('metering').warn({ err: error, sqlState: sqlState(error) }, 'hours of usage could not be summed by day');
@@ -129,34 +180,35 @@ async function firstDayMs(tx: EntityManager): Promise<number | null> {
   return row?.day?.getTime() ?? null;
 }
 
-/** Whether an hour may be of a day that is folded. */
+/** Whether an hour may be folded. */
 export const mayBeFolded = (hour: string, nowMs = Date.now()): boolean => Date.parse(hour) < nowMs - MAY_BE_FOLDED_MS;
 
 /**
- * Adds the sums of late events to the days that are folded. Before the hours of the same events are written.
- * `hours`: statement parameters, as for `usage_hour` (roll-up.ts).
+ * Adds the sums of late events to what is folded. Before the hours of the same events are written. `hours`: statement
+ * parameters, as for `usage_hour` (roll-up.ts), and the counts of failed and of closed requests.
  */
 export async function addToDays(tx: EntityManager, hours: readonly unknown[]): Promise<void> {
-  // Waits for a day that is being folded, and keeps the next one from it until this transaction ends.
-  await query(tx, 'SELECT until FROM usage_folded FOR SHARE');
-  const late = `unnest($1::text[], $2::timestamptz[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[],
-    $8::bigint[], $9::bigint[], $10::numeric[], $11::bigint[]) AS late (tenant_id, hour, model, key_id, ${COLUMNS})
-    WHERE hour < (SELECT until FROM usage_folded)`;
-  const added = SUMS.map((name) => `${name} = stored.${name} + excluded.${name}`).join(', ');
-  await query(
-    tx,
-    `INSERT INTO usage_day AS stored (tenant_id, day, model, key_id, ${COLUMNS})
-     SELECT tenant_id, date_trunc('day', hour, 'UTC') AS day, model, key_id, ${SUMMED} FROM ${late}
-     GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
-     ON CONFLICT (tenant_id, day, model, key_id) DO UPDATE SET ${added}`,
-    [...hours],
-  );
+  // Waits for hours that are being folded, and keeps the next ones from it until this transaction ends.
+  await query(tx, 'SELECT FROM usage_folded FOR SHARE');
+  const late = (mark: string) => `unnest($1::text[], $2::timestamptz[], $3::text[], $4::text[], $5::bigint[],
+    $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::numeric[], $11::bigint[], $12::bigint[], $13::bigint[])
+    AS late (tenant_id, hour, model, key_id, ${COLUMNS})
+    WHERE hour < (SELECT ${mark} FROM usage_folded)`;
+  for (const [table, names] of DAY_TABLES)
+    await query(
+      tx,
+      `INSERT INTO ${table} AS stored (tenant_id, day, ${names}, ${COLUMNS})
+       SELECT tenant_id, date_trunc('day', hour, 'UTC') AS day, ${names}, ${SUMMED} FROM ${late('until')}
+       GROUP BY tenant_id, day, ${names} ORDER BY tenant_id, day, ${names}
+       ON CONFLICT (tenant_id, day, ${names}) DO UPDATE SET ${ADDED}`,
+      [...hours],
+    );
   await query(
     tx,
     `INSERT INTO model_hour AS stored (tenant_id, hour, model, ${COLUMNS})
-     SELECT tenant_id, hour, model, ${SUMMED} FROM ${late}
+     SELECT tenant_id, hour, model, ${SUMMED} FROM ${late('hours_until')}
      GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
-     ON CONFLICT (tenant_id, hour, model) DO UPDATE SET ${added}`,
+     ON CONFLICT (tenant_id, hour, model) DO UPDATE SET ${ADDED}`,
     [...hours],
   );
 }

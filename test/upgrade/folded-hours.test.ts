@@ -1,0 +1,103 @@
+import { newId } from '@tollgate/contracts';
+import { migrate, sqlState } from '@tollgate/postgres';
+import { useTestDatabase } from '@tollgate/testing';
+import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { MIGRATIONS, openMeteringDatabase } from '../../apps/metering/src/database';
+import { RollUpAudit } from '../../apps/metering/src/query/roll-up-audit';
+import { UsageQueries } from '../../apps/metering/src/query/usage-query';
+import { UsageDays } from '../../apps/metering/src/record/usage-days';
+
+// The version with the migrations up to 013 folded whole days, and did not count how requests ended.
+const BEFORE = 14;
+const DAY_MS = 86_400_000;
+const OUTCOMES = ['complete', 'upstream_error', 'client_closed', 'complete'];
+const COST_NANOS = 70;
+
+const database = useTestDatabase();
+const tenantId = newId('ten');
+const keyId = newId('key');
+const dayMs = (Math.floor(Date.now() / DAY_MS) - 3) * DAY_MS;
+const [from, to] = [dayMs, dayMs + DAY_MS].map((ms) => new Date(ms).toISOString());
+
+async function migrateBefore(): Promise<void> {
+  const directory = mkdtempSync(join(tmpdir(), 'former-'));
+  try {
+    for (const name of readdirSync(MIGRATIONS.directory).filter((file) => Number.parseInt(file, 10) < BEFORE))
+      cpSync(join(MIGRATIONS.directory, name), join(directory, name));
+    await database.query('DROP SCHEMA metering CASCADE');
+    await migrate({ url: database.url, schema: MIGRATIONS.schema, directory });
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+async function record(): Promise<void> {
+  for (const outcome of OUTCOMES)
+    await database.query(
+      `INSERT INTO metering.usage_event (started_at, ended_at, cost_nanos, overrun_nanos, input_femtos,
+         cached_input_femtos, output_femtos, request_nanos, prompt_tokens, cached_tokens, completion_tokens, kind, outcome,
+         stream, estimated, id, tenant_id, key_id, model, price_version)
+       VALUES ($1, $1, $2, 0, 0, 0, 0, $2, 3, 1, 4, 'chat', $3, false, false, $4, $5, $6, 'm', 'v')`,
+      [from, COST_NANOS, outcome, newId('req'), tenantId, keyId],
+    );
+  const sums = [OUTCOMES.length, 3 * OUTCOMES.length, OUTCOMES.length, 4 * OUTCOMES.length, 0];
+  await database.query(
+    `INSERT INTO metering.usage_hour (tenant_id, hour, model, key_id, requests, prompt_tokens, cached_tokens,
+       completion_tokens, estimated, cost_nanos)
+     VALUES ($1, $2, 'm', $3, $4, $5, $6, $7, $8, $9)`,
+    [tenantId, from, keyId, ...sums, COST_NANOS * OUTCOMES.length],
+  );
+  await database.query('INSERT INTO metering.tenant_sum VALUES ($1, $2, $3)', [
+    ...[tenantId, OUTCOMES.length, COST_NANOS * OUTCOMES.length],
+  ]);
+}
+
+const SUMS = `requests, prompt_tokens, cached_tokens, completion_tokens, reasoning_tokens, estimated, cost_nanos`;
+/** As that version did it, in the order of its statements. */
+async function foldAsBefore(): Promise<void> {
+  await database.query(`INSERT INTO metering.usage_day (tenant_id, day, model, key_id, ${SUMS})
+    SELECT tenant_id, hour, model, key_id, ${SUMS} FROM metering.usage_hour`);
+  await database.query(`INSERT INTO metering.model_hour (tenant_id, hour, model, ${SUMS})
+    SELECT tenant_id, hour, model, ${SUMS} FROM metering.usage_hour`);
+  await database.query('UPDATE metering.usage_folded SET until = $1', [to]);
+}
+
+it('sums of days that were folded before begin anew, and every answer is right meanwhile', async () => {
+  await migrateBefore();
+  await record();
+  await foldAsBefore();
+  const results = await Promise.all([1, 2].map(() => migrate({ url: database.url, ...MIGRATIONS })));
+  expect(results.flatMap(({ applied }) => applied)).toEqual(['014_folded_hours.sql', 'functions']);
+
+  // A process of that version that still runs finds nothing folded. What it would add without counts is refused.
+  expect(await foldAsBefore().catch(sqlState)).toBe('23502');
+  const dataSource = await openMeteringDatabase(database.url);
+  try {
+    const answers = async () => {
+      const queries = new UsageQueries(dataSource);
+      const asked = [
+        { groupBy: ['day', 'model'] as const },
+        { groupBy: ['key'] as const },
+        { groupBy: [], keyId, model: 'm' },
+      ];
+      const all = [];
+      for (const one of asked)
+        all.push((await queries.query({ tenantId, from: from!, to: to!, ...one, groupBy: [...one.groupBy] })).totals);
+      return all;
+    };
+    const right = expect.objectContaining({
+      ...{ requests: 4, failed: 1, clientClosed: 1, promptTokens: 12, completionTokens: 16, costNanos: '280' },
+    });
+    expect(await answers()).toEqual([right, right, right]);
+    expect(await new UsageDays(dataSource).fold()).toBeGreaterThan(0);
+    expect(await database.query('SELECT failed, client_closed FROM metering.key_day')).toEqual([
+      { failed: '1', client_closed: '1' },
+    ]);
+    expect(await answers()).toEqual([right, right, right]);
+    expect((await new RollUpAudit(dataSource).page({})).differences).toEqual([]);
+  } finally {
+    await dataSource.destroy();
+  }
+});
