@@ -24,7 +24,9 @@ const { chargeOf } = ofApp('metering', 'publish/charges');
 const { ChargeGatherer } = ofApp('billing', 'gather/charge-gatherer');
 const { Poster } = ofApp('billing', 'post/poster');
 
-const BATCH_EVENTS = 5_000;
+const MAX_BATCH_EVENTS = 5_000;
+/** Each posts an entry. So the first tenants of small books have full pages of entries, too. */
+const MIN_BATCHES = 500;
 /** Over which the usage is spread. */
 const DAYS = 30;
 const DAY_MS = 86_400_000;
@@ -155,8 +157,9 @@ async function charge(rated) {
 }
 
 let charged = Promise.resolve();
-for (let done = 0; done < events; done += BATCH_EVENTS) {
-  const rated = batchFrom(done, Math.min(BATCH_EVENTS, events - done));
+const batchEvents = Math.min(MAX_BATCH_EVENTS, Math.ceil(events / MIN_BATCHES));
+for (let done = 0; done < events; done += batchEvents) {
+  const rated = batchFrom(done, Math.min(batchEvents, events - done));
   // Billing charges a batch while metering records the next one.
   await Promise.all([record(rated), charged]);
   charged = charge(rated);
