@@ -57,8 +57,8 @@ export class StandaloneProcess {
       ['--enable-source-maps', join(ROOT, 'apps/standalone/dist/main.js'), ...args],
       {
         cwd: ROOT,
-        // Most tests need no console, whose libraries take a second of processor time to load.
-        env: { ...inherited, TOLLGATE_PORT: '0', TOLLGATE_CONSOLE: 'false', ...env },
+        // Most tests need no console, whose libraries take a second of processor time to load, and one process.
+        env: { ...inherited, TOLLGATE_PORT: '0', TOLLGATE_CONSOLE: 'false', TOLLGATE_WORKERS: '1', ...env },
         stdio: ['ignore', 'pipe', 'pipe'],
       },
     );

@@ -1,5 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import { eventually, inForceAfterMs, onceServed } from '@tollgate/testing';
+import { childrenOf } from '../e2e/children-of';
 import { call } from '../e2e/deployment';
 import { OPERATOR_SECRET, type Deployment } from './deployment';
 import { chat, newTenant, operate } from './first-steps';
@@ -50,7 +50,7 @@ export function workersTests(deployment: Deployment): void {
       { timeoutMs: SPENT_TIMEOUT_MS, everyMs: 1 },
     );
     const complete = answers.filter((status) => status === 200).length;
-    expect(served()).toEqual(new Set(workersOf(gateway)));
+    expect(served()).toEqual(new Set(childrenOf(gateway.child)));
     expect(complete).toBeGreaterThan(0);
     // 429: the rest of the credit is held by requests that run.
     for (const status of answers) expect([200, 402, 429]).toContain(status);
@@ -84,7 +84,7 @@ export function workersTests(deployment: Deployment): void {
 
   it('a worker that dies is started again, and the others serve meanwhile', async () => {
     const tenant = await newTenant(gateway);
-    const [killed] = workersOf(gateway);
+    const [killed] = childrenOf(gateway.child);
     process.kill(killed!, 'SIGKILL');
     await eventually(async () => expect((await gateway.readiness()).status).toBe('unavailable'));
     const { status } = await onceServed(() => chat(gateway, tenant.key, { max_tokens: 1 }));
@@ -93,13 +93,13 @@ export function workersTests(deployment: Deployment): void {
       timeoutMs: AGAIN_TIMEOUT_MS,
     });
     expect(await sample('tollgate_worker_restarts_total')).toBe(1);
-    const now = workersOf(gateway);
+    const now = childrenOf(gateway.child);
     expect(now).toHaveLength(WORKERS);
     expect(now).not.toContain(killed);
   });
 
   it('a stop ends all workers, and a start without a setting reports it once', async () => {
-    const workers = workersOf(gateway);
+    const workers = childrenOf(gateway.child);
     expect(await gateway.end()).toBe(0);
     for (const pid of workers) expect(() => process.kill(pid, 0)).toThrow('ESRCH');
     const broken = deployment.spawn('gateway', {
@@ -109,18 +109,4 @@ export function workersTests(deployment: Deployment): void {
     expect(await broken.exited()).toBe(1);
     expect(broken.stderr.match(/no\/such\/file\.yaml/g)).toHaveLength(1);
   });
-}
-
-/** Its child processes (Linux). */
-function workersOf({ child }: ServiceProcess): number[] {
-  const parentOf = (pid: string): number => {
-    try {
-      return Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ')[1]);
-    } catch {
-      // It has ended meanwhile.
-      return 0;
-    }
-  };
-  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
-  return pids.filter((pid) => parentOf(pid) === child.pid).map(Number);
 }

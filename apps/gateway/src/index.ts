@@ -1,3 +1,4 @@
+export { BalanceUpdatesModule } from './admit/balance-updates.module';
 export { GatewayModule } from './gateway.module';
 export type { GatewayOptions } from './options';
 export { createPublicApp, cutOff, drain, endRequests, flushUsage, leave, type Mounted } from './public-app';
@@ -14,4 +15,5 @@ export {
   OperatorPort,
   OperatorSecret,
   PublicSettings,
+  WorkersCount,
 } from './settings';

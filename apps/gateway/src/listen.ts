@@ -5,7 +5,8 @@ import type { PublicSettings } from './settings';
 
 /** An app and the address that it shall listen on. */
 export interface AppDoor {
-  app: NestFastifyApplication;
+  /** Null: workers serve it. This process only tries its port. */
+  app: NestFastifyApplication | null;
   host: string;
   port: number;
   /** The settings that a failure names. */
@@ -13,27 +14,28 @@ export interface AppDoor {
 }
 
 export const publicDoor = (
-  app: NestFastifyApplication,
+  app: NestFastifyApplication | null,
   { TOLLGATE_HOST: host, TOLLGATE_PORT: port }: Pick<PublicSettings, 'TOLLGATE_HOST' | 'TOLLGATE_PORT'>,
 ): AppDoor => ({ app, host, port, settings: { host: 'TOLLGATE_HOST', port: 'TOLLGATE_PORT' } });
 
 /**
  * Listens on all of them, the last one first, so that the first one serves nothing while another may fail. Returns their
- * base URLs. Rejects with StartError, which has a line for each door that cannot be opened, in this order.
+ * base URLs, by the setting where there is no app. Rejects with StartError, which has a line for each door that cannot be opened, in this order.
  */
 export async function listen<const D extends readonly AppDoor[]>(doors: D): Promise<{ [door in keyof D]: string }> {
   const urls: string[] = [];
   const problems: StartError[] = [];
   for (const { app, host, port, settings } of doors.toReversed()) {
     try {
-      await (problems.length === 0 ? app.listen(port, host) : tryPort(port, host));
+      await (app && problems.length === 0 ? app.listen(port, host) : tryPort(port, host));
     } catch (error) {
       const problem = explainListen(error, host, port, settings);
       if (!(problem instanceof StartError)) throw problem;
       problems.unshift(problem);
       continue;
     }
-    if (problems.length === 0) urls.unshift(baseUrl(host, (app.getHttpServer().address() as AddressInfo).port));
+    const bound = app && problems.length === 0 ? (app.getHttpServer().address() as AddressInfo).port : port;
+    urls.unshift(baseUrl(host, bound));
   }
   if (problems.length > 0) throw new StartError(problems.map(({ message }) => message).join('\n'), { cause: problems });
   return urls as { [door in keyof D]: string };

@@ -138,13 +138,20 @@ export function idempotencyOptions(settings: IdempotencySettings, secrets: strin
   };
 }
 
-/** Separate from `PublicSettings`, because the standalone form has no workers. */
+const MAX_WORKERS = 64;
+
+/** The standalone form has another default. */
+export const WorkersCount = (byDefault?: string) =>
+  combine(
+    Setting(
+      'Processes that share the ports, for machines with several cores. Limits of connections and memory are for each.',
+      { byDefault },
+    ),
+    WholeNumber(1, MAX_WORKERS),
+  );
+
 export class WorkersSettings {
-  @Setting(
-    'Processes that share the ports, for machines with several cores. Limits of connections and memory are for each.',
-  )
-  @WholeNumber(1, 64)
-  TOLLGATE_WORKERS: number = 1;
+  @WorkersCount() TOLLGATE_WORKERS: number = 1;
 }
 
 /** All settings of the service besides SERVICE_SETTINGS. */

@@ -3,7 +3,7 @@ import type { Messages } from '@tollgate/messaging';
 import type { ConfigSource } from '@tollgate/runtime';
 import { consoleSecret, type StandaloneSettings } from './settings';
 
-interface Console {
+export interface Console {
   app: ConsoleApp;
   /** Called when the public port listens at `publicUrl`. */
   serveAt(

@@ -1,5 +1,7 @@
+import '@tollgate/runtime/catch-signals';
 import '@tollgate/runtime/own-source-maps';
-import { readConfigFile, runProgram } from '@tollgate/runtime';
+import { isWorker, readConfigFile, runProgram, type TakeDown } from '@tollgate/runtime';
+import type { ReadyLines } from './ready';
 import { readSettings, type StandaloneSettings } from './settings';
 
 const USAGE = `Usage: npm start [-- --json | --validate]
@@ -18,11 +20,27 @@ runProgram<StandaloneSettings>(
       return `The settings and ${file} are valid.`;
     },
     async start(settings, takeDown, flags) {
-      // Loaded only now, so that settings are validated within milliseconds.
-      const { startStandalone } = await import('./standalone.js');
-      const { readyJson, readyText } = await startStandalone(settings, takeDown);
-      process.stdout.write(`${flags.has('--json') ? readyJson : readyText}\n`);
+      const ready = await startProcess(settings, takeDown);
+      if (ready) process.stdout.write(`${flags.has('--json') ? ready.readyJson : ready.readyText}\n`);
     },
   },
   process.argv.slice(2),
 );
+
+/**
+ * One worker is the whole instance in one process. Several are started by a process of their own, which runs this file
+ * again for each. Each part is loaded only now, so that settings are validated within milliseconds.
+ */
+async function startProcess(settings: StandaloneSettings, takeDown: TakeDown): Promise<ReadyLines | null> {
+  if (isWorker()) {
+    const { startWorker } = await import('./processes/worker.js');
+    await startWorker(settings, takeDown);
+    return null;
+  }
+  if (settings.TOLLGATE_WORKERS === 1) {
+    const { startAlone } = await import('./processes/alone.js');
+    return startAlone(settings, takeDown);
+  }
+  const { startPrimary } = await import('./processes/primary.js');
+  return startPrimary(settings, takeDown);
+}

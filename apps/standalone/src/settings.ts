@@ -9,6 +9,7 @@ import {
   OperatorPort,
   OperatorSecret,
   PublicSettings,
+  WorkersCount,
 } from '@tollgate/gateway';
 import { MeteringSettings } from '@tollgate/metering';
 import { OptionalDatabaseSettings } from '@tollgate/postgres';
@@ -32,11 +33,14 @@ import {
 } from '@tollgate/runtime';
 import { randomBytes } from 'node:crypto';
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 
 /** Where the operator API listens. */
 export const OPERATOR_HOST = '127.0.0.1';
 const MAX_PORT = 65_535;
+/** Of the default: PostgreSQL needs the other cores. */
+const MAX_WORKERS_BY_DEFAULT = 4;
 const CONSOLE_SECRET_MIN_BITS = 80;
 const IDEMPOTENCY_SECRET_MIN_BITS = 80;
 /** The bits of a file's mode for its group and all others. */
@@ -57,6 +61,7 @@ class OwnSettings {
   TOLLGATE_CONSOLE: boolean = true;
   /** Processes on one database need the same. */
   @Optional() @ConsoleSecret('made on the first start') TOLLGATE_CONSOLE_SECRET?: string;
+  @Optional() @WorkersCount('cores less one, 1 to 4') TOLLGATE_WORKERS?: number;
 }
 
 /** All settings of the standalone form. */
@@ -98,10 +103,14 @@ export function readSettings(env: NodeJS.ProcessEnv) {
   return {
     ...settings,
     TOLLGATE_OPERATOR_PORT: operatorPort,
+    TOLLGATE_WORKERS: settings.TOLLGATE_WORKERS ?? workersOn(availableParallelism()),
     TOLLGATE_CONFIG: resolve(settings.TOLLGATE_CONFIG),
     TOLLGATE_DATA_DIR: resolve(settings.TOLLGATE_DATA_DIR),
   };
 }
+
+/** One core is for the books and PostgreSQL. */
+export const workersOn = (cores: number): number => Math.min(Math.max(cores - 1, 1), MAX_WORKERS_BY_DEFAULT);
 
 type DataSettings = Pick<StandaloneSettings, 'TOLLGATE_DATA_DIR' | 'TOLLGATE_OPERATOR_SECRET'>;
 

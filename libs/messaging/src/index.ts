@@ -1,5 +1,6 @@
 export * from './messages';
 export * from './postgres/postgres-messages';
+export * from './worker-messages';
 export { MIGRATIONS } from './postgres/queues';
 export { enqueue } from './outbox/outbox';
 export * from './outbox/outbox-relay';

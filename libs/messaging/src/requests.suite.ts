@@ -10,7 +10,7 @@ import type { MessagesStore } from './messages-store.fixture';
 export function requestsSuite(
   name: string,
   reach: 'same-instance' | 'other-instances',
-  createStore: () => Promise<MessagesStore>,
+  createStore: () => Promise<Pick<MessagesStore, 'open' | 'close'>>,
 ): void {
   describe(`request–reply on ${name}`, () => {
     const subject = 'auth.tenants.get';
@@ -26,7 +26,7 @@ export function requestsSuite(
     };
     /** The answering instances may just be joining. */
     const patient = { deadlineMs: 15_000 };
-    let store: MessagesStore;
+    let store: Pick<MessagesStore, 'open' | 'close'>;
     let opened: Messages[];
     beforeEach(async () => {
       store = await createStore();

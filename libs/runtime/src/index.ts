@@ -31,3 +31,6 @@ export * from './place-list';
 export * from './shared-lookup';
 export * from './health/health';
 export * from './health/health-server';
+export { answerPrimary, isWorker } from './workers/as-worker';
+export { Channel, type Peer } from './workers/channel';
+export { Workers } from './workers/workers';

@@ -26,6 +26,8 @@ export async function startStandalone(backend, { nodeOptions = [], directory } =
   const running = startNode(MEASURED, [...options, join(ROOT, 'apps/standalone/dist/main.js'), '--json'], {
     env: {
       TOLLGATE_PORT: '0',
+      // It has one core.
+      TOLLGATE_WORKERS: '1',
       TOLLGATE_CONFIG: join(home, 'tollgate.yaml'),
       TOLLGATE_DATA_DIR: data,
       TOLLGATE_LOG_LEVEL: 'warn',

@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { DEFAULT_MAX_BODY_MIB, GATEWAY_OPTIONS, type GatewayOptions } from '../options';
 import { Admitter } from './admit';
-import { BalanceUpdateController } from './balance-update.controller';
+import { BalanceUpdatesModule } from './balance-updates.module';
 import { BodyMemory, DEFAULT_BODY_MEMORY_MIB } from './body-memory';
 import { RefusedKeys } from './refused-keys';
 import { WastedRequests } from './wasted-requests';
@@ -16,7 +16,7 @@ const bodyMemory = {
 };
 
 @Module({
-  controllers: [BalanceUpdateController],
+  imports: [BalanceUpdatesModule],
   providers: [Admitter, bodyMemory, WastedRequests, RefusedKeys],
   exports: [Admitter, BodyMemory, WastedRequests, RefusedKeys],
 })

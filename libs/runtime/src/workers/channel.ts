@@ -2,30 +2,33 @@ import { withTimeout } from '../timing';
 
 const ANSWER_TIMEOUT_MS = 3_000;
 
-/** What the primary process and its workers ask each other. Questions of the version of one program: no envelope. */
-export type Question = 'metrics' | 'readiness';
-export type Answers = Partial<Record<Question, () => Promise<unknown>>>;
+/**
+ * What the primary process and its workers ask each other. Questions of the version of one program: no envelope.
+ * `setup`: what a worker needs for its start. `request`: one between services, where the primary process answers them.
+ */
+export type Question = 'metrics' | 'readiness' | 'setup' | 'request';
+export type Answers = Partial<Record<Question, (data: unknown) => Promise<unknown>>>;
 
 /** `process` in a worker, the `Worker` in the primary process. */
 export interface Peer {
-  send?(message: object): unknown;
+  send?(message: object, handle: undefined, options: undefined, sent: (error: Error | null) => void): unknown;
   on(event: 'message', listener: (message: unknown) => void): unknown;
 }
 
 type Message =
-  | { tollgate: 'ask'; id: number; question: Question }
+  | { tollgate: 'ask'; id: number; question: Question; data: unknown }
   | { tollgate: 'answer'; id: number; answer: unknown }
-  | { tollgate: 'serving' };
+  | { tollgate: 'serving'; told: unknown };
 
 /**
- * Questions and answers over Node's IPC, in both directions. A question without an answer rejects after
- * ANSWER_TIMEOUT_MS.
+ * Questions and answers over Node's IPC as JSON, in both directions. A question without an answer rejects after
+ * ANSWER_TIMEOUT_MS, or the time that the caller sets.
  */
 export class Channel {
   private lastId = 0;
   private readonly open = new Map<number, (answer: unknown) => void>();
-  /** Called when the worker serves. */
-  onServing: () => void = () => {};
+  /** Called when the worker serves, with what it tells. */
+  onServing: (told: unknown) => void = () => {};
 
   constructor(
     private readonly peer: Peer,
@@ -35,16 +38,16 @@ export class Channel {
   }
 
   /** Tells the primary process that this worker serves. */
-  tellServing(): void {
-    this.send({ tollgate: 'serving' });
+  tellServing(told?: unknown): void {
+    this.send({ tollgate: 'serving', told });
   }
 
-  async ask(question: Question): Promise<unknown> {
+  async ask(question: Question, data?: unknown, timeoutMs = ANSWER_TIMEOUT_MS): Promise<unknown> {
     const id = (this.lastId += 1);
     const answered = new Promise<unknown>((resolve) => this.open.set(id, resolve));
     try {
-      this.send({ tollgate: 'ask', id, question });
-      return await withTimeout(ANSWER_TIMEOUT_MS, answered);
+      this.send({ tollgate: 'ask', id, question, data });
+      return await withTimeout(timeoutMs, answered);
     } finally {
       this.open.delete(id);
     }
@@ -52,15 +55,16 @@ export class Channel {
 
   /** Other libraries use the same IPC, so other messages are ignored. An answer that fails is left to the timeout. */
   private async take(message: Partial<Message> | null): Promise<void> {
-    if (message?.tollgate === 'serving') this.onServing();
+    if (message?.tollgate === 'serving') this.onServing(message.told);
     else if (message?.tollgate === 'answer') this.open.get(message.id!)?.(message.answer);
     else if (message?.tollgate === 'ask') {
-      const answer = await this.answers[message.question!]?.().catch(() => undefined);
+      const answer = await this.answers[message.question!]?.(message.data).catch(() => undefined);
       if (answer !== undefined) this.send({ tollgate: 'answer', id: message.id!, answer });
     }
   }
 
+  /** Without a callback, Node throws when the peer has just ended. Its question is void, and ours meets its time limit. */
   private send(message: Message): void {
-    this.peer.send?.(message);
+    this.peer.send?.(message, undefined, undefined, () => {});
   }
 }

@@ -4,55 +4,68 @@ import type { Health, Readiness } from '../health/health';
 import { logger } from '../logging';
 import { Counter, metrics, onlyFrom } from '../metrics';
 import { StartError } from '../process/start-error';
+import { stopSignal } from '../process/stop-signal';
 import { backoffMs, delayUntilAborted } from '../timing';
 import { allMetrics, gatherMetricsBy } from './as-worker';
-import { Channel } from './channel';
+import { type Answers, Channel } from './channel';
 
 const RESTART_BASE_MS = 200;
 const MAX_RESTART_MS = 10_000;
 
 type Metrics = MetricObjectWithValues<MetricValue<string>>[];
 
+const RESTARTS = 'tollgate_worker_restarts_total';
 const restarts = new Counter({
-  name: 'tollgate_worker_restarts_total',
-  help: 'Workers of a gateway (TOLLGATE_WORKERS) that ended without being stopped, and were started again',
+  name: RESTARTS,
+  help: 'Workers (TOLLGATE_WORKERS) that ended without being stopped, and were started again',
   registers: [metrics],
 });
-onlyFrom(['gateway'], 'tollgate_worker_restarts_total');
+onlyFrom(['gateway'], RESTARTS);
 
 interface Running {
   worker: Worker;
   channel: Channel;
 }
 
+export interface WorkersOptions {
+  /** What workers may ask this process, besides the metrics of all. */
+  answers?: Answers;
+  /** Whether this process does a part of the work itself. Then its own metrics are among those of all. */
+  works?: boolean;
+}
+
 /**
- * Runs a service as several processes that share its ports (node:cluster). Each worker is a whole instance of the
- * service, as another replica would be. This process serves nothing itself: it starts a worker again that has died,
- * answers for the readiness and the metrics of all, and stops them.
+ * Runs a program as several processes that share its ports (node:cluster). This process starts a worker again that has
+ * died, answers for the readiness and the metrics of all, and stops them.
  */
 export class Workers {
   private readonly running = new Map<number, Running>();
   private readonly stopping = new AbortController();
 
-  /** @param name of the service */
+  /** @param name of the program */
   constructor(
     private readonly name: string,
     private readonly count: number,
     private readonly health: Health,
+    private readonly options: WorkersOptions = {},
   ) {
     gatherMetricsBy(() => this.metrics());
+    // Ctrl-C reaches the workers by itself. They must not be started again, whatever is stopped before `stop`.
+    void stopSignal().then(() => this.stopping.abort());
   }
 
   /**
-   * Resolves when all workers serve. Rejects with StartError when one cannot start: its own line says why. The first
-   * worker starts alone, so that a wrong setting is reported once.
+   * Resolves when all workers serve, to what the first one told. Rejects with StartError when one cannot start: its own
+   * line says why. The first worker starts alone, so that a wrong setting is reported once. After a signal no worker is
+   * started, and those that end meanwhile are no failure. Undefined if there was no first worker then.
    */
-  async start(): Promise<void> {
-    await this.launch(1);
+  async start(): Promise<unknown> {
+    const told = await this.launch(1);
     const others = Array.from({ length: this.count - 1 }, (_, index) => index + 2);
     await Promise.all(others.map((slot) => this.launch(slot)));
     for (const slot of [1, ...others])
       this.health.depend(`worker ${slot}`, { required: true, check: () => this.check(slot) });
+    return told;
   }
 
   /** Stops the workers as a signal does, and resolves when all have ended. */
@@ -68,20 +81,24 @@ export class Workers {
   }
 
   /** Resolves when the worker serves. Rejects when it ends before. From then on it is kept running. */
-  private async launch(slot: number): Promise<void> {
+  private async launch(slot: number): Promise<unknown> {
+    const stop = this.stopping.signal;
+    if (stop.aborted) return undefined;
     const worker = cluster.fork();
-    const channel = new Channel(worker, { metrics: allMetrics });
+    const channel = new Channel(worker, { ...this.options.answers, metrics: allMetrics });
     this.running.set(slot, { worker, channel });
-    await new Promise<void>((resolve, reject) => {
+    return new Promise((resolve, reject) => {
       let serves = false;
-      channel.onServing = () => {
+      const served = (told: unknown) => {
         serves = true;
-        resolve();
+        resolve(told);
       };
+      channel.onServing = served;
       worker.once('exit', (code, signal) => {
         this.running.delete(slot);
+        if (stop.aborted) return resolve(undefined);
         reject(new StartError(`Worker ${slot} could not start: it ended with ${signal ?? code}.`));
-        if (serves && !this.stopping.signal.aborted) void this.restart(slot, signal ?? code);
+        if (serves) void this.restart(slot, signal ?? code);
       });
     });
   }
@@ -93,7 +110,8 @@ export class Workers {
       await delayUntilAborted(backoffMs(attempt, RESTART_BASE_MS, MAX_RESTART_MS), this.stopping.signal);
       if (this.stopping.signal.aborted) return;
       try {
-        return await this.launch(slot);
+        await this.launch(slot);
+        return;
       } catch (error) {
         logger(this.name).error({ err: error, worker: slot }, 'a worker could not start; trying again');
       }
@@ -118,8 +136,9 @@ export class Workers {
     const ofWorkers = (await Promise.allSettled(asked)).flatMap((each) =>
       each.status === 'fulfilled' ? [each.value] : [],
     );
-    // Of this process only what it counts itself: its CPU and memory are not those of the service.
-    const own = (await metrics.getMetricsAsJSON()).filter(({ name }) => name === 'tollgate_worker_restarts_total');
+    const measured = await metrics.getMetricsAsJSON();
+    // Of a process that only keeps the others running, its CPU and memory are not those of the service.
+    const own = this.options.works ? measured : measured.filter(({ name }) => name === RESTARTS);
     return AggregatorRegistry.aggregate([...ofWorkers, own]).metrics();
   }
 }

@@ -1,0 +1,62 @@
+import { NestFactory } from '@nestjs/core';
+import { BalanceUpdatesModule, listen, publicDoor } from '@tollgate/gateway';
+import { answerWorkers } from '@tollgate/messaging';
+import { MessagesModule, MessagesServer } from '@tollgate/messaging/nest';
+import { Health, type TakeDown, Workers } from '@tollgate/runtime';
+import { startSimulator } from '@tollgate/simulator';
+import { books, messagesOfBooks } from '../books';
+import { openConsole } from '../console';
+import { openDatabase } from '../database';
+import { flushBooks } from '../flush-books';
+import { openOperatorPort } from '../operator-port';
+import { becomeReady, type ReadyLines } from '../ready';
+import type { StandaloneSettings } from '../settings';
+import { openBasics, openStores } from '../stores';
+import type { Setup } from './worker';
+
+/**
+ * The first process of an instance with several workers, which serve the public port. It has everything that exists
+ * once: the embedded PostgreSQL, the books, the consumers of all topics, the operator port and the simulator. It answers
+ * what the workers ask of auth, metering and billing. So work on the books delays no request.
+ * Null if a signal ended the first worker while it started.
+ */
+export async function startPrimary(settings: StandaloneSettings, takeDown: TakeDown): Promise<ReadyLines | null> {
+  const basics = await openBasics(settings, takeDown);
+  const { config } = basics;
+  const databaseUrl = await openDatabase(settings, takeDown);
+  const simulator = await startSimulator({});
+  takeDown.add(() => simulator.close());
+  const simulatorUrl = simulator.url;
+
+  const { admission, seams } = await openStores(settings, takeDown, { url: databaseUrl, config });
+  const messages = messagesOfBooks(databaseUrl);
+  takeDown.add(() => messages.close());
+  // Serves no pages: it answers what the operator API asks of the console, and makes the first operator's link.
+  const console = await openConsole(settings, { messages, config, databaseUrl });
+  if (console) takeDown.add(() => console.app.close());
+  const services = books(settings, basics, { url: databaseUrl, simulatorUrl });
+  const app = await NestFactory.createMicroservice(
+    { module: class Books {}, imports: [MessagesModule.of(messages), seams, ...services, BalanceUpdatesModule] },
+    { strategy: new MessagesServer(messages), logger: false, abortOnError: false },
+  );
+  await app.listen();
+  takeDown.add(
+    () => app.close(),
+    // The workers have ended: their usage goes into the books while the consumers still run.
+    () => flushBooks(admission),
+  );
+
+  const health = new Health();
+  health.depend('postgres', { required: true, check: () => admission.check() });
+  const setup: Setup = { databaseUrl, simulatorUrl };
+  const workers = new Workers('standalone', settings.TOLLGATE_WORKERS, health, {
+    works: true,
+    answers: { setup: () => Promise.resolve(setup), request: answerWorkers(messages) },
+  });
+  takeDown.add(() => workers.stop());
+  const operatorDoor = await openOperatorPort(settings, takeDown, { messages, config, admission, health });
+  const [, operatorUrl] = await listen([publicDoor(null, settings), operatorDoor]);
+  const publicUrl = (await workers.start()) as string | undefined;
+  if (publicUrl === undefined) return null;
+  return becomeReady(settings, takeDown, { databaseUrl, publicUrl, operatorUrl, config, health, console });
+}
