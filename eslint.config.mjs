@@ -13,6 +13,22 @@ const boundaries = [
   { sourceTag: 'type:lib', onlyDependOnLibsWithTags: ['type:lib'] },
 ];
 
+/** Code that runs for each request. */
+const HOT = [
+  'apps/gateway/src/{activity,admit,authenticate,idempotency,inference,prompt,settle,upstream}/**/*.ts',
+  'libs/{admission,credentials,postgres,redis,runtime}/src/**/*.ts',
+  'libs/messaging/src/{postgres,outbox}/**/*.ts',
+];
+const race = {
+  selector: "CallExpression[callee.object.name='Promise'][callee.property.name='race']",
+  message: 'For a time limit use withTimeout or settlesWithin of @tollgate/runtime.',
+};
+const oldFunction = {
+  selector:
+    "AssignmentExpression[left.type='MemberExpression'] > :matches(ArrowFunctionExpression, FunctionExpression)",
+  message: 'V8 makes it in the old generation. Name it first: docs/performance.md, "Memory that gets old".',
+};
+
 export default tseslint.config(
   { ignores: ['**/dist/**', '**/node_modules/**', '.nx/**'] },
   ...tseslint.configs.recommended,
@@ -31,13 +47,7 @@ export default tseslint.config(
       '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_' }],
       '@typescript-eslint/consistent-type-imports': 'off',
       '@typescript-eslint/switch-exhaustiveness-check': 'error',
-      'no-restricted-syntax': [
-        'error',
-        {
-          selector: "CallExpression[callee.object.name='Promise'][callee.property.name='race']",
-          message: 'For a time limit use withTimeout or settlesWithin of @tollgate/runtime.',
-        },
-      ],
+      'no-restricted-syntax': ['error', race],
       // An async function turns its errors into rejections, and many interfaces require a promise.
       '@typescript-eslint/require-await': 'off',
       // kafkajs and Node declare callbacks as methods, so nearly all findings are functions without `this`.
@@ -47,6 +57,7 @@ export default tseslint.config(
       eqeqeq: ['error', 'always', { null: 'ignore' }],
     },
   },
+  { files: HOT, rules: { 'no-restricted-syntax': ['error', race, oldFunction] } },
   {
     files: ['**/*.test.ts', '**/*.suite.ts', '**/*.part.ts', '**/*.fixture.ts', 'test/**', 'libs/testing/**'],
     rules: {
@@ -58,6 +69,7 @@ export default tseslint.config(
       '@typescript-eslint/no-unsafe-return': 'off',
       // Some lookups return a promise and others a value, and tests await all of them.
       '@typescript-eslint/await-thenable': 'off',
+      'no-restricted-syntax': ['error', race],
     },
   },
   prettier,

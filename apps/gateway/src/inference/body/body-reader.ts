@@ -143,7 +143,8 @@ export class BodyReader {
           time.begin(() => void task.cancel());
         },
       });
-      waiting.leave = () => void task.cancel();
+      const leave = () => void task.cancel();
+      waiting.leave = leave;
       const result = (await task) as BodyRead;
       if ('request' in result) return received(result.request);
       const { code, message, param, askedModel } = result.refusal;
