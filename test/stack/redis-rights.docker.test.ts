@@ -11,6 +11,7 @@ import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Fixture, TOKEN_NANOS } from '../../libs/admission/src/suite/store.fixture';
 import { aRecord } from '../../libs/credentials/src/record.fixture';
+import { passwordTests } from './redis-passwords.part';
 import { NOBODY, OWN, TENANT_KEY } from './redis-refusals';
 
 configureLogging({ level: 'silent', pretty: false });
@@ -273,35 +274,7 @@ describe('Redis refuses', () => {
   });
 });
 
-describe('a password of Redis', () => {
-  it('changes without a stop: a user may have two, and connections stay when the former one goes', async () => {
-    expect((await loadAs('functions')).code).toBe(0);
-    const record = aRecord();
-    const before = await credentialsOf('gateway');
-    await admin('ACL', 'SETUSER', 'gateway', '>the-next-password');
-    const next = urlOf('gateway').replace(passwordOf('gateway'), 'the-next-password');
-    /** Tries again, because a busy machine may take longer than a start waits. */
-    const opens = (url: string) =>
-      eventually(async () => {
-        const store = kept(new RedisCredentialStore({ url }));
-        const opened = store.start().then(
-          () => 'opened',
-          (error: Error) => error.message,
-        );
-        expect(await opened).toMatch(/^opened$|refuses this user and password/);
-        return opened;
-      });
-    expect([await opens(urlOf('gateway')), await opens(next)]).toEqual(['opened', 'opened']);
-    await admin('ACL', 'SETUSER', 'gateway', `<${passwordOf('gateway')}`);
-    expect(await opens(urlOf('gateway'))).toMatch(/refuses this user and password/);
-    expect(await opens(next)).toBe('opened');
-    // The connection of before is still signed in.
-    const auth = await credentialsOf('auth');
-    auth.refillWith(() => auth.put([record]));
-    await eventually(async () => expect(await before.lookup(record.hash)).toEqual(record));
-    await admin('ACL', 'SETUSER', 'gateway', `>${passwordOf('gateway')}`, '<the-next-password');
-  });
-});
+describe('a password of Redis', () => passwordTests({ loadAs, credentialsOf, admin, urlOf, passwordOf, kept }));
 
 describe('the ACL file', () => {
   it('contains no password, and has the lines that `tollgate redis rights` prints', () => {
