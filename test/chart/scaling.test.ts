@@ -20,9 +20,10 @@ interface Capacity {
 
 /** What the capacity model says of the load, from the measured unit costs. An ES module, so in a process of its own. */
 function capacity(): Capacity {
-  const script = `import { ASSUMPTIONS, capacityOf } from '${pathToFileURL(join(ROOT, 'tools/capacity/model.mjs')).href}';
-    const costs = ${textOf('tools/capacity/unit-costs.json')};
-    console.log(JSON.stringify({ ...capacityOf(${JSON.stringify(LOAD)}, costs), usableShare: ASSUMPTIONS.usableShare }));`;
+  const model = pathToFileURL(join(ROOT, 'tools/capacity/model.mjs')).href;
+  const script = `import { ASSUMPTIONS, capacityOf } from '${model}';
+    const load = capacityOf(${JSON.stringify(LOAD)}, ${textOf('tools/capacity/unit-costs.json')});
+    console.log(JSON.stringify({ ...load, usableShare: ASSUMPTIONS.usableShare }));`;
   return JSON.parse(
     execFileSync(process.execPath, ['--input-type=module', '--eval', script], { encoding: 'utf8', stdio: 'pipe' }),
   ) as Capacity;
