@@ -66,7 +66,7 @@ export async function consoleCalls(operator, { tenantId, keyIds }) {
     ...(credit.nextCursor !== null && {
       'credit, next page': of('credit', { limit: PAGE, after: credit.nextCursor }),
     }),
-    'credit, requests of an entry': of(`credit/${usageEntry.id}/requests`),
+    'credit, requests of an entry': of(`credit/${usageEntry.id}`),
     ...(invoice && { invoice: of(`invoices/${invoice.accountingNumber}`) }),
     budgets: of('budgets'),
     keys: of('keys'),
