@@ -18,7 +18,9 @@ it.each(GOLDEN)('%s: helm renders the golden manifests', (name) => {
 });
 
 it.each(GOLDEN)('%s: helm finds no fault in the chart', (name) => {
-  const linted = run(`process.stdout.write(chart.runHelm('lint', '--strict', chart.CHART, '--values', chart.VALUES.${name}))`);
+  const linted = run(
+    `process.stdout.write(chart.runHelm('lint', '--strict', chart.CHART, '--values', chart.VALUES.${name}))`,
+  );
   expect(linted).toContain('1 chart(s) linted, 0 chart(s) failed');
 });
 
