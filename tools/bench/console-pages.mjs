@@ -3,18 +3,23 @@
 // backend answers, and again with answers that are late by different times, which shows what moves on a slow machine.
 // Build first (npm run build), then:
 //   node tools/bench/console-pages.mjs [recorded events, 20000] [times that each page is opened, 10] [title of a page]
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+// Instead of the number of events, a data directory of `npm run bench -- --books` may be given.
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chromium } from 'playwright-core';
 import { ROOT } from '../setup/prepare.mjs';
-import { REST, runNode, startNode } from './machine/processes.mjs';
+import { configOf } from './gateways/tollgate.mjs';
+import { fill, keptBooks } from './growth/books.mjs';
+import { REST, startNode } from './machine/processes.mjs';
 import { atEnd, takeDown } from './machine/take-down.mjs';
 import { table } from './report/print.mjs';
 
-const [EVENTS, TIMES] = [Number(process.argv[2] ?? 20_000), Number(process.argv[3] ?? 10)];
-const ONLY = process.argv[4];
+const [, , GIVEN = '20000', TIMES_GIVEN = '10', ONLY] = process.argv;
+const TIMES = Number(TIMES_GIVEN);
+const KEPT = existsSync(GIVEN) ? keptBooks(GIVEN) : null;
+const EVENTS = KEPT ? KEPT.events : Number(GIVEN);
 const PAGES = [
   ['overview', 'Overview'],
   ['usage', 'Usage'],
@@ -46,7 +51,7 @@ const SHIFT = `new Promise((resolve) => {
 
 try {
   const running = await startConsole();
-  await fillBooks(running);
+  if (!KEPT) await fillBooks(running);
   const browser = await chromium.launch({
     executablePath: '/usr/bin/chromium',
     args: ['--no-sandbox', '--disable-gpu'],
@@ -77,8 +82,12 @@ try {
 }
 
 async function startConsole() {
-  const data = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
-  atEnd(async () => rmSync(data, { recursive: true, force: true }));
+  const home = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
+  atEnd(async () => rmSync(home, { recursive: true, force: true }));
+  const data = KEPT ? resolve(GIVEN) : join(home, 'data');
+  const config = join(home, 'tollgate.yaml');
+  // Kept books have the models of this configuration. No page asks their backend.
+  writeFileSync(config, configOf('http://127.0.0.1:9'));
   const running = startNode(REST, [join(ROOT, 'apps/standalone/dist/main.js'), '--json'], {
     env: {
       TOLLGATE_PORT: '0',
@@ -86,41 +95,43 @@ async function startConsole() {
       TOLLGATE_DATA_DIR: data,
       TOLLGATE_LOG_LEVEL: 'warn',
       TOLLGATE_DEMO: 'true',
+      ...(KEPT && { TOLLGATE_CONFIG: config }),
     },
   });
   const ready = JSON.parse(await running.firstLine);
   const [, , , port, host] = readFileSync(join(data, 'postgres/postmaster.pid'), 'utf8').split('\n');
-  const password = encodeURIComponent(readFileSync(join(data, 'postgres.password'), 'utf8').trim());
-  const database = `postgres://postgres:${password}@/tollgate?host=${encodeURIComponent(host)}&port=${port}`;
-  return { ...ready, tenantId: ready.demo.tenantId, database };
+  const password = readFileSync(join(data, 'postgres.password'), 'utf8').trim();
+  const database = { host, port, user: 'postgres', password, database: 'tollgate' };
+  return { ...ready, tenantId: KEPT ? KEPT.tenants[0].tenantId : ready.demo.tenantId, database };
+}
+
+async function ask({ operatorUrl, operatorSecret }, path, body) {
+  const answer = await fetch(`${operatorUrl}/_operator/v1${path}`, {
+    method: body ? 'POST' : 'GET',
+    headers: { authorization: `Bearer ${operatorSecret}`, 'content-type': 'application/json' },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+  if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+  return (await answer.json()).data;
 }
 
 /** The history of the demo tenant, which reconcile finds complete. */
-async function fillBooks({ operatorUrl, operatorSecret, tenantId, database }) {
-  const call = async (path, body) => {
-    const answer = await fetch(`${operatorUrl}/_operator/v1/tenants/${tenantId}${path}`, {
-      method: body ? 'POST' : 'GET',
-      headers: { authorization: `Bearer ${operatorSecret}`, 'content-type': 'application/json' },
-      ...(body && { body: JSON.stringify(body) }),
-    });
-    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
-    return (await answer.json()).data;
-  };
-  await call('/credit', { amountCents: CREDIT_CENTS, source: 'manual', ref: 'bench' });
-  const [{ id: keyId }] = await call('/keys');
-  if (EVENTS === 0) return;
-  const options = { url: database, events: EVENTS, owners: [{ tenantId, keyId }] };
-  await runNode(REST, [join(import.meta.dirname, 'growth/fill.mjs'), JSON.stringify(options)]);
+async function fillBooks(running) {
+  const { tenantId } = running;
+  await ask(running, `/tenants/${tenantId}/credit`, { amountCents: CREDIT_CENTS, source: 'manual', ref: 'bench' });
+  const [{ id: keyId }] = await ask(running, `/tenants/${tenantId}/keys`);
+  if (EVENTS > 0) await fill(running, [{ tenantId, keyId }], EVENTS);
 }
 
-/** The session of the first operator, who also owns the tenant. */
-async function makeOperator(browser, { console: { firstOperatorLink } }) {
+/** The session of an operator, who also owns the tenant. */
+async function makeOperator(browser, running) {
+  const { link } = await ask(running, '/operator-invitations', { tenantId: running.tenantId });
   const context = await browser.newContext();
   context.setDefaultTimeout(PAGE_TIMEOUT_MS);
   const page = await context.newPage();
-  await page.goto(firstOperatorLink);
+  await page.goto(link);
   await page.getByLabel('Name').fill('Grace Hopper');
-  await page.getByLabel('E-mail').fill('grace@example.com');
+  await page.getByLabel('E-mail').fill(`grace-${Date.now()}@example.com`);
   await page.getByLabel('Password').first().fill(PASSWORD);
   await page.getByRole('button', { name: 'Make the account' }).click();
   await page.getByRole('heading', { name: 'Overview' }).waitFor();

@@ -23,7 +23,7 @@ const FILE = 'bench-books.json';
 export async function openBooks(form, { directory, events, say }) {
   const file = join(directory, FILE);
   if (existsSync(file)) {
-    const books = JSON.parse(readFileSync(file, 'utf8'));
+    const books = keptBooks(directory);
     if (books.events === events) return books;
     throw new SetupError(`${directory} has the books of ${books.events} events`);
   }
@@ -38,6 +38,9 @@ export async function openBooks(form, { directory, events, say }) {
   renameSync(`${file}.new`, file);
   return books;
 }
+
+/** The books that are in a data directory. */
+export const keptBooks = (directory) => JSON.parse(readFileSync(join(directory, FILE), 'utf8'));
 
 async function tenantOf(form, keys) {
   const tenant = await newTenant(form, { name: 'growth', token: true });
