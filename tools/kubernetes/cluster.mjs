@@ -66,7 +66,8 @@ export async function throughPort(namespace, service, port, work) {
       }
     }
     clearTimeout(timer);
-    if (url === undefined) throw new SetupError(`kubectl could not forward a port of ${service}.`);
+    if (url === undefined)
+      throw Object.assign(new SetupError(`kubectl could not forward a port of ${service}.`), { code: 'unreachable' });
     // Whoever does not read the pipe stops the writer.
     child.stdout.resume();
     return await work(url);

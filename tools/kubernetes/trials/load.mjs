@@ -22,7 +22,8 @@ export class Load {
   #stopping = false;
   #withPlain = true;
   #running = [];
-  #mayFail;
+  #mayFail = null;
+  #ask;
 
   /**
    * @param {object} options
@@ -31,14 +32,26 @@ export class Load {
    * @param {string} options.model
    * @param {number} options.plain clients of each kind
    * @param {number} options.streams
-   * @param {RegExp | null} [options.mayFail] failures that are allowed
    */
-  constructor({ url, key, model, plain, streams, mayFail = null }) {
-    this.#mayFail = mayFail;
-    const ask = (body) => chat(url, key, { model, messages: [{ role: 'user', content: 'Hello' }], ...body });
-    // Half of the clients keep their connections, as SDKs do.
-    const clients = [...Array(plain).fill('plain'), ...Array(streams).fill('streams')];
-    this.#running = clients.map((kind, index) => this.#client(kind, ask, index % 2 === 0));
+  constructor({ url, key, model, plain, streams }) {
+    this.#ask = (body) => chat(url, key, { model, messages: [{ role: 'user', content: 'Hello' }], ...body });
+    this.#add('plain', plain);
+    this.#add('streams', streams);
+  }
+
+  /** Failures that match `pattern` are allowed from now on; null: none. */
+  allow(pattern) {
+    this.#mayFail = pattern;
+  }
+
+  /** Starts that many more clients of plain requests. */
+  addPlain(count) {
+    this.#add('plain', count);
+  }
+
+  /** Half of the clients keep their connections, as SDKs do. */
+  #add(kind, count) {
+    for (let i = 0; i < count; i++) this.#running.push(this.#client(kind, i % 2 === 0));
   }
 
   /** Ends the clients of plain requests. Streams go on. */
@@ -60,11 +73,11 @@ export class Load {
     return { ...this.counts, failures: this.failures, complete: this.complete };
   }
 
-  async #client(kind, ask, keepAlive) {
+  async #client(kind, keepAlive) {
     const agent = new Agent({ keepAlive, maxSockets: 1 });
     while (!this.#stopping && (kind !== 'plain' || this.#withPlain)) {
       try {
-        this.complete.push(await ask({ ...(kind === 'streams' ? STREAM : PLAIN), agent }));
+        this.complete.push(await this.#ask({ ...(kind === 'streams' ? STREAM : PLAIN), agent }));
         this.counts[kind]++;
       } catch (error) {
         if (this.#mayFail?.test(error.message)) {

@@ -4,6 +4,7 @@ import { helm, kubectl } from '../cluster.mjs';
 import { secondsSince, until } from './release.mjs';
 
 const TIMEOUT = '10m';
+const KINDS_TIMEOUT_MS = 60_000;
 /** Helm does not wait for pods. Those of the gateway let their streams end. */
 const PODS_TIMEOUT_MS = 600_000;
 /** The volumes of `devStores`, and what `helm test` made. The Secrets are not of the release. */
@@ -29,11 +30,22 @@ export async function leavesNothing({ namespace, release }) {
   return { seconds, left };
 }
 
+/** Fails while a server of metrics is away, so it asks for a while. */
+async function resourceNames(namespaced) {
+  let names;
+  await until('A list of all kinds', KINDS_TIMEOUT_MS, async () => {
+    const args = ['api-resources', '--verbs=list,delete', `--namespaced=${namespaced}`, '-o', 'name'];
+    names = await kubectl(args).catch(() => undefined);
+    return names !== undefined;
+  });
+  return names;
+}
+
 /** All objects with the release's label, by kind and name. */
 async function objectsOf(namespace, release) {
   const selector = ['-l', `app.kubernetes.io/instance=${release}`, '--ignore-not-found'];
   const resources = async (namespaced) =>
-    (await kubectl(['api-resources', '--verbs=list,delete', `--namespaced=${namespaced}`, '-o', 'name']))
+    (await resourceNames(namespaced))
       .split('\n')
       // These come and go with pods and services.
       .filter((name) => name !== '' && !/^(events|endpoints|endpointslices|pods\.metrics|nodes\.metrics)/.test(name));

@@ -2,7 +2,7 @@
 import { SetupError } from '../../setup/prepare.mjs';
 import { CHART, helm, nodePortUrl, tryHelm } from '../cluster.mjs';
 import { Load } from './load.mjs';
-import { customer, operator, podNames, reconcile, secondsSince, underLoad, upgrade } from './release.mjs';
+import { customer, podNames, reconcile, recordedOnce, secondsSince, underLoad, upgrade } from './release.mjs';
 
 const FAILING_TIMEOUT = '60s';
 
@@ -11,32 +11,36 @@ export async function firstChat(release) {
   const { tenant, key } = await customer(release);
   const url = await nodePortUrl(release.namespace, `${release.release}-gateway`);
   const one = new Load({ url, key, model: release.model, plain: 1, streams: 1 });
-  const { failed, failures, plain, streams } = await one.stop();
+  const { failed, failures, complete, plain, streams } = await one.stop();
   if (failed > 0) throw new SetupError(`The first chats failed:\n${failures.join('\n')}`);
   await reconcile(release);
-  const { data } = await operator(release, (client) => client.get(`/tenants/${tenant}/usage`));
+  const recorded = await recordedOnce(release, { tenant, complete });
+  if (complete.length !== 2 || recorded !== 2) throw new SetupError(`${recorded} requests are recorded, not 2.`);
   const testedMs = Date.now();
   await helm(['-n', release.namespace, 'test', release.release, '--timeout', '5m']);
-  return { plain, streams, recorded: data.totals.requests, testSeconds: secondsSince(testedMs) };
+  return { plain, streams, recorded, testSeconds: secondsSince(testedMs) };
 }
 
 /** An upgrade that replaces every pod under load. */
 export const upgradeUnderLoad = (release) =>
   underLoad(release, async () => {
     const before = await podNames(release);
-    // A setting of all services.
-    await upgrade(release, ['--set', 'logLevel=warn']);
+    // A setting of all services. The jobs run as hooks this time, because the stores exist.
+    await upgrade(release, ['--set', 'logLevel=warn,jobs.hooks=true']);
     const kept = (await podNames(release)).filter((name) => before.includes(name));
     if (kept.length > 0) throw new SetupError(`The upgrade did not replace ${kept.join(' ')}.`);
     return { replaced: before.length };
   });
 
-/** Upgrades to settings with which metering, and then the gateway, crash at their start. Both are taken back. */
+/**
+ * An upgrade to a setting that metering refuses, and one to a gateway that crashes before it runs our code, as that of a
+ * broken image does. Both are taken back.
+ */
 export const failedUpgrades = (release) =>
   underLoad(release, async () => {
     const failing = {
       metering: ['--set', 'metering.env.TOLLGATE_HEALTH_PORT=none'],
-      gateway: ['--set', 'gateway.env.TOLLGATE_WORKERS=none'],
+      gateway: ['--set', 'gateway.env.NODE_OPTIONS=--require=/missing.cjs'],
     };
     const seconds = {};
     for (const [name, set] of Object.entries(failing)) {
