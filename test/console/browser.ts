@@ -1,3 +1,5 @@
+import { Agent, fetch, type Headers, type Response } from 'undici';
+
 /** An answer never takes this long, however slow the machine is. */
 const ANSWER_TIMEOUT_MS = 60_000;
 
@@ -5,8 +7,18 @@ const ANSWER_TIMEOUT_MS = 60_000;
 export class BrowserSession {
   readonly cookies = new Map<string, string>();
 
-  /** @param base where the console is reached: the origin of its pages */
-  constructor(readonly base: string) {}
+  private readonly dispatcher: Agent;
+
+  /**
+   * @param base  where the console is reached: the origin of its pages
+   * @param from  a loopback address of its own, because the console counts some tries by address
+   */
+  constructor(
+    readonly base: string,
+    from?: string,
+  ) {
+    this.dispatcher = new Agent(from === undefined ? {} : { connect: { localAddress: from, family: 4 } });
+  }
 
   get(path: string, headers: Record<string, string> = {}): Promise<Reply> {
     return this.send('GET', path, undefined, headers);
@@ -19,6 +31,7 @@ export class BrowserSession {
   async send(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Reply> {
     const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
     const answer = await fetch(this.base + path, {
+      dispatcher: this.dispatcher,
       method,
       redirect: 'manual',
       signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
@@ -38,7 +51,8 @@ export class BrowserSession {
   /** An answer whose body goes on. */
   stream(path: string, timeoutMs: number): Promise<Response> {
     const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
-    return fetch(this.base + path, { headers: { cookie }, signal: AbortSignal.timeout(timeoutMs) });
+    const { dispatcher } = this;
+    return fetch(this.base + path, { dispatcher, headers: { cookie }, signal: AbortSignal.timeout(timeoutMs) });
   }
 
   private keep(set: string): void {

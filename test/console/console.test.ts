@@ -241,12 +241,13 @@ describe('answers', () => {
 
   it.each(['a\u0007b', 'a\nb', 'a\u202eb', '\u200b'])('no name of a tenant, token or person is %j', async (name) => {
     const secret = 'x'.repeat(43);
-    for (const [path, body] of [
-      ['operator/tenants', { name }],
-      [`tenants/${tenantId}/tokens`, { name, scopes: ['keys:read'] }],
-      ['invitation/accept-as-new', { name, secret, email: 'x@example.com', password: PASSWORD }],
+    const invited = new BrowserSession(console_.base, '127.0.0.2');
+    for (const [browser, path, body] of [
+      [operator, 'operator/tenants', { name }],
+      [operator, `tenants/${tenantId}/tokens`, { name, scopes: ['keys:read'] }],
+      [invited, 'invitation/accept-as-new', { name, secret, email: 'x@example.com', password: PASSWORD }],
     ] as const) {
-      const answer = await operator.post(`${API}/${path}`, body);
+      const answer = await browser.post(`${API}/${path}`, body);
       expect([path, answer.status, answer.json.error.code]).toEqual([path, 400, 'invalid_name']);
     }
   });
