@@ -1,4 +1,4 @@
-import type { TestDatabase } from '@tollgate/testing';
+import { eventually, type TestDatabase } from '@tollgate/testing';
 import type { Fleet, Overview, TokenList } from '../../apps/console/src/api/answers';
 import { BrowserSession } from './browser';
 import { API, type Role, signIn } from './people';
@@ -130,8 +130,15 @@ export function liveTests(
     await operator.post(`${API}/operator/tenants/${id}/credit`, credit);
     const path = `${API}/tenants/${id}/playground`;
     const trial = { model: 'sim-small', prompt: 'Hello', maxTokens: 20 };
-    const first = await operator.post(path, trial);
-    expect(first.json).toMatchObject({ status: 200, requestId: expect.stringMatching(/^req_/) });
+    // Admission hears of the credit a moment later. The playground allows 20 tries in a minute.
+    const first = await eventually(
+      async () => {
+        const answer = await operator.post(path, trial);
+        expect(answer.json).toMatchObject({ status: 200, requestId: expect.stringMatching(/^req_/) });
+        return answer;
+      },
+      { everyMs: 3_500 },
+    );
     expect(first.json.answer.choices[0].message.content).not.toBe('');
     await operator.post(path, { ...trial, model: 'sim-large' });
     const made = await database.query<{ owner: string }>(
