@@ -65,7 +65,7 @@ describe('the Host', () => {
 });
 
 describe('with metrics tokens and a configured name', () => {
-  it('/metrics requires a token, the former ones still work, and the name is accepted', async () => {
+  it('/metrics requires a token, the former ones still work and are counted, and the name is accepted', async () => {
     const health = new Health();
     health.state = 'serving';
     const { messages, admission } = services;
@@ -86,6 +86,9 @@ describe('with metrics tokens and a configured name', () => {
       }
       for (const secret of secrets) expect((await ask(TENANTS, { url, secret })).status).toBe(200);
       for (const secret of [WRONG, METRICS_TOKEN]) expect((await ask(TENANTS, { url, secret })).status).toBe(401);
+      const { body } = await ask('/metrics', { url, secret: METRICS_TOKEN });
+      for (const secret of ['operator', 'metrics'])
+        expect(body).toContain(`tollgate_former_secret_requests_total{secret="${secret}"} 1\n`);
       expect((await ask('/readyz', { url })).status).toBe(200);
     } finally {
       await app.close();

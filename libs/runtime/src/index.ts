@@ -1,6 +1,7 @@
 export * from './logging';
 export * from './capped-log';
 export * from './metrics';
+export * from './former-secret';
 export * from './polled-gauge';
 export * from './fail-point';
 export * from './backend-config';

@@ -3,7 +3,7 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { Messages } from '@tollgate/messaging';
 import { ServiceClient } from '@tollgate/messaging/nest';
-import { ClientAddresses, ConfigSource, Health } from '@tollgate/runtime';
+import { ClientAddresses, ConfigSource, Health, ProbeAccess } from '@tollgate/runtime';
 import { MAX_OPERATOR_CONNECTIONS } from '../accept/descriptors';
 import type { EarlyRefusal } from '../accept/raw-answer';
 import { closeIfUnread } from '../accept/receive-body';
@@ -27,7 +27,7 @@ import { InvoicesController } from './invoices.controller';
 import { OperatorKeysController } from './keys.controller';
 import { JournalController } from './journal.controller';
 import { OpenApiController } from './open-api.controller';
-import { METRICS_TOKENS, ProbesController } from './probes.controller';
+import { ProbesController } from './probes.controller';
 import { ReconcileController } from './reconcile.controller';
 import { OPERATOR_SECRETS, SecretGuard } from './secret-guard';
 import { TenantLookup } from './tenant-lookup';
@@ -138,7 +138,7 @@ export async function createOperatorApp(
         { provide: LOOKS, useValue: admission },
         { provide: OPERATOR_SECRETS, useValue: secrets },
         { provide: Health, useValue: health },
-        { provide: METRICS_TOKENS, useValue: metricsTokens },
+        { provide: ProbeAccess, useValue: new ProbeAccess(metricsTokens) },
         SecretGuard,
         TenantLookup,
       ],

@@ -1,6 +1,7 @@
 import { type CanActivate, createParamDecorator, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import { hashCredential, isWellFormedCredential, RequestError, type Author } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
+import { FormerSecretUse } from '@tollgate/runtime';
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { receiveBody } from '../accept/receive-body';
@@ -10,7 +11,7 @@ import { ApiError } from '../http/api-error';
 import { refuseUnknownParameters } from '../http/validate';
 import { endpointOf } from './routes';
 
-/** The operator secret, and the former one while callers change to it. */
+/** The operator secret, and then the former one while callers change to it. */
 export const OPERATOR_SECRETS = Symbol('operator secrets');
 
 /** The caller that the guard admitted: the operator secret (id and name null), or an operator token. */
@@ -49,6 +50,7 @@ const WITH_SECRET: Operator = { id: null, name: null, scopes: 'all' };
 @Injectable()
 export class SecretGuard implements CanActivate {
   private readonly expected: readonly Buffer[];
+  private readonly former: FormerSecretUse;
   private readonly refused = new RefusedCredentials({
     component: 'operator',
     credential: 'operator secret',
@@ -61,6 +63,7 @@ export class SecretGuard implements CanActivate {
     private readonly services: ServiceClient,
   ) {
     this.expected = secrets.map((secret) => hash('sha256', secret, 'buffer'));
+    this.former = new FormerSecretUse('operator', secrets);
   }
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
@@ -84,8 +87,9 @@ export class SecretGuard implements CanActivate {
     const waitMs = this.refused.waitMs(address);
     if (waitMs > 0 && !this.refused.isTrusted(address)) throw tooMany(waitMs);
     const given = hash('sha256', value, 'buffer');
-    const isSecret = this.expected.some((expected) => timingSafeEqual(given, expected));
-    const operator = isSecret ? WITH_SECRET : await this.find(value);
+    const place = this.expected.findIndex((expected) => timingSafeEqual(given, expected));
+    this.former.note(place, address);
+    const operator = place >= 0 ? WITH_SECRET : await this.find(value);
     if (operator) {
       this.refused.trust(address);
       return operator;

@@ -1,6 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { FormerSecretUse } from '../former-secret';
 import { logger } from '../logging';
 import { metrics } from '../metrics';
 import { baseUrl, explainListen, type AddressSettings } from '../process/start-error';
@@ -31,12 +32,23 @@ export interface ProbeCaller {
   mayReadReasons: boolean;
 }
 
-/** `metricsTokens`: those that are accepted; none if nobody needs one. */
-export function probeCaller({ headers, socket }: IncomingMessage, metricsTokens: readonly string[]): ProbeCaller {
-  const hasToken = metricsTokens.some((token) => isBearer(headers.authorization, token));
-  const isForwarded = FORWARDED.some((name) => headers[name] !== undefined);
-  const isLocal = LOOPBACK.test(socket.remoteAddress ?? '') && !isForwarded;
-  return { mayReadMetrics: metricsTokens.length === 0 || hasToken, mayReadReasons: hasToken || isLocal };
+/** Says what a caller may see, and counts those that send a former token. */
+export class ProbeAccess {
+  private readonly former: FormerSecretUse;
+
+  /** `metricsTokens`: those that are accepted, the one in force first; none if nobody needs one. */
+  constructor(private readonly metricsTokens: readonly string[]) {
+    this.former = new FormerSecretUse('metrics', metricsTokens);
+  }
+
+  callerOf({ headers, socket }: IncomingMessage): ProbeCaller {
+    const place = this.metricsTokens.findIndex((token) => isBearer(headers.authorization, token));
+    this.former.note(place, socket.remoteAddress);
+    const hasToken = place >= 0;
+    const isForwarded = FORWARDED.some((name) => headers[name] !== undefined);
+    const isLocal = LOOPBACK.test(socket.remoteAddress ?? '') && !isForwarded;
+    return { mayReadMetrics: this.metricsTokens.length === 0 || hasToken, mayReadReasons: hasToken || isLocal };
+  }
 }
 
 /** The answer to a probe or a scraper. */
@@ -78,8 +90,9 @@ export class HealthServer {
     port: number,
     metricsTokens: readonly string[] = [],
   ): Promise<HealthServer> {
+    const access = new ProbeAccess(metricsTokens);
     const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS }, (request, response) => {
-      answer(request, response, health, metricsTokens).catch((error: unknown) => {
+      answer(request, response, health, access).catch((error: unknown) => {
         logger('health').error({ err: error }, 'answering a probe failed');
         response.destroy();
       });
@@ -106,13 +119,13 @@ async function answer(
   request: IncomingMessage,
   response: ServerResponse,
   health: Health,
-  metricsTokens: readonly string[],
+  access: ProbeAccess,
 ): Promise<void> {
   const asked = (request.url ?? '').split('?', 1)[0];
   const path =
     request.method === 'GET' || request.method === 'HEAD' ? PROBES.find((probe) => probe === asked) : undefined;
   const { status, type, body, headers }: Answer = path
-    ? await answerProbe(path, health, probeCaller(request, metricsTokens))
+    ? await answerProbe(path, health, access.callerOf(request))
     : json(404, { status: 'not found' });
   response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body), ...headers });
   response.end(request.method === 'HEAD' ? undefined : body);

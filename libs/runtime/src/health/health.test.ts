@@ -1,7 +1,7 @@
 import { elapsedMs, eventually } from '@tollgate/testing';
 import { Health, type Readiness } from './health';
 import type { IncomingMessage } from 'node:http';
-import { answerProbe, HealthServer, probeCaller } from './health-server';
+import { answerProbe, HealthServer, ProbeAccess } from './health-server';
 
 const MAX_ANSWER_MS = 2_000;
 let health: Health;
@@ -71,7 +71,7 @@ it('gives reasons to callers on its own machine or with the token, and to others
     const { status, body } = await answerProbe(
       '/readyz',
       health,
-      probeCaller(request, token === undefined ? [] : ['a-token-before', token]),
+      new ProbeAccess(token === undefined ? [] : ['another-token', token]).callerOf(request),
     );
     return { code: status, body: JSON.parse(body) as unknown };
   };
@@ -170,6 +170,22 @@ it('requires the token for the metrics if there is one, and for nothing else', a
       expect((await asked(wrong)).status).toBe(401);
     expect((await asked('Bearer token-of-the-scraper')).status).toBe(200);
     expect((await fetch(`${guarded.url}/livez`)).status).toBe(200);
+  } finally {
+    await guarded.close();
+  }
+});
+
+it('counts the callers that send the former token, from 0 on', async () => {
+  const guarded = await HealthServer.listen(health, '127.0.0.1', 0, ['token-of-the-scraper', 'former-token-of-it']);
+  try {
+    const countAfter = async (token: string) => {
+      const response = await fetch(`${guarded.url}/metrics`, { headers: { authorization: `Bearer ${token}` } });
+      return /^tollgate_former_secret_requests_total\{secret="metrics"\} (\d+)$/m.exec(await response.text())?.[1];
+    };
+    const before = Number(await countAfter('token-of-the-scraper'));
+    expect(Number(await countAfter('former-token-of-it'))).toBe(before + 1);
+    expect(await countAfter('a-wrong-token')).toBeUndefined();
+    expect(Number(await countAfter('token-of-the-scraper'))).toBe(before + 1);
   } finally {
     await guarded.close();
   }
