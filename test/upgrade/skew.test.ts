@@ -11,6 +11,8 @@ import {
   type TopicTypes,
 } from '@tollgate/contracts';
 import { stampPrice } from '@tollgate/runtime';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { readCharge } from '../../apps/billing/src/gather/read-charge';
 import { validateTenantUpdate } from '../../apps/billing/src/tenants/tenant-status';
 import { validateUsageEvent } from '../../apps/metering/src/consume/read-usage-event';
@@ -127,6 +129,15 @@ describe('a service of this version beside services of the former one', () => {
   const keyOf = ({ name, direction }: Pick<Break, 'name' | 'direction'>) => `${name}: ${direction}`;
   const allowed = (table: Readonly<Record<string, readonly string[]>>) =>
     Object.entries(table).flatMap(([name, directions]) => directions.map((direction) => `${name}: ${direction}`));
+
+  it('is compared with files that all name the commit of the former version', () => {
+    const folder = join(__dirname, 'former-version');
+    const kept = ['checks.cjs', ...readdirSync(join(folder, 'contracts')).map((name) => join('contracts', name))];
+    expect(kept.length).toBeGreaterThan(2);
+    const [first, ...others] = kept.map((name) => readFileSync(join(folder, name), 'utf8').split('\n', 1)[0]);
+    expect(first).toMatch(/^\/\/ Of commit [0-9a-f]{40}\. /);
+    expect([...new Set(others)]).toEqual([first]);
+  });
 
   it('knows every topic and every request of the former version', () => {
     expect(skew.names.Subjects.was.length).toBeGreaterThan(40);

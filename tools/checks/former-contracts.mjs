@@ -1,8 +1,8 @@
 // node tools/checks/former-contracts.mjs <commit>: keeps the types of the messages and requests of that version, without
-// comments, and the code with which its consumers judge a message, for test/upgrade/skew.test.ts. Run it with the last
-// release once the services may skip no version before it.
+// comments, and the code with which its consumers judge a message, for test/upgrade/skew.test.ts. Each kept file begins
+// with the commit. Run it with the last release once the services may skip no version before it.
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { rolldown } from 'rolldown';
@@ -21,8 +21,13 @@ const CHECKS = {
   validateTenantNews: 'apps/billing/src/tenants/tenant-status.ts',
 };
 const ENTRIES = ['events.ts', 'subjects.ts', 'topics.ts'];
-const [commit] = process.argv.slice(2);
-if (!commit) throw new Error('Name a commit: node tools/checks/former-contracts.mjs <commit>');
+const [named] = process.argv.slice(2);
+if (!named) throw new Error('Name a commit: node tools/checks/former-contracts.mjs <commit>');
+/** Whole, whatever names it. */
+const commit = execFileSync('git', ['rev-parse', '--verify', `${named}^{commit}`], {
+  cwd: ROOT,
+  encoding: 'utf8',
+}).trim();
 
 const folder = mkdtempSync(join(tmpdir(), 'former-contracts-'));
 try {
@@ -45,6 +50,11 @@ try {
 } finally {
   rmSync(folder, { recursive: true });
 }
+for (const file of [KEPT_CHECKS, ...readdirSync(KEPT).map((name) => join(KEPT, name))])
+  writeFileSync(
+    file,
+    `// Of commit ${commit}. Kept by tools/checks/former-contracts.mjs.\n${readFileSync(file, 'utf8')}`,
+  );
 const prettier = join(ROOT, 'node_modules/prettier/bin/prettier.cjs');
 execFileSync(process.execPath, [prettier, '--write', KEPT, KEPT_CHECKS]);
 

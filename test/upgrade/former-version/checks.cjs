@@ -1,3 +1,4 @@
+// Of commit 0301f64688deb51804dad2737d7f35974c7592c6. Kept by tools/checks/former-contracts.mjs.
 Object.defineProperty(exports, Symbol.toStringTag, { value: 'Module' });
 Buffer.alloc(4096);
 function isId(prefix, value) {
