@@ -5,6 +5,8 @@ import { ASSUMPTIONS, capacityOf } from './model.mjs';
 
 /** How far the prediction for the gateways may be off. For all parts it may only not be too low by more. */
 export const ALLOWED = 0.25;
+/** The share of failed requests with which a run still counts. */
+export const ALLOWED_ERRORS = 0.02;
 const ALL = 'all parts';
 /** The other parts handle what arrives together in batches, so a request costs them less when more arrive. */
 export const isClose = ({ part, off }) => off >= -ALLOWED && (part === ALL || off <= ALLOWED);

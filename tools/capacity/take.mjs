@@ -1,10 +1,12 @@
 // node tools/capacity/take.mjs <bench-results/….json>: takes the unit costs of a run of `npm run bench -- --form
 // distributed` into unit-costs.json. Sizes and the cost of a ledger entry stay: docs/operating/capacity.md says where
 // they come from. A run with `--replicas` becomes replicas.json, with which the model is checked. Then run `npm run docs`.
+// Requests that failed are cheaper or dearer than others, so a run with errors is refused; the check allows a few.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { format } from 'prettier';
 import { ROOT } from '../setup/prepare.mjs';
+import { ALLOWED_ERRORS } from './check.mjs';
 
 const FILE = join(ROOT, 'tools/capacity/unit-costs.json');
 const REPLICAS_FILE = join(ROOT, 'tools/capacity/replicas.json');
@@ -35,6 +37,18 @@ export function take({ at, machine, forms }, costs) {
   };
 }
 
+/** @param {{ runs: { replicas: number, requests: number, errors: number }[] }} result what a run with `--replicas` keeps */
+export function takeReplicas(result) {
+  for (const { replicas, requests, errors } of result.runs) {
+    const share = errors / (requests + errors);
+    if (share > ALLOWED_ERRORS)
+      throw new Error(
+        `${Math.round(share * 100)} % of the requests to ${replicas} × gateway failed, which is too many`,
+      );
+  }
+  return result;
+}
+
 if (process.argv[1] === import.meta.filename) {
   const [file] = process.argv.slice(2);
   if (!file) throw new Error('Name a result: node tools/capacity/take.mjs bench-results/….json');
@@ -42,6 +56,6 @@ if (process.argv[1] === import.meta.filename) {
   const write = async (path, value) =>
     writeFileSync(path, await format(JSON.stringify(value), { parser: 'json', printWidth: 120 }));
   const result = read(file);
-  if (result.runs) await write(REPLICAS_FILE, result);
+  if (result.runs) await write(REPLICAS_FILE, takeReplicas(result));
   else await write(FILE, take(result, read(FILE)));
 }
