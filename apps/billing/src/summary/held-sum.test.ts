@@ -6,52 +6,55 @@ import { holdRequest, settleRequest } from '../testing/held-request.fixture';
 import { HeldSum } from './held-sum';
 
 const database = useTestDatabase();
-const billing = useBilling(database);
-let store: PostgresAdmissionStore;
-beforeAll(async () => {
-  store = new PostgresAdmissionStore({ url: database.url, callTimeoutMs: PATIENT_CALL_MS });
-  await store.start();
-});
-afterAll(() => store.close());
 
-/** A store that answers from a list of pages, each once. */
-function pages(...answers: (Partial<Snapshot>[] | Error)[]): AdmissionStore & { asked: (string | undefined)[] } {
-  const asked: (string | undefined)[] = [];
-  const snapshot = ({ after }: { after?: string }) => {
-    asked.push(after);
-    const answer = answers.shift()!;
-    return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer);
-  };
-  return { asked, snapshot } as unknown as AdmissionStore & { asked: (string | undefined)[] };
-}
-
-it('is what the running requests of all tenants hold, without those that ended', async () => {
-  const [one, two] = [await billing.tenant(100), await billing.tenant(100)];
-  await store.applyBalanceUpdates((await billing.updates(one)).map(parseBalanceUpdate));
-  await store.applyBalanceUpdates((await billing.updates(two)).map(parseBalanceUpdate));
-  await holdRequest(store, one, 30n * CENT);
-  await holdRequest(store, two, 5n * CENT);
-  await settleRequest(store, (await holdRequest(store, two, CENT))!, 5n);
-  expect(await new HeldSum(store).now()).toEqual({ nanos: 35n * CENT, requests: 2 });
-});
-
-it('goes on with the tenants after the last of a full page, and leaves out what cannot be read', async () => {
-  const row = (tenantId: string, more: Partial<Snapshot> = {}) => ({
-    tenantId,
-    pendingNanos: 1n,
-    pendingHolds: 1,
-    ...more,
+describe('what the running requests of all tenants hold', () => {
+  const billing = useBilling(database);
+  let store: PostgresAdmissionStore;
+  beforeAll(async () => {
+    store = new PostgresAdmissionStore({ url: database.url, callTimeoutMs: PATIENT_CALL_MS });
+    await store.start();
   });
-  const full = Array.from({ length: 200 }, (_, i) => row(`ten_${String(i).padStart(3, '0')}`));
-  const asked = pages(full, [row('ten_a'), row('ten_b', { unreadable: 'no number' })]);
-  expect(await new HeldSum(asked).now()).toEqual({ nanos: 201n, requests: 201 });
-  expect(asked.asked).toEqual([undefined, 'ten_199']);
-});
+  afterAll(() => store.close());
 
-it('is not known while the store is away, and is read once for all who ask at the same time', async () => {
-  expect(await new HeldSum(pages(new UnavailableError('away'))).now()).toBeNull();
-  const asked = pages([]);
-  const sum = new HeldSum(asked);
-  expect(await Promise.all([sum.now(), sum.now(), sum.now()])).toHaveLength(3);
-  expect(asked.asked).toHaveLength(1);
+  /** A store that answers from a list of pages, each once. */
+  function pages(...answers: (Partial<Snapshot>[] | Error)[]): AdmissionStore & { asked: (string | undefined)[] } {
+    const asked: (string | undefined)[] = [];
+    const snapshot = ({ after }: { after?: string }) => {
+      asked.push(after);
+      const answer = answers.shift()!;
+      return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer);
+    };
+    return { asked, snapshot } as unknown as AdmissionStore & { asked: (string | undefined)[] };
+  }
+
+  it('is what the running requests of all tenants hold, without those that ended', async () => {
+    const [one, two] = [await billing.tenant(100), await billing.tenant(100)];
+    await store.applyBalanceUpdates((await billing.updates(one)).map(parseBalanceUpdate));
+    await store.applyBalanceUpdates((await billing.updates(two)).map(parseBalanceUpdate));
+    await holdRequest(store, one, 30n * CENT);
+    await holdRequest(store, two, 5n * CENT);
+    await settleRequest(store, (await holdRequest(store, two, CENT))!, 5n);
+    expect(await new HeldSum(store).now()).toEqual({ nanos: 35n * CENT, requests: 2 });
+  });
+
+  it('goes on with the tenants after the last of a full page, and leaves out what cannot be read', async () => {
+    const row = (tenantId: string, more: Partial<Snapshot> = {}) => ({
+      tenantId,
+      pendingNanos: 1n,
+      pendingHolds: 1,
+      ...more,
+    });
+    const full = Array.from({ length: 200 }, (_, i) => row(`ten_${String(i).padStart(3, '0')}`));
+    const asked = pages(full, [row('ten_a'), row('ten_b', { unreadable: 'no number' })]);
+    expect(await new HeldSum(asked).now()).toEqual({ nanos: 201n, requests: 201 });
+    expect(asked.asked).toEqual([undefined, 'ten_199']);
+  });
+
+  it('is not known while the store is away, and is read once for all who ask at the same time', async () => {
+    expect(await new HeldSum(pages(new UnavailableError('away'))).now()).toBeNull();
+    const asked = pages([]);
+    const sum = new HeldSum(asked);
+    expect(await Promise.all([sum.now(), sum.now(), sum.now()])).toHaveLength(3);
+    expect(asked.asked).toHaveLength(1);
+  });
 });

@@ -13,6 +13,13 @@ class Sent extends EventEmitter {
   readonly events: { atMs: number; value: unknown }[] = [];
   lines = 0;
   isEnded = false;
+  destroyed = false;
+
+  /** The browser is gone, as Node says it: once. */
+  leave(): void {
+    this.destroyed = true;
+    this.emit('close');
+  }
 
   writeHead(): void {}
 
@@ -115,4 +122,38 @@ it('a service that is away for a moment ends no stream, and a person who may not
   await jest.advanceTimersByTimeAsync(1_000);
   await done;
   expect(raw.isEnded).toBe(true);
+});
+
+it('a browser that leaves during the first look has no stream, and its place is free again', async () => {
+  let looks = 0;
+  const { raw, streams, done } = open(async () => {
+    looks++;
+    await after(1_000);
+    return looks;
+  });
+  await jest.advanceTimersByTimeAsync(500);
+  raw.leave();
+  await jest.advanceTimersByTimeAsync(30_000);
+  await done;
+  expect([looks, raw.events, streams.count]).toEqual([1, [], 0]);
+});
+
+it('a first look that fails is answered as any route, and has no stream', async () => {
+  const { raw, streams, done } = open(() => Promise.reject(new ConsoleError('unavailable')));
+  await expect(done).rejects.toMatchObject({ code: 'unavailable' });
+  expect([raw.isEnded, streams.count]).toEqual([false, 0]);
+});
+
+it('looks that are under way count as streams, so no process has more than its limit', async () => {
+  const streams = new LiveStreams({ check: () => Promise.resolve() } as unknown as AccessGuard);
+  const begin = () => {
+    const reply = { raw: new Sent(), hijack: () => {}, getHeaders: () => ({}) } as unknown as FastifyReply;
+    return streams.send({ request: {} as FastifyRequest, reply }, { access: ACCESS, read: () => after(100).then(() => 1) });
+  };
+  const begun = Array.from({ length: 500 }, begin);
+  await expect(begin()).rejects.toMatchObject({ code: 'unavailable' });
+  streams.close();
+  await jest.advanceTimersByTimeAsync(100);
+  await Promise.all(begun);
+  expect(streams.count).toBe(0);
 });

@@ -27,6 +27,11 @@ export class LiveStreams {
 
   constructor(private readonly guard: AccessGuard) {}
 
+  /** Those that are open, or that have their first look. */
+  get count(): number {
+    return this.open.size;
+  }
+
   /** Sends what `read` returns now, and again whenever it has changed. */
   async send(
     { request, reply }: { request: FastifyRequest; reply: FastifyReply },
@@ -34,18 +39,20 @@ export class LiveStreams {
   ): Promise<void> {
     if (this.closed || this.open.size >= MAX_STREAMS) throw new ConsoleError('unavailable');
     const startedAtMs = performance.now();
-    const first = JSON.stringify(await read());
     const ended = new AbortController();
-    this.open.add(ended);
+    // Before the first look: a browser that leaves during it says so only once.
     reply.raw.on('close', () => ended.abort());
-    reply.hijack();
-    reply.raw.writeHead(200, { ...stringHeaders(reply), ...EVENT_STREAM });
-    reply.raw.write(`data: ${first}\n\n`);
+    this.open.add(ended);
     try {
+      const first = JSON.stringify(await read());
+      reply.hijack();
+      if (reply.raw.destroyed) return;
+      reply.raw.writeHead(200, { ...stringHeaders(reply), ...EVENT_STREAM });
+      reply.raw.write(`data: ${first}\n\n`);
       await this.follow({ request, reply }, { access, read, first, startedAtMs, signal: ended.signal });
+      reply.raw.end();
     } finally {
       this.open.delete(ended);
-      reply.raw.end();
     }
   }
 
