@@ -14,12 +14,13 @@ async function cookiesAt(origin: string): Promise<Cookie[]> {
   return Object.values(JSON.parse(stdout) as Record<string, Cookie>);
 }
 
+// With OpenID Connect they are lax: console.test.ts.
 it('over TLS, every cookie is bound to its host: __Host-, Secure, the whole path, no domain', async () => {
   const cookies = await cookiesAt('https://console.example.com');
   expect(cookies.length).toBeGreaterThan(1);
   for (const { name, attributes } of cookies) {
     expect(name).toMatch(/^__Host-tollgate\./);
-    expect(attributes).toMatchObject({ secure: true, httpOnly: true, sameSite: 'lax', path: '/' });
+    expect(attributes).toMatchObject({ secure: true, httpOnly: true, sameSite: 'strict', path: '/' });
     expect(attributes).not.toHaveProperty('domain');
   }
 });
@@ -27,6 +28,6 @@ it('over TLS, every cookie is bound to its host: __Host-, Secure, the whole path
 it('without TLS, cookies have no prefix, because browsers would refuse them', async () => {
   for (const { name, attributes } of await cookiesAt('http://localhost:8080')) {
     expect(name).toMatch(/^tollgate\./);
-    expect(attributes).toMatchObject({ secure: false, httpOnly: true, sameSite: 'lax', path: '/' });
+    expect(attributes).toMatchObject({ secure: false, httpOnly: true, sameSite: 'strict', path: '/' });
   }
 });

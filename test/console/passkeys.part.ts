@@ -1,13 +1,29 @@
 import type { Page } from 'playwright-core';
 import { PASSWORD } from './people';
 
+/**
+ * Signs in with a passkey that does not check its person, whatever the console asked for. `flags`: those of WebAuthn,
+ * of which the first bit is the touch, and the third that the person was checked.
+ */
+const TOUCH_ONLY = `(async () => {
+  const asked = await (await fetch('/console/api/auth/passkey/generate-authenticate-options')).json();
+  const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON({ ...asked, userVerification: 'discouraged' });
+  const response = await navigator.credentials.get({ publicKey });
+  const answer = await fetch('/console/api/auth/passkey/verify-authentication', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ response: response.toJSON() }),
+  });
+  return { status: answer.status, flags: new Uint8Array(response.response.authenticatorData)[32] & 0b101 };
+})()`;
+
 /** Signs in with a passkey, by an authenticator that Chromium plays. The person is signed in before and after. */
 export function passkeyTests(deployed: () => { base: string; page: Page; person: string; email: string }): void {
   it('a passkey is added, signs its person in without a password, and is removed again', async () => {
     const { base, page, person, email } = deployed();
     const devices = await page.context().newCDPSession(page);
     await devices.send('WebAuthn.enable');
-    await devices.send('WebAuthn.addVirtualAuthenticator', {
+    const { authenticatorId } = await devices.send('WebAuthn.addVirtualAuthenticator', {
       options: {
         ...{ protocol: 'ctap2', transport: 'internal', hasResidentKey: true },
         ...{ hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true },
@@ -21,6 +37,13 @@ export function passkeyTests(deployed: () => { base: string; page: Page; person:
 
     await page.getByRole('button', { name: person }).click();
     await page.getByRole('menuitem', { name: 'Sign out' }).click();
+    // A stolen key is touched by a person whom it does not know.
+    expect(await page.evaluate<{ status: number; flags: number }>(TOUCH_ONLY)).toEqual({ status: 400, flags: 0b001 });
+    expect((await page.request.get(`${base}/console/api/me`)).status()).toBe(401);
+    await devices.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: false });
+    await page.getByRole('button', { name: 'Use a passkey' }).click();
+    await page.getByRole('alert').waitFor();
+    await devices.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: true });
     await page.getByRole('button', { name: 'Use a passkey' }).click();
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
 

@@ -94,6 +94,15 @@ export function signInTests(
     expect((await byCode.post(`${API}/auth/two-factor/verify-totp`, { code: totpOf(totpURI) })).status).toBe(200);
     expect((await me(byCode)).email).toBe(email);
 
+    // A browser cannot ask to be trusted: the next sign-in needs a code again.
+    await deployed().forgetTries();
+    const trusted = await begin();
+    const trust = { code: totpOf(totpURI), trustDevice: true };
+    expect((await trusted.post(`${API}/auth/two-factor/verify-totp`, trust)).status).toBe(200);
+    await trusted.post(`${API}/auth/sign-out`);
+    const again = await trusted.post(`${API}/auth/sign-in/email`, { email, password: PASSWORD });
+    expect(again.json).toMatchObject({ twoFactorRedirect: true });
+
     const code = backupCodes[0];
     expect((await (await begin()).post(`${API}/auth/two-factor/verify-backup-code`, { code })).status).toBe(200);
     await deployed().forgetTries();

@@ -1,4 +1,4 @@
-import { AUTH_CALLS } from '../../apps/console/src/sign-in/auth.controller';
+import { AUTH_CALLS } from '../../apps/console/src/sign-in/auth-calls';
 import { boundRoutes } from './access.part';
 import { BrowserSession, type Reply } from './browser';
 import { API, invite, join, PASSWORD } from './people';

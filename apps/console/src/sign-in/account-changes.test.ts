@@ -35,6 +35,17 @@ it('nobody changes an account without being signed in', async () => {
   expect([call.failure, log]).toEqual([expect.any(Error), []]);
 });
 
+it('outside of a call, no account is changed', async () => {
+  for (const change of [
+    () => hooks.user.create.before({ email: ADA.email }),
+    () => hooks.user.update.before({ twoFactorEnabled: false }),
+    () => hooks.account.create.before({ userId: 'ada' }),
+    () => hooks.account.update.before({ password: 'hash' }),
+  ])
+    await expect(change()).rejects.toThrow('outside of a call');
+  await hooks.account.update.before({ accessToken: 'next' });
+});
+
 it('what the library writes of tokens and names at a sign-in is no change', async () => {
   const log: string[] = [];
   await accountCall.run(callOf(ADA, log), async () => {
@@ -48,7 +59,7 @@ it('the row of a new account has its provider, and a later provider has a row', 
   const log: string[] = [];
   await accountCall.run(callOf(null, log), async () => {
     const made = await hooks.user.create.before({ email: ADA.email });
-    await hooks.account.create.before({ userId: made!.data.id });
+    await hooks.account.create.before({ userId: made.data.id });
   });
   await accountCall.run(callOf(null, log), () => hooks.account.create.before({ userId: 'ada' }));
   expect(log).toEqual(['account.create', 'account.link']);

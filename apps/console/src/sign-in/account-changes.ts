@@ -53,8 +53,15 @@ export class AccountCall {
   }
 }
 
-/** The call in progress. The library itself has none: what it does outside of calls changes no account. */
+/** The call in progress. */
 export const accountCall = new AsyncLocalStorage<AccountCall>();
+
+/** Throws outside of calls: a change that nobody would log is not made. */
+export function callInProgress(): AccountCall {
+  const call = accountCall.getStore();
+  if (!call) throw new Error('an account would be changed outside of a call, without a row in the audit log');
+  return call;
+}
 
 /**
  * Hooks of the library, which run just before it changes an account. So a change that it refuses has no row in the audit
@@ -65,26 +72,26 @@ export const accountHooks = (emailOf: () => string) => ({
   user: {
     create: {
       before: async (user: { email: string }) => {
-        const id = await accountCall.getStore()?.create(user.email);
-        return id === undefined ? undefined : { data: { id } };
+        const id = await callInProgress().create(user.email);
+        return { data: { id } };
       },
     },
     update: {
       before: async ({ twoFactorEnabled }: Record<string, unknown>) => {
         if (typeof twoFactorEnabled === 'boolean')
-          await accountCall.getStore()?.own(twoFactorEnabled ? 'totp.enable' : 'totp.disable');
+          await callInProgress().own(twoFactorEnabled ? 'totp.enable' : 'totp.disable');
       },
     },
   },
   account: {
     create: {
       before: async ({ userId }: { userId: string }) => {
-        await accountCall.getStore()?.link(userId, emailOf());
+        await callInProgress().link(userId, emailOf());
       },
     },
     update: {
       before: async ({ password }: Record<string, unknown>) => {
-        if (typeof password === 'string') await accountCall.getStore()?.own('password.change');
+        if (typeof password === 'string') await callInProgress().own('password.change');
       },
     },
   },

@@ -4,47 +4,17 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Anybody, originOf } from '../access/allow';
 import { Changes, type Origin } from '../access/changes';
 import { ProviderRoles } from '../access/provider-roles';
+import { publicError } from '../http/envelope';
 import { ConsoleError, type ConsoleErrorCode } from '../http/errors';
 import { AccountCall, accountCall } from './account-changes';
+import { ACCOUNT_CALLS, AUTH_CALLS, bodyOf, CALLBACK, HOME, PASSKEY_OPTIONS } from './auth-calls';
 import { AUTH_PATH, CLIENT_ADDRESS_HEADER } from './better-auth';
 import { headersOf } from './headers';
-import { OIDC_PROVIDER, providerSignIn, type ProviderSignIn } from './oidc';
+import { providerSignIn, type ProviderSignIn } from './oidc';
 import { SignIn } from './sign-in';
 
-/** The calls of the library that browsers may make. All others do not exist: some would show a session's secret. */
-export const AUTH_CALLS: ReadonlySet<string> = new Set([
-  'POST /sign-in/email',
-  'POST /sign-in/social',
-  'POST /link-social',
-  'GET /callback/oidc',
-  'POST /sign-out',
-  'POST /change-password',
-  'POST /two-factor/enable',
-  'POST /two-factor/disable',
-  'POST /two-factor/verify-totp',
-  'POST /two-factor/verify-backup-code',
-  'GET /passkey/generate-register-options',
-  'POST /passkey/verify-registration',
-  'GET /passkey/generate-authenticate-options',
-  'POST /passkey/verify-authentication',
-  'GET /passkey/list-user-passkeys',
-]);
-
-/** Those that change the account of the person who is signed in. */
-const ACCOUNT_CALLS: ReadonlySet<string> = new Set([
-  'POST /change-password',
-  'POST /two-factor/disable',
-  'POST /two-factor/verify-totp',
-  'POST /passkey/verify-registration',
-]);
-
-const HOME = '/console/';
-const CALLBACK = 'GET /callback/oidc';
-/** The bodies of the calls that lead to the provider. The caller's could ask for other scopes, or lead elsewhere. */
-const OWN_BODIES: Readonly<Record<string, object>> = {
-  'POST /sign-in/social': { provider: OIDC_PROVIDER, callbackURL: HOME },
-  'POST /link-social': { provider: OIDC_PROVIDER, callbackURL: '/console/account' },
-};
+/** Where a browser ends when a service is away: it shows no JSON to a person. */
+const AWAY = '/console/sign-in?error=unavailable';
 /** Fields of the library's answers that hold the secret of a session. The cookie has it, scripts need not. */
 const SECRET_FIELDS = ['token', 'session'];
 
@@ -71,7 +41,9 @@ export class AuthController {
     if (!AUTH_CALLS.has(call)) throw new ConsoleError('not_found');
     const headers = headersOf(request);
     headers.set(CLIENT_ADDRESS_HEADER, request.ip);
-    const asked = new Request(url, { method: request.method, headers, body: bodyOf(request, call) });
+    const body = bodyOf(call, request.body);
+    if (body !== null) headers.set('content-type', 'application/json');
+    const asked = new Request(url, { method: request.method, headers, body });
     const person = ACCOUNT_CALLS.has(call) ? await this.signIn.sessionOf(headers) : null;
     const made = new AccountCall(this.changes, originOf(request), person);
     if (call === CALLBACK) return this.backFromProvider(asked, made, originOf(request), reply);
@@ -79,7 +51,11 @@ export class AuthController {
     keepCookies(answer, reply);
     const parsed = jsonOf(await answer.text());
     if (answer.status >= 400) throw failureOf(answer, parsed);
-    void reply.code(200).send(withoutSecrets(parsed));
+    const shown = withoutSecrets(parsed);
+    // The library would accept a passkey without the fingerprint or PIN of its person, and asks for it only if possible.
+    void reply
+      .code(200)
+      .send(call === PASSKEY_OPTIONS ? { ...(shown as object), userVerification: 'required' } : shown);
   }
 
   /** UnavailableError: what the call would change could not be logged, so nothing was changed. */
@@ -89,17 +65,26 @@ export class AuthController {
     return answer;
   }
 
-  /** A person comes back from the provider: with roles and a session, or with an error for the page of sign-in. */
+  /**
+   * A person comes back from the provider: with roles and a session, or with an error for the page of sign-in. What
+   * auth cannot log is not made, so a person signs in again when auth is back.
+   */
   private async backFromProvider(asked: Request, made: AccountCall, from: Origin, reply: FastifyReply): Promise<void> {
     const found: ProviderSignIn = {};
-    const answer = await providerSignIn.run(found, () => this.answerOf(made, asked));
-    if (found.userId !== undefined && found.groups !== undefined)
-      await this.roles.set(found.userId, found.groups, from);
-    const location = this.ownPage(answer.headers.get('location'));
-    const error = new URL(location).searchParams.get('error');
-    if (error !== null) logger('console').warn({ error, reason: found.reason }, hintOf(error));
-    keepCookies(answer, reply);
-    void reply.code(302).header('location', location).send();
+    try {
+      const answer = await providerSignIn.run(found, () => this.answerOf(made, asked));
+      if (found.userId !== undefined && found.groups !== undefined)
+        await this.roles.set(found.userId, found.groups, from);
+      const location = this.ownPage(answer.headers.get('location'));
+      const error = new URL(location).searchParams.get('error');
+      if (error !== null) logger('console').warn({ error, reason: found.reason }, hintOf(error));
+      keepCookies(answer, reply);
+      void reply.code(302).header('location', location).send();
+    } catch (error) {
+      if (publicError(error).code !== 'unavailable') throw error;
+      logger('console').warn({ reason: String(error) }, 'a single sign-on failed: a service does not answer');
+      void reply.code(302).header('location', this.ownPage(AWAY)).send();
+    }
   }
 
   /** A sign-in ends on a page of the console, whatever the caller asked for. */
@@ -108,12 +93,6 @@ export class AuthController {
     const url = new URL(location ?? HOME, origin);
     return url.origin === origin && url.pathname.startsWith(HOME) ? url.href : new URL(HOME, origin).href;
   }
-}
-
-function bodyOf({ method, body }: FastifyRequest, call: string): string | Uint8Array<ArrayBuffer> | null {
-  if (method === 'GET') return null;
-  const own = OWN_BODIES[call];
-  return own ? JSON.stringify(own) : new Uint8Array((body as Buffer | undefined) ?? []);
 }
 
 function keepCookies(answer: Response, reply: FastifyReply): void {

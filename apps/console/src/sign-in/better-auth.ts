@@ -6,7 +6,7 @@ import { genericOAuth, twoFactor } from 'better-auth/plugins';
 import type { Pool } from 'pg';
 import { ConsoleError } from '../http/errors';
 import type { OidcOptions } from '../options';
-import { accountCall, accountHooks } from './account-changes';
+import { accountHooks, callInProgress } from './account-changes';
 import { OIDC_PROVIDER, providerOf, providerSignIn } from './oidc';
 
 export const AUTH_PATH = '/console/api/auth';
@@ -24,6 +24,7 @@ const MAX_OTHER_CALLS = 120;
 export const MIN_PASSWORD_CHARS = 12;
 export const MAX_PASSWORD_CHARS = 128;
 const MAX_PASSKEY_NAME_CHARS = 100;
+const NOT_VERIFIED = 'The passkey must check who you are, by fingerprint, face or PIN.';
 
 export interface SignInLibraryOptions {
   pool: Pool;
@@ -55,7 +56,6 @@ export function signInLibrary({ pool, secret, origin, oidc }: SignInLibraryOptio
       disableSignUp: true,
       minPasswordLength: MIN_PASSWORD_CHARS,
       maxPasswordLength: MAX_PASSWORD_CHARS,
-      revokeSessionsOnPasswordReset: true,
     },
     databaseHooks: {
       ...accountHooks(() => providerSignIn.getStore()?.email ?? ''),
@@ -89,7 +89,8 @@ export function signInLibrary({ pool, secret, origin, oidc }: SignInLibraryOptio
       // Not `useSecureCookies`, whose prefix is `__Secure-`: `__Host-` also forbids a Domain and another Path.
       useSecureCookies: false,
       cookiePrefix: isSecure ? '__Host-tollgate' : 'tollgate',
-      defaultCookieAttributes: { secure: isSecure, sameSite: 'lax', httpOnly: true, path: '/' },
+      // A provider sends people back from its own site, and a browser sends no strict cookie then.
+      defaultCookieAttributes: { secure: isSecure, sameSite: oidc ? 'lax' : 'strict', httpOnly: true, path: '/' },
       ipAddress: { ipAddressHeaders: [CLIENT_ADDRESS_HEADER] },
     },
     plugins: [
@@ -98,7 +99,14 @@ export function signInLibrary({ pool, secret, origin, oidc }: SignInLibraryOptio
         rpID: new URL(origin).hostname,
         rpName: 'Tollgate',
         origin,
-        registration: { afterVerification: ({ ctx }) => addPasskey(ctx.body as { name?: unknown }) },
+        authenticatorSelection: { residentKey: 'preferred', userVerification: 'required' },
+        registration: {
+          afterVerification: ({ ctx, verification }) =>
+            addPasskey(ctx.body as { name?: unknown }, verification.registrationInfo?.userVerified),
+        },
+        authentication: {
+          afterVerification: ({ verification }) => requireVerified(verification.authenticationInfo.userVerified),
+        },
       }),
       genericOAuth({ config: oidc ? [providerOf(oidc)] : [] }),
     ],
@@ -108,14 +116,22 @@ export function signInLibrary({ pool, secret, origin, oidc }: SignInLibraryOptio
 export type SignInLibrary = ReturnType<typeof signInLibrary>;
 
 /** Just before a passkey is stored. */
-async function addPasskey(body: { name?: unknown }): Promise<void> {
-  const call = accountCall.getStore();
-  if (!call) throw new Error('a passkey is added by a call');
+async function addPasskey(body: { name?: unknown }, isVerified: boolean | undefined): Promise<void> {
+  requireVerified(isVerified);
+  const call = callInProgress();
   const { name } = body;
   const isText = typeof name === 'string' && name.length <= MAX_PASSKEY_NAME_CHARS;
   const problem = isText ? validateName(name) : `name must be a text of at most ${MAX_PASSKEY_NAME_CHARS} characters.`;
   if (problem !== null) throw call.failed(new ConsoleError('invalid_name', problem));
   await call.own('passkey.add', { after: { passkey: name } });
+}
+
+/**
+ * A passkey signs in without a password and a code, so it must be both factors: the device, and the fingerprint or PIN
+ * of its person. The library itself accepts a mere touch.
+ */
+function requireVerified(isVerified: boolean | undefined): void {
+  if (isVerified !== true) throw callInProgress().failed(new ConsoleError('sign_in_failed', NOT_VERIFIED));
 }
 
 /** The caller of a sign-in at the provider logs it in one line. */

@@ -30,6 +30,7 @@ const SIGN_ON_FAILURES: Readonly<Record<string, string>> = {
   email_not_found: 'Your address is not verified, or its domain may not sign in here.',
   email_does_not_match: 'Sign in at the provider with the address of this account.',
   account_already_linked_to_different_user: 'This account of the provider is connected with another person here.',
+  unavailable: 'A service does not answer now. Try again shortly.',
   access_denied: 'The provider did not let you in.',
 };
 
