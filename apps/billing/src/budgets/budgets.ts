@@ -19,7 +19,7 @@ import { balanceUpdate } from '../ledger/core/books';
 import { periodOf } from '../ledger/core/period';
 import { InjectOptions } from '../options';
 import { budgetUpdate, budgetState, budgetStates, budgetStatesOf, setBudget, type BudgetRow } from './budget-rows';
-import { heldByKey } from './held-by-key';
+import { HeldByKey } from './held-by-key';
 import { IN_FORCE, reachedBy, recordReached, type WatchedRow } from './spending';
 import { areThresholds, DEFAULT_THRESHOLDS_PERCENT, MAX_THRESHOLDS } from './thresholds';
 
@@ -44,12 +44,16 @@ type SetRequest = RequestOf<'billing.budget.set'>;
  */
 @Injectable()
 export class Budgets {
+  private readonly held: HeldByKey;
+
   constructor(
     private readonly dataSource: BillingDataSource,
     @Inject(ServiceClient) private readonly services: Requests,
     private readonly admission: AdmissionStore,
     @InjectOptions() private readonly options: BudgetOptions,
-  ) {}
+  ) {
+    this.held = new HeldByKey(admission);
+  }
 
   /**
    * RequestError not_found (tenant, key), invalid_budget, invalid_thresholds, too_many_budgets. UnavailableError when
@@ -82,15 +86,16 @@ export class Budgets {
   }
 
   /** RequestError invalid_parameter (keyIds). */
-  async of({ tenantId, keyIds }: RequestOf<'billing.budget.of'>): Promise<ReplyOf<'billing.budget.of'>> {
-    if (!Array.isArray(keyIds) || keyIds.length > MAX_PAGE_ROWS || !keyIds.every((id) => isId('key', id)))
-      throw new RequestError('invalid_parameter', `keyIds must be at most ${MAX_PAGE_ROWS} ids of keys.`);
+  async of({ tenantId, keyIds, byDefault }: RequestOf<'billing.budget.of'>): Promise<ReplyOf<'billing.budget.of'>> {
+    for (const ids of [keyIds, byDefault ?? []])
+      if (!Array.isArray(ids) || ids.length > MAX_PAGE_ROWS || !ids.every((id) => isId('key', id)))
+        throw new RequestError('invalid_parameter', `keyIds must be at most ${MAX_PAGE_ROWS} ids of keys.`);
     const of = { tenantId, keyIds, period: this.period() };
-    const [data, heldNanos] = await Promise.all([
-      budgetStatesOf(this.dataSource.manager, of, this.thresholds()),
-      heldByKey(this.admission, tenantId),
-    ]);
-    return { data, heldNanos };
+    const data = await budgetStatesOf(this.dataSource.manager, of, this.thresholds());
+    const hasBudget = ({ budgetCents, keyId }: BudgetState) =>
+      budgetCents === 'default' ? (byDefault?.includes(keyId!) ?? true) : budgetCents !== 'none';
+    // Only a budget is compared with what is held, and the store that admits requests is not asked in vain.
+    return { data, heldNanos: data.some(hasBudget) ? await this.held.of(tenantId) : {} };
   }
 
   /** RequestError invalid_parameter (limit, after). */

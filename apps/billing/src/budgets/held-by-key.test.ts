@@ -3,7 +3,7 @@ import { UnavailableError } from '@tollgate/contracts';
 import { PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
 import { CENT, useBilling } from '../testing/billing.fixture';
 import { holdRequest, settleRequest } from '../testing/held-request.fixture';
-import { heldByKey } from './held-by-key';
+import { HeldByKey } from './held-by-key';
 
 const database = useTestDatabase();
 
@@ -19,27 +19,45 @@ describe('what the running requests of each key hold', () => {
   it('is the sum of the running requests of each key, without those that ended', async () => {
     const tenantId = await billing.tenant(100);
     await store.applyBalanceUpdates((await billing.updates(tenantId)).map(parseBalanceUpdate));
-    expect(await heldByKey(store, tenantId)).toEqual({});
+    expect(await new HeldByKey(store).of(tenantId)).toEqual({});
     for (const cents of [30n, 4n]) await holdRequest(store, tenantId, cents * CENT);
     await settleRequest(store, (await holdRequest(store, tenantId, CENT))!, 5n);
-    expect(await heldByKey(store, tenantId)).toEqual({ key_test: String(34n * CENT) });
+    expect(await new HeldByKey(store).of(tenantId)).toEqual({ key_test: String(34n * CENT) });
   });
 
+  const answering = (holds: () => Promise<unknown[]>) => ({ holds }) as unknown as AdmissionStore;
+
   it('is not known while the store is away, or for a tenant with too many holds', async () => {
-    const answering = (holds: () => Promise<unknown[]>) => ({ holds }) as unknown as AdmissionStore;
-    expect(
-      await heldByKey(
-        answering(() => Promise.reject(new UnavailableError('away'))),
-        'ten_a',
-      ),
-    ).toBeNull();
-    expect(
-      await heldByKey(
-        answering(() => Promise.resolve(Array(2_001).fill({ nanos: 1n }))),
-        'ten_a',
-      ),
-    ).toBeNull();
+    const away = answering(() => Promise.reject(new UnavailableError('away')));
+    expect(await new HeldByKey(away).of('ten_a')).toBeNull();
+    const many = answering(() => Promise.resolve(Array(2_001).fill({ nanos: 1n })));
+    expect(await new HeldByKey(many).of('ten_a')).toBeNull();
     const mistake = answering(() => Promise.reject(new TypeError('a mistake')));
-    await expect(heldByKey(mistake, 'ten_a')).rejects.toThrow('a mistake');
+    await expect(new HeldByKey(mistake).of('ten_a')).rejects.toThrow('a mistake');
+  });
+
+  it.each([
+    ['quick', 10, 1_000],
+    ['slow', 300, 6_000],
+  ])('is read once for all who ask, and again after a rest: a %s read', async (_, tookMs, restMs) => {
+    let [nowMs, reads] = [0, 0];
+    const held = new HeldByKey(
+      answering(() => {
+        nowMs += tookMs;
+        reads++;
+        return Promise.resolve([]);
+      }),
+      () => nowMs,
+    );
+    await Promise.all([held.of('ten_a'), held.of('ten_a')]);
+    nowMs += restMs - 1;
+    await held.of('ten_a');
+    expect(reads).toBe(1);
+    // Another tenant does not wait.
+    await held.of('ten_b');
+    expect(reads).toBe(2);
+    nowMs += 1;
+    await held.of('ten_a');
+    expect(reads).toBe(3);
   });
 });

@@ -3,12 +3,57 @@ import { UnavailableError } from '@tollgate/contracts';
 
 /** Holds of one tenant. Of more, the amounts by key are not known. */
 const MAX_HOLDS = 2_000;
+/** From the end of one read of a tenant to the beginning of its next: this, and so many times as long as it took. */
+const REST_MS = 1_000;
+const REST_OF_READS = 20;
+/** Tenants whose last read is kept. */
+const MAX_TENANTS = 1_000;
+
+type Held = Record<string, string> | null;
+
+interface Read {
+  held: Promise<Held>;
+  /** Infinity: it is under way. */
+  restsUntilMs: number;
+}
 
 /**
- * What the running requests of each key of a tenant hold, in nanos; a key without any is left out. The store reads all
- * holds of the tenant, so this is for a person's question. Null: it does not answer, or the tenant has too many.
+ * What the running requests of each key of a tenant hold. The store reads all holds of the tenant for it, and it is the
+ * store that admits requests: so all who ask share a read, and reads of a tenant take a small part of the time.
  */
-export async function heldByKey(admission: AdmissionStore, tenantId: string): Promise<Record<string, string> | null> {
+export class HeldByKey {
+  /** The oldest first. */
+  private readonly reads = new Map<string, Read>();
+
+  constructor(
+    private readonly admission: Pick<AdmissionStore, 'holds'>,
+    private readonly nowMs: () => number = () => performance.now(),
+  ) {}
+
+  /** In nanos; a key without any is left out. Null: the store does not answer, or the tenant has too many holds. */
+  of(tenantId: string): Promise<Held> {
+    const last = this.reads.get(tenantId);
+    if (last && this.nowMs() < last.restsUntilMs) return last.held;
+    const read: Read = { held: Promise.resolve(null), restsUntilMs: Infinity };
+    this.reads.delete(tenantId);
+    this.reads.set(tenantId, read);
+    if (this.reads.size > MAX_TENANTS) this.reads.delete(this.reads.keys().next().value!);
+    read.held = this.read(tenantId, read);
+    return read.held;
+  }
+
+  private async read(tenantId: string, read: Read): Promise<Held> {
+    const beganAtMs = this.nowMs();
+    try {
+      return await heldNow(this.admission, tenantId);
+    } finally {
+      const endedAtMs = this.nowMs();
+      read.restsUntilMs = endedAtMs + Math.max(REST_MS, REST_OF_READS * (endedAtMs - beganAtMs));
+    }
+  }
+}
+
+async function heldNow(admission: Pick<AdmissionStore, 'holds'>, tenantId: string): Promise<Held> {
   try {
     const holds = await admission.holds({ tenantId, limit: MAX_HOLDS + 1, withRunning: true });
     if (holds.length > MAX_HOLDS) return null;

@@ -37,17 +37,41 @@ describe('what the running requests of all tenants hold', () => {
     expect(await new HeldSum(store).now()).toEqual({ nanos: 35n * CENT, requests: 2 });
   });
 
-  it('goes on with the tenants after the last of a full page, and leaves out what cannot be read', async () => {
-    const row = (tenantId: string, more: Partial<Snapshot> = {}) => ({
-      tenantId,
-      pendingNanos: 1n,
-      pendingHolds: 1,
-      ...more,
-    });
+  const row = (tenantId: string, more: Partial<Snapshot> = {}) => ({
+    tenantId,
+    pendingNanos: 1n,
+    pendingHolds: 1,
+    ...more,
+  });
+
+  it('goes on with the tenants after the last of a full page', async () => {
     const full = Array.from({ length: 200 }, (_, i) => row(`ten_${String(i).padStart(3, '0')}`));
-    const asked = pages(full, [row('ten_a'), row('ten_b', { unreadable: 'no number' })]);
-    expect(await new HeldSum(asked).now()).toEqual({ nanos: 201n, requests: 201 });
+    const asked = pages(full, [row('ten_a'), row('ten_b')]);
+    expect(await new HeldSum(asked).now()).toEqual({ nanos: 202n, requests: 202 });
     expect(asked.asked).toEqual([undefined, 'ten_199']);
+  });
+
+  it('is not known when a tenant cannot be read, because a sum without it would be too small', async () => {
+    expect(await new HeldSum(pages([row('ten_a'), row('ten_b', { unreadable: 'no number' })])).now()).toBeNull();
+  });
+
+  it.each([
+    ['quick', 10, 5_000],
+    ['slow', 400, 8_000],
+  ])('rests after a %s walk, so that it takes a small part of the time of the store', async (_, tookMs, restMs) => {
+    let [nowMs, walks] = [0, 0];
+    const snapshot = () => {
+      nowMs += tookMs;
+      walks++;
+      return Promise.resolve([row('ten_a')]);
+    };
+    const sum = new HeldSum({ snapshot } as unknown as AdmissionStore, () => nowMs);
+    const held = { nanos: 1n, requests: 1 };
+    expect(await sum.now()).toEqual(held);
+    nowMs += restMs - 1;
+    expect([await sum.now(), walks]).toEqual([held, 1]);
+    nowMs += 1;
+    expect([await sum.now(), walks]).toEqual([held, 2]);
   });
 
   it('is not known while the store is away, and is read once for all who ask at the same time', async () => {

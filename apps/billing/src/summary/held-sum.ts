@@ -1,4 +1,3 @@
-import { Injectable } from '@nestjs/common';
 import { AdmissionStore } from '@tollgate/admission';
 import { logger, settlesWithin } from '@tollgate/runtime';
 
@@ -6,8 +5,12 @@ import { logger, settlesWithin } from '@tollgate/runtime';
 const PAGE_TENANTS = 200;
 /** Of more tenants the sum would be too old. */
 const MAX_TENANTS = 50_000;
-/** From the end of one sum to the beginning of the next. Nothing is read while nobody asks. */
-const REST_MS = 500;
+/**
+ * From the end of one sum to the beginning of the next: this, and so many times as long as it took, because the store
+ * is the one that admits requests. Nothing is read while nobody asks.
+ */
+const REST_MS = 5_000;
+const REST_OF_WALKS = 20;
 /** A longer sum goes on, and the former one is answered. */
 const WAIT_MS = 500;
 
@@ -21,22 +24,27 @@ export interface Held {
  * The credit that the running requests of all tenants hold. The store has no such sum, so it is added up over the
  * tenants, by one walk at a time.
  */
-@Injectable()
 export class HeldSum {
   private latest: Held | null = null;
   private walk: Promise<void> | null = null;
-  private endedAtMs = -Infinity;
+  private restsUntilMs = -Infinity;
   private isKnown = true;
 
-  constructor(private readonly admission: AdmissionStore) {}
+  constructor(
+    private readonly admission: AdmissionStore,
+    private readonly nowMs: () => number = () => performance.now(),
+  ) {}
 
-  /** Null: not known, because the store does not answer, or has too many tenants. */
+  /** Null: not known, because the store does not answer, has too many tenants, or has one that cannot be read. */
   async now(): Promise<Held | null> {
-    if (this.walk === null && performance.now() - this.endedAtMs >= REST_MS)
+    if (this.walk === null && this.nowMs() >= this.restsUntilMs) {
+      const beganAtMs = this.nowMs();
       this.walk = this.update().finally(() => {
         this.walk = null;
-        this.endedAtMs = performance.now();
+        const endedAtMs = this.nowMs();
+        this.restsUntilMs = endedAtMs + Math.max(REST_MS, REST_OF_WALKS * (endedAtMs - beganAtMs));
       });
+    }
     if (this.walk !== null) await settlesWithin(WAIT_MS, this.walk);
     return this.latest;
   }
@@ -47,7 +55,7 @@ export class HeldSum {
       this.isKnown = true;
     } catch (error) {
       this.latest = null;
-      // One line for each time that the store goes away.
+      // One line for each time that it becomes unknown.
       if (this.isKnown)
         logger('billing').warn({ reason: (error as Error).message }, 'what running requests hold is not known');
       this.isKnown = false;
@@ -59,8 +67,9 @@ export class HeldSum {
     let after: string | undefined;
     for (let tenants = 0; tenants < MAX_TENANTS; tenants += PAGE_TENANTS) {
       const page = await this.admission.snapshot({ limit: PAGE_TENANTS, ...(after !== undefined && { after }) });
-      for (const { unreadable, pendingNanos, pendingHolds } of page) {
-        if (unreadable !== undefined) continue;
+      for (const { tenantId, unreadable, pendingNanos, pendingHolds } of page) {
+        // Without it the sum would be too small, and would not look so.
+        if (unreadable !== undefined) throw new Error(`the state of ${tenantId} cannot be read: ${unreadable}`);
         held.nanos += pendingNanos;
         held.requests += pendingHolds;
       }

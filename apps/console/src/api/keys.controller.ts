@@ -59,18 +59,21 @@ export class KeysController {
     const { plan } = await this.services.request('auth.tenants.get', { tenantId });
     const profiles = this.config.current.plans.find(({ id }) => id === plan)?.profiles ?? [];
     const maySee = role !== null && mayDo(role, 'budgets.read');
-    const keyIds = maySee ? page.data.filter(({ status }) => status === 'active').map(({ id }) => id) : [];
+    const defaultOf = ({ profile }: KeyRow) => profiles.find(({ id }) => id === profile)?.monthlyBudgetCents ?? null;
+    const active = maySee ? page.data.filter(({ status }) => status === 'active') : [];
+    const idsOf = (keys: readonly KeyRow[]) => keys.map(({ id }) => id);
+    const keyIds = idsOf(active);
+    const byDefault = idsOf(active.filter((key) => defaultOf(key) !== null));
     const { data: states, heldNanos } =
       keyIds.length === 0
         ? { data: [], heldNanos: {} }
-        : await this.services.request('billing.budget.of', { tenantId, keyIds });
+        : await this.services.request('billing.budget.of', { tenantId, keyIds, byDefault });
     const stateOf = new Map(states.map((state) => [state.keyId, state]));
     const heldBy = (keyId: string) => heldNanos && (heldNanos[keyId] ?? '0');
     const data = page.data.map((key): KeyRowWithBudget => {
       const state = stateOf.get(key.id);
       if (!state) return { ...key, budget: null };
-      const byDefault = profiles.find(({ id }) => id === key.profile)?.monthlyBudgetCents ?? null;
-      const { budgetCents, spentNanos } = rowOf(state, byDefault);
+      const { budgetCents, spentNanos } = rowOf(state, defaultOf(key));
       const shown = { budgetCents, spentNanos, heldNanos: heldBy(key.id) ?? null };
       return { ...key, budget: budgetCents === null ? null : { ...shown, budgetCents } };
     });

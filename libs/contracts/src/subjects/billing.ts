@@ -117,10 +117,12 @@ export interface BillingSubjects {
   'billing.budget.get': [{ tenantId: string; keyId: string | null }, BudgetState];
   /**
    * The same for some keys of the tenant, at most 200, ascending by key id. invalid_parameter. `heldNanos`: what running
-   * requests hold, by key, decimal strings; a key without any is left out. Null or absent: not known.
+   * requests hold, by key, decimal strings; a key without any is left out. Null or absent: not known. It is read if one
+   * of the keys has a budget, and then shared for a second at least. `byDefault`: the keys of which the caller knows a
+   * budget by default; absent: all may have one.
    */
   'billing.budget.of': [
-    { tenantId: string; keyIds: string[] },
+    { tenantId: string; keyIds: string[]; byDefault?: string[] },
     { data: BudgetState[]; heldNanos?: Record<string, string> | null },
   ];
   /** Of the tenant's keys, those with a budget of their own, ascending by key id. invalid_parameter. */
