@@ -115,11 +115,11 @@ export function bookTests(
     expect((await browser.send('DELETE', `${path}/invitations/${open.id}`)).status).toBe(204);
     const ofBilling = { name: 'billing@example.com' };
     expect(await log()).toEqual([
-      // Whoever is no member now has no name here.
+      // Of operators there is no name here. Whoever has left the tenant keeps it.
       ['invitation.create', null, { name: email, role: 'owner' }],
       ['member.add', email, { name: email, role: 'owner', invitation: expect.stringMatching(/^inv_/) }],
       ['invitation.create', email, { ...ofBilling, role: 'viewer' }],
-      ['member.add', null, { ...ofBilling, role: 'viewer', invitation: expect.anything() }],
+      ['member.add', 'billing@example.com', { ...ofBilling, role: 'viewer', invitation: expect.anything() }],
       ['member.update', email, { ...ofBilling, role: 'viewer' }],
       ['member.remove', email, { ...ofBilling, role: 'admin' }],
       ['invitation.create', email, { name: 'never@example.com', role: 'member' }],
@@ -128,10 +128,40 @@ export function bookTests(
     // The tenant sees its own people by name, and from where they wrote.
     const own = (await browser.get(`${path}/audit?action=member.remove`)).json.data as AuditRow[];
     expect(own).toMatchObject([{ target: other.userId, by: { name: email, address: '127.0.0.1' } }]);
+    // Also by filter: the people of the tenant, and nobody whose address is guessed.
+    const by = async (author: string) =>
+      ((await browser.get(`${path}/audit?author=${author}`)).json.data as AuditRow[]).map(({ action }) => action);
+    expect(await by('billing@example.com')).toEqual(['member.add']);
+    expect(await by(other.userId)).toEqual(['member.add']);
+    expect((await by(email)).at(-1)).toBe('member.add');
+    const [{ id: operatorId }] = (await database.query(
+      `SELECT id FROM console."user" WHERE email = 'operator@example.com'`,
+    )) as [{ id: string }];
+    for (const guessed of ['operator@example.com', operatorId, 'owner@example.com', 'nobody@example.com'])
+      expect([guessed, await by(guessed)]).toEqual([guessed, []]);
     const made = (await operator.get(`${API}/operator/audit?action=operator.add&limit=200`)).json.data as AuditRow[];
     expect(made.at(-1)).toMatchObject({ by: { name: 'operator@example.com' }, tenantId: null });
     const secrets = await database.query('SELECT a::text FROM auth.audit_log a');
     expect(JSON.stringify(secrets)).not.toContain(secret);
+  });
+
+  it('an operator who is also an owner gives no reason away, and is seen by name like any member', async () => {
+    const { operator, base, mailbox, forgetTries } = deployed();
+    const { id } = (await operator.post(`${API}/operator/tenants`, { name: 'Owned' })).json as { id: string };
+    const email = 'second-owner@example.com';
+    await forgetTries();
+    const browser = await join(base, await invite(operator, { tenantId: id, email, role: 'owner', mailbox }), email);
+    const wanted = { tenantId: id, email: 'operator@example.com', role: 'owner', mailbox } as const;
+    const secret = secretOf(await invite(browser, wanted));
+    expect((await operator.post(`${API}/invitation/accept`, { secret })).status).toBe(200);
+    const booking = { kind: 'topup', amountCents: 10, reason: 'told to no member', ref: 'owned-1' };
+    await operator.post(`${API}/operator/tenants/${id}/credit`, booking);
+    for (const reader of [browser, operator]) {
+      const log = await reader.get(`${API}/tenants/${id}/audit`);
+      const credit = (log.json.data as AuditRow[]).find(({ action }) => action === 'credit.add');
+      expect(credit).toMatchObject({ by: { name: 'operator@example.com' }, after: { amountCents: 10 } });
+      expect(log.text).not.toContain(booking.reason);
+    }
   });
 
   it('an invoice shows the usage of its month, and exists for its tenant and for operators only', async () => {

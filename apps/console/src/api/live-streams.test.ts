@@ -148,7 +148,10 @@ it('looks that are under way count as streams, so no process has more than its l
   const streams = new LiveStreams({ check: () => Promise.resolve() } as unknown as AccessGuard);
   const begin = () => {
     const reply = { raw: new Sent(), hijack: () => {}, getHeaders: () => ({}) } as unknown as FastifyReply;
-    return streams.send({ request: {} as FastifyRequest, reply }, { access: ACCESS, read: () => after(100).then(() => 1) });
+    return streams.send(
+      { request: {} as FastifyRequest, reply },
+      { access: ACCESS, read: () => after(100).then(() => 1) },
+    );
   };
   const begun = Array.from({ length: 500 }, begin);
   await expect(begin()).rejects.toMatchObject({ code: 'unavailable' });

@@ -13,6 +13,7 @@ import { AccessGuard } from '../access/access.guard';
 import { Changes } from '../access/changes';
 import { Invitations } from '../access/invitations';
 import { KnownTenants } from '../access/known-tenants';
+import { TenantPeople } from '../access/tenant-people';
 import { Members } from '../access/members';
 import { OperatorLinks } from '../access/operator-links';
 import { OperatorLinksController } from '../access/operator-links.controller';
@@ -91,6 +92,7 @@ export async function createConsoleApp(
         Mailer,
         ApiAddresses,
         KnownTenants,
+        TenantPeople,
         AccessGuard,
         LiveStreams,
         Overviews,
@@ -109,6 +111,7 @@ export async function createConsoleApp(
         ConfigSource,
         ConsoleOptions,
         ConsoleDatabase,
+        TenantPeople,
         LiveStreams,
         Overviews,
         FleetStates,
