@@ -46,6 +46,7 @@ describe('alerts and dashboards', () => {
       'tollgate_billing_invoices_total',
       'tollgate_billing_tenant_postings_total',
       'tollgate_backend_samples_total',
+      'tollgate_former_secret_requests_total',
       'tollgate_idempotent_answers_not_kept_total',
       'tollgate_metering_dropped_months_total',
       'tollgate_overrun_requests_total',
