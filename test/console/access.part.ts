@@ -2,6 +2,7 @@ import { RequestMethod } from '@nestjs/common';
 import { newId } from '@tollgate/contracts';
 import type { TestDatabase } from '@tollgate/testing';
 import { API_CONTROLLERS } from '../../apps/console/src/api/controllers';
+import { AUTH_CALLS } from '../../apps/console/src/sign-in/auth-calls';
 import { AuthController } from '../../apps/console/src/sign-in/auth.controller';
 import { BrowserSession } from './browser';
 import { API, type Role, ROLES } from './people';
@@ -67,6 +68,17 @@ const OTHER_ROUTES = [
   ...['GET me', 'GET sessions', 'DELETE sessions/:id', 'DELETE passkeys/:id', 'POST invitation/accept'],
   ...['POST invitation/look', 'POST invitation/accept-as-new', 'GET sign-in-options', 'ALL auth/*', 'ALL ', 'ALL *'],
 ];
+
+/** The calls of the sign-in library that open a session, or end the one that there is. */
+const CALLS_FOR_ANYBODY: readonly string[] = [
+  ...['POST /sign-in/email', 'POST /sign-in/social', 'GET /callback/oidc', 'POST /sign-out'],
+  ...['GET /passkey/generate-authenticate-options', 'POST /passkey/verify-authentication'],
+];
+/** Fields of all other calls. */
+const AUTH_FIELDS = {
+  ...{ password: 'correct horse battery', currentPassword: 'x', newPassword: 'another long password' },
+  ...{ code: '123456', response: {}, name: 'mine' },
+};
 
 /** Every route that a controller of the backend binds, without the prefix: `GET tenants/:tenantId/keys`. */
 export function boundRoutes(): string[] {
@@ -193,6 +205,19 @@ export function accessTests(
     ];
     for (const [method, path, body] of all)
       expect([path, (await nobody.send(method, `${API}/${path}`, body)).status]).toEqual([path, 401]);
+  });
+
+  it('every call of the sign-in library that is not for anybody refuses a person without a session', async () => {
+    const calls = [...AUTH_CALLS].filter((call) => !CALLS_FOR_ANYBODY.includes(call));
+    expect(calls.length).toBe(AUTH_CALLS.size - CALLS_FOR_ANYBODY.length);
+    for (const call of calls) {
+      await deployed().database.query('DELETE FROM console."rateLimit"');
+      const nobody = new BrowserSession(deployed().base);
+      const [method = '', path = ''] = call.split(' ');
+      const answer = await nobody.send(method, `${API}/auth${path}`, method === 'GET' ? undefined : AUTH_FIELDS);
+      expect([call, answer.status]).toEqual([call, 401]);
+      expect([call, nobody.cookies.size]).toEqual([call, 0]);
+    }
   });
 
   it('a write from a page of another site is refused, whoever is signed in', async () => {

@@ -12,6 +12,7 @@ import { liveTests } from './live.part';
 import { Mailbox } from './mailbox';
 import { CLIENT_SECRET, PEOPLE_AT_ISSUER, signInTests } from './sign-in.part';
 import { requestTests } from './requests.part';
+import { revokedTests } from './revoked.part';
 import { writeTests } from './writes.part';
 import { API, invite, join, PASSWORD, type Role, ROLES, secretOf, signIn } from './people';
 
@@ -87,6 +88,7 @@ bookTests(() => ({
 requestTests(() => ({ operator, of, tenantId, inferenceUrl: console_.inferenceUrl }));
 writeTests(() => ({ operator, base: console_.base, mailbox, database, forgetTries }));
 keyTests(() => ({ of, tenantId, inferenceUrl: console_.inferenceUrl }));
+revokedTests(() => ({ of, tenantId, managementUrl: console_.managementUrl }));
 
 describe('sign-in', () => {
   it('the link of the first operator works once, and no later start prints another', async () => {

@@ -1,10 +1,13 @@
-import { eventually, type TestDatabase } from '@tollgate/testing';
+import { elapsedMs, eventually, type TestDatabase } from '@tollgate/testing';
 import type { Fleet, Overview, TokenList } from '../../apps/console/src/api/answers';
 import { BrowserSession } from './browser';
 import { API, type Role, signIn } from './people';
+import { expectWithin } from './promptly';
 
 /** A change never takes this long to arrive, however slow the machine is. */
 const ARRIVES_WITHIN_MS = 60_000;
+/** What an open page promises. */
+const MAX_AGE_MS = 2_000;
 const PREFIX = 'data: ';
 
 /** The events of a stream, one after the other. Null: it ended. */
@@ -77,6 +80,24 @@ export function liveTests(
     await deployed().operator.post(`${API}/operator/tenants/${deployed().tenantId}/credit`, booking);
     const after = await stream.until<Overview>(({ credit }) => credit.balanceCents !== before);
     expect(after?.credit.balanceCents).toBe(before + 250);
+  });
+
+  it('a change arrives within two seconds of the answer that made it', async () => {
+    const { of, operator, tenantId } = deployed();
+    const stream = await open(of('viewer'), `${tenant()}/live/overview`);
+    let { balanceCents } = (await stream.next<Overview>())!.credit;
+    let tries = 0;
+    const arrivalMs = async () => {
+      const booking = { kind: 'topup', amountCents: 7, reason: 'prompt', ref: `prompt-${++tries}` };
+      const answer = await operator.post(`${API}/operator/tenants/${tenantId}/credit`, booking);
+      expect(answer.status).toBeLessThan(300);
+      balanceCents += booking.amountCents;
+      return elapsedMs(async () => {
+        const seen = await stream.until<Overview>(({ credit }) => credit.balanceCents >= balanceCents);
+        expect(seen?.credit.balanceCents).toBe(balanceCents);
+      });
+    };
+    await expectWithin(MAX_AGE_MS, arrivalMs, () => of('viewer').get(`${tenant()}/overview`));
   });
 
   it('a stream ends with its session, and with the role that may see it', async () => {
