@@ -71,6 +71,14 @@ const WRITES: Record<string, () => Promise<Answer>> = {
   revokeToken: () => ask(`/tenants/${tenantId}/tokens/${tokenId}`, { method: 'DELETE' }),
   createOperatorToken: () => ask('/operator-tokens', { body: { name: 'new', scopes: ['read'] } }),
   inviteOperator: () => ask('/operator-invitations', { body: { tenantId } }),
+  removeOperator: async () => {
+    for (const user of ['staying', 'leaving']) {
+      const person = `INSERT INTO console."user" ("id", "name", "email", "emailVerified") VALUES ($1, $1, $2, false)`;
+      await services.database.query(person, [user, `${user}@example.com`]);
+      await services.database.query('INSERT INTO console.operator (user_id) VALUES ($1)', [user]);
+    }
+    return ask('/console-operators/remove', { body: { email: 'leaving@example.com' } });
+  },
   revokeOperatorToken: () => ask(`/operator-tokens/${operatorId}`, { method: 'DELETE' }),
   closeMonth: () => ask('/invoices/close', { body: { period: '2026-10', tenantId } }),
   voidInvoice: () => ask('/invoices/1/void', { body: { reason: 'wrong price' } }),

@@ -132,6 +132,12 @@ it('real answers of every operation match the document', async () => {
   await ask('get', '/operator-tokens', { token: operator.token });
   await ask('delete', '/operator-tokens/{id}', {}, { id: operator.id });
   await ask('post', '/operator-invitations', { body: { tenantId } });
+  for (const id of ['staying', 'leaving']) {
+    const person = `INSERT INTO console."user" ("id", "name", "email", "emailVerified") VALUES ($1, $1, $2, false)`;
+    await services.database.query(person, [id, `${id}@example.com`]);
+    await services.database.query('INSERT INTO console.operator (user_id) VALUES ($1)', [id]);
+  }
+  await ask('post', '/console-operators/remove', { body: { email: 'leaving@example.com' } });
 
   await ask('delete', '/tenants/{tenantId}/keys/{id}', {}, { ...of, id: key.id });
   await ask('delete', '/tenants/{tenantId}/tokens/{id}', {}, { ...of, id: token.id });

@@ -5,6 +5,7 @@ import {
   newId,
   OPERATOR_SCOPES,
 } from '@tollgate/contracts';
+import { onceServed } from '@tollgate/testing';
 import { routesOf } from '../../apps/gateway/src/openapi/route-table';
 import { OPERATOR_ROUTES } from '../../apps/gateway/src/operator/routes';
 import { type Asked, send } from './ask';
@@ -20,7 +21,8 @@ const code = async (path: string, asked: Asked) => {
 
 let number = 0;
 async function issue(scopes: readonly string[], more: object = {}) {
-  const answer = await ask('/operator-tokens', { body: { name: `t${++number}`, scopes, ...more } });
+  const body = () => ({ name: `t${++number}`, scopes, ...more });
+  const answer = await onceServed(() => ask('/operator-tokens', { body: body() }));
   expect(answer.status).toBe(201);
   return answer.json.data as { id: string; token: string; name: string };
 }
@@ -54,6 +56,35 @@ describe('an invitation of an operator', () => {
     const again = { body: { onlyFirst: true } };
     expect(await code('/operator-invitations', again)).toEqual([409, 'operator_exists']);
     expect((await ask('/operator-invitations', { body: {} })).status).toBe(201);
+  });
+});
+
+describe('an operator of the console', () => {
+  const remove = (email: string, more: Asked = {}) => code('/console-operators/remove', { body: { email }, ...more });
+  const operators = async () =>
+    (await services.database.query('SELECT user_id FROM console.operator ORDER BY 1')).map((row) => row['user_id']);
+
+  it('is removed with a row in the audit log, and the last one stays', async () => {
+    for (const id of ['v', 'w']) {
+      const person = `INSERT INTO console."user" ("id", "name", "email", "emailVerified") VALUES ($1, $1, $2, false)`;
+      await services.database.query(person, [id, `${id}@example.com`]);
+    }
+    await services.database.query('DELETE FROM console.operator');
+    await services.database.query(`INSERT INTO console.operator (user_id) VALUES ('v'), ('w')`);
+    expect(await remove('nobody@example.com')).toEqual([404, 'not_found']);
+    expect(await remove('no address')).toEqual([404, 'not_found']);
+    const { token } = await issue(OPERATOR_SCOPES.filter((scope) => scope !== 'credit'));
+    expect(await remove('w@example.com', { token })).toEqual([403, 'insufficient_scope']);
+    // Each removes the other: one of them stays.
+    const both = await Promise.all([remove('V@example.com'), remove('w@example.com')]);
+    expect(both.map(([status]) => status).sort()).toEqual([204, 409]);
+    expect(both.flat()).toContain('last_operator');
+    const [left] = await operators();
+    expect(await operators()).toHaveLength(1);
+    const gone = left === 'v' ? 'w' : 'v';
+    const rows = (await ask('/audit?action=operator.remove')).json.data;
+    expect(rows).toMatchObject([{ target: gone, before: { name: `${gone}@example.com` }, by: { kind: 'secret' } }]);
+    expect(await remove(`${gone}@example.com`)).toEqual([404, 'not_found']);
   });
 });
 

@@ -12,6 +12,7 @@ import { KeyActivity } from '../../apps/gateway/src/activity/key-activity';
 import { Changes } from '../../apps/console/src/access/changes';
 import { OperatorLinks } from '../../apps/console/src/access/operator-links';
 import { OperatorLinksController } from '../../apps/console/src/access/operator-links.controller';
+import { Operators } from '../../apps/console/src/access/operators';
 import { Invitations } from '../../apps/console/src/access/invitations';
 import { Members } from '../../apps/console/src/access/members';
 import { ConsoleDatabase } from '../../apps/console/src/database';
@@ -111,7 +112,7 @@ async function startServices(
         module: class ConsoleLinks {},
         controllers: [OperatorLinksController],
         providers: [
-          ...[OperatorLinks, Invitations, Members, Changes],
+          ...[OperatorLinks, Operators, Invitations, Members, Changes],
           { provide: ConsoleDatabase, useFactory: () => ConsoleDatabase.open(databaseUrl) },
           // Without its pages and sign-in, which these tests do not use.
           { provide: SignIn, useValue: { origin: CONSOLE_ORIGIN } },

@@ -19,6 +19,11 @@ export async function inviteOperator({ client, output }: Context, tenantId: stri
   );
 }
 
+export async function removeOperator({ client, output }: Context, email: string): Promise<void> {
+  await client.post('/console-operators/remove', { email });
+  output.answer({ email, removed: true }, `${email} is no operator of the console any more. The account stays.`);
+}
+
 /**
  * The link of the first operator, who also owns the tenant. Null if the console has an operator. Waits a minute for a
  * console that has just started.

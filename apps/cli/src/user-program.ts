@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import type { Context } from './commands';
 import { group, leaf } from './leaf';
-import { inviteOperator } from './user-commands';
+import { inviteOperator, removeOperator } from './user-commands';
 
 /** People who use the console. */
 export function addUserCommands(program: Command, context: (options: object) => Context): void {
@@ -16,4 +16,10 @@ export function addUserCommands(program: Command, context: (options: object) => 
     .addOption(new Option('--operator', 'an operator, who may do everything').makeOptionMandatory())
     .option('--tenant <tenant>', 'also make the operator owner of this tenant')
     .action((options: { tenant?: string }) => inviteOperator(context(options), options.tenant));
+  leaf(
+    user,
+    'remove-operator <email>',
+    'take the right of an operator of the console away; the account stays',
+    'user remove-operator anna@example.com',
+  ).action((email: string, options: object) => removeOperator(context(options), email));
 }

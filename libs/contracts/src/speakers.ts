@@ -98,6 +98,7 @@ export const ASKERS: Readonly<Record<Subject, readonly Service[]>> = {
   'billing.invoices.void': ['gateway'],
 
   'console.operators.invite': ['gateway'],
+  'console.operators.remove': ['gateway'],
 };
 
 /** The service that answers a subject. */

@@ -18,6 +18,11 @@ export interface Subjects extends AuthSubjects, MeteringSubjects, BillingSubject
     Authored<{ hash: string; tenantId?: string; onlyFirst?: boolean }>,
     { id: string; url: string; expiresAt: string },
   ];
+  /**
+   * Takes the right of an operator from the person with this e-mail address, at once. The account stays. not_found: no
+   * invitation made it an operator; last_operator.
+   */
+  'console.operators.remove': [Authored<{ email: string }>, { userId: string }];
 }
 
 export type Subject = keyof Subjects;

@@ -16,6 +16,7 @@ import { KnownTenants } from '../access/known-tenants';
 import { TenantPeople } from '../access/tenant-people';
 import { Members } from '../access/members';
 import { OperatorLinks } from '../access/operator-links';
+import { Operators } from '../access/operators';
 import { OperatorLinksController } from '../access/operator-links.controller';
 import { ProviderRoles } from '../access/provider-roles';
 import { ApiAddresses } from '../api/api-addresses';
@@ -59,7 +60,10 @@ export interface ConsoleApp {
   close(): Promise<void>;
 }
 
-@Module({ controllers: [OperatorLinksController, AuthController, ...API_CONTROLLERS], providers: [OperatorLinks] })
+@Module({
+  controllers: [OperatorLinksController, AuthController, ...API_CONTROLLERS],
+  providers: [OperatorLinks, Operators],
+})
 class ConsoleModule {}
 
 /**

@@ -12,8 +12,8 @@ GRANT INSERT, UPDATE ON "user" TO tollgate_console;
 GRANT INSERT, UPDATE, DELETE ON "session", "account", "verification", "twoFactor", "passkey", "rateLimit"
   TO tollgate_console;
 
--- An operator is only ever added. Another operator's login cannot be taken away by the service.
-GRANT INSERT ON operator TO tollgate_console;
+-- Operators come from links, and the operator API takes them away.
+GRANT INSERT, DELETE ON operator TO tollgate_console;
 -- Each sign-in by OpenID Connect sets anew who operates by a group of the provider.
 GRANT INSERT, DELETE ON provider_operator TO tollgate_console;
 GRANT INSERT, UPDATE (role), DELETE ON membership TO tollgate_console;

@@ -3,6 +3,7 @@ import type { RouteTable } from '../openapi/route-table';
 import {
   OperatorInvitation,
   OperatorInvitationCreate,
+  OperatorRemoval,
   OperatorTokenCreate,
   OperatorTokenIssued,
   OperatorTokenList,
@@ -76,6 +77,21 @@ export const ACCESS_ROUTES: RouteTable<OperatorEndpoint> = {
       body: body(OperatorInvitationCreate, { onlyFirst: true }),
       success: [['201', 'The link; it is not shown again.', OperatorInvitation]],
       errors: ['not_found', 'operator_exists'],
+    },
+  },
+  '/console-operators/remove': {
+    post: {
+      id: 'removeOperator',
+      tag: 'Access',
+      scope: 'operators',
+      change: 'operator.remove',
+      summary: 'Take the right of an operator of the console away',
+      description:
+        'In force from the moment of the answer. The account stays, with its roles in tenants. A token needs all ' +
+        'scopes. An operator by a group of OpenID Connect is not found: the provider takes it away. 503 `unavailable` ' +
+        'where no console runs.',
+      body: body(OperatorRemoval, { email: 'anna@example.com' }),
+      errors: ['not_found', 'last_operator'],
     },
   },
   '/audit': {

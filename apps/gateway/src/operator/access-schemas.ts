@@ -47,6 +47,17 @@ export const OperatorInvitationCreate = Type.Object(
   },
   { ...exact, $id: 'OperatorInvitationCreate' },
 );
+export const OperatorRemoval = Type.Object(
+  {
+    email: Type.String({
+      minLength: 3,
+      maxLength: 254,
+      pattern: '^[^\\s@]+@[^\\s@]+$',
+      description: 'The e-mail address of the operator.',
+    }),
+  },
+  { ...exact, $id: 'OperatorRemoval' },
+);
 export const OperatorInvitation = Type.Object(
   {
     data: Type.Object(

@@ -1,4 +1,4 @@
-import { Controller, Post, Req, UseGuards } from '@nestjs/common';
+import { Controller, HttpCode, Post, Req, UseGuards } from '@nestjs/common';
 import { type Author, mintInvitationSecret, OPERATOR_SCOPES } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyRequest } from 'fastify';
@@ -6,26 +6,26 @@ import { bodyError } from '../http/account/body';
 import { ApiError } from '../http/api-error';
 import { readJsonObject } from '../http/json-body';
 import { bodyCheck } from '../http/validate';
-import { OperatorInvitationCreate } from './access-schemas';
+import { OperatorInvitationCreate, OperatorRemoval } from './access-schemas';
 import { OPERATOR_PREFIX } from './prefix';
 import { ByOperator, FromOperator, type Operator, SecretGuard } from './secret-guard';
 
-const checkBody = bodyCheck(OperatorInvitationCreate, bodyError);
+const checkInvitation = bodyCheck(OperatorInvitationCreate, bodyError);
+const checkRemoval = bodyCheck(OperatorRemoval, bodyError);
 
-/** Links that make operators of the console. The secret of a link is minted here; the console gets only its hash. */
-@Controller(`${OPERATOR_PREFIX}/operator-invitations`)
+/**
+ * Makes operators of the console by links, and takes them away. The secret of a link is minted here; the console gets
+ * only its hash.
+ */
+@Controller(OPERATOR_PREFIX)
 @UseGuards(SecretGuard)
 export class OperatorInvitationsController {
   constructor(private readonly services: ServiceClient) {}
 
-  @Post()
+  @Post('operator-invitations')
   async invite(@FromOperator() { scopes }: Operator, @ByOperator() by: Author, @Req() request: FastifyRequest) {
-    const wanted = checkBody(readJsonObject(request));
-    if (scopes !== 'all' && !OPERATOR_SCOPES.every((scope) => scopes.includes(scope)))
-      throw new ApiError(
-        'insufficient_scope',
-        'An operator of the console may do everything, so all scopes are needed.',
-      );
+    const wanted = checkInvitation(readJsonObject(request));
+    requireAll(scopes);
     const { secret, hash } = mintInvitationSecret();
     const { id, url, expiresAt } = await this.services.request('console.operators.invite', { ...wanted, hash, by });
     return {
@@ -33,4 +33,17 @@ export class OperatorInvitationsController {
       note: 'Open this link now: it is shown only this once.',
     };
   }
+
+  @Post('console-operators/remove')
+  @HttpCode(204)
+  async remove(@FromOperator() { scopes }: Operator, @ByOperator() by: Author, @Req() request: FastifyRequest) {
+    const { email } = checkRemoval(readJsonObject(request));
+    requireAll(scopes);
+    await this.services.request('console.operators.remove', { email, by });
+  }
+}
+
+function requireAll(scopes: Operator['scopes']): void {
+  if (scopes !== 'all' && !OPERATOR_SCOPES.every((scope) => scopes.includes(scope)))
+    throw new ApiError('insufficient_scope', 'An operator of the console may do everything, so all scopes are needed.');
 }

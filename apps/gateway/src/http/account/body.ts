@@ -42,6 +42,7 @@ const CODE_OF_FIELD: Readonly<Record<string, string>> = {
   graceSeconds: 'invalid_grace',
   keys: 'invalid_keys',
   tenantId: 'not_found',
+  email: 'not_found',
 };
 
 /** Turns an error of Ajv in a body into an ApiError. A missing or blank name is `name_required`. */

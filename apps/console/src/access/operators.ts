@@ -1,0 +1,40 @@
+import { Injectable } from '@nestjs/common';
+import { RequestError, type ReplyOf, type RequestOf } from '@tollgate/contracts';
+import { ServiceClient } from '@tollgate/messaging/nest';
+import { query, transaction } from '@tollgate/postgres';
+import { ConsoleDatabase } from '../database';
+
+/** Takes operators away. Their sessions stay, and each call asks anew whether its person is an operator. */
+@Injectable()
+export class Operators {
+  constructor(
+    private readonly database: ConsoleDatabase,
+    private readonly services: ServiceClient,
+  ) {}
+
+  /**
+   * RequestError: not_found, also for an operator by a group of the provider, who would be one again at the next
+   * sign-in; last_operator. The row in the audit log comes first, so there is none without it.
+   */
+  async remove({ email, by }: RequestOf<'console.operators.remove'>): Promise<ReplyOf<'console.operators.remove'>> {
+    return transaction(this.database.dataSource, async (tx) => {
+      // Two who remove each other at the same time must not leave none.
+      await query(tx, 'LOCK TABLE operator IN SHARE ROW EXCLUSIVE MODE');
+      const [person] = await query<{ userId: string; name: string }>(
+        tx,
+        `SELECT u.id AS "userId", u.email AS name FROM operator o JOIN "user" u ON u.id = o.user_id
+         WHERE u.email = $1`,
+        [email.toLowerCase()],
+      );
+      if (!person) throw new RequestError('not_found', 'No invitation made this person an operator of the console.');
+      const { userId, name } = person;
+      const others = await query(tx, 'SELECT 1 FROM operator WHERE user_id <> $1 LIMIT 1', [userId]);
+      if (others.length === 0)
+        throw new RequestError('last_operator', 'This is the last operator. Invite another one first.');
+      await query(tx, 'DELETE FROM operator WHERE user_id = $1', [userId]);
+      const change = { action: 'operator.remove', target: userId, before: { name } } as const;
+      await this.services.request('auth.audit.record', { ...change, ...(by && { by }) });
+      return { userId };
+    });
+  }
+}
