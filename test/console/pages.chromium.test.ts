@@ -22,6 +22,7 @@ import { startConsole, type RunningConsole } from './running-console';
 const STEP_TIMEOUT_MS = 60_000;
 /** Content that moves by less is not seen to move. */
 const MAX_SHIFT = 0.01;
+/** It is refused within a second of the answer: revoked.part.ts. Here the page has the answer, and no test sees it. */
 const REVOKED_WITHIN_MS = 60_000;
 const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 /** The buttons of the header whose text is cut. */
@@ -194,7 +195,7 @@ describe('pages', () => {
 
   emptyTests(() => ({ console_, page, call: backendOf(page) }));
 
-  nameTests(() => ({ base: console_.base, page }));
+  nameTests(() => ({ base: console_.base, page, database }));
 
   it('an invoice adds up on the screen, and prints without the frame around it', async () => {
     const call = (path: string, body?: unknown) => backendOf(page)(`operator/${path}`, body);
