@@ -1,11 +1,15 @@
-import { Button, Group, Stack, Text, TextInput, Title } from '@mantine/core';
+import { Button, Group, Skeleton, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useState, type FormEvent } from 'react';
+import { lazy, Suspense, useState, type FormEvent } from 'react';
 import { api } from './api';
 import { Failure } from './failure';
 import { usePerson } from './me';
 import { Command } from './page';
 import { PasswordField } from './password-field';
+
+/** Only this page needs it, and only once. */
+const QrCode = lazy(() => import('./qr-code'));
+const QR_SIZE = 200;
 
 /** TOTP: a code of an authenticator beside the password. */
 export function SecondFactor() {
@@ -59,8 +63,18 @@ export function SecondFactor() {
         <form onSubmit={confirm}>
           <Stack>
             <Text size="sm">
-              Add this address to your authenticator, and keep the backup codes. Both are shown only now.
+              Scan the code with your authenticator, or add the address by hand. Keep the backup codes. All are shown
+              only now.
             </Text>
+            <Suspense fallback={<Skeleton h={QR_SIZE} w={QR_SIZE} />}>
+              <QrCode
+                value={enable.data.totpURI}
+                size={QR_SIZE}
+                marginSize={4}
+                role="img"
+                aria-label="QR code of the address"
+              />
+            </Suspense>
             <Command text={enable.data.totpURI} label="Address for the authenticator" />
             <Command text={enable.data.backupCodes.join('\n')} label="Backup codes" />
             <Group align="flex-end">
