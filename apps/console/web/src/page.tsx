@@ -95,13 +95,16 @@ interface DataTableProps {
 }
 
 const NUMBERS = '#';
+/** A table becomes no narrower than this for each column, so that words stay whole. Few columns fit on a phone. */
+const COLUMN_MIN_PX = 105;
+const MAX_MIN_PX = 560;
 
 /** A table that scrolls sideways on a narrow screen. */
 export function DataTable({ label, head, rows }: DataTableProps) {
   const align = head.map((title) => (title.startsWith(NUMBERS) ? 'right' : 'left'));
   return (
     <ScrollArea type="auto" viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': label }}>
-      <Table highlightOnHover verticalSpacing="xs" miw={560}>
+      <Table highlightOnHover verticalSpacing="xs" miw={Math.min(head.length * COLUMN_MIN_PX, MAX_MIN_PX)}>
         <Table.Thead>
           <Table.Tr>
             {head.map((title, index) => (

@@ -1,8 +1,9 @@
 import { Alert, Button, Group, Modal, Select, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
-import type { InvitationCreated, MemberList, TenantRole } from '../../../src/api/answers';
+import type { InvitationCreated, MemberList, MemberRow, TenantRole } from '../../../src/api/answers';
 import { api } from '../api';
+import { Confirm, ConfirmButton } from '../confirm';
 import { Failure } from '../failure';
 import { Time } from '../format';
 import { useTenant } from '../me';
@@ -23,14 +24,28 @@ export function MembersPage() {
   const [isOpen, setOpen] = useState(false);
   const members = useQuery({ queryKey: ['members', id], queryFn: () => api.get<MemberList>(path('members')) });
   const refresh = () => queries.invalidateQueries({ queryKey: ['members', id] });
-  const change = useMutation({ mutationFn: (work: () => Promise<void>) => work(), onSuccess: refresh });
+  const [roleOf, setRoleOf] = useState<{ member: MemberRow; role: string } | null>(null);
+  const withdraw = useMutation({
+    mutationFn: (invitation: string) => api.delete(path('invitations', invitation)),
+    onSuccess: refresh,
+  });
   return (
     <Page
       title="Members"
       action={may('members.write') ? <Button onClick={() => setOpen(true)}>Invite a person</Button> : null}
     >
       {isOpen ? <Invite onClose={() => setOpen(false)} onInvited={refresh} /> : null}
-      <Failure error={change.error} />
+      {roleOf ? (
+        <Confirm
+          title={`Change the role of ${roleOf.member.name}`}
+          text={`From ${roleOf.member.role} to ${roleOf.role}. It is in force at once.`}
+          action="Change the role"
+          work={() => api.patch<void>(path('members', roleOf.member.userId), { role: roleOf.role })}
+          onDone={refresh}
+          onClose={() => setRoleOf(null)}
+        />
+      ) : null}
+      <Failure error={withdraw.error} />
       <Answer of={members}>
         {({ data, invitations }) => (
           <>
@@ -47,17 +62,18 @@ export function MembersPage() {
                   allowDeselect={false}
                   data={ROLES.map(({ value }) => value)}
                   value={member.role}
-                  onChange={(role) => change.mutate(() => api.patch<void>(path('members', member.userId), { role }))}
+                  onChange={(role) => role !== null && role !== member.role && setRoleOf({ member, role })}
                 />,
                 <Time at={member.createdAt} />,
-                <Button
-                  size="xs"
-                  variant="default"
-                  aria-label={`Remove ${member.name}`}
-                  onClick={() => change.mutate(() => api.delete(path('members', member.userId)))}
-                >
-                  Remove
-                </Button>,
+                <ConfirmButton
+                  label={`Remove ${member.name}`}
+                  title={`Remove ${member.name} from the tenant`}
+                  text="The person no longer sees this tenant. Keys and tokens that the person made go on working."
+                  action="Remove"
+                  typed={member.name}
+                  work={() => api.delete(path('members', member.userId))}
+                  onDone={refresh}
+                />,
               ])}
             />
             <Title order={2} size="h4">
@@ -77,7 +93,7 @@ export function MembersPage() {
                     size="xs"
                     variant="default"
                     aria-label={`Withdraw the invitation of ${invitation.email}`}
-                    onClick={() => change.mutate(() => api.delete(path('invitations', invitation.id)))}
+                    onClick={() => withdraw.mutate(invitation.id)}
                   >
                     Withdraw
                   </Button>,

@@ -5,12 +5,16 @@ import { Link } from '@tanstack/react-router';
 import { useState, type FormEvent } from 'react';
 import type { Booked, CreditPreview, TenantList, TenantRow } from '../../../src/api/answers';
 import { api, pathOf, queryOf } from '../api';
+import { ConfirmButton } from '../confirm';
 import { Failure } from '../failure';
 import { Money } from '../format';
 import { usePerson } from '../me';
 import { DataTable, Empty, Loading, Page } from '../page';
 
 const CENTS = 100;
+
+const setStatusOf = ({ id }: TenantRow, status: 'active' | 'suspended') =>
+  api.patch<TenantRow>(pathOf('operator', 'tenants', id), { status });
 /** While a person types, nothing is searched. */
 const TYPING_MS = 250;
 
@@ -29,9 +33,8 @@ export function OperatorTenantsPage() {
     getNextPageParam: ({ nextCursor }) => nextCursor,
   });
   const refresh = () => queries.invalidateQueries({ queryKey: ['operator', 'tenants'] });
-  const setStatus = useMutation({
-    mutationFn: ({ id, status }: { id: string; status: string }) =>
-      api.patch(pathOf('operator', 'tenants', id), { status }),
+  const resume = useMutation({
+    mutationFn: (tenant: TenantRow) => setStatusOf(tenant, 'active'),
     onSuccess: refresh,
   });
   const rows = tenants.data?.pages.flatMap(({ data }) => data) ?? [];
@@ -46,14 +49,14 @@ export function OperatorTenantsPage() {
         value={search}
         onChange={({ currentTarget }) => setSearch(currentTarget.value)}
       />
-      <Failure error={tenants.error ?? setStatus.error} />
+      <Failure error={tenants.error ?? resume.error} />
       {tenants.isPending ? <Loading /> : null}
       {tenants.data === undefined ? null : rows.length === 0 ? (
         <Empty text="There is no such tenant." command="npx tollgate tenant create acme" />
       ) : (
         <DataTable
           label="Tenants"
-          head={['Name', 'Id', 'Plan', 'Status', '#Balance', '#Spend this month', 'Actions']}
+          head={['Name', '#Balance', 'Status', 'Plan', '#Spend this month', 'Id', 'Actions']}
           rows={rows.map((tenant) => [
             <Anchor
               component={Link}
@@ -63,27 +66,38 @@ export function OperatorTenantsPage() {
             >
               {tenant.name}
             </Anchor>,
-            tenant.id,
-            tenant.plan,
+            <Money cents={tenant.balanceCents} currency={currency} />,
             <Badge variant="outline" color={tenant.status === 'active' ? 'green' : 'gray'}>
               {tenant.status}
             </Badge>,
-            <Money cents={tenant.balanceCents} currency={currency} />,
+            tenant.plan,
             <Money cents={tenant.debitedCents} currency={currency} />,
+            tenant.id,
             <Group gap="xs" wrap="nowrap">
               <Button size="xs" variant="default" onClick={() => setOpen(tenant)}>
                 Credit
               </Button>
-              <Button
-                size="xs"
-                variant="default"
-                disabled={tenant.status === 'closed'}
-                onClick={() =>
-                  setStatus.mutate({ id: tenant.id, status: tenant.status === 'active' ? 'suspended' : 'active' })
-                }
-              >
-                {tenant.status === 'active' ? 'Suspend' : 'Resume'}
-              </Button>
+              {tenant.status === 'active' ? (
+                <ConfirmButton
+                  label={`Suspend ${tenant.name}`}
+                  title={`Suspend the tenant ${tenant.name}`}
+                  text="All its requests are refused within a second, until an operator resumes it."
+                  action="Suspend"
+                  typed={tenant.name}
+                  work={() => setStatusOf(tenant, 'suspended')}
+                  onDone={refresh}
+                />
+              ) : (
+                <Button
+                  size="xs"
+                  variant="default"
+                  aria-label={`Resume ${tenant.name}`}
+                  disabled={tenant.status === 'closed'}
+                  onClick={() => resume.mutate(tenant)}
+                >
+                  Resume
+                </Button>
+              )}
             </Group>,
           ])}
         />

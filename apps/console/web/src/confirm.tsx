@@ -1,0 +1,71 @@
+import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
+import { useState, type FormEvent, type ReactNode } from 'react';
+import { Failure } from './failure';
+
+interface ConfirmProps {
+  title: string;
+  /** What happens, and whether it can be undone. */
+  text: ReactNode;
+  /** The verb on the button. */
+  action: string;
+  /** The person has to type it first. */
+  typed?: string;
+  work: () => Promise<unknown>;
+  onDone: () => Promise<unknown>;
+  onClose: () => void;
+}
+
+/** Asks before it does something that others notice at once. */
+export function Confirm({ title, text, action, typed = '', work, onDone, onClose }: ConfirmProps) {
+  const [value, setValue] = useState('');
+  const mutation = useMutation({
+    mutationFn: work,
+    onSuccess: async () => {
+      await onDone();
+      onClose();
+    },
+  });
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    mutation.mutate();
+  };
+  return (
+    <Modal opened onClose={onClose} title={title}>
+      <form onSubmit={submit}>
+        <Stack>
+          <Text>{text}</Text>
+          {typed === '' ? null : (
+            <TextInput
+              label={`Type ${typed} to confirm`}
+              value={value}
+              onChange={({ currentTarget }) => setValue(currentTarget.value)}
+              data-autofocus
+            />
+          )}
+          <Group justify="flex-end">
+            <Button type="submit" color="red" disabled={value !== typed} loading={mutation.isPending}>
+              {action}
+            </Button>
+          </Group>
+          <Failure error={mutation.error} />
+        </Stack>
+      </form>
+    </Modal>
+  );
+}
+
+type ConfirmButtonProps = Omit<ConfirmProps, 'onClose'> & { label: string; disabled?: boolean };
+
+/** A button that asks first. `label` is read out in place of the verb. */
+export function ConfirmButton({ label, disabled = false, ...confirm }: ConfirmButtonProps) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <Button size="xs" px={8} variant="default" aria-label={label} disabled={disabled} onClick={() => setOpen(true)}>
+        {confirm.action}
+      </Button>
+      {isOpen ? <Confirm {...confirm} onClose={() => setOpen(false)} /> : null}
+    </>
+  );
+}
