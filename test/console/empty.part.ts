@@ -10,6 +10,7 @@ import type { RunningConsole } from './running-console';
 const run = promisify(execFile);
 const ARRIVES_WITHIN_MS = 120_000;
 const TOLLGATE = resolve(__dirname, '../../tools/tollgate.mjs');
+const MONTH = /^\d{4}-\d{2}$/;
 /** The pages of a tenant that have nothing to show at first. */
 const EMPTY_PAGES = [
   ['overview', 'Overview'],
@@ -50,6 +51,11 @@ export function emptyTests(
       await openPage(page, { base, tenantId }, at);
       commands.push((await page.getByLabel('Command').textContent())!);
     }
+    await openPage(page, { base, tenantId }, ['credit', 'Credit']);
+    expect(JSON.parse(await runShown(deployed()))).toMatchObject({ balanceCents: 1_000, created: true });
+    await openPage(page, { base, tenantId }, ['credit', 'Credit']);
+    await page.getByRole('row', { name: / topup 10\.00 USD 10\.00 USD / }).waitFor();
+    await openPage(page, { base, tenantId }, ['settings/tokens', 'Management tokens']);
     await page.getByRole('button', { name: 'Create a token' }).click();
     await page.getByLabel('Name').fill('the first one');
     for (const scope of ['usage:read', 'tokens:read']) await page.getByLabel(scope, { exact: false }).check();
@@ -58,9 +64,7 @@ export function emptyTests(
     await page.getByRole('button', { name: 'Done' }).click();
     await page.getByRole('row', { name: /^the first one/ }).waitFor();
 
-    const booking = { kind: 'topup', amountCents: 1_000, reason: 'for the commands', ref: 'empty-1' };
-    await call(`operator/tenants/${tenantId}/credit`, booking);
-    // The books have it. Admission hears of it later, and refuses the first request until then.
+    // The books have the credit. Admission hears of it later, and refuses the first request until then.
     await eventually(
       async () => {
         const { credit } = (await call(`tenants/${tenantId}/overview`)) as Overview;
@@ -89,11 +93,28 @@ export function emptyTests(
     const { console_, page } = deployed();
     await openPage(page, { base: console_.base, tenantId: '' }, ['/operator/tenants', 'Tenants']);
     await page.getByLabel('Search by name or id').fill('a tenant that nobody has');
-    const [npx, tollgate, ...args] = (await page.getByLabel('Command').textContent())!.split(' ');
-    expect([npx, tollgate]).toEqual(['npx', 'tollgate']);
-    const { operatorUrl, operatorSecret } = console_;
-    const env = { ...process.env, TOLLGATE_OPERATOR_URL: operatorUrl, TOLLGATE_OPERATOR_SECRET: operatorSecret };
-    const { stdout } = await run(process.execPath, [TOLLGATE, ...args, '--json'], { env });
-    expect(JSON.stringify(JSON.parse(stdout))).toContain('"name":"acme"');
+    expect(await runShown(deployed())).toContain('"name":"acme"');
   });
+
+  it('an operator without invoices gets a command that closes the last month', async () => {
+    const { console_, page } = deployed();
+    // As it is before the first invoice.
+    const nothing = { data: [], nextCursor: null };
+    await page.route(/\/console\/api\/operator\/invoices/, (route) => route.fulfill({ json: nothing }));
+    await openPage(page, { base: console_.base, tenantId: '' }, ['/operator/invoices', 'Invoices']);
+    const closed = JSON.parse(await runShown(deployed())) as Record<string, unknown>;
+    await page.unroute(/\/console\/api\/operator\/invoices/);
+    expect(Object.keys(closed).length).toBeGreaterThan(0);
+    expect((await page.getByLabel('Command').textContent())!.split(' ').at(-1)).toMatch(MONTH);
+  });
+}
+
+/** Runs the command of `tollgate` on the page as an operator does, and returns its JSON. */
+async function runShown({ console_, page }: { console_: RunningConsole; page: Page }): Promise<string> {
+  const [npx, tollgate, ...args] = (await page.getByLabel('Command').textContent())!.split(' ');
+  expect([npx, tollgate]).toEqual(['npx', 'tollgate']);
+  const { operatorUrl, operatorSecret } = console_;
+  const env = { ...process.env, TOLLGATE_OPERATOR_URL: operatorUrl, TOLLGATE_OPERATOR_SECRET: operatorSecret };
+  const { stdout } = await run(process.execPath, [TOLLGATE, ...args, '--json'], { env });
+  return JSON.stringify(JSON.parse(stdout));
 }

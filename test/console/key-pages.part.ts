@@ -48,7 +48,7 @@ export function keyPageTests(
     expect(await violations()).toEqual([]);
     await page.getByRole('button', { name: 'Done' }).click();
     await row.getByText(`…${second.slice(-4)}`).waitFor();
-    await row.getByText('former until').waitFor();
+    await row.getByText('former secret works until').waitFor();
     expect(await page.content()).not.toContain(second);
     await picture('keys-rotated', 'light');
   });

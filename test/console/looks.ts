@@ -29,6 +29,8 @@ export async function openPage(
   { base, tenantId }: { base: string; tenantId: string },
   [path, title]: readonly [string, string],
 ): Promise<void> {
+  // A secret behind # is read only when the page is loaded.
+  if (path.includes('#')) await page.goto('about:blank');
   await page.goto(base + (path.startsWith('/') ? `/console${path}` : `/console/t/${tenantId}/${path}`));
   await page.getByRole('heading', { name: title, exact: true, level: 1 }).waitFor();
   await page.locator('[aria-label="Loading"], .mantine-Skeleton-root').first().waitFor({ state: 'detached' });
@@ -48,7 +50,9 @@ const REACH = `(() => {
 const NOT_REACHED = `(() => {
   const usable = 'a[href], button:not([role="tab"][aria-selected="false"]), input, select, textarea, [role="button"]';
   const choices = new Set([...document.querySelectorAll('input[type="radio"][data-reached]')].map(({ name }) => name));
-  return [...document.querySelectorAll(usable)]
+  // A dialog keeps the keyboard until it is closed.
+  const place = document.querySelector('[aria-modal="true"]') ?? document;
+  return [...place.querySelectorAll(usable)]
     .filter((one) => {
       const isShown = one.checkVisibility({ visibilityProperty: true }) && one.getClientRects().length > 0;
       const isChoice = one.type === 'radio' && choices.has(one.name);

@@ -1,36 +1,31 @@
 import { newId } from '@tollgate/contracts';
 import { eventually, useTestDatabase } from '@tollgate/testing';
-import { mkdirSync, readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { BrowserContext, Page } from 'playwright-core';
 import { useDataDirectory } from '../e2e/standalone-process';
 import type { Configuration } from '../../apps/console/src/api/answers';
 import { useChromium } from './chromium';
+import { confirmTests } from './confirm.part';
 import { emptyTests } from './empty.part';
+import { heldTests } from './held.part';
 import { issueInvoice } from './invoice.fixture';
 import { keyPageTests } from './key-pages.part';
-import { backendOf, layoutShift, openPage, PAGES, unreachableByKeyboard } from './looks';
+import { lookingAt } from './looking';
+import { backendOf, PAGES } from './looks';
+import { manyTests } from './many.part';
 import { nameTests } from './names.part';
 import { numberTests } from './numbers.part';
-import { passkeyTests, passwordTests } from './passkeys.part';
+import { openedTests } from './opened.part';
+import { passkeyTests, passwordTests, totpTests } from './passkeys.part';
 import { PASSWORD } from './people';
 import { receiptPageTests } from './receipt-pages.part';
 import { startConsole, type RunningConsole } from './running-console';
+import { seedUsage } from './seed.fixture';
 
 /** A step of the browser never takes this long, however slow the machine is. */
 const STEP_TIMEOUT_MS = 60_000;
-/** Content that moves by less is not seen to move. */
-const MAX_SHIFT = 0.01;
 /** It is refused within a second of the answer: revoked.part.ts. Here the page has the answer, and no test sees it. */
 const REVOKED_WITHIN_MS = 60_000;
-const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
-/** The buttons of the header whose text is cut. */
-const CUT_NAMES = `[...document.querySelectorAll('header button *')]
-  .filter(({ scrollWidth, clientWidth }) => clientWidth > 0 && scrollWidth > clientWidth)
-  .map(({ textContent }) => textContent)`;
-/** Where TOLLGATE_SCREENSHOTS is set, the pictures of the pages are written. */
-const PICTURES = resolve(__dirname, '../../docs/console');
 
 // Before the database is dropped.
 afterAll(async () => {
@@ -43,6 +38,7 @@ const chromium = useChromium();
 let console_: RunningConsole;
 let context: BrowserContext;
 let page: Page;
+const { violations, picture, lookAt } = lookingAt(() => page);
 const failures: string[] = [];
 /** The addresses of the scripts that were loaded. */
 const scripts = new Set<string>();
@@ -167,13 +163,19 @@ describe('pages', () => {
     const sheet = page.getByRole('dialog', { name: 'Request' });
     await sheet.getByText(requestId, { exact: true }).waitFor();
     await sheet.getByText('Charged', { exact: true }).waitFor();
+    const path = `requests?request=${requestId}`;
     expect(page.url()).toContain(`request=${requestId}`);
     expect(await sheet.getByText(cost).count()).toBe(2);
-    expect(await violations()).toEqual([]);
-    await picture('request', 'light');
+    await lookAt({ base: console_.base, tenantId: console_.demo!.tenantId }, [path, 'Requests'], {
+      name: 'request',
+      isShown: () => sheet.getByText('Charged', { exact: true }).waitFor(),
+    });
+    await page.setViewportSize({ width: 1280, height: 800 });
     await page.goto(`${tenant}/requests?outcome=expired`);
     await page.getByText('No request matches these filters.').waitFor();
   });
+
+  it('the pictures show a month of use', () => seedUsage({ console_, page, database }));
 
   it.each(PAGES)(
     '%s has no violation of axe in light, dark and on a phone, does not move, and is reached by the keyboard',
@@ -192,6 +194,14 @@ describe('pages', () => {
   });
 
   receiptPageTests(() => ({ console_, page, database, lookAt }));
+
+  manyTests(() => ({ console_, page, call: backendOf(page) }));
+
+  heldTests(() => ({ console_, page, call: backendOf(page) }));
+
+  confirmTests(() => ({ console_, page, call: backendOf(page), violations }));
+
+  openedTests(() => ({ console_, page, browser: chromium.browser, call: backendOf(page) }));
 
   emptyTests(() => ({ console_, page, call: backendOf(page) }));
 
@@ -214,8 +224,9 @@ describe('pages', () => {
       ['Paid from credit', '0.12 USD'],
     ] as const)
       await page.getByRole('row', { name: `${label} ${amount}`, exact: true }).waitFor();
-    expect(await violations()).toEqual([]);
-    await picture('invoice', 'light');
+    await lookAt({ base: console_.base, tenantId: id }, [`invoices/${number}`, `Invoice ${number}`], {
+      name: 'invoice',
+    });
     await page.emulateMedia({ media: 'print' });
     expect(await page.getByRole('navigation').first().isVisible()).toBe(false);
     expect(await page.getByRole('button', { name: 'Print or save as PDF' }).isVisible()).toBe(false);
@@ -235,62 +246,14 @@ describe('pages', () => {
     expect(warned).toHaveLength(1);
     expect(await page.getByRole('button', { name: 'Single sign-on' }).count()).toBe(0);
     await page.getByLabel('E-mail').fill('grace@example.com');
-    expect(await violations()).toEqual([]);
-    await picture('sign-in', 'light');
     await page.getByLabel('Password', { exact: false }).first().fill(PASSWORD);
     await page.getByRole('button', { name: 'Sign in', exact: true }).click();
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
   });
 
+  totpTests(() => ({ base: console_.base, page, violations, picture }));
+
   passwordTests(() => ({ base: console_.base, page, person: 'Grace Hopper', email: 'grace@example.com' }));
 
   passkeyTests(() => ({ base: console_.base, page, person: 'Grace Hopper', email: 'grace@example.com' }));
 });
-
-/** Opens a page in light, dark and on a phone, each time with all that holds for every page. */
-async function lookAt(
-  at: { base: string; tenantId: string },
-  [path, title]: readonly [string, string],
-  name = path,
-): Promise<void> {
-  for (const [scheme, width] of [
-    ['light', 1280],
-    ['dark', 1280],
-    ['light', 375],
-  ] as const) {
-    await page.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' });
-    await page.setViewportSize({ width, height: 800 });
-    await openPage(page, at, [path, title]);
-    expect([scheme, width, await violations()]).toEqual([scheme, width, []]);
-    const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
-    expect(overflow).toBeLessThanOrEqual(0);
-    expect(await page.evaluate<string[]>(CUT_NAMES)).toEqual([]);
-    expect(await layoutShift(page)).toBeLessThanOrEqual(MAX_SHIFT);
-    await picture(name, width === 375 ? 'phone' : scheme);
-    if (scheme === 'dark') expect(await unreachableByKeyboard(page)).toEqual([]);
-  }
-}
-
-async function violations(): Promise<string[]> {
-  // In the world of the test, which the policy of the page does not bind.
-  await page.evaluate(AXE);
-  const found = await page.evaluate<AxeViolation[]>('axe.run().then(({ violations }) => violations)');
-  return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' | ')}`);
-}
-
-interface AxeViolation {
-  id: string;
-  nodes: { html: string }[];
-}
-
-async function picture(path: string, look: string): Promise<void> {
-  if (process.env['TOLLGATE_SCREENSHOTS'] === undefined) return;
-  mkdirSync(PICTURES, { recursive: true });
-  const name = path.replace(/^\//, '').replaceAll('/', '-');
-  // As high as the page, so that nothing is cut off.
-  const size = page.viewportSize()!;
-  const height = await page.evaluate<number>('document.documentElement.scrollHeight');
-  await page.setViewportSize({ ...size, height: Math.max(size.height, height) });
-  await page.screenshot({ path: `${PICTURES}/${name}-${look}.png` });
-  await page.setViewportSize(size);
-}

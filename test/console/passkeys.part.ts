@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core';
 import { PASSWORD } from './people';
+import { totpOf } from './totp';
 
 /**
  * Signs in with a passkey that does not check its person, whatever the console asked for. `flags`: those of WebAuthn,
@@ -49,7 +50,7 @@ export function passkeyTests(deployed: () => { base: string; page: Page; person:
 
     await page.goto(`${base}/console/account`);
     await row.getByRole('button', { name: 'Remove' }).click();
-    await page.getByText('There is none. With a passkey').waitFor();
+    await page.getByText('You have no passkey.').waitFor();
     const log = await page.request.get(`${base}/console/api/operator/audit?author=${email}&limit=2`);
     expect(((await log.json()) as { data: object[] }).data).toMatchObject([
       { action: 'passkey.remove', before: { passkey: 'laptop' }, by: { kind: 'person', name: email } },
@@ -70,11 +71,11 @@ export function passwordTests(deployed: () => { base: string; page: Page; person
     const { base, page, person, email } = deployed();
     const next = 'a password that is new';
     await page.goto(`${base}/console/account`);
-    await page.getByLabel('Present password').fill('not the password');
+    await page.getByLabel('Current password').fill('not the password');
     await page.getByLabel('New password').fill(next);
     await page.getByRole('button', { name: 'Change the password' }).click();
     await page.getByRole('alert').waitFor();
-    await page.getByLabel('Present password').fill(PASSWORD);
+    await page.getByLabel('Current password').fill(PASSWORD);
     await page.getByRole('button', { name: 'Change the password' }).click();
     await page.getByText('The password is changed.').waitFor();
 
@@ -87,5 +88,35 @@ export function passwordTests(deployed: () => { base: string; page: Page; person
     await page.getByLabel('Password', { exact: false }).first().fill(next);
     await page.getByRole('button', { name: 'Sign in', exact: true }).click();
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
+  });
+}
+
+/** Sets TOTP up on the page of the account, and turns it off again. The person is signed in before and after. */
+export function totpTests(
+  deployed: () => {
+    base: string;
+    page: Page;
+    violations: () => Promise<string[]>;
+    picture: (path: string, look: string) => Promise<void>;
+  },
+): void {
+  it('an authenticator is set up by a QR code or an address, and turned off again', async () => {
+    const { base, page, violations, picture } = deployed();
+    await page.goto(`${base}/console/account`);
+    await page.getByLabel('Your password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Set it up' }).click();
+    const code = page.getByRole('img', { name: 'QR code of the address' });
+    await code.waitFor();
+    // Its modules: one path of dark squares for 100 and more characters.
+    expect((await code.locator('path').last().getAttribute('d'))!.length).toBeGreaterThan(1_000);
+    expect(await violations()).toEqual([]);
+    await picture('account-totp', 'light');
+    const address = (await page.getByLabel('Address for the authenticator').textContent())!.trim();
+    await page.getByLabel('Code of the authenticator').fill(totpOf(address));
+    await page.getByRole('button', { name: 'Turn it on' }).click();
+    await page.getByText('A code is asked for beside the password.').waitFor();
+    await page.getByLabel('Your password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Turn it off' }).click();
+    await page.getByText('Only the password is asked for.').waitFor();
   });
 }

@@ -2,6 +2,7 @@ import { eventually, type TestDatabase } from '@tollgate/testing';
 import type { Page } from 'playwright-core';
 import { operator as operatorApi } from '../e2e/deployment';
 import { chargeFor, configurationOf } from './invoice.fixture';
+import type { LookAt } from './looking';
 import { openPage } from './looks';
 import type { RunningConsole } from './running-console';
 
@@ -13,7 +14,7 @@ export function receiptPageTests(
     console_: RunningConsole;
     page: Page;
     database: TestDatabase;
-    lookAt: (at: { base: string; tenantId: string }, page: readonly [string, string], name: string) => Promise<void>;
+    lookAt: LookAt;
   },
 ): void {
   it('each ledger entry has a receipt that adds up, and prints without the frame around it', async () => {
@@ -84,6 +85,6 @@ export function receiptPageTests(
     await page.emulateMedia({ media: 'screen' });
     await requests.nth(1).getByRole('link').click();
     await page.getByRole('dialog', { name: 'Request' }).getByText('Ledger entry').waitFor();
-    await lookAt(at, [path.slice(`/console/t/${tenantId}/`.length), 'Receipt'], 'receipt');
+    await lookAt(at, [path.slice(`/console/t/${tenantId}/`.length), 'Receipt'], { name: 'receipt' });
   });
 }

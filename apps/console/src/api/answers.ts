@@ -85,7 +85,14 @@ export interface Usage extends UsageSeries {
   totals: UsageTotals;
 }
 
-export type RequestList = Page<ListedRequest>;
+/** Usage of a chosen range. `keyNames`: of the keys in it that are grouped or filtered by, by id. */
+export interface UsageOfRange extends Usage {
+  keyNames: Record<string, string>;
+}
+
+/** A served request. `keyName` is null if nobody knows the key now. */
+export type RequestRow = ListedRequest & { keyName: string | null };
+export type RequestList = Page<RequestRow>;
 
 /** A request, and where it is in the books. */
 export interface RequestBooks {
@@ -138,6 +145,12 @@ export interface ModelRow {
   maxOutputTokens: number;
   /** Decimal amounts per million tokens; `request`: each. */
   price: { input: string; cachedInput: string | null; output: string; request: string };
+}
+
+export interface ModelList {
+  data: ModelRow[];
+  /** A model of chats that a key without a chosen profile may use. Null: there is none. */
+  firstChat: string | null;
 }
 
 export interface Plan {

@@ -1,12 +1,13 @@
 import { Controller, Get, Param, Query } from '@nestjs/common';
 import { Type } from '@sinclair/typebox';
-import { isId, type Outcome, type ServedRequest } from '@tollgate/contracts';
+import { isId, type ListedRequest, type Outcome, type ServedRequest } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { AllowInTenant } from '../access/allow';
 import { queryOf } from '../http/body';
 import { ConsoleError } from '../http/errors';
 import type { RequestBooks, RequestList } from './answers';
 import { KeyIdField, ModelField, pageSize } from './fields';
+import { keyNames } from './key-names';
 
 /** A search among millions of requests answers in short or empty pages. One call asks for this many of them. */
 const MAX_PAGES_A_CALL = 5;
@@ -41,7 +42,7 @@ export class RequestsController {
       ...(from !== undefined && { from: new Date(from).toISOString() }),
       ...(to !== undefined && { to: new Date(to).toISOString() }),
     };
-    const data: RequestList['data'] = [];
+    const data: ListedRequest[] = [];
     let { after } = search;
     const untilMs = performance.now() + SEARCH_MS;
     for (let page = 0; page < MAX_PAGES_A_CALL; page += 1) {
@@ -52,11 +53,15 @@ export class RequestsController {
         ...(after !== undefined && { after }),
       });
       data.push(...found.data);
-      if (found.nextCursor === null) return { data, nextCursor: null };
-      after = found.nextCursor;
+      after = found.nextCursor ?? undefined;
+      if (after === undefined) break;
       if (data.length === limit || performance.now() >= untilMs) break;
     }
-    return { data, nextCursor: after ?? null };
+    const names = await keyNames(
+      this.services,
+      data.map(({ keyId }) => keyId),
+    );
+    return { data: data.map((row) => ({ ...row, keyName: names[row.keyId] ?? null })), nextCursor: after ?? null };
   }
 
   /** A request from its price to its invoice. `books` is null until its charge has arrived. */

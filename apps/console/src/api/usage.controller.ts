@@ -4,8 +4,9 @@ import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource } from '@tollgate/runtime';
 import { AllowInTenant } from '../access/allow';
 import { queryOf } from '../http/body';
-import type { ModelRow, Overview, Plan, Usage } from './answers';
+import type { ModelList, Overview, Plan, UsageOfRange } from './answers';
 import { KeyIdField, ModelField } from './fields';
+import { keyNames } from './key-names';
 import { modelRows } from './model-rows';
 import { Overviews, SERIES, totalsOf } from './overviews';
 
@@ -39,7 +40,7 @@ export class UsageController {
   /** At most 400 days by day, or 32 by hour. */
   @Get('usage')
   @AllowInTenant('usage.read')
-  async usage(@Param('tenantId') tenantId: string, @Query() query: unknown): Promise<Usage> {
+  async usage(@Param('tenantId') tenantId: string, @Query() query: unknown): Promise<UsageOfRange> {
     const { from, to, ...rest } = readUsage(query);
     const series = await this.services.request('metering.usage.series', {
       ...rest,
@@ -48,13 +49,22 @@ export class UsageController {
       to: new Date(to).toISOString(),
       top: SERIES,
     });
-    return { ...series, totals: totalsOf(series) };
+    const totals = totalsOf(series);
+    // A filter may have the id of any key. Without usage here, it is not a key of this tenant.
+    const filtered = rest.keyId !== undefined && totals.requests > 0 ? [rest.keyId] : [];
+    const ids = [...(rest.by === 'key' ? series.names : []), ...filtered];
+    return { ...series, totals, keyNames: await keyNames(this.services, ids) };
   }
 
   @Get('models')
   @AllowInTenant('models.read')
-  models(): { data: ModelRow[] } {
-    return { data: modelRows(this.config.current) };
+  async models(@Param('tenantId') tenantId: string): Promise<ModelList> {
+    const { plan } = await this.services.request('auth.tenants.get', { tenantId });
+    const { plans } = this.config.current;
+    const allowed = plans.find(({ id }) => id === plan)?.profiles[0]?.models ?? [];
+    const data = modelRows(this.config.current);
+    const first = data.find(({ id, kind }) => kind === 'chat' && (allowed.includes('*') || allowed.includes(id)));
+    return { data, firstChat: first?.id ?? null };
   }
 
   /** The plan of the tenant, for the choice of a key's profile. */

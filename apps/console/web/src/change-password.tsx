@@ -29,11 +29,11 @@ export function ChangePassword() {
       <Title order={2} size="h4">
         Password
       </Title>
-      <Text size="sm">A new password has at least {MIN_CHARS} characters. It ends all other sessions.</Text>
+      <Text size="sm">A password has at least {MIN_CHARS} characters. Changing it ends all other sessions.</Text>
       <form onSubmit={submit}>
         <Group align="flex-end">
           <PasswordField
-            label="Present password"
+            label="Current password"
             autoComplete="current-password"
             required
             w={240}

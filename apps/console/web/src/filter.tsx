@@ -1,14 +1,21 @@
-import { Select } from '@mantine/core';
+import { Select, type SelectProps } from '@mantine/core';
+import { useKeyChoice } from './key-choice';
 
-interface FilterProps {
-  label: string;
+interface Chosen {
   value: string | undefined;
-  data: readonly { value: string; label: string }[];
   onChange: (value: string | undefined) => void;
 }
 
+interface FilterProps extends Chosen {
+  label: string;
+  data: readonly { value: string; label: string }[];
+  /** Of the chosen value, if `data` has it not. */
+  name?: string | undefined;
+  field?: Pick<SelectProps, 'limit' | 'nothingFoundMessage' | 'onDropdownOpen'>;
+}
+
 /** A choice of one value, or of all. A value of the URL that is not known is shown, too. */
-export function Filter({ label, value, data, onChange }: FilterProps) {
+export function Filter({ label, value, data, onChange, name, field }: FilterProps) {
   const isKnown = value === undefined || data.some((one) => one.value === value);
   return (
     <Select
@@ -18,9 +25,17 @@ export function Filter({ label, value, data, onChange }: FilterProps) {
       w={170}
       clearable
       searchable
-      data={isKnown ? data : [...data, { value, label: value }]}
+      data={isKnown ? data : [...data, { value, label: name ?? value }]}
       value={value ?? null}
       onChange={(chosen) => onChange(chosen ?? undefined)}
+      {...field}
     />
   );
+}
+
+/** A choice of one key by its name, or of all keys. */
+export function KeyFilter({ name, ...chosen }: Chosen & Pick<FilterProps, 'name'>) {
+  const { keys, field } = useKeyChoice();
+  const data = keys.map((row) => ({ value: row.id, label: `${row.name} …${row.last4}` }));
+  return <Filter label="Key" data={data} name={name} field={field} {...chosen} />;
 }

@@ -12,8 +12,9 @@ export function KeyBudget({ of }: { of: KeyBudgetState | null }) {
   if (of === null) return <>none</>;
   const limit = BigInt(of.budgetCents) * NANOS_PER_CENT;
   const [spent, held] = [BigInt(of.spentNanos), BigInt(of.heldNanos ?? 0)];
-  const percentOf = (nanos: bigint) => (limit === 0n ? 100 : Number((nanos * PERCENT) / limit));
-  const used = Math.min(percentOf(spent), 100);
+  const percentOf = (nanos: bigint) => (limit === 0n ? (nanos === 0n ? 0 : 100) : Number((nanos * PERCENT) / limit));
+  // Nothing is left of a budget of zero.
+  const used = limit === 0n ? 100 : Math.min(percentOf(spent), 100);
   return (
     <Stack gap={4} miw={120}>
       <Text size="sm">

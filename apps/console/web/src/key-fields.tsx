@@ -1,6 +1,6 @@
 import { Select, TagsInput, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import type { ModelRow, Plan } from '../../src/api/answers';
+import type { ModelList, Plan } from '../../src/api/answers';
 import { api } from './api';
 import { expiryOf, LIFETIMES } from './expiry';
 import { useTenant } from './me';
@@ -43,7 +43,7 @@ interface KeyFieldsProps {
 export function KeyFields({ draft, onChange, exists = false }: KeyFieldsProps) {
   const { id, path } = useTenant();
   const plan = useQuery({ queryKey: ['plan', id], queryFn: () => api.get<Plan>(path('plan')) });
-  const models = useQuery({ queryKey: ['models', id], queryFn: () => api.get<{ data: ModelRow[] }>(path('models')) });
+  const models = useQuery({ queryKey: ['models', id], queryFn: () => api.get<ModelList>(path('models')) });
   const set = (change: Partial<KeyDraft>) => onChange({ ...draft, ...change });
   return (
     <>
@@ -79,7 +79,7 @@ export function KeyFields({ draft, onChange, exists = false }: KeyFieldsProps) {
       />
       <TagsInput
         label="Models"
-        description="The only models of the key. None: all of its profile."
+        description="The key may use only these models. If empty: all models of its profile."
         maxTags={MAX_MODELS}
         data={models.data?.data.map((model) => model.id) ?? []}
         value={draft.models}

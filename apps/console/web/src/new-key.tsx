@@ -1,6 +1,6 @@
 import { Alert, Button, Group, Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import type { ModelRow } from '../../src/api/answers';
+import type { ModelList } from '../../src/api/answers';
 import { api } from './api';
 import { CodeLines } from './code-lines';
 import { useTenant } from './me';
@@ -11,9 +11,9 @@ export function NewKey({ value, onClose }: { value: string; onClose: () => void 
   const { id, path } = useTenant();
   const models = useQuery({
     queryKey: ['models', id],
-    queryFn: () => api.get<{ data: ModelRow[] }>(path('models')),
+    queryFn: () => api.get<ModelList>(path('models')),
   });
-  const model = models.data?.data.find(({ kind }) => kind === 'chat')?.id ?? 'MODEL';
+  const model = models.data?.firstChat ?? 'MODEL';
   const body = { model, messages: [{ role: 'user', content: 'Hello' }] };
   return (
     <Stack>

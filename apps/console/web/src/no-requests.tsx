@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import type { ModelRow } from '../../src/api/answers';
+import type { ModelList } from '../../src/api/answers';
 import { api } from './api';
 import { curlOf } from './curl';
 import { usePerson, useTenant } from './me';
@@ -13,11 +13,11 @@ export function NoRequests({ text }: { text: string }) {
   const { inferenceUrl } = usePerson();
   const models = useQuery({
     queryKey: ['models', id],
-    queryFn: () => api.get<{ data: ModelRow[] }>(path('models')),
+    queryFn: () => api.get<ModelList>(path('models')),
   });
   if (models.isPending) return <Loading />;
-  const model = models.data?.data.find(({ kind }) => kind === 'chat')?.id;
-  if (model === undefined) return <Empty text={text} />;
+  const model = models.data?.firstChat ?? null;
+  if (model === null) return <Empty text={text} />;
   const body = { model, messages: [{ role: 'user', content: 'Hello' }], max_tokens: MAX_TOKENS };
   return <Empty text={`${text} This sends one:`} command={curlOf(inferenceUrl, { path: '/chat/completions', body })} />;
 }

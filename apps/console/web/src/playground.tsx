@@ -49,7 +49,7 @@ export function Playground({ models }: { models: readonly ModelRow[] }) {
             />
             {isChat ? (
               <NumberInput
-                label="Output tokens at most"
+                label="Maximum output tokens"
                 required
                 min={1}
                 max={MAX_OUTPUT_TOKENS}

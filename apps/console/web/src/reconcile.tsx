@@ -23,7 +23,7 @@ export function Reconcile({ latest }: { latest: ReconcileRun | null }) {
     <Stack gap="sm">
       <Group justify="space-between">
         <Title order={2} size="h4">
-          The proof of the books
+          Reconciliation
         </Title>
         <Button onClick={() => start.mutate()} loading={start.isPending} disabled={run?.state === 'running'}>
           Reconcile now

@@ -18,7 +18,7 @@ import {
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, Navigate, Outlet, useLocation, useNavigate, useParams } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { useEffect, useState, type ReactNode } from 'react';
 import { api, isSignedOut, pathOf } from './api';
 import { Failure } from './failure';
 import { useMe, usePerson } from './me';
@@ -66,9 +66,20 @@ export function Shell() {
   return <Frame />;
 }
 
+/** The tenant of the menu: that of the page, or else that of the last page that had one, or the person's first. */
+function useMenuTenant(me: Me): string | undefined {
+  const { tenantId } = useParams({ strict: false });
+  const [last, setLast] = useState(tenantId);
+  useEffect(() => {
+    if (tenantId !== undefined) setLast(tenantId);
+  }, [tenantId]);
+  return tenantId ?? last ?? me.tenants[0]?.id;
+}
+
 function Frame() {
   const me = usePerson();
   const [isOpen, { toggle, close }] = useDisclosure(false);
+  const tenantId = useMenuTenant(me);
   return (
     <AppShell
       header={{ height: 56 }}
@@ -85,13 +96,13 @@ function Frame() {
             <Text fw={700} visibleFrom="xs">
               Tollgate
             </Text>
-            <TenantChoice me={me} />
+            <TenantChoice me={me} tenantId={tenantId} />
           </Group>
           <AccountMenu me={me} />
         </Group>
       </AppShell.Header>
       <AppShell.Navbar p="xs" aria-label="Pages">
-        <Pages me={me} onChoice={close} />
+        <Pages me={me} tenantId={tenantId} onChoice={close} />
       </AppShell.Navbar>
       <AppShell.Main id="page">
         <Container size="lg" px={0}>
@@ -141,8 +152,7 @@ function AsOperator({ me, children }: { me: Me; children: ReactNode }) {
   );
 }
 
-function TenantChoice({ me }: { me: Me }) {
-  const { tenantId } = useParams({ strict: false });
+function TenantChoice({ me, tenantId }: { me: Me; tenantId: string | undefined }) {
   const navigate = useNavigate();
   const { tenant } = useForeign(me, tenantId);
   if (me.tenants.length === 0) return null;
@@ -164,10 +174,8 @@ function TenantChoice({ me }: { me: Me }) {
   );
 }
 
-function Pages({ me, onChoice }: { me: Me; onChoice: () => void }) {
-  const params = useParams({ strict: false });
+function Pages({ me, tenantId, onChoice }: { me: Me; tenantId: string | undefined; onChoice: () => void }) {
   const { pathname } = useLocation();
-  const tenantId = params.tenantId ?? me.tenants[0]?.id;
   const tenant = me.tenants.find(({ id }) => id === tenantId);
   const may = (action: TenantAction) => me.isOperator || tenant?.actions.includes(action) === true;
   const isActive = (to: string) => pathname.endsWith(to.replace('/t/$tenantId', ''));

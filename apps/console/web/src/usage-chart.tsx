@@ -1,7 +1,11 @@
 import { Skeleton } from '@mantine/core';
+import { useNavigate } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
+import type { BarRectangleItem } from 'recharts';
 import type { Usage } from '../../src/api/answers';
 import { amountOfNanos } from './format';
+import { useTenant } from './me';
+import type { RequestsSearch } from './pages/requests';
 
 /** The largest library of the pages, so it loads after the numbers. */
 const BarChart = lazy(() => import('./bar-chart'));
@@ -31,7 +35,7 @@ function emptyBars({ from, to }: Usage, step: 'day' | 'hour'): Map<string, Recor
   const bars = new Map<string, Record<string, string | number>>();
   for (let ms = Date.parse(from); ms < Date.parse(to); ms += STEP_MS[step]) {
     const at = new Date(ms).toISOString();
-    bars.set(at, { at: at.slice(0, LABEL_CHARS[step]).replace('T', ' ') });
+    bars.set(at, { from: at, at: at.slice(0, LABEL_CHARS[step]).replace('T', ' ') });
   }
   return bars;
 }
@@ -41,10 +45,14 @@ interface UsageChartProps {
   step: 'day' | 'hour';
   /** The name of a series, by its model or key. */
   nameOf: (name: string) => string;
+  /** The requests behind a part of a bar; null if they have no filter. A table or link beside it is for the keyboard. */
+  requestsOf: (point: { at: string; name: string | null }) => RequestsSearch | null;
 }
 
-/** Stacked bars of the spend. */
-export function UsageChart({ usage, step, nameOf }: UsageChartProps) {
+/** Stacked bars of the spend. A click on one leads to its requests. */
+export function UsageChart({ usage, step, nameOf, requestsOf }: UsageChartProps) {
+  const { id } = useTenant();
+  const navigate = useNavigate();
   const rest = usage.names.length === 0 ? ALL : OTHERS;
   const bars = emptyBars(usage, step);
   // The heights of the bars; the numbers beside them are exact.
@@ -65,6 +73,15 @@ export function UsageChart({ usage, step, nameOf }: UsageChartProps) {
         withLegend
         yAxisProps={{ width: AXIS_WIDTH }}
         series={series}
+        barProps={({ name: series }) => {
+          const name = series === rest ? null : series;
+          if (requestsOf({ at: usage.from, name }) === null) return {};
+          const open = ({ payload }: BarRectangleItem) => {
+            const search = requestsOf({ at: (payload as { from: string }).from, name });
+            void navigate({ to: '/t/$tenantId/requests', params: { tenantId: id }, search: search as never });
+          };
+          return { onClick: open, cursor: 'pointer' };
+        }}
         valueFormatter={(value: number) => amountOfNanos(BigInt(Math.round(value * NANOS_PER_UNIT)))}
       />
     </Suspense>

@@ -75,7 +75,7 @@ function Sessions() {
               session.address ?? '–',
               <Time at={session.createdAt} />,
               session.isCurrent ? (
-                <Badge variant="outline">this one</Badge>
+                <Badge variant="outline">this session</Badge>
               ) : (
                 <Button size="xs" variant="default" onClick={() => end.mutate(session.id)}>
                   End
@@ -111,7 +111,7 @@ function Passkeys() {
       <Answer of={passkeys}>
         {(data) =>
           data.length === 0 ? (
-            <Text size="sm">There is none. With a passkey you sign in without a password.</Text>
+            <Text size="sm">You have no passkey. With one, you sign in without a password.</Text>
           ) : (
             <DataTable
               label="Passkeys"

@@ -5,8 +5,8 @@ import type { AuditList, AuditRow } from '../../../src/api/answers';
 import { api, pathOf, queryOf } from '../api';
 import { downloadCsv } from '../download';
 import { Failure } from '../failure';
-import { Time } from '../format';
-import { useTenant } from '../me';
+import { amountOfCents, Time } from '../format';
+import { usePerson, useTenant } from '../me';
 import { DataTable, Empty, Loading, Page } from '../page';
 
 /** Settings → Audit: the changes of one tenant. */
@@ -73,7 +73,7 @@ function AuditPage({ of, about }: { of: string; about: string }) {
             </>,
             <>
               {row.target ?? row.tenantId ?? '–'}
-              {row.by.requestId === null ? null : <Text size="xs">by {row.by.requestId}</Text>}
+              {row.by.requestId === null ? null : <Text size="xs">request {row.by.requestId}</Text>}
             </>,
             <Fields of={row} />,
           ])}
@@ -104,22 +104,26 @@ const authorOf = ({ by }: AuditRow): string =>
 /** What changed: each field with its value, or with the one before and the one after. */
 function Fields({ of: { before, after } }: { of: AuditRow }) {
   const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
+  const { currency } = usePerson();
   if (names.length === 0) return <>–</>;
   return (
     <Text size="xs" className="fields">
       {names.map((name) => (
         <span key={name}>
-          {name}:{' '}
-          {[before, after].flatMap((fields) => (fields && name in fields ? [textOf(fields[name])] : [])).join(' → ')}
+          {name.replace(/Cents$/, '')}:{' '}
+          {[before, after]
+            .flatMap((fields) => (fields && name in fields ? [textOf(fields[name], name, currency)] : []))
+            .join(' → ')}
         </span>
       ))}
     </Text>
   );
 }
 
-function textOf(value: unknown): string {
+function textOf(value: unknown, name = '', currency = ''): string {
+  if (name.endsWith('Cents') && typeof value === 'number') return `${amountOfCents(value)} ${currency}`;
   if (value === null) return 'none';
-  if (Array.isArray(value)) return value.length === 0 ? 'none' : value.map(textOf).join(', ');
+  if (Array.isArray(value)) return value.length === 0 ? 'none' : value.map((one) => textOf(one)).join(', ');
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 

@@ -11,13 +11,15 @@ import {
   TextInput,
   Title,
 } from '@mantine/core';
-import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
-import type { BudgetList, BudgetRow, KeyList } from '../../../src/api/answers';
+import type { BudgetList, BudgetRow } from '../../../src/api/answers';
 import { api, queryOf } from '../api';
 import { Failure } from '../failure';
 import { Money, Time } from '../format';
+import { useKeyChoice } from '../key-choice';
 import { usePerson, useTenant } from '../me';
+import { More } from '../more';
 import { DataTable, Loading, Page } from '../page';
 
 const CENTS = 100;
@@ -35,12 +37,10 @@ export function BudgetsPage() {
     initialPageParam: '',
     getNextPageParam: ({ keys }) => keys.nextCursor,
   });
-  const allKeys = useQuery({ queryKey: ['keys', id], queryFn: () => api.get<KeyList>(path('keys')) });
+  const choice = useKeyChoice();
   const [first] = budgets.data?.pages ?? [];
   const keys = budgets.data?.pages.flatMap((page) => page.keys.data) ?? [];
-  const others = (allKeys.data?.data ?? []).filter(
-    (key) => key.status === 'active' && !keys.some(({ keyId }) => keyId === key.id),
-  );
+  const others = choice.keys.filter((key) => key.status === 'active' && !keys.some(({ keyId }) => keyId === key.id));
   const change = (row: BudgetRow, title: string) =>
     may('budgets.write') ? (
       <Button size="xs" variant="default" aria-label={`Change: ${title}`} onClick={() => setOpen({ row, title })}>
@@ -58,8 +58,8 @@ export function BudgetsPage() {
         />
       ) : null}
       <Failure error={budgets.error} />
-      {budgets.isPending || allKeys.isPending ? <Loading /> : null}
-      {first && !allKeys.isPending ? (
+      {budgets.isPending ? <Loading /> : null}
+      {first ? (
         <>
           <Title order={2} size="h4">
             All keys together
@@ -74,7 +74,7 @@ export function BudgetsPage() {
               label="Give another key a budget"
               placeholder="Key"
               maw={300}
-              searchable
+              {...choice.field}
               data={others.map((key) => ({ value: key.id, label: `${key.name} …${key.last4}` }))}
               value={null}
               onChange={(keyId) => {
@@ -98,13 +98,7 @@ export function BudgetsPage() {
           )}
         </>
       ) : null}
-      {budgets.hasNextPage ? (
-        <Group>
-          <Button variant="default" onClick={() => void budgets.fetchNextPage()} loading={budgets.isFetchingNextPage}>
-            More keys
-          </Button>
-        </Group>
-      ) : null}
+      <More label="More keys" of={budgets} />
     </Page>
   );
 }

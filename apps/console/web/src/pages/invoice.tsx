@@ -47,7 +47,7 @@ function Sheet({ of: { invoice, tenantName, lines } }: { of: InvoiceSheet }) {
       </Text>
       <DataTable
         label="Usage of the month"
-        head={['Model', '#Requests', '#Input tokens', '#Of them cached', '#Output tokens', '#Cost']}
+        head={['Model', '#Requests', '#Input tokens', '#Of which cached', '#Output tokens', '#Cost']}
         rows={lines.map((line) => [
           line.name ?? 'other models',
           <span className="figures">{count(line.requests)}</span>,

@@ -1,16 +1,17 @@
 import { Badge, Button, Group, Modal, Stack, Text } from '@mantine/core';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
 import type { IssuedKey, KeyList, KeyRow } from '../../../src/api/answers';
-import { api } from '../api';
+import { api, queryOf } from '../api';
 import { Failure } from '../failure';
 import { Time } from '../format';
 import { KeyBudget } from '../key-budget';
 import { ChangeKey, RotateKey } from '../key-changes';
 import { bodyOfKey, KeyFields, NEW_KEY } from '../key-fields';
 import { usePerson, useTenant } from '../me';
+import { More } from '../more';
 import { NewKey } from '../new-key';
-import { Answer, DataTable, Empty, Page } from '../page';
+import { DataTable, Empty, Loading, Page } from '../page';
 import { Revoke } from '../revoke';
 
 /** The inference keys of the tenant. */
@@ -19,7 +20,13 @@ export function KeysPage() {
   const { inferenceUrl } = usePerson();
   const queries = useQueryClient();
   const [isOpen, setOpen] = useState(false);
-  const keys = useQuery({ queryKey: ['keys', id], queryFn: () => api.get<KeyList>(path('keys')) });
+  const keys = useInfiniteQuery({
+    queryKey: ['keys', id],
+    queryFn: ({ pageParam }) => api.get<KeyList>(path('keys') + queryOf({ after: pageParam })),
+    initialPageParam: '',
+    getNextPageParam: ({ nextCursor }) => nextCursor,
+  });
+  const rows = keys.data?.pages.flatMap(({ data }) => data) ?? [];
   const refresh = () => queries.invalidateQueries({ queryKey: ['keys', id] });
   return (
     <Page
@@ -28,58 +35,52 @@ export function KeysPage() {
       action={may('keys.write') ? <Button onClick={() => setOpen(true)}>Create a key</Button> : null}
     >
       {isOpen ? <CreateKey onClose={() => setOpen(false)} onCreated={refresh} /> : null}
-      <Answer of={keys}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <Empty
-              text="There is no key yet. With one, a program lists the models like this:"
-              command={`curl ${inferenceUrl}/models -H "Authorization: Bearer $TOLLGATE_KEY"`}
-            />
-          ) : (
-            <DataTable
-              label="Keys"
-              head={[
-                'Name',
-                'Ends in',
-                'Profile',
-                'Created (UTC)',
-                'Last used (UTC)',
-                'Expires (UTC)',
-                'Status',
-                ...(may('budgets.read') ? ['Budget this month'] : []),
-                'Actions',
-              ]}
-              rows={data.map((key) => [
-                <KeyName of={key} />,
-                <Secret of={key} />,
-                <>
-                  {key.profile}
-                  {key.models === null ? null : <Text size="xs">{key.models.join(', ')}</Text>}
-                </>,
-                <Time at={key.createdAt} />,
-                <Time at={key.lastUsedAt} none="never" />,
-                <Time at={key.expiresAt} none="never" />,
-                <Badge variant="outline" color={key.status === 'active' ? 'green' : 'gray'}>
-                  {key.status}
-                </Badge>,
-                ...(may('budgets.read') ? [<KeyBudget of={key.budget} />] : []),
-                may('keys.write') && key.status !== 'revoked' ? (
-                  <Group gap="xs" wrap="nowrap">
-                    <ChangeKey of={key} onDone={refresh} />
-                    <RotateKey of={key} onDone={refresh} />
-                    <Revoke
-                      what="key"
-                      name={key.name}
-                      revoke={() => api.delete(path('keys', key.id))}
-                      onDone={refresh}
-                    />
-                  </Group>
-                ) : null,
-              ])}
-            />
-          )
-        }
-      </Answer>
+      {keys.error ? <Failure error={keys.error} retry={() => void keys.refetch()} /> : null}
+      {keys.isPending ? <Loading /> : null}
+      {keys.data === undefined ? null : rows.length === 0 ? (
+        <Empty
+          text="There is no key yet. With one, a program lists the models like this:"
+          command={`curl ${inferenceUrl}/models -H "Authorization: Bearer $TOLLGATE_KEY"`}
+        />
+      ) : (
+        <DataTable
+          label="Keys"
+          head={[
+            'Name',
+            'Ends in',
+            'Profile',
+            'Created (UTC)',
+            'Last used (UTC)',
+            'Expires (UTC)',
+            'Status',
+            ...(may('budgets.read') ? ['Budget this month'] : []),
+            'Actions',
+          ]}
+          rows={rows.map((key) => [
+            <KeyName of={key} />,
+            <Secret of={key} />,
+            <>
+              {key.profile}
+              {key.models === null ? null : <Text size="xs">{key.models.join(', ')}</Text>}
+            </>,
+            <Time at={key.createdAt} />,
+            <Time at={key.lastUsedAt} none="never" />,
+            <Time at={key.expiresAt} none="never" />,
+            <Badge variant="outline" color={key.status === 'active' ? 'green' : 'gray'}>
+              {key.status}
+            </Badge>,
+            ...(may('budgets.read') ? [<KeyBudget of={key.budget} />] : []),
+            may('keys.write') && key.status !== 'revoked' ? (
+              <Group gap="xs" wrap="nowrap">
+                <ChangeKey of={key} onDone={refresh} />
+                <RotateKey of={key} onDone={refresh} />
+                <Revoke what="key" name={key.name} revoke={() => api.delete(path('keys', key.id))} onDone={refresh} />
+              </Group>
+            ) : null,
+          ])}
+        />
+      )}
+      <More label="More keys" of={keys} />
     </Page>
   );
 }
@@ -131,7 +132,7 @@ const Secret = ({ of: { last4, formerUntil } }: { of: KeyRow }) => (
     <span className="figures">…{last4}</span>
     {formerUntil === null || Date.parse(formerUntil) <= Date.now() ? null : (
       <Text size="xs">
-        former until <Time at={formerUntil} />
+        former secret works until <Time at={formerUntil} />
       </Text>
     )}
   </>

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import type { ModelRow } from '../../../src/api/answers';
+import type { ModelList } from '../../../src/api/answers';
 import { api } from '../api';
 import { usePerson, useTenant } from '../me';
 import { ModelTable } from '../model-table';
@@ -12,7 +12,7 @@ export function ModelsPage() {
   const { currency } = usePerson();
   const models = useQuery({
     queryKey: ['models', id],
-    queryFn: () => api.get<{ data: ModelRow[] }>(path('models')),
+    queryFn: () => api.get<ModelList>(path('models')),
   });
   return (
     <Page

@@ -83,7 +83,8 @@ function Numbers({ of }: { of: Fleet }) {
 
 function reservedBy(held: Fleet['held']): string {
   if (!held) return 'Reserved by requests that run now.';
-  return held.requests === 0 ? 'No request runs now.' : `Reserved by ${count(held.requests)} requests that run now.`;
+  if (held.requests === 0) return 'No request runs now.';
+  return `Reserved by ${held.requests === 1 ? 'the one request that runs' : `${count(held.requests)} requests that run`} now.`;
 }
 
 const seconds = (value: number): string => (value < 1 ? 'nothing' : `${count(Math.round(value))} s`);
@@ -109,7 +110,8 @@ function State({ isFine, bad = 'look at it' }: { isFine: boolean; bad?: string }
 
 function backendCells({ backend, models, inFlight, gateways, unhealthy, broken, drainedAt }: FleetBackend) {
   return [
-    backend,
+    // The address of the simulator has a scheme and nothing else.
+    backend === 'simulator:' ? 'simulator' : backend,
     models.join(', '),
     count(inFlight),
     gateways === 0 ? 'not asked yet' : count(gateways),

@@ -1,4 +1,5 @@
-import { Card, Code, SimpleGrid, Text } from '@mantine/core';
+import { Anchor, Card, Code, SimpleGrid, Text } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
 import type { Overview, UsageTotals } from '../../../src/api/answers';
 import { Figure } from '../figure';
 import { count, Money } from '../format';
@@ -7,6 +8,7 @@ import { usePerson, useTenant } from '../me';
 import { NoRequests } from '../no-requests';
 import { Answer, DataTable, Page } from '../page';
 import { remedyOf } from '../remedies';
+import { requestsOf } from '../requests-of';
 import { UsageChart } from '../usage-chart';
 
 const DAYS = 30;
@@ -15,6 +17,8 @@ const BURN_DAYS = 7;
 const DAY_MS = 24 * 60 * 60_000;
 /** More days are a guess. */
 const MAX_DAYS_LEFT = 999;
+
+const requestsOfDay = (point: { at: string; name: string | null }) => requestsOf(point, { step: 'day', by: 'model' });
 
 /** Credit, and the last 30 days beside the 30 days before. */
 export function OverviewPage() {
@@ -36,7 +40,10 @@ export function OverviewPage() {
             ) : (
               <Card withBorder>
                 <Text fw={600}>Spend by day and model ({currency})</Text>
-                <UsageChart usage={data.usage} step="day" nameOf={(model) => model} />
+                <UsageChart usage={data.usage} step="day" nameOf={(model) => model} requestsOf={requestsOfDay} />
+                <Anchor component={Link} to="/t/$tenantId/usage" params={{ tenantId: id } as never} underline="always">
+                  These days in a table, each with its requests
+                </Anchor>
               </Card>
             )}
             <Refusals refusals={data.refusals} />
@@ -105,8 +112,8 @@ function Burn({ data: { usage, credit }, currency }: { data: Overview; currency:
       title={`Burn rate, ${BURN_DAYS} days`}
       about={
         days === null
-          ? 'A day. Without use, the credit lasts.'
-          : `A day. At this rate the credit lasts ${days > MAX_DAYS_LEFT ? `more than ${MAX_DAYS_LEFT}` : days} days.`
+          ? 'Per day. Without use, the credit lasts.'
+          : `Per day. At this rate the credit lasts ${days > MAX_DAYS_LEFT ? `more than ${MAX_DAYS_LEFT}` : days} days.`
       }
     >
       <Money nanos={perDay} currency={currency} />

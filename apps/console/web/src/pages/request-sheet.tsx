@@ -103,7 +103,7 @@ function Arithmetic({ event, price }: { event: RequestBooks['event']; price: Non
       {parts
         .filter(([tokens]) => tokens > 0)
         .map(([tokens, femtos, name]) => (
-          <Text key={name} size="sm">
+          <Text key={name} size="sm" className="factors">
             {/* Femtos a token are nanos a million tokens. */}
             {count(tokens)} {name} × <Money nanos={femtos} /> / 1,000,000
           </Text>

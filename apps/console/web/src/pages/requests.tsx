@@ -1,12 +1,13 @@
 import { Badge, Button, Group, Pill } from '@mantine/core';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import type { KeyList, ModelRow, RecordedEvent, RequestList } from '../../../src/api/answers';
+import type { ModelList, RecordedEvent, RequestList } from '../../../src/api/answers';
 import { api, queryOf } from '../api';
 import { Failure } from '../failure';
-import { Filter } from '../filter';
+import { Filter, KeyFilter } from '../filter';
 import { count, Money, seconds, secondsOf, Time } from '../format';
 import { usePerson, useTenant } from '../me';
+import { More } from '../more';
 import { NoRequests } from '../no-requests';
 import { DataTable, Empty, Loading, Page } from '../page';
 import { RequestSheet } from './request-sheet';
@@ -48,14 +49,12 @@ export function RequestsPage() {
     initialPageParam: '',
     getNextPageParam: ({ nextCursor }) => nextCursor,
   });
-  const keys = useQuery({ queryKey: ['keys', id], queryFn: () => api.get<KeyList>(path('keys')) });
   const models = useQuery({
     queryKey: ['models', id],
-    queryFn: () => api.get<{ data: ModelRow[] }>(path('models')),
+    queryFn: () => api.get<ModelList>(path('models')),
   });
   const choose = (next: RequestsSearch) =>
     void navigate({ to: '/t/$tenantId/requests', params: { tenantId: id }, search: next });
-  const nameOf = (key: string) => keys.data?.data.find((row) => row.id === key)?.name ?? key;
   const rows = requests.data?.pages.flatMap(({ data }) => data) ?? [];
   const isFiltered = [model, keyId, outcome, from, to].some((filter) => filter !== undefined);
   return (
@@ -67,10 +66,9 @@ export function RequestsPage() {
           data={(models.data?.data ?? []).map((row) => ({ value: row.id, label: row.id }))}
           onChange={(value) => choose({ ...search, model: value })}
         />
-        <Filter
-          label="Key"
+        <KeyFilter
           value={keyId}
-          data={(keys.data?.data ?? []).map((row) => ({ value: row.id, label: `${row.name} …${row.last4}` }))}
+          name={rows.find((event) => event.keyId === keyId)?.keyName ?? undefined}
           onChange={(value) => choose({ ...search, keyId: value })}
         />
         <Filter
@@ -90,7 +88,7 @@ export function RequestsPage() {
         ) : null}
       </Group>
       {requests.error ? <Failure error={requests.error} retry={() => void requests.refetch()} /> : null}
-      {requests.isPending || keys.isPending ? <Loading /> : null}
+      {requests.isPending ? <Loading /> : null}
       {requests.isSuccess && rows.length === 0 && !requests.hasNextPage ? (
         isFiltered ? (
           <Empty text="No request matches these filters." />
@@ -98,8 +96,7 @@ export function RequestsPage() {
           <NoRequests text="There was no request yet." />
         )
       ) : null}
-      {/* With the names of keys, so that nothing moves when they arrive. */}
-      {rows.length > 0 && !keys.isPending ? (
+      {rows.length > 0 ? (
         <DataTable
           label="Requests"
           head={[
@@ -117,7 +114,7 @@ export function RequestsPage() {
           rows={rows.map((event) => [
             <Time at={event.endedAt} />,
             event.model,
-            nameOf(event.keyId),
+            event.keyName ?? event.keyId,
             count(event.promptTokens),
             count(event.completionTokens),
             <Money nanos={event.costNanos} currency={currency} />,
@@ -137,13 +134,7 @@ export function RequestsPage() {
           ])}
         />
       ) : null}
-      {requests.hasNextPage && !keys.isPending ? (
-        <Group>
-          <Button variant="default" onClick={() => void requests.fetchNextPage()} loading={requests.isFetchingNextPage}>
-            {rows.length === 0 ? 'Search older requests' : 'Older requests'}
-          </Button>
-        </Group>
-      ) : null}
+      <More label={rows.length === 0 ? 'Search older requests' : 'Older requests'} of={requests} />
       {search.request === undefined ? null : (
         <RequestSheet
           key={search.request}

@@ -1,13 +1,14 @@
 import { Alert, Badge, Button, Checkbox, Group, Modal, Select, Stack, Text, TextInput } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
 import type { IssuedToken, TokenList, TokenRow } from '../../../src/api/answers';
-import { api } from '../api';
+import { api, queryOf } from '../api';
 import { expiryOf, LIFETIMES } from '../expiry';
 import { Failure } from '../failure';
 import { Time } from '../format';
 import { useLive } from '../live';
 import { usePerson, useTenant } from '../me';
+import { More } from '../more';
 import { Answer, Command, DataTable, Empty, Page } from '../page';
 import { Revoke } from '../revoke';
 
@@ -34,7 +35,12 @@ export function TokensPage() {
     path: path('tokens'),
     stream: path('live', 'tokens'),
   });
-  const refresh = () => queries.invalidateQueries({ queryKey: ['tokens', id] });
+  const older = useOlderTokens(tokens.data?.nextCursor ?? null);
+  const refresh = () =>
+    Promise.all([
+      queries.invalidateQueries({ queryKey: ['tokens', id] }),
+      queries.invalidateQueries({ queryKey: ['older-tokens', id] }),
+    ]);
   return (
     <Page
       title="Management tokens"
@@ -65,7 +71,7 @@ export function TokensPage() {
                 'Status',
                 'Actions',
               ]}
-              rows={data.map((token) => [
+              rows={[...data, ...older.rows].map((token) => [
                 token.name,
                 <span className="figures">…{token.last4}</span>,
                 token.scopes.join(', '),
@@ -86,8 +92,34 @@ export function TokensPage() {
           )
         }
       </Answer>
+      <Failure error={older.error} />
+      <More label="Older tokens" of={older} />
     </Page>
   );
+}
+
+/** The tokens behind the newest ones, which are kept up to date. Null: there are none. */
+function useOlderTokens(cursor: string | null) {
+  const { id, path } = useTenant();
+  const [isWanted, setWanted] = useState(false);
+  const older = useInfiniteQuery({
+    queryKey: ['older-tokens', id, cursor],
+    queryFn: ({ pageParam }) => api.get<TokenList>(path('tokens') + queryOf({ after: pageParam })),
+    initialPageParam: cursor ?? '',
+    getNextPageParam: ({ nextCursor }) => nextCursor,
+    enabled: isWanted && cursor !== null,
+  });
+  return {
+    rows: older.data?.pages.flatMap(({ data }) => data) ?? [],
+    error: older.error,
+    hasNextPage: cursor !== null && (older.data === undefined || older.hasNextPage),
+    isFetchingNextPage: older.isFetching,
+    fetchNextPage: async () => {
+      setWanted(true);
+      if (older.data !== undefined) await older.fetchNextPage();
+      else if (isWanted) await older.refetch();
+    },
+  };
 }
 
 function State({ token }: { token: TokenRow }) {
@@ -99,7 +131,7 @@ function State({ token }: { token: TokenRow }) {
   );
 }
 
-function CreateToken({ onClose, onCreated }: { onClose: () => void; onCreated: () => Promise<void> }) {
+function CreateToken({ onClose, onCreated }: { onClose: () => void; onCreated: () => Promise<unknown> }) {
   const { path } = useTenant();
   const { managementUrl } = usePerson();
   const [name, setName] = useState('');

@@ -1,15 +1,17 @@
 import { Anchor, Button, Card, Group, SegmentedControl } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import type { KeyList, ModelRow, Usage } from '../../../src/api/answers';
+import type { ModelList, UsageOfRange } from '../../../src/api/answers';
 import { api, queryOf } from '../api';
 import { downloadCsv } from '../download';
-import { Filter } from '../filter';
+import { Filter, KeyFilter } from '../filter';
 import { count, Money } from '../format';
 import { usePerson, useTenant } from '../me';
 import { NoRequests } from '../no-requests';
 import { Answer, DataTable, Page } from '../page';
+import { requestsOf } from '../requests-of';
 import { UsageChart } from '../usage-chart';
+import type { RequestsSearch } from './requests';
 
 const HOUR_MS = 60 * 60_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -51,16 +53,16 @@ export function UsagePage() {
   const series = by === 'model' || by === 'key' ? by : undefined;
   const usage = useQuery({
     queryKey: ['usage', id, days, by, step, model, keyId],
-    queryFn: () => api.get<Usage>(path('usage') + rangeOf({ days: Number(days), step, by: series, model, keyId })),
+    queryFn: () =>
+      api.get<UsageOfRange>(path('usage') + rangeOf({ days: Number(days), step, by: series, model, keyId })),
   });
-  const keys = useQuery({ queryKey: ['keys', id], queryFn: () => api.get<KeyList>(path('keys')) });
   const models = useQuery({
     queryKey: ['models', id],
-    queryFn: () => api.get<{ data: ModelRow[] }>(path('models')),
+    queryFn: () => api.get<ModelList>(path('models')),
   });
   const nameOf = (name: string | null) => {
     if (name === null) return series === undefined ? '' : 'others';
-    return (series === 'key' && keys.data?.data.find((key) => key.id === name)?.name) || name;
+    return (series === 'key' && usage.data?.keyNames[name]) || name;
   };
   const choose = (next: UsageSearch) =>
     void navigate({
@@ -68,14 +70,8 @@ export function UsagePage() {
       params: { tenantId: id },
       search: { ...search, days, by, ...next } as never,
     });
-  const requestsOf = (point: Usage['points'][number]) => ({
-    from: point.at,
-    to: new Date(Date.parse(point.at) + (step === 'hour' ? HOUR_MS : DAY_MS)).toISOString(),
-    ...(model !== undefined && { model }),
-    ...(keyId !== undefined && { keyId }),
-    ...(series === 'model' && point.name !== null && { model: point.name }),
-    ...(series === 'key' && point.name !== null && { keyId: point.name }),
-  });
+  const requestsOfPoint = (point: { at: string; name: string | null }) =>
+    requestsOf(point, { step, by: series, model, keyId });
   return (
     <Page title="Usage">
       <Group>
@@ -90,10 +86,9 @@ export function UsagePage() {
           data={(models.data?.data ?? []).map((row) => ({ value: row.id, label: row.id }))}
           onChange={(value) => choose({ model: value })}
         />
-        <Filter
-          label="Key"
+        <KeyFilter
           value={keyId}
-          data={(keys.data?.data ?? []).map((row) => ({ value: row.id, label: `${row.name} …${row.last4}` }))}
+          name={keyId && usage.data?.keyNames[keyId]}
           onChange={(value) => choose({ keyId: value })}
         />
       </Group>
@@ -112,7 +107,7 @@ export function UsagePage() {
           return (
             <>
               <Card withBorder>
-                <UsageChart usage={data} step={step} nameOf={nameOf} />
+                <UsageChart usage={data} step={step} nameOf={nameOf} requestsOf={requestsOfPoint} />
               </Card>
               <Group justify="flex-end">
                 <Button
@@ -133,23 +128,9 @@ export function UsagePage() {
                 head={head}
                 rows={[
                   ...points.map((point) => [
-                    point.at.slice(0, step === 'day' ? 10 : 16).replace('T', ' '),
+                    <span className="figures">{point.at.slice(0, step === 'day' ? 10 : 16).replace('T', ' ')}</span>,
                     nameOf(point.name),
-                    // The others have no filter of their own.
-                    series !== undefined && point.name === null ? (
-                      count(point.requests)
-                    ) : (
-                      <Anchor
-                        component={Link}
-                        to="/t/$tenantId/requests"
-                        params={{ tenantId: id } as never}
-                        search={requestsOf(point) as never}
-                        underline="always"
-                        aria-label={`${point.requests} requests: show them`}
-                      >
-                        {count(point.requests)}
-                      </Anchor>
-                    ),
+                    <RequestsLink requests={point.requests} search={requestsOfPoint(point)} />,
                     count(point.promptTokens),
                     count(point.completionTokens),
                     <Money nanos={point.costNanos} currency={currency} />,
@@ -157,7 +138,7 @@ export function UsagePage() {
                   [
                     <b>Total</b>,
                     '',
-                    count(totals.requests),
+                    <RequestsLink requests={totals.requests} search={{ from: data.from, to: data.to, model, keyId }} />,
                     count(totals.promptTokens),
                     count(totals.completionTokens),
                     <Money nanos={totals.costNanos} currency={currency} />,
@@ -169,6 +150,25 @@ export function UsagePage() {
         }}
       </Answer>
     </Page>
+  );
+}
+
+/** It fills its row, so that each cell leads to the requests. */
+function RequestsLink({ requests, search }: { requests: number; search: RequestsSearch | null }) {
+  const { id } = useTenant();
+  if (search === null) return count(requests);
+  return (
+    <Anchor
+      component={Link}
+      className="whole-row"
+      to="/t/$tenantId/requests"
+      params={{ tenantId: id } as never}
+      search={search as never}
+      underline="always"
+      aria-label={`${requests} requests: show them`}
+    >
+      {count(requests)}
+    </Anchor>
   );
 }
 

@@ -1,0 +1,81 @@
+import { mkdirSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Page } from 'playwright-core';
+import { layoutShift, openPage, unreachableByKeyboard } from './looks';
+
+/** Content that moves by less is not seen to move. */
+const MAX_SHIFT = 0.01;
+const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+/** The buttons of the header whose text is cut. */
+const CUT_NAMES = `[...document.querySelectorAll('header button *')]
+  .filter(({ scrollWidth, clientWidth }) => clientWidth > 0 && scrollWidth > clientWidth)
+  .map(({ textContent }) => textContent)`;
+/** A sheet scrolls for itself. */
+const HEIGHT = `Math.max(
+  ...[document.documentElement, ...document.querySelectorAll('[role="dialog"]')].map(({ scrollHeight }) => scrollHeight),
+)`;
+const MAX_HEIGHT = 1_800;
+/** Where TOLLGATE_SCREENSHOTS is set, the pictures of the pages are written. */
+const PICTURES = resolve(__dirname, '../../docs/console');
+
+interface AxeViolation {
+  id: string;
+  nodes: { html: string }[];
+}
+
+export type LookAt = (
+  at: { base: string; tenantId: string },
+  page: readonly [path: string, title: string],
+  looks?: {
+    /** Of the pictures; without it, the path. */
+    name?: string;
+    /** Waits for what the page shows last. */
+    isShown?: (page: Page) => Promise<unknown>;
+  },
+) => Promise<void>;
+
+/** What holds for every page that a browser shows. */
+export function lookingAt(page: () => Page) {
+  async function violations(): Promise<string[]> {
+    // In the world of the test, which the policy of the page does not bind.
+    await page().evaluate(AXE);
+    const found = await page().evaluate<AxeViolation[]>('axe.run().then(({ violations }) => violations)');
+    return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' | ')}`);
+  }
+
+  async function picture(path: string, look: string): Promise<void> {
+    if (process.env['TOLLGATE_SCREENSHOTS'] === undefined) return;
+    mkdirSync(PICTURES, { recursive: true });
+    const name = path.replace(/^\//, '').replaceAll('/', '-');
+    // As high as the page, so that nothing is cut off but the end of a long list.
+    const size = page().viewportSize()!;
+    const height = await page().evaluate<number>(HEIGHT);
+    await page().setViewportSize({ ...size, height: Math.min(Math.max(size.height, height), MAX_HEIGHT) });
+    // The frame grows with the window in an animation, which is at its end here.
+    await page().screenshot({ path: `${PICTURES}/${name}-${look}.png`, animations: 'disabled' });
+    await page().setViewportSize(size);
+  }
+
+  /** Opens a page in light, dark and on a phone, each time with all that holds for every page. */
+  const lookAt: LookAt = async (at, [path, title], { name = path, isShown } = {}) => {
+    for (const [scheme, width] of [
+      ['light', 1280],
+      ['dark', 1280],
+      ['light', 375],
+    ] as const) {
+      await page().emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' });
+      await page().setViewportSize({ width, height: 800 });
+      await openPage(page(), at, [path, title]);
+      await isShown?.(page());
+      expect([scheme, width, await violations()]).toEqual([scheme, width, []]);
+      const overflow = await page().evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+      expect(overflow).toBeLessThanOrEqual(0);
+      expect(await page().evaluate<string[]>(CUT_NAMES)).toEqual([]);
+      expect(await layoutShift(page())).toBeLessThanOrEqual(MAX_SHIFT);
+      await picture(name, width === 375 ? 'phone' : scheme);
+      if (scheme === 'dark') expect(await unreachableByKeyboard(page())).toEqual([]);
+    }
+  };
+
+  return { violations, picture, lookAt };
+}
