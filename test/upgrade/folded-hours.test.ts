@@ -16,7 +16,7 @@ const OUTCOMES = ['complete', 'upstream_error', 'client_closed', 'complete'];
 const COST_NANOS = 70;
 
 const database = useTestDatabase();
-const tenantId = newId('ten');
+const [tenantId, lateTenantId] = [newId('ten'), newId('ten')];
 const keyId = newId('key');
 const dayMs = (Math.floor(Date.now() / DAY_MS) - 3) * DAY_MS;
 const [from, to] = [dayMs, dayMs + DAY_MS].map((ms) => new Date(ms).toISOString());
@@ -33,24 +33,25 @@ async function migrateBefore(): Promise<void> {
   }
 }
 
-async function record(): Promise<void> {
+/** As that version did it. */
+async function record(tenant = tenantId): Promise<void> {
   for (const outcome of OUTCOMES)
     await database.query(
       `INSERT INTO metering.usage_event (started_at, ended_at, cost_nanos, overrun_nanos, input_femtos,
          cached_input_femtos, output_femtos, request_nanos, prompt_tokens, cached_tokens, completion_tokens, kind, outcome,
          stream, estimated, id, tenant_id, key_id, model, price_version)
        VALUES ($1, $1, $2, 0, 0, 0, 0, $2, 3, 1, 4, 'chat', $3, false, false, $4, $5, $6, 'm', 'v')`,
-      [from, COST_NANOS, outcome, newId('req'), tenantId, keyId],
+      [from, COST_NANOS, outcome, newId('req'), tenant, keyId],
     );
   const sums = [OUTCOMES.length, 3 * OUTCOMES.length, OUTCOMES.length, 4 * OUTCOMES.length, 0];
   await database.query(
     `INSERT INTO metering.usage_hour (tenant_id, hour, model, key_id, requests, prompt_tokens, cached_tokens,
        completion_tokens, estimated, cost_nanos)
      VALUES ($1, $2, 'm', $3, $4, $5, $6, $7, $8, $9)`,
-    [tenantId, from, keyId, ...sums, COST_NANOS * OUTCOMES.length],
+    [tenant, from, keyId, ...sums, COST_NANOS * OUTCOMES.length],
   );
   await database.query('INSERT INTO metering.tenant_sum VALUES ($1, $2, $3)', [
-    ...[tenantId, OUTCOMES.length, COST_NANOS * OUTCOMES.length],
+    ...[tenant, OUTCOMES.length, COST_NANOS * OUTCOMES.length],
   ]);
 }
 
@@ -91,8 +92,16 @@ it('sums of days that were folded before begin anew, and every answer is right m
       ...{ requests: 4, failed: 1, clientClosed: 1, promptTokens: 12, completionTokens: 16, costNanos: '280' },
     });
     expect(await answers()).toEqual([right, right, right]);
+    // Hours are folded, their day is not. A process of that version adds a late event to neither.
+    expect(await new UsageDays(dataSource).fold(dayMs + DAY_MS / 2)).toBeGreaterThan(0);
+    expect(await answers()).toEqual([right, right, right]);
+    await record(lateTenantId);
+    const late = () => database.query('SELECT requests FROM metering.model_hour WHERE tenant_id = $1', [lateTenantId]);
+    expect(await late()).toEqual([]);
     expect(await new UsageDays(dataSource).fold()).toBeGreaterThan(0);
+    expect(await late()).toEqual([{ requests: '4' }]);
     expect(await database.query('SELECT failed, client_closed FROM metering.key_day')).toEqual([
+      { failed: '1', client_closed: '1' },
       { failed: '1', client_closed: '1' },
     ]);
     expect(await answers()).toEqual([right, right, right]);

@@ -2,6 +2,10 @@
 -- follow three hours after the end of each hour, not after the end of a day (record/usage-days.ts). All begin anew. Until
 -- they are complete again, queries read usage_hour and the events. No default: a process of the former version, which
 -- does not count, cannot write there any more.
+-- Processes of the former version go on. All locks come first, in an order in which nobody waits for a lock of the other:
+-- recording takes usage_folded before the sums, and needs ROW SHARE for it; queries take the sums before usage_folded.
+LOCK TABLE usage_folded IN EXCLUSIVE MODE;
+LOCK TABLE usage_day, model_hour, usage_folded;
 ALTER TABLE usage_folded ADD COLUMN hours_until timestamptz NOT NULL DEFAULT '-infinity';
 COMMENT ON COLUMN usage_folded.until IS 'Every hour before it is in usage_day and in key_day. The beginning of a day.';
 COMMENT ON COLUMN usage_folded.hours_until IS 'Every hour before it is in model_hour.';

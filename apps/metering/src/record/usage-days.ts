@@ -39,6 +39,7 @@ const AMOUNTS = [
 const SUMS = [...AMOUNTS, 'failed', 'client_closed'];
 const COLUMNS = SUMS.join(', ');
 const SUMMED = SUMS.map((name) => `sum(${name})`).join(', ');
+const MADE_ANEW = SUMS.map((name) => `${name} = excluded.${name}`).join(', ');
 const ADDED = SUMS.map((name) => `${name} = stored.${name} + excluded.${name}`).join(', ');
 /** Tables of sums by day, and by what else. */
 const DAY_TABLES = [
@@ -122,6 +123,18 @@ export class UsageDays implements OnApplicationBootstrap, BeforeApplicationShutd
              SELECT ${names}, ${SUMMED} FROM ${HOURS} GROUP BY ${names}) h`,
           range(startMs, endMs),
         );
+      // A process of the former version adds late events to `model_hour` only for days before `until`, so those of later
+      // hours are missing there. From now on the database refuses such an event until that process is replaced.
+      await within(
+        `INSERT INTO model_hour (tenant_id, hour, model, ${COLUMNS})
+         SELECT t.tenant_id, h.* FROM tenant_sum t, LATERAL (
+           SELECT hour, model, ${SUMMED} FROM ${HOURS} GROUP BY hour, model
+           EXCEPT SELECT hour, model, ${COLUMNS} FROM model_hour
+             WHERE ${RANGE.tenant} AND hour >= $1 AND hour < $2) h
+         WHERE h.hour < (SELECT hours_until FROM usage_folded)
+         ON CONFLICT (tenant_id, hour, model) DO UPDATE SET ${MADE_ANEW}`,
+        range(startMs, endMs),
+      );
       return endMs;
     });
   }
