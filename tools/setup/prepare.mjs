@@ -82,9 +82,9 @@ function staleProjects(now) {
   );
 }
 
-/** The current state of the sources of each project. */
+/** The current state of the sources of each project, and of the packages, from which a build may make files. */
 export function fingerprints() {
-  const tools = fingerprint(join(ROOT, 'tools', 'build'));
+  const tools = fingerprint(join(ROOT, 'tools', 'build')) + hash(readFileSync(join(ROOT, 'package-lock.json')));
   return Object.fromEntries(
     projects().map((project) => {
       const web = join(ROOT, project, 'web');

@@ -1,7 +1,10 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { BytePairs } from './byte-pairs';
 import { ENCODINGS } from './tokenizer';
-import { readVocabulary, vocabularyFile, vocabularyOf, type Vocabulary } from './vocabulary';
+import { readVocabulary, vocabularyFile, vocabularyOf, writeVocabulary, type Vocabulary } from './vocabulary';
 
 /** Compared as bytes, which takes a hundredth of the time of a comparison by elements. */
 const same = (one: Uint8Array | Uint32Array, other: Uint8Array | Uint32Array) =>
@@ -29,4 +32,23 @@ it('a vocabulary with a token that cannot be made of two others is refused', () 
 
 it('a token is at most 255 bytes long', () => {
   expect(() => vocabularyOf(['a', 'a'.repeat(256)])).toThrow('a token has 256 bytes');
+});
+
+it('a file that is shorter or longer than its tokens is refused by its name', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'vocabulary-'));
+  try {
+    const file = join(directory, 'a.vocabulary');
+    const written = vocabularyOf(['a', 'b', 'ab']);
+    writeVocabulary(file, written);
+    expect(readVocabulary(file)).toEqual({ ...written, bytes: new Uint8Array(written.bytes) });
+    const whole = readFileSync(file);
+    for (const damaged of [Buffer.alloc(0), whole.subarray(0, 3), whole.subarray(0, 20), whole.subarray(0, -1)]) {
+      writeFileSync(file, damaged);
+      expect(() => readVocabulary(file)).toThrow(`${file} is damaged: it has ${damaged.length} bytes`);
+    }
+    writeFileSync(file, Buffer.concat([whole, Buffer.alloc(1)]));
+    expect(() => readVocabulary(file)).toThrow(`${file} is damaged`);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
 });

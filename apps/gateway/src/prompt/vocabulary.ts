@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** The tokens of an encoding. A token's rank is its place. */
@@ -12,6 +12,8 @@ export interface Vocabulary {
 }
 
 const RANK_BYTES = Uint32Array.BYTES_PER_ELEMENT;
+/** Its two parts and its length. */
+const BYTES_PER_TOKEN = 2 * RANK_BYTES + 1;
 
 /** @param tokens by rank; a token that is not valid UTF-8 is given as its bytes */
 export function vocabularyOf(tokens: readonly (string | readonly number[] | undefined)[]): Vocabulary {
@@ -29,21 +31,32 @@ export function vocabularyOf(tokens: readonly (string | readonly number[] | unde
 export const vocabularyFile = (encoding: string) =>
   join(__dirname, '..', '..', 'dist', 'prompt', `${encoding}.vocabulary`);
 
-/** The content of the file is the number of tokens, then the parts, the lengths and the bytes. */
+/**
+ * The content of the file is the number of tokens, then the parts, the lengths and the bytes. It is moved to its place
+ * when it is complete.
+ */
 export function writeVocabulary(file: string, { lengths, bytes, parts }: Vocabulary): void {
+  const draft = `${file}.${process.pid}`;
   writeFileSync(
-    file,
+    draft,
     Buffer.concat([Buffer.from(Uint32Array.of(lengths.length).buffer), asBytes(parts), lengths, bytes]),
   );
+  renameSync(draft, file);
 }
 
+/** Throws an error with the name of the file if it is not one that `writeVocabulary` has completed. */
 export function readVocabulary(file: string): Vocabulary {
   // A buffer of its own, in which the ranks are at multiples of their size.
   const { buffer } = new Uint8Array(readFileSync(file));
-  const [count = 0] = new Uint32Array(buffer, 0, 1);
+  const damaged = () => new Error(`${file} is damaged: it has ${buffer.byteLength} bytes. Build again.`);
+  if (buffer.byteLength < RANK_BYTES) throw damaged();
+  const count = new Uint32Array(buffer, 0, 1)[0]!;
+  if (buffer.byteLength < RANK_BYTES + count * BYTES_PER_TOKEN) throw damaged();
   const parts = new Uint32Array(buffer, RANK_BYTES, 2 * count);
   const lengths = new Uint8Array(buffer, RANK_BYTES + parts.byteLength, count);
-  return { parts, lengths, bytes: new Uint8Array(buffer, lengths.byteOffset + count) };
+  const bytes = new Uint8Array(buffer, lengths.byteOffset + count);
+  if (bytes.length !== lengths.reduce((sum, length) => sum + length, 0)) throw damaged();
+  return { parts, lengths, bytes };
 }
 
 const asBytes = ({ buffer, byteOffset, byteLength }: Uint32Array) => new Uint8Array(buffer, byteOffset, byteLength);
