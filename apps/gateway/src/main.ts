@@ -38,7 +38,10 @@ runService(
         },
         { setting: 'TOLLGATE_HEALTH_PORT', host: settings.TOLLGATE_HEALTH_HOST, port: settings.TOLLGATE_HEALTH_PORT },
       ]),
-    workers: (settings) => settings.TOLLGATE_WORKERS,
+    workers: ({ TOLLGATE_WORKERS: count, ...settings }) => ({
+      count,
+      drainMs: (settings.TOLLGATE_LAME_DUCK_SECONDS + settings.TOLLGATE_DRAIN_SECONDS) * 1_000,
+    }),
     async start(settings, { takeDown, health }) {
       const tracer = await openTracer(settings, 'gateway');
       takeDown.add(() => tracer?.close());

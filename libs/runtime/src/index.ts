@@ -34,4 +34,4 @@ export * from './health/health';
 export * from './health/health-server';
 export { answerPrimary, isWorker } from './workers/as-worker';
 export { Channel, type Peer } from './workers/channel';
-export { Workers } from './workers/workers';
+export { STOP_RESERVE_MS, Workers } from './workers/workers';

@@ -64,5 +64,7 @@ export function limitConnections(
   });
   if (maxConnections === Infinity) return;
   server.maxConnections = maxConnections + MAX_TOLD_CONNECTIONS;
+  // Otherwise a worker hands the connection back, and while all workers are full it goes from one to the next for ever.
+  (server as Server & { dropMaxConnection: boolean }).dropMaxConnection = true;
   server.on('drop', tell);
 }

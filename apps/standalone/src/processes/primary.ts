@@ -2,7 +2,7 @@ import { NestFactory } from '@nestjs/core';
 import { BalanceUpdatesModule, listen, publicDoor } from '@tollgate/gateway';
 import { answerWorkers } from '@tollgate/messaging';
 import { MessagesModule, MessagesServer } from '@tollgate/messaging/nest';
-import { Health, type TakeDown, Workers } from '@tollgate/runtime';
+import { Health, STOP_RESERVE_MS, type TakeDown, Workers } from '@tollgate/runtime';
 import { startSimulator } from '@tollgate/simulator';
 import { books, messagesOfBooks } from '../books';
 import { openConsole } from '../console';
@@ -12,15 +12,18 @@ import { openOperatorPort } from '../operator-port';
 import { becomeReady, type ReadyLines } from '../ready';
 import type { StandaloneSettings } from '../settings';
 import { openBasics, openStores } from '../stores';
+import { buildId } from './build-id';
 import type { Setup } from './worker';
 
 /**
  * The first process of an instance with several workers, which serve the public port. It has everything that exists
- * once: the embedded PostgreSQL, the books, the consumers of all topics, the operator port and the simulator. It answers
- * what the workers ask of auth, metering and billing. So work on the books delays no request.
+ * once: the embedded PostgreSQL, the books, the consumers of all topics, the operator port and the simulator. It
+ * answers what the workers ask of auth, metering and billing. Work on the books delays no running request, unless it
+ * asks this process or waits for PostgreSQL. It delays new connections, which Node deals out here.
  * Null if a signal ended the first worker while it started.
  */
 export async function startPrimary(settings: StandaloneSettings, takeDown: TakeDown): Promise<ReadyLines | null> {
+  const build = buildId();
   const basics = await openBasics(settings, takeDown);
   const { config } = basics;
   const databaseUrl = await openDatabase(settings, takeDown);
@@ -48,9 +51,10 @@ export async function startPrimary(settings: StandaloneSettings, takeDown: TakeD
 
   const health = new Health();
   health.depend('postgres', { required: true, check: () => admission.check() });
-  const setup: Setup = { databaseUrl, simulatorUrl };
+  const setup: Setup = { build, databaseUrl, simulatorUrl };
   const workers = new Workers('standalone', settings.TOLLGATE_WORKERS, health, {
     works: true,
+    stopTimeoutMs: settings.TOLLGATE_DRAIN_SECONDS * 1_000 + STOP_RESERVE_MS,
     answers: { setup: () => Promise.resolve(setup), request: answerWorkers(messages) },
   });
   takeDown.add(() => workers.stop());

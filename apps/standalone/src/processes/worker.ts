@@ -11,12 +11,14 @@ import {
 import { openPublicPort } from '../public-port';
 import type { StandaloneSettings } from '../settings';
 import { openBasics, openStores } from '../stores';
+import { buildId, requireSameBuild } from './build-id';
 
 /** For an answer of the primary process during the start. A busy machine may need long. */
 const START_DEADLINE_MS = 30_000;
 
 /** What the primary process gives its workers. */
 export interface Setup {
+  build: string;
   databaseUrl: string;
   simulatorUrl: string;
 }
@@ -28,7 +30,8 @@ export interface Setup {
 export async function startWorker(settings: StandaloneSettings, takeDown: TakeDown): Promise<void> {
   const health = new Health();
   const primary = answerPrimary(health);
-  const { databaseUrl, simulatorUrl } = (await primary.ask('setup', undefined, START_DEADLINE_MS)) as Setup;
+  const { build, databaseUrl, simulatorUrl } = (await primary.ask('setup', undefined, START_DEADLINE_MS)) as Setup;
+  requireSameBuild(build, buildId());
   const basics = await openBasics(settings, takeDown);
   const { config } = basics;
   const { admission, seams } = await openStores(settings, takeDown, { url: databaseUrl, config });

@@ -1,5 +1,5 @@
 import { answerPrimary, isWorker } from '../workers/as-worker';
-import { Workers } from '../workers/workers';
+import { STOP_RESERVE_MS, Workers } from '../workers/workers';
 import { Health } from '../health/health';
 import { HealthServer } from '../health/health-server';
 import { logger } from '../logging';
@@ -26,8 +26,8 @@ export interface Service<C extends readonly SettingsClass[]> {
   problems?(settings: Settings<C>): string[];
   /** --migrate: updates the service's own schema with the rights of its owner, and returns what was done. */
   migrate?(settings: Settings<C>): Promise<string>;
-  /** How many processes share the work and the ports. Default: this one alone. */
-  workers?(settings: Settings<C>): number;
+  /** How many processes share the work and the ports, and how long a stop lets requests finish. Default: this alone. */
+  workers?(settings: Settings<C>): { count: number; drainMs: number };
   /** Resolves when the service serves. */
   start(settings: Settings<C>, running: RunningService): Promise<void>;
 }
@@ -75,10 +75,10 @@ export function runService<const C extends readonly SettingsClass[]>(
         );
         takeDown.add(() => server.close());
         logger(name).info({ health: server.url }, 'starting');
-        const count = service.workers?.(settings) ?? 1;
+        const { count, drainMs } = service.workers?.(settings) ?? { count: 1, drainMs: 0 };
         if (count === 1) await service.start(settings, { takeDown, health });
         else {
-          const workers = new Workers(name, count, health);
+          const workers = new Workers(name, count, health, { stopTimeoutMs: drainMs + STOP_RESERVE_MS });
           takeDown.add(() => workers.stop());
           await workers.start();
         }

@@ -1,18 +1,20 @@
 import cluster, { type Worker } from 'node:cluster';
-import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue } from 'prom-client';
 import type { Health, Readiness } from '../health/health';
 import { logger } from '../logging';
 import { Counter, metrics, onlyFrom } from '../metrics';
 import { StartError } from '../process/start-error';
 import { stopSignal } from '../process/stop-signal';
-import { backoffMs, delayUntilAborted } from '../timing';
+import { backoffMs, delayUntilAborted, settlesWithin } from '../timing';
 import { allMetrics, gatherMetricsBy } from './as-worker';
 import { type Answers, Channel } from './channel';
+import { MetricSums, type Metrics } from './metric-sums';
 
 const RESTART_BASE_MS = 200;
 const MAX_RESTART_MS = 10_000;
-
-type Metrics = MetricObjectWithValues<MetricValue<string>>[];
+/** For what a worker does in its stop besides finishing requests: it publishes usage and closes its connections. */
+export const STOP_RESERVE_MS = 20_000;
+/** For the end of a worker that was sent SIGKILL. */
+const KILLED_TIMEOUT_MS = 5_000;
 
 const RESTARTS = 'tollgate_worker_restarts_total';
 const restarts = new Counter({
@@ -28,6 +30,8 @@ interface Running {
 }
 
 export interface WorkersOptions {
+  /** A worker that has not ended so long after the signal is killed: the time of its requests and STOP_RESERVE_MS. */
+  stopTimeoutMs: number;
   /** What workers may ask this process, besides the metrics of all. */
   answers?: Answers;
   /** Whether this process does a part of the work itself. Then its own metrics are among those of all. */
@@ -40,6 +44,10 @@ export interface WorkersOptions {
  */
 export class Workers {
   private readonly running = new Map<number, Running>();
+  private readonly serving = new Set<Worker>();
+  /** Settles when the only worker that may open the ports serves or has ended. */
+  private opening: Promise<unknown> | undefined;
+  private readonly sums = new MetricSums();
   private readonly stopping = new AbortController();
 
   /** @param name of the program */
@@ -47,7 +55,7 @@ export class Workers {
     private readonly name: string,
     private readonly count: number,
     private readonly health: Health,
-    private readonly options: WorkersOptions = {},
+    private readonly options: WorkersOptions,
   ) {
     gatherMetricsBy(() => this.metrics());
     // Ctrl-C reaches the workers by itself. They must not be started again, whatever is stopped before `stop`.
@@ -60,9 +68,9 @@ export class Workers {
    * started, and those that end meanwhile are no failure. Undefined if there was no first worker then.
    */
   async start(): Promise<unknown> {
-    const told = await this.launch(1);
+    const told = await this.launchInTurn(1);
     const others = Array.from({ length: this.count - 1 }, (_, index) => index + 2);
-    await Promise.all(others.map((slot) => this.launch(slot)));
+    await Promise.all(others.map((slot) => this.launchInTurn(slot)));
     for (const slot of [1, ...others])
       this.health.depend(`worker ${slot}`, { required: true, check: () => this.check(slot) });
     return told;
@@ -71,13 +79,32 @@ export class Workers {
   /** Stops the workers as a signal does, and resolves when all have ended. */
   async stop(): Promise<void> {
     this.stopping.abort();
-    await Promise.all(
-      [...this.running.values()].map(({ worker }) => {
-        const ended = new Promise((resolve) => worker.once('exit', resolve));
-        worker.process.kill('SIGTERM');
-        return ended;
-      }),
-    );
+    await Promise.all([...this.running].map(([slot, { worker }]) => this.end(slot, worker)));
+  }
+
+  /** A worker that stands still does not hear SIGTERM. Its requests end as if it had crashed. */
+  private async end(slot: number, worker: Worker): Promise<void> {
+    const ended = new Promise((resolve) => worker.once('exit', resolve));
+    worker.process.kill('SIGTERM');
+    const limitMs = this.options.stopTimeoutMs;
+    if (await settlesWithin(limitMs, ended)) return;
+    logger(this.name).error({ worker: slot, pid: worker.process.pid, limitMs }, 'a worker did not stop; killing it');
+    worker.process.kill('SIGKILL');
+    await settlesWithin(KILLED_TIMEOUT_MS, ended);
+  }
+
+  /**
+   * Launches a worker. While none serves, one at a time: two that open a port at once, which another program has taken,
+   * would end this process (node:cluster looks for the port's entry again after the first failure has removed it).
+   */
+  private async launchInTurn(slot: number): Promise<unknown> {
+    while (this.serving.size === 0 && this.opening) await this.opening;
+    const launched = this.launch(slot);
+    if (this.serving.size === 0) {
+      const opening = launched.catch(() => undefined).then(() => (this.opening = undefined));
+      this.opening = opening;
+    }
+    return launched;
   }
 
   /** Resolves when the worker serves. Rejects when it ends before. From then on it is kept running. */
@@ -88,17 +115,26 @@ export class Workers {
     const channel = new Channel(worker, { ...this.options.answers, metrics: allMetrics });
     this.running.set(slot, { worker, channel });
     return new Promise((resolve, reject) => {
-      let serves = false;
-      const served = (told: unknown) => {
-        serves = true;
+      const serves = (told: unknown) => {
+        this.serving.add(worker);
         resolve(told);
       };
-      channel.onServing = served;
-      worker.once('exit', (code, signal) => {
+      channel.onServing = serves;
+      const ended = (how: string | number) => {
+        if (this.running.get(slot)?.worker !== worker) return;
         this.running.delete(slot);
+        this.sums.keep(worker.id);
+        const served = this.serving.delete(worker);
         if (stop.aborted) return resolve(undefined);
-        reject(new StartError(`Worker ${slot} could not start: it ended with ${signal ?? code}.`));
-        if (serves) void this.restart(slot, signal ?? code);
+        reject(new StartError(`Worker ${slot} could not start: it ended with ${how}.`));
+        if (served) void this.restart(slot, how);
+      };
+      worker.once('exit', (code, signal) => ended(signal ?? code));
+      // A connection or an answer that Node itself sends to a worker which has just died, or a process that could not
+      // be started. Without a listener it would end this process. Only the latter has no `exit`.
+      worker.on('error', (error: NodeJS.ErrnoException) => {
+        logger(this.name).warn({ err: error, worker: slot }, 'a worker could not be reached');
+        if (worker.process.pid === undefined) ended(error.code ?? error.message);
       });
     });
   }
@@ -110,7 +146,7 @@ export class Workers {
       await delayUntilAborted(backoffMs(attempt, RESTART_BASE_MS, MAX_RESTART_MS), this.stopping.signal);
       if (this.stopping.signal.aborted) return;
       try {
-        await this.launch(slot);
+        await this.launchInTurn(slot);
         return;
       } catch (error) {
         logger(this.name).error({ err: error, worker: slot }, 'a worker could not start; trying again');
@@ -132,13 +168,16 @@ export class Workers {
 
   /** The sums over all workers (prom-client's `aggregator` of a metric may say otherwise). */
   private async metrics(): Promise<string> {
-    const asked = [...this.running.values()].map(async ({ channel }) => (await channel.ask('metrics')) as Metrics);
-    const ofWorkers = (await Promise.allSettled(asked)).flatMap((each) =>
-      each.status === 'fulfilled' ? [each.value] : [],
+    await Promise.allSettled(
+      [...this.running].map(async ([slot, { worker, channel }]) => {
+        const answer = (await channel.ask('metrics')) as Metrics;
+        // It may have ended after it answered.
+        if (this.running.get(slot)?.worker === worker) this.sums.take(worker.id, answer);
+      }),
     );
     const measured = await metrics.getMetricsAsJSON();
     // Of a process that only keeps the others running, its CPU and memory are not those of the service.
     const own = this.options.works ? measured : measured.filter(({ name }) => name === RESTARTS);
-    return AggregatorRegistry.aggregate([...ofWorkers, own]).metrics();
+    return this.sums.with(own).metrics();
   }
 }
