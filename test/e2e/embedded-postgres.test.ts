@@ -1,3 +1,4 @@
+import { startEmbeddedPostgres } from '@tollgate/postgres';
 import { eventually } from '@tollgate/testing';
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,6 +14,8 @@ const env = () => ({
 });
 const BACK_LIMIT_MS = 20_000;
 const KILLS = 2;
+/** One process alone asks for 80. */
+const MORE_CONNECTIONS = '90';
 const GIVEN_UP_LIMIT_MS = 30_000;
 const CHAT = { messages: [{ role: 'user', content: 'x' }], simulator: { answerTokens: 5 } };
 
@@ -57,6 +60,20 @@ describe('an embedded PostgreSQL that is killed while Tollgate runs', () => {
     );
     expect(await tollgate.end()).toBe(0);
     expect(postgresPid(directory.path)).toBeNull();
+  });
+
+  it('accepts as many connections as the next start needs, also if it is taken over', async () => {
+    const tollgate = await StandaloneProcess.start(env());
+    await tollgate.end('SIGKILL');
+    const settings = { max_connections: MORE_CONNECTIONS };
+    const server = await startEmbeddedPostgres({ dataDirectory: directory.path, settings });
+    try {
+      expect(server.adopted).toBe(true);
+      const { rows } = await embedded(directory.path)((client) => client.query('SHOW max_connections'));
+      expect(rows).toEqual([{ max_connections: MORE_CONNECTIONS }]);
+    } finally {
+      await server.stop();
+    }
   });
 
   it('ends the process with one line and exit code 1 if it cannot be started again', async () => {

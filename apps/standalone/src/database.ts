@@ -7,6 +7,7 @@ import { MIGRATIONS as MESSAGES } from '@tollgate/messaging';
 import { MIGRATIONS as METERING } from '@tollgate/metering';
 import { migrateSchemas, startEmbeddedPostgres } from '@tollgate/postgres';
 import { logger, StartError, type TakeDown } from '@tollgate/runtime';
+import { Client } from 'pg';
 import type { StandaloneSettings } from './settings';
 
 /** One process at its busiest, with room for people. */
@@ -17,11 +18,12 @@ const CONNECTIONS_PER_WORKER = 22;
 /** The embedded server, or the one at DATABASE_URL, migrated. */
 export async function openDatabase(settings: StandaloneSettings, takeDown: TakeDown): Promise<string> {
   let url = settings.DATABASE_URL;
+  const workers = settings.TOLLGATE_WORKERS === 1 ? 0 : settings.TOLLGATE_WORKERS;
+  const connections = CONNECTIONS + workers * CONNECTIONS_PER_WORKER;
   if (url === undefined) {
-    const workers = settings.TOLLGATE_WORKERS === 1 ? 0 : settings.TOLLGATE_WORKERS;
     const server = await startEmbeddedPostgres({
       dataDirectory: settings.TOLLGATE_DATA_DIR,
-      settings: { max_connections: String(CONNECTIONS + workers * CONNECTIONS_PER_WORKER) },
+      settings: { max_connections: String(connections) },
       onGivenUp: endWithoutDatabase,
     }).catch((error: Error) => {
       throw new StartError(error.message, { cause: error });
@@ -33,7 +35,29 @@ export async function openDatabase(settings: StandaloneSettings, takeDown: TakeD
   }
   const console = settings.TOLLGATE_CONSOLE ? [CONSOLE] : [];
   await migrateSchemas(url, [AUTH, METERING, BILLING, ADMISSION, CREDENTIALS, MESSAGES, ...console]);
+  if (settings.DATABASE_URL !== undefined) await warnOfTooFew(url, connections);
   return url;
+}
+
+/** Only warns: it serves until it needs more at once, and others may use the server too. */
+async function warnOfTooFew(url: string, connections: number): Promise<void> {
+  const client = new Client({ connectionString: url, application_name: 'tollgate-start' });
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    const { rows } = await client.query<{ accepted: number }>(
+      `SELECT current_setting('max_connections')::int
+         - current_setting('superuser_reserved_connections')::int AS accepted`,
+    );
+    const { accepted } = rows[0]!;
+    if (accepted < connections)
+      logger('standalone').warn(
+        { connections, accepted },
+        'PostgreSQL may accept too few connections: raise its max_connections, or lower TOLLGATE_WORKERS',
+      );
+  } finally {
+    await client.end();
+  }
 }
 
 /**

@@ -45,7 +45,10 @@ export interface EmbeddedOptions {
 export interface EmbeddedServer {
   /** The URL of the database `tollgate`, as superuser. */
   url: string;
-  /** True when the server of a dead process was still running and was taken over. */
+  /**
+   * True when the server of a dead process was still running and was taken over. It keeps its settings, unless it
+   * accepts too few connections: then it was started again.
+   */
   adopted: boolean;
   /** Fast shutdown: open transactions are rolled back, and everything committed is on disk. */
   stop(): Promise<void>;
@@ -73,7 +76,8 @@ export async function startEmbeddedPostgres({
   const running = runningSocketDirectory(cluster);
   const sockets = running ?? socketDirectory(root, user);
   const log = join(cluster, 'server.log');
-  const options = Object.entries({ ...SETTINGS, ...settings, unix_socket_directories: sockets })
+  const wanted = { ...SETTINGS, ...settings, unix_socket_directories: sockets };
+  const options = Object.entries(wanted)
     .map(([name, value]) => `-c ${name}='${value}'`)
     .join(' ');
   const urlOf = (database: string) =>
@@ -87,16 +91,27 @@ export async function startEmbeddedPostgres({
     }
     return takeOwnership(urlOf('postgres'), root);
   };
-  const owner = await open();
+  const stop = () => user.run(pg_ctl, ['stop', '-w', '-s', '-m', 'fast', '-D', cluster]);
+  let owner = await open();
+  if (running !== null && (await maxConnections(owner)) < Number(wanted.max_connections)) {
+    await owner.end();
+    await stop();
+    owner = await open();
+  }
   const keeper = onGivenUp ? new Keeper(owner, open, onGivenUp) : undefined;
   return {
     url: urlOf(DATABASE),
     adopted: running !== null,
     stop: async () => {
       await (keeper?.stop() ?? owner.end()).catch(() => {});
-      await user.run(pg_ctl, ['stop', '-w', '-s', '-m', 'fast', '-D', cluster]);
+      await stop();
     },
   };
+}
+
+async function maxConnections(client: Client): Promise<number> {
+  const { rows } = await client.query<{ max_connections: string }>('SHOW max_connections');
+  return Number(rows[0]!.max_connections);
 }
 
 function keptPassword(file: string): string {
