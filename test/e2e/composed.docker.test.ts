@@ -5,13 +5,13 @@ import { overspendSuite, sharedOverspendSuite } from './overspend.suite';
 import { quickstartSuite } from './quickstart.suite';
 import { replicasSuite } from './replicas.suite';
 import { secretsSuite } from './secrets.suite';
-import { stoppingSuite } from './stopping.suite';
+import { DRAIN_SECONDS, stoppingSuite } from './stopping.suite';
 
 // The suites share one start: two gateways, two replicas of metering, two of billing, and the load balancer. The stores
 // accept only TLS.
 const tollgate = useComposed({
   TOLLGATE_LOG_LEVEL: 'trace',
-  TOLLGATE_DRAIN_SECONDS: '6',
+  TOLLGATE_DRAIN_SECONDS: DRAIN_SECONDS,
   TOLLGATE_LAME_DUCK_SECONDS: '1',
   TOLLGATE_STACK_TLS: 'true',
 });

@@ -1,4 +1,4 @@
-import { stoppingSuite } from './stopping.suite';
+import { DRAIN_SECONDS, stoppingSuite } from './stopping.suite';
 import { useStandalone } from './standalone';
 
-stoppingSuite(useStandalone({ env: { TOLLGATE_DRAIN_SECONDS: '6', TOLLGATE_DEMO: 'false' } }));
+stoppingSuite(useStandalone({ env: { TOLLGATE_DRAIN_SECONDS: DRAIN_SECONDS, TOLLGATE_DEMO: 'false' } }));

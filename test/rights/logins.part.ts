@@ -147,17 +147,20 @@ export function loginsTests(server: RolesServer, tenantId: string): void {
       `CREATE ROLE billing_b LOGIN PASSWORD 'pw-second' CONNECTION LIMIT 168 IN ROLE tollgate_billing;
        GRANT CONNECT ON DATABASE tollgate TO billing_b`,
     );
-    await withBilling(server.url('billing'), async (before) => {
-      // One replica has the second login already, the other one has not.
-      await withBilling(second, (after) => book(after, newId('ten')));
-      await book(before, newId('ten'));
-      await ask(server.adminUrl, `ALTER ROLE billing PASSWORD 'pw-next'`);
-      await expect(withBilling(server.url('billing'), async () => {})).rejects.toThrow(/password/);
-      await withBilling(second, (after) => book(after, newId('ten')));
-      await withBilling(server.url('billing').replace('pw-billing', 'pw-next'), (next) => book(next, newId('ten')));
-    });
-    await ask(server.adminUrl, 'REVOKE CONNECT ON DATABASE tollgate FROM billing_b; DROP ROLE billing_b');
-    await ask(server.adminUrl, `ALTER ROLE billing PASSWORD 'pw-billing'`);
+    try {
+      await withBilling(server.url('billing'), async (before) => {
+        // One replica has the second login already, the other one has not.
+        await withBilling(second, (after) => book(after, newId('ten')));
+        await book(before, newId('ten'));
+        await ask(server.adminUrl, `ALTER ROLE billing PASSWORD 'pw-next'`);
+        await expect(withBilling(server.url('billing'), async () => {})).rejects.toThrow(/password/);
+        await withBilling(second, (after) => book(after, newId('ten')));
+        await withBilling(server.url('billing').replace('pw-billing', 'pw-next'), (next) => book(next, newId('ten')));
+      });
+    } finally {
+      await ask(server.adminUrl, 'REVOKE CONNECT ON DATABASE tollgate FROM billing_b; DROP ROLE billing_b');
+      await ask(server.adminUrl, `ALTER ROLE billing PASSWORD 'pw-billing'`);
+    }
     await expect(withBilling(second, async () => {})).rejects.toThrow();
   });
 

@@ -1,3 +1,4 @@
+import { onceServed } from '@tollgate/testing';
 import { call } from '../e2e/deployment';
 import { OPERATOR_SECRET, type Replicas } from './deployment';
 
@@ -12,7 +13,7 @@ export function secretsTests({ gateway: gateways, auth, metering, billing }: Rep
   it('of operators: the former one works beside the next one, and no other', async () => {
     for (const { addresses } of gateways) {
       const asked = (secret: string) =>
-        call(`${addresses.operatorUrl}/_operator/v1/tenants`, secret, { method: 'GET' });
+        onceServed(() => call(`${addresses.operatorUrl}/_operator/v1/tenants`, secret, { method: 'GET' }));
       const secrets = [OPERATOR_SECRET, CHANGING.TOLLGATE_FORMER_OPERATOR_SECRET, CHANGING.TOLLGATE_METRICS_TOKEN];
       const answers = await Promise.all(secrets.map(asked));
       expect(answers.map(({ status }) => status)).toEqual([200, 200, 401]);

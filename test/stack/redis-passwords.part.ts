@@ -33,14 +33,17 @@ export function passwordTests({ loadAs, credentialsOf, admin, urlOf, passwordOf,
         expect(await opened).toMatch(/^opened$|refuses this user and password/);
         return opened;
       });
-    expect([await opens(urlOf('gateway')), await opens(next)]).toEqual(['opened', 'opened']);
-    await admin('ACL', 'SETUSER', 'gateway', `<${passwordOf('gateway')}`);
-    expect(await opens(urlOf('gateway'))).toMatch(/refuses this user and password/);
-    expect(await opens(next)).toBe('opened');
-    // The connection of before is still signed in.
-    const auth = await credentialsOf('auth');
-    auth.refillWith(() => auth.put([record]));
-    await eventually(async () => expect(await before.lookup(record.hash)).toEqual(record));
-    await admin('ACL', 'SETUSER', 'gateway', `>${passwordOf('gateway')}`, '<the-next-password');
+    try {
+      expect([await opens(urlOf('gateway')), await opens(next)]).toEqual(['opened', 'opened']);
+      await admin('ACL', 'SETUSER', 'gateway', `<${passwordOf('gateway')}`);
+      expect(await opens(urlOf('gateway'))).toMatch(/refuses this user and password/);
+      expect(await opens(next)).toBe('opened');
+      // The connection of before is still signed in.
+      const auth = await credentialsOf('auth');
+      auth.refillWith(() => auth.put([record]));
+      await eventually(async () => expect(await before.lookup(record.hash)).toEqual(record));
+    } finally {
+      await admin('ACL', 'SETUSER', 'gateway', `>${passwordOf('gateway')}`, '<the-next-password');
+    }
   });
 }
