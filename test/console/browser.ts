@@ -17,7 +17,7 @@ export class BrowserSession {
     readonly base: string,
     from?: string,
   ) {
-    this.dispatcher = new Agent(from === undefined ? {} : { connect: { localAddress: from, family: 4 } });
+    this.dispatcher = new Agent(from === undefined ? {} : { localAddress: from, connect: { family: 4 } });
   }
 
   get(path: string, headers: Record<string, string> = {}): Promise<Reply> {

@@ -14,6 +14,7 @@ const SILENT = [
   'tollgate_backend_retries_total',
   'tollgate_billing_poisoned_tenants_total',
   'tollgate_config_reloads_total',
+  'tollgate_former_secret_requests_total',
   'tollgate_idempotent_requests_total',
   'tollgate_message_keys_reloads_total',
   'tollgate_messages_dead_total',

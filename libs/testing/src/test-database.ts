@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 
-const LEAK_WAIT_MS = 10_000;
+const LEAK_WAIT_MS = 60_000;
 
 export interface TestDatabase {
   /** URL of a new database with all schemas and no rows. */

@@ -52,16 +52,17 @@ export const storesDeleted = (release) =>
 
 /**
  * The kubelet is restarted by `TOLLGATE_KUBELET_RESTART`, a command. A kubelet that starts takes all its pods for not
- * ready until it has probed them. If no other node has pods of the gateway, new connections are refused for a moment.
- * Requests on open connections go on.
+ * ready until it has probed them. If no other node has pods of a service, new connections to it are refused for a moment:
+ * those of clients to the gateway, and those of a gateway to a store, which it answers with 503. Streams go on.
  */
 export const kubeletRestarted = (release, command) =>
   underLoad(release, async (load) => {
-    load.allow(/ECONNREFUSED/);
+    load.allow(/ECONNREFUSED|^503 /);
     const { code, output } = await run('bash', ['-c', command]);
     if (code !== 0) throw new SetupError(`The kubelet was not restarted:\n${output}`);
     await kubectl(['wait', '--for=condition=Ready', 'nodes', '--all', `--timeout=${READY_TIMEOUT}`]);
     await load.answers(BETWEEN_ANSWERS);
+    load.allow(null);
     return {};
   });
 
