@@ -1,20 +1,15 @@
-import { parseBalanceUpdate, PostgresAdmissionStore, type AdmissionStore } from '@tollgate/admission';
+import { parseBalanceUpdate, type AdmissionStore } from '@tollgate/admission';
 import { UnavailableError } from '@tollgate/contracts';
-import { PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
+import { useTestDatabase } from '@tollgate/testing';
 import { CENT, useBilling } from '../testing/billing.fixture';
-import { holdRequest, settleRequest } from '../testing/held-request.fixture';
+import { holdRequest, settleRequest, useAdmissionStore } from '../testing/held-request.fixture';
 import { HeldByKey } from './held-by-key';
 
 const database = useTestDatabase();
 
 describe('what the running requests of each key hold', () => {
   const billing = useBilling(database);
-  let store: PostgresAdmissionStore;
-  beforeAll(async () => {
-    store = new PostgresAdmissionStore({ url: database.url, callTimeoutMs: PATIENT_CALL_MS });
-    await store.start();
-  });
-  afterAll(() => store.close());
+  const store = useAdmissionStore(database);
 
   it('is the sum of the running requests of each key, without those that ended', async () => {
     const tenantId = await billing.tenant(100);

@@ -1,9 +1,8 @@
-import { PostgresAdmissionStore, type AdmissionStore } from '@tollgate/admission';
+import { parseBalanceUpdate, type AdmissionStore } from '@tollgate/admission';
 import { newId, RequestError, UnavailableError } from '@tollgate/contracts';
-import { PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
-import { parseBalanceUpdate } from '@tollgate/admission';
+import { useTestDatabase } from '@tollgate/testing';
 import { CENT, useBilling } from '../testing/billing.fixture';
-import { holdRequest, settleRequest } from '../testing/held-request.fixture';
+import { holdRequest, settleRequest, useAdmissionStore } from '../testing/held-request.fixture';
 import { holdOfRequest } from './request-hold';
 
 // The books and the admission store are real.
@@ -11,12 +10,7 @@ const database = useTestDatabase();
 
 describe('the hold of a request', () => {
   const billing = useBilling(database);
-  let store: PostgresAdmissionStore;
-  beforeAll(async () => {
-    store = new PostgresAdmissionStore({ url: database.url, callTimeoutMs: PATIENT_CALL_MS });
-    await store.start();
-  });
-  afterAll(() => store.close());
+  const store = useAdmissionStore(database);
 
   it('is what a running request holds, then its cost; for its tenant alone', async () => {
     const tenantId = await billing.tenant(100);

@@ -1,8 +1,8 @@
-import { parseBalanceUpdate, PostgresAdmissionStore, type AdmissionStore } from '@tollgate/admission';
+import { parseBalanceUpdate, type AdmissionStore } from '@tollgate/admission';
 import { newId, UnavailableError } from '@tollgate/contracts';
-import { PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
+import { useTestDatabase } from '@tollgate/testing';
 import { CENT, charge, useBilling } from '../testing/billing.fixture';
-import { holdRequest, settleRequest } from '../testing/held-request.fixture';
+import { holdRequest, settleRequest, useAdmissionStore } from '../testing/held-request.fixture';
 import { creditState } from './spendable';
 
 // The books and the admission store are real.
@@ -10,12 +10,7 @@ const database = useTestDatabase();
 
 describe('the credit of a tenant', () => {
   const billing = useBilling(database);
-  let store: PostgresAdmissionStore;
-  beforeAll(async () => {
-    store = new PostgresAdmissionStore({ url: database.url, callTimeoutMs: PATIENT_CALL_MS });
-    await store.start();
-  });
-  afterAll(() => store.close());
+  const store = useAdmissionStore(database);
   const state = (tenantId: string, admission: AdmissionStore = store) =>
     creditState(billing.dataSource, admission, tenantId);
 

@@ -1,20 +1,15 @@
-import { parseBalanceUpdate, PostgresAdmissionStore, type AdmissionStore, type Snapshot } from '@tollgate/admission';
+import { parseBalanceUpdate, type AdmissionStore, type Snapshot } from '@tollgate/admission';
 import { UnavailableError } from '@tollgate/contracts';
-import { PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
+import { useTestDatabase } from '@tollgate/testing';
 import { CENT, useBilling } from '../testing/billing.fixture';
-import { holdRequest, settleRequest } from '../testing/held-request.fixture';
+import { holdRequest, settleRequest, useAdmissionStore } from '../testing/held-request.fixture';
 import { HeldSum } from './held-sum';
 
 const database = useTestDatabase();
 
 describe('what the running requests of all tenants hold', () => {
   const billing = useBilling(database);
-  let store: PostgresAdmissionStore;
-  beforeAll(async () => {
-    store = new PostgresAdmissionStore({ url: database.url, callTimeoutMs: PATIENT_CALL_MS });
-    await store.start();
-  });
-  afterAll(() => store.close());
+  const store = useAdmissionStore(database);
 
   /** A store that answers from a list of pages, each once. */
   function pages(...answers: (Partial<Snapshot>[] | Error)[]): AdmissionStore & { asked: (string | undefined)[] } {

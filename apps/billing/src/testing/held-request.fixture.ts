@@ -1,10 +1,19 @@
-import type { AdmissionStore, AdmitRequest } from '@tollgate/admission';
+import { PostgresAdmissionStore, type AdmissionStore, type AdmitRequest } from '@tollgate/admission';
 import { newId, type UsageEvent } from '@tollgate/contracts';
+import { PATIENT_CALL_MS, type TestDatabase } from '@tollgate/testing';
 
 const WIDE = { requestsPerMinute: 1_000_000, tokensPerMinute: 1_000_000_000, concurrency: 1_000_000 };
 const PRICE = { version: 'test', inputFemtos: '0', cachedInputFemtos: '0', outputFemtos: '0', requestNanos: '0' };
 
 export type Draft = AdmitRequest['draft'];
+
+/** The real admission store. Call it inside a describe, so that it closes before the database is dropped. */
+export function useAdmissionStore(database: TestDatabase): PostgresAdmissionStore {
+  const store = new PostgresAdmissionStore({ url: database.url, callTimeoutMs: PATIENT_CALL_MS });
+  beforeAll(() => store.start());
+  afterAll(() => store.close());
+  return store;
+}
 
 /** Asks to hold this amount for a request. Returns its draft, or null when it is refused. */
 export async function holdRequest(store: AdmissionStore, tenantId: string, nanos: bigint): Promise<Draft | null> {
