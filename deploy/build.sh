@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# build.sh [<target>…] [-- <option of docker buildx build>…]: makes the images $TOLLGATE_IMAGE_PREFIX/<target> (tollgate)
-# with the tag $TOLLGATE_TAG (latest), by default all of the Dockerfile. With TOLLGATE_IMAGES=local it uses the local base
-# image, and makes that if it is missing. NODE_EXTRA_CA_CERTS, if set, is trusted while packages are downloaded.
+# build.sh [<target>…] [-- <option of docker buildx build>…]: makes the images $TOLLGATE_IMAGE_PREFIX/<target>
+# (tollgate) with the tag $TOLLGATE_TAG (latest), by default all of the Dockerfile. With TOLLGATE_IMAGES=local it uses
+# the local base image, and makes that if it is missing. NODE_EXTRA_CA_CERTS, if set, is trusted while packages are
+# downloaded.
 set -euo pipefail
 cd "$(dirname "$0")"
 

@@ -1,5 +1,6 @@
-// node deploy/sbom.mjs <image>: prints the bill of materials of an image of ours as CycloneDX JSON: its Debian packages,
-// its npm packages (those of npm itself, too), and Node. It asks the image itself, so what is listed is what runs.
+// node deploy/sbom.mjs <image>: prints the bill of materials of an image of ours as CycloneDX JSON: its Debian
+// packages, its npm packages (those of npm itself, too), and Node. It asks the image itself, so what is listed is what
+// runs.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 

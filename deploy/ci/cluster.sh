@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# cluster.sh up <file> | restart-kubelet | down. "up" makes a Kubernetes cluster of one node from the package registries,
-# with the images of this project on it, and writes to <file> the variables with which the trials find it.
-# "restart-kubelet" is for the trial of that name, and "down" ends the cluster.
-# TOLLGATE_CLUSTER_TOOLS (../shared/tools/kubernetes) has the scripts that make the cluster: build-all.sh, up.sh, down.sh.
-# Needs root, a Docker engine with our images, control groups of version 1, Go 1.26 and kubectl. "up" exits with 3, and
-# says why, if this machine cannot run the cluster.
+# cluster.sh up <file> | restart-kubelet | down. "up" makes a Kubernetes cluster of one node from the package
+# registries, with the images of this project on it, and writes to <file> the variables with which the trials find it.
+# "restart-kubelet" is for the trial of that name, and "down" ends the cluster. TOLLGATE_CLUSTER_TOOLS
+# (../shared/tools/kubernetes) has the scripts that make the cluster: build-all.sh, up.sh, down.sh. Needs root, a Docker
+# engine with our images, control groups of version 1, Go 1.26 and kubectl. "up" exits with 3, and says why, if this
+# machine cannot run the cluster.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 . deploy/images/debian.sh

@@ -36,8 +36,8 @@ export async function startIssuer(people: People, secret: string): Promise<Issue
 }
 
 /**
- * What a browser does when a person chooses single sign-on: it follows the console to the provider and back. Returns the
- * page of the console where it ends. `start`: the call that leads to the provider.
+ * What a browser does when a person chooses single sign-on: it follows the console to the provider and back. Returns
+ * the page of the console where it ends. `start`: the call that leads to the provider.
  */
 export async function signInAtIssuer(
   console_: BrowserSession,

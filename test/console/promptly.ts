@@ -7,8 +7,8 @@ const QUICK_CALL_MS = 50;
 const STEPS = 20;
 
 /**
- * Expects that something happens within a time. `measureMs` makes it happen, and returns how long that took. `call` is a
- * call of the same deployment: if the machine is so busy that it is not quick, the time is longer by as much for each
+ * Expects that something happens within a time. `measureMs` makes it happen, and returns how long that took. `call` is
+ * a call of the same deployment: if the machine is so busy that it is not quick, the time is longer by as much for each
  * step. A busy machine delays some of the tries. Slow code is slow in all of them.
  */
 export async function expectWithin(

@@ -104,8 +104,8 @@ describe('a request with an Idempotency-Key whose gateway is killed', () => {
 });
 
 /**
- * Repeats until the answer is whole or surely lost, as a client does, and once more. Both must be the same answer. While
- * the hold of the dead process is pending, repeats are told to wait.
+ * Repeats until the answer is whole or surely lost, as a client does, and once more. Both must be the same answer.
+ * While the hold of the dead process is pending, repeats are told to wait.
  */
 async function expectAnswer(ready: Ready, asked: Asked): Promise<void> {
   const { at, replayed, mayBeLost } = asked.step;

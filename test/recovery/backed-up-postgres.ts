@@ -3,7 +3,9 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Client } from 'pg';
 
-/** All on the volume of the container. The server archives to a folder that it makes, as it would to another machine. */
+/**
+ * All on the volume of the container. The server archives to a folder that it makes, as it would to another machine.
+ */
 const ROOT = '/var/lib/postgresql/data';
 const [DATA, LOST, BACKUP, ARCHIVE] = ['pgdata', 'lost', 'backup', 'archive'].map((name) => `${ROOT}/${name}`) as [
   string,

@@ -6,8 +6,8 @@ export interface RawAnswer {
 }
 
 /**
- * Reads what a server wrote on a connection as complete HTTP/1.1 answers, strictly. Throws if anything else was written.
- * Not for answers to HEAD.
+ * Reads what a server wrote on a connection as complete HTTP/1.1 answers, strictly. Throws if anything else was
+ * written. Not for answers to HEAD.
  */
 export function answersOf(text: string): RawAnswer[] {
   const answers: RawAnswer[] = [];

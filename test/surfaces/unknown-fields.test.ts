@@ -12,7 +12,9 @@ beforeAll(async () => {
   token = (await services.tenant()).token;
 });
 
-/** The writes of a table, with a valid body. The paths name nothing that exists, because no body may reach a service. */
+/**
+ * The writes of a table, with a valid body. The paths name nothing that exists, because no body may reach a service.
+ */
 function writesOf(table: RouteTable<Endpoint | null>) {
   const ids: Record<string, string> = { tenantId: newId('ten'), accountingNumber: '1', id: newId('key') };
   return routesOf(table).flatMap(({ path, method, operation }) => {

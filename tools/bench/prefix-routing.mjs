@@ -1,7 +1,7 @@
-// prefix-routing.mjs [--backends 4] [--sessions 400] [--concurrency 64] [--seed 1]: what `routing: prefix` of a model is
-// worth. The gateway's own choice of backends plays conversations on engines with a model of a prefix cache: blocks of 16
-// tokens, the least recently used are dropped, and tokens that are not cached cost time. Time is simulated, so the load
-// of the machine changes nothing. Run it after a build.
+// prefix-routing.mjs [--backends 4] [--sessions 400] [--concurrency 64] [--seed 1]: what `routing: prefix` of a model
+// is worth. The gateway's own choice of backends plays conversations on engines with a model of a prefix cache: blocks
+// of 16 tokens, the least recently used are dropped, and tokens that are not cached cost time. Time is simulated, so
+// the load of the machine changes nothing. Run it after a build.
 import { createRequire } from 'node:module';
 import { parseArgs } from 'node:util';
 

@@ -1,6 +1,6 @@
 // Compiles src/ of each project to dist/ with swc, copies the other files (SQL, YAML, HTML), and then runs each
-// compiled *.build.ts. Types are checked by `npm run typecheck`. Builds the pages of a project with a web/ folder by Vite.
-// Usage: build.mjs [--no-web] <projectRoot> [<projectRoot> …]
+// compiled *.build.ts. Types are checked by `npm run typecheck`. Builds the pages of a project with a web/ folder by
+// Vite. Usage: build.mjs [--no-web] <projectRoot> [<projectRoot> …]
 import { transformFile } from '@swc/core';
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';

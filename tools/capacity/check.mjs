@@ -25,7 +25,8 @@ function predictedCores(requestsPerSecond, request) {
 
 /**
  * @param {{ idle: Record<string, number>, runs: object[] }} record  the first run is of one gateway
- * @returns {{ replicas: number, part: string, predicted: number, measured: number, off: number }[]} cores in use, of the
+ * @returns {{ replicas: number, part: string, predicted: number, measured: number, off: number }[]} cores in use, of
+ * the
  *   gateways and of all parts together, for each further number of gateways; `off` 0.1: the model predicts 10 % more
  */
 export function compare({ idle, runs: [one, ...more] }) {

@@ -1,7 +1,8 @@
 // node tools/capacity/take.mjs <bench-results/….json>: takes the unit costs of a run of `npm run bench -- --form
 // distributed` into unit-costs.json. Sizes and the cost of a ledger entry stay: docs/operating/capacity.md says where
-// they come from. A run with `--replicas` becomes replicas.json, with which the model is checked. Then run `npm run docs`.
-// Requests that failed are cheaper or dearer than others, so a run with errors is refused; the check allows a few.
+// they come from. A run with `--replicas` becomes replicas.json, with which the model is checked. Then run `npm run
+// docs`. Requests that failed are cheaper or dearer than others, so a run with errors is refused; the check allows a
+// few.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { format } from 'prettier';
@@ -37,7 +38,9 @@ export function take({ at, machine, forms }, costs) {
   };
 }
 
-/** @param {{ runs: { replicas: number, requests: number, errors: number }[] }} result what a run with `--replicas` keeps */
+/**
+ * @param {{ runs: { replicas: number, requests: number, errors: number }[] }} result what a run with `--replicas` keeps
+ */
 export function takeReplicas(result) {
   for (const { replicas, requests, errors } of result.runs) {
     const share = errors / (requests + errors);

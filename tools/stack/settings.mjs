@@ -43,7 +43,9 @@ const OPERATOR_SECRET = /^[\x21-\x7e]{16,256}$/;
 const OPERATOR_SECRET_MIN_BITS = 80;
 /** Only these can be scaled. The others have data or an address, which exist once. */
 export const SCALED_SERVICES = ['gateway', 'auth', 'metering', 'billing', 'console'];
-/** The load balancer has places for this many gateways and consoles, PostgreSQL connections for this many of the others. */
+/**
+ * The load balancer has places for this many gateways and consoles, PostgreSQL connections for this many of the others.
+ */
 export const MAX_SCALE = 16;
 
 /**

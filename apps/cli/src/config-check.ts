@@ -17,8 +17,9 @@ export interface CheckOptions {
 }
 
 /**
- * Reads and validates a configuration file, and asks a running Tollgate, where one is found, whether it would accept it.
- * False if it has problems; each is printed with its path. `allowMissingEnv`: secrets that it names need not be here.
+ * Reads and validates a configuration file, and asks a running Tollgate, where one is found, whether it would accept
+ * it. False if it has problems; each is printed with its path. `allowMissingEnv`: secrets that it names need not be
+ * here.
  */
 export async function checkConfig(
   file: string,

@@ -41,6 +41,8 @@ export interface ClaimLimits {
   keepMs: number;
   /** Of one tenant. Beyond it the oldest claims are forgotten, but never one of a running request. */
   maxClaims: number;
-  /** The characters of all sealed answers of one tenant. Beyond it the oldest answers are dropped; their claims stay. */
+  /**
+   * The characters of all sealed answers of one tenant. Beyond it the oldest answers are dropped; their claims stay.
+   */
   maxAnswerChars: number;
 }

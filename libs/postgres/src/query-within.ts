@@ -5,10 +5,10 @@ import type { ClientBase, QueryConfig, QueryResult, QueryResultRow } from 'pg';
  * the connection: its next query would wait behind the one that is never answered.
  *
  * The callback is passed on because of garbage. When node-postgres makes a promise or has a `query_timeout`, it assigns
- * a function to the query. V8 makes such a function in the old generation, and all that it refers to follows: the query,
- * its rows, and whatever waits for them. With Node 24 that is 4,200 bytes of a query with 2,400 bytes of rows, and 430
- * in this way. What is there is freed only by a full collection, which took up to 127 ms of CPU in one turn of the
- * event loop.
+ * a function to the query. V8 makes such a function in the old generation, and all that it refers to follows: the
+ * query, its rows, and whatever waits for them. With Node 24 that is 4,200 bytes of a query with 2,400 bytes of rows,
+ * and 430 in this way. What is there is freed only by a full collection, which took up to 127 ms of CPU in one turn of
+ * the event loop.
  * @param timeoutMs null: no limit
  */
 export function queryWithin<R extends QueryResultRow>(

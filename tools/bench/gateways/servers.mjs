@@ -78,7 +78,9 @@ export async function startKafka() {
   return { ...container, brokers: `127.0.0.1:${port}` };
 }
 
-/** @returns {Promise<{ pid: number, remove: () => Promise<void>, url: string, database: import('pg').ClientConfig }>} */
+/**
+ * @returns {Promise<{ pid: number, remove: () => Promise<void>, url: string, database: import('pg').ClientConfig }>}
+ */
 export async function startPostgres() {
   const [port, password] = [await freePort(), newPassword()];
   const container = await startContainer('POSTGRES', {

@@ -1,5 +1,5 @@
-// Books with a long history: tenants, thousands of keys, and so many events, recorded and charged. They are made once in
-// a data directory and kept there, as ten million events take a quarter of an hour.
+// Books with a long history: tenants, thousands of keys, and so many events, recorded and charged. They are made once
+// in a data directory and kept there, as ten million events take a quarter of an hour.
 import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

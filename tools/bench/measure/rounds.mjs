@@ -6,7 +6,8 @@ import { measure } from './cost.mjs';
 export const CALM = 0.05;
 
 /**
- * @param {{ gateways: object[], backend: object, rounds: number, seconds: number, say: (line: string) => void }} options
+ * @param {{ gateways: object[], backend: object, rounds: number, seconds: number, say: (line: string) => void }}
+ * options
  * @returns {Promise<Record<string, Record<string, object[]>>>} the runs of each scenario and gateway
  */
 export async function playRounds({ gateways, backend, rounds, seconds, say }) {

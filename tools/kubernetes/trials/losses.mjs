@@ -1,4 +1,5 @@
-// Lost pods, a restarted node, and a drain. Whatever is lost, each complete answer is recorded once and the books agree.
+// Lost pods, a restarted node, and a drain. Whatever is lost, each complete answer is recorded once and the books
+// agree.
 import { spawn } from 'node:child_process';
 import { SetupError } from '../../setup/prepare.mjs';
 import { run } from '../../stack/docker.mjs';
@@ -52,8 +53,8 @@ export const storesDeleted = (release) =>
 
 /**
  * The kubelet is restarted by `TOLLGATE_KUBELET_RESTART`, a command. A kubelet that starts takes all its pods for not
- * ready until it has probed them. If no other node has pods of a service, new connections to it are refused for a moment:
- * those of clients to the gateway, and those of a gateway to a store, which it answers with 503. Streams go on.
+ * ready until it has probed them. If no other node has pods of a service, new connections to it are refused for a
+ * moment: those of clients to the gateway, and those of a gateway to a store, which it answers with 503. Streams go on.
  */
 export const kubeletRestarted = (release, command) =>
   underLoad(release, async (load) => {

@@ -18,11 +18,13 @@ const POLL_MS = 3_000;
 const UPGRADE_TIMEOUT = '10m';
 const load = createRequire(import.meta.url);
 
-/** @typedef {{ release: string, namespace: string, values: string[], operatorSecret: string, model: string }} Release */
+/**
+ * @typedef {{ release: string, namespace: string, values: string[], operatorSecret: string, model: string }} Release
+ */
 
 /**
- * Uses the operator API. Does so again while no service answers in time, as on a busy node, and after the connection was
- * lost: it leads to one gateway, which may be about to end. `work` must be safe to repeat.
+ * Uses the operator API. Does so again while no service answers in time, as on a busy node, and after the connection
+ * was lost: it leads to one gateway, which may be about to end. `work` must be safe to repeat.
  */
 export async function operator({ release, namespace, operatorSecret }, work) {
   const { OperatorClient } = load(join(ROOT, 'apps/cli/dist/index.js'));

@@ -33,8 +33,8 @@ export const upgradeUnderLoad = (release) =>
   });
 
 /**
- * An upgrade to a setting that metering refuses, and one to a gateway that crashes before it runs our code, as that of a
- * broken image does. Both are taken back.
+ * An upgrade to a setting that metering refuses, and one to a gateway that crashes before it runs our code, as that of
+ * a broken image does. Both are taken back.
  */
 export const failedUpgrades = (release) =>
   underLoad(release, async () => {

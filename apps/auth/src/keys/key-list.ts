@@ -147,7 +147,9 @@ export class KeyList {
     return created.length + updated.length + revoked.length > 0;
   }
 
-  /** False if the edge may not know all changes yet. The secrets are answered all the same: they are shown only once. */
+  /**
+   * False if the edge may not know all changes yet. The secrets are answered all the same: they are shown only once.
+   */
   private async project(tenantId: string): Promise<boolean> {
     try {
       await this.projector.projectTenant(tenantId);

@@ -121,8 +121,8 @@ export class Budgets {
   }
 
   /**
-   * Spending may already have reached thresholds of a lowered budget. They are recorded for this change. Thresholds that
-   * an earlier change crossed, and that this budget has not reached, can be reached by spending again.
+   * Spending may already have reached thresholds of a lowered budget. They are recorded for this change. Thresholds
+   * that an earlier change crossed, and that this budget has not reached, can be reached by spending again.
    */
   private async recordCrossed(
     tx: EntityManager,

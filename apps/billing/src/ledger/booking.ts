@@ -84,8 +84,8 @@ export async function findFirst(tx: EntityManager, books: Books, entry: EntryReq
 }
 
 /**
- * Books one entry under the tenant's lock. Entry, postings, books, balance update and the row of the audit log belong to
- * the caller's transaction.
+ * Books one entry under the tenant's lock. Entry, postings, books, balance update and the row of the audit log belong
+ * to the caller's transaction.
  * @throws RequestError invalid_amount if the balance would not be a safe integer
  */
 export async function bookEntry(

@@ -22,8 +22,8 @@ interface Gathered {
 }
 
 /**
- * Records a span for the posting of each charge of a kept trace, from its commit to its debit. The poster may be another
- * replica, so the books are asked: once a second, and only while such a charge waits. Nothing waits for this.
+ * Records a span for the posting of each charge of a kept trace, from its commit to its debit. The poster may be
+ * another replica, so the books are asked: once a second, and only while such a charge waits. Nothing waits for this.
  */
 @Injectable()
 export class PostingTraces implements BeforeApplicationShutdown {

@@ -6,9 +6,9 @@ import { balanceUpdate, lastCentUsedNanos, type Books } from '../ledger/core/boo
 import { LAST_CENT_SOURCE, type EntryRequest } from '../ledger/core/entry';
 
 /**
- * The last cent of a closed tenant, of which usage took a part. It can be neither refunded, as a part of it is owed, nor
- * debited as usage, as that is posted in whole cents. So it is written off. The usage stays carried, and is charged to
- * nobody unless more usage comes late.
+ * The last cent of a closed tenant, of which usage took a part. It can be neither refunded, as a part of it is owed,
+ * nor debited as usage, as that is posted in whole cents. So it is written off. The usage stays carried, and is charged
+ * to nobody unless more usage comes late.
  *
  * Returns what usage took of it, in nanos. Zero if there is no such cent, or if requests still run or their usage has
  * not reached the books. Call it under the lock of the tenant's books. A closed tenant gets no new requests, so what is

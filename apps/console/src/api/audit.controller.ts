@@ -55,8 +55,8 @@ export class AuditController {
 }
 
 /**
- * A tenant sees who of its own made a change, and from where. Of others it sees only what kind of author they are. Nobody
- * of a tenant sees a reason, which an operator writes for operators, also where the operator is a member.
+ * A tenant sees who of its own made a change, and from where. Of others it sees only what kind of author they are.
+ * Nobody of a tenant sees a reason, which an operator writes for operators, also where the operator is a member.
  */
 function forTenant(row: AuditRow, own: ReadonlySet<string>): AuditRow {
   const { kind, id, requestId } = row.by;

@@ -6,7 +6,9 @@ import type { Access } from '../access/allow';
 import { publicError } from '../http/envelope';
 import { ConsoleError } from '../http/errors';
 
-/** From one look at the services to the next. A number is as old as that and the time of a look: two seconds at most. */
+/**
+ * From one look at the services to the next. A number is as old as that and the time of a look: two seconds at most.
+ */
 const LOOK_EVERY_MS = 1_000;
 /** After a slow look. */
 const MIN_PAUSE_MS = 200;
@@ -17,8 +19,8 @@ const MAX_STREAMS = 500;
 const EVENT_STREAM = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
 
 /**
- * Numbers that change while a page is open, as server-sent events. Each look first asks whether the person may still see
- * them, so a stream ends with its session or role.
+ * Numbers that change while a page is open, as server-sent events. Each look first asks whether the person may still
+ * see them, so a stream ends with its session or role.
  */
 @Injectable()
 export class LiveStreams {

@@ -64,8 +64,8 @@ export function callInProgress(): AccountCall {
 }
 
 /**
- * Hooks of the library, which run just before it changes an account. So a change that it refuses has no row in the audit
- * log, and one without its row is not made.
+ * Hooks of the library, which run just before it changes an account. So a change that it refuses has no row in the
+ * audit log, and one without its row is not made.
  * @param emailOf the address that the provider has shown in this call
  */
 export const accountHooks = (emailOf: () => string) => ({

@@ -52,7 +52,8 @@ export class AuthController {
     const parsed = jsonOf(await answer.text());
     if (answer.status >= 400) throw failureOf(answer, parsed);
     const shown = withoutSecrets(parsed);
-    // The library would accept a passkey without the fingerprint or PIN of its person, and asks for it only if possible.
+    // The library would accept a passkey without the fingerprint or PIN of its person, and asks for it only if
+    // possible.
     void reply
       .code(200)
       .send(call === PASSKEY_OPTIONS ? { ...(shown as object), userVerification: 'required' } : shown);

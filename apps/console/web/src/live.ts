@@ -8,8 +8,8 @@ const ASK_EVERY_MS = 2_000;
 const AGAIN_MS = 10_000;
 
 /**
- * The answer of `path`, kept up to date by the stream at `stream`. While the stream is cut, and while the backend has no
- * place for one, it is asked for instead. A tab has one stream at most, and none while it is hidden.
+ * The answer of `path`, kept up to date by the stream at `stream`. While the stream is cut, and while the backend has
+ * no place for one, it is asked for instead. A tab has one stream at most, and none while it is hidden.
  */
 export function useLive<T>({ queryKey, path, stream }: { queryKey: readonly string[]; path: string; stream: string }) {
   const queries = useQueryClient();

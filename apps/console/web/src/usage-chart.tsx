@@ -45,7 +45,9 @@ interface UsageChartProps {
   step: 'day' | 'hour';
   /** The name of a series, by its model or key. */
   nameOf: (name: string) => string;
-  /** The requests behind a part of a bar; null if they have no filter. A table or link beside it is for the keyboard. */
+  /**
+   * The requests behind a part of a bar; null if they have no filter. A table or link beside it is for the keyboard.
+   */
   requestsOf: (point: { at: string; name: string | null }) => RequestsSearch | null;
 }
 

@@ -4,8 +4,8 @@ import { ClientAddresses } from '@tollgate/runtime';
 import { RefusedCredentials } from './refused-credentials';
 
 /**
- * Wrong credentials of one address in a minute. More than a person or a script with a wrong key needs to notice, and far
- * too few to guess. Many people may share an address.
+ * Wrong credentials of one address in a minute. More than a person or a script with a wrong key needs to notice, and
+ * far too few to guess. Many people may share an address.
  */
 const MAX_OF_ADDRESS = 100;
 /** Wrong credentials of all addresses in a minute. */
@@ -13,9 +13,9 @@ const MAX_OF_ALL = 10_000;
 
 /**
  * Limits wrong credentials on the public port, of both APIs together, by the address of the client. Once an address has
- * reached the limit, its credentials are not checked until the minute is over. Those of an address that sent a valid one
- * before are checked all the same, and its wrong ones are told to wait: a mistake of one does not lock out others behind
- * the same address. Each process counts by itself.
+ * reached the limit, its credentials are not checked until the minute is over. Those of an address that sent a valid
+ * one before are checked all the same, and its wrong ones are told to wait: a mistake of one does not lock out others
+ * behind the same address. Each process counts by itself.
  */
 export class CredentialGuard {
   private readonly addresses: ClientAddresses;

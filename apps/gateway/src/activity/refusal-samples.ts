@@ -1,7 +1,9 @@
 import type { RefusedRequest } from '@tollgate/contracts';
 import { Counter, metrics } from '@tollgate/runtime';
 
-/** Of a key and code between two reports. Later ones replace earlier ones by chance, so that these are a fair sample. */
+/**
+ * Of a key and code between two reports. Later ones replace earlier ones by chance, so that these are a fair sample.
+ */
 const MAX_OF_ONE = 5;
 /** In memory, also those that metering has not received yet. */
 const MAX_SAMPLES = 1_000;

@@ -11,11 +11,11 @@ const MAX_SHOWN_CHARS = 100;
 const DECIMAL = /^-?\d{1,15}$/;
 
 /**
- * A schema is compiled when its endpoint is first called: compiling all of them takes a fifth of the processor time of a
- * start. Bodies are validated as they are. Query values arrive as text and are coerced to the types of the schema.
+ * A schema is compiled when its endpoint is first called: compiling all of them takes a fifth of the processor time of
+ * a start. Bodies are validated as they are. Query values arrive as text and are coerced to the types of the schema.
  * Parameters that the schema does not name are refused before (`refuseUnknownParameters`), and removed here as well,
- * because the query becomes part of a message: a `tenantId` of the caller would name another tenant, and a pasted secret
- * would be kept.
+ * because the query becomes part of a message: a `tenantId` of the caller would name another tenant, and a pasted
+ * secret would be kept.
  */
 const bodies = withFormats(new Ajv({ strict: true, allowUnionTypes: true }));
 const queries = withFormats(

@@ -24,8 +24,8 @@ interface Keys {
 }
 
 /**
- * Seals the answers that are kept for repeats, and marks the bodies that they answer. Nothing of an answer or a body can
- * be read from what the store keeps. The first secret seals and marks; all of them open, so that secrets can be
+ * Seals the answers that are kept for repeats, and marks the bodies that they answer. Nothing of an answer or a body
+ * can be read from what the store keeps. The first secret seals and marks; all of them open, so that secrets can be
  * exchanged while answers of the former one are kept.
  */
 export class AnswerVault {

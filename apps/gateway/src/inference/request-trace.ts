@@ -36,8 +36,8 @@ export interface TracedEnd {
 }
 
 /**
- * The times of one request, from which its spans are made when it has ended. A request is kept if its trace is, or if it
- * failed by our fault or was slow. Refusals are not kept for themselves: a client can cause any number of them.
+ * The times of one request, from which its spans are made when it has ended. A request is kept if its trace is, or if
+ * it failed by our fault or was slow. Refusals are not kept for themselves: a client can cause any number of them.
  */
 export class RequestTrace {
   private readonly beganMs = performance.now();

@@ -1,5 +1,5 @@
-// Run by the build: writes the vocabulary of each encoding. Loading the tokens from the library takes 0.1 s, and finding
-// their parts 0.2 s. Without the files, every start would spend this time.
+// Run by the build: writes the vocabulary of each encoding. Loading the tokens from the library takes 0.1 s, and
+// finding their parts 0.2 s. Without the files, every start would spend this time.
 import { createRequire } from 'node:module';
 import { BytePairs } from './byte-pairs';
 import { ENCODINGS } from './tokenizer';

@@ -101,7 +101,9 @@ export class Attempt implements Dispatcher.DispatchHandler {
     );
   }
 
-  /** Ends the attempt without a word to its owner but the release. Closes the connection unless the answer has ended. */
+  /**
+   * Ends the attempt without a word to its owner but the release. Closes the connection unless the answer has ended.
+   */
   drop(): void {
     if (this.dropped) return;
     this.dropped = true;

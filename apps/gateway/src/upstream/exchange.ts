@@ -31,8 +31,8 @@ const MAX_STALE_REPEATS = 1;
  *   MAX_ATTEMPTS.
  * - A kept connection that the backend was closing is replaced once.
  * - Each needs the retry budget of the model that failed, but for new connections. One time limit holds for all.
- * - When the model cannot serve, its fallbacks are asked in turn (fallback-chain.ts), each like a model of its own. Once
- *   a backend may have begun the request, each gets one attempt, and needs the retry budget too.
+ * - When the model cannot serve, its fallbacks are asked in turn (fallback-chain.ts), each like a model of its own.
+ *   Once a backend may have begun the request, each gets one attempt, and needs the retry budget too.
  *
  * States: waiting (no head yet; for a place or for an answer) → answering → ended. A failed answer goes back to
  * waiting. `abort` ends it in any state, also before the connection is open.

@@ -36,7 +36,9 @@ export function meetingPlace(
   return best;
 }
 
-/** 32 bits as a number between 0 and 1, both exclusive, in which every bit of the input counts (murmur3's finalizer). */
+/**
+ * 32 bits as a number between 0 and 1, both exclusive, in which every bit of the input counts (murmur3's finalizer).
+ */
 function uniform(bits: number): number {
   bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);
   bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);

@@ -1,8 +1,8 @@
 import type { Backend } from '../catalog/catalog';
 
 /**
- * The time limit that all attempts of a request share. It begins with the first attempt, so a request that waits for its
- * first place loses nothing of it. Each backend has its own limit, from that beginning.
+ * The time limit that all attempts of a request share. It begins with the first attempt, so a request that waits for
+ * its first place loses nothing of it. Each backend has its own limit, from that beginning.
  */
 export class TotalTime {
   /** By `performance.now()`. 0: nothing was attempted. */

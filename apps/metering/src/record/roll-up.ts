@@ -24,8 +24,8 @@ interface HourSum {
 }
 
 /**
- * Sums over events, sorted. Rows are locked in this order, late days before hours before tenants, so two consumers never
- * deadlock.
+ * Sums over events, sorted. Rows are locked in this order, late days before hours before tenants, so two consumers
+ * never deadlock.
  */
 export interface Sums {
   hours: HourSum[];

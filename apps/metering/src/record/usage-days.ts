@@ -123,8 +123,8 @@ export class UsageDays implements OnApplicationBootstrap, BeforeApplicationShutd
              SELECT ${names}, ${SUMMED} FROM ${HOURS} GROUP BY ${names}) h`,
           range(startMs, endMs),
         );
-      // A process of the former version adds late events to `model_hour` only for days before `until`, so those of later
-      // hours are missing there. From now on the database refuses such an event until that process is replaced.
+      // A process of the former version adds late events to `model_hour` only for days before `until`, so those of
+      // later hours are missing there. From now on the database refuses such an event until that process is replaced.
       await within(
         `INSERT INTO model_hour (tenant_id, hour, model, ${COLUMNS})
          SELECT t.tenant_id, h.* FROM tenant_sum t, LATERAL (

@@ -25,9 +25,9 @@ export interface AuthSubjects {
   'auth.tenants.get': [{ tenantId: string }, TenantRow];
   /**
    * Changes the given fields. `profiles` names a profile of the new plan for profiles of the keys that it lacks.
-   * not_found, tenant_closed, external_id_taken, invalid_plan, invalid_profile, profiles_missing. A new plan is in force
-   * everywhere within a second of the answer. UnavailableError: the change may be committed but not in force, so repeat
-   * it.
+   * not_found, tenant_closed, external_id_taken, invalid_plan, invalid_profile, profiles_missing. A new plan is in
+   * force everywhere within a second of the answer. UnavailableError: the change may be committed but not in force, so
+   * repeat it.
    */
   'auth.tenants.update': [
     Authored<{
@@ -41,7 +41,8 @@ export interface AuthSubjects {
   ];
   /**
    * not_found, tenant_closed. Setting the same status again succeeds. Running requests end normally. New ones are
-   * refused within a second of the answer. UnavailableError: the change may be committed but not in force, so repeat it.
+   * refused within a second of the answer. UnavailableError: the change may be committed but not in force, so repeat
+   * it.
    */
   'auth.tenants.setStatus': [Authored<{ tenantId: string; status: 'active' | 'suspended' }>, TenantRow];
   /**
@@ -50,8 +51,8 @@ export interface AuthSubjects {
    */
   'auth.tenants.close': [Authored<{ tenantId: string }>, TenantRow];
   /**
-   * Erases the personal data of a closed tenant: names, owners, tags and the external id, also in the audit log. Ids and
-   * books stay. not_found, tenant_not_closed. A repeat succeeds.
+   * Erases the personal data of a closed tenant: names, owners, tags and the external id, also in the audit log. Ids
+   * and books stay. not_found, tenant_not_closed. A repeat succeeds.
    */
   'auth.tenants.erase': [Authored<{ tenantId: string }>, TenantRow];
   'auth.keys.list': [{ tenantId: string } & PageQuery, Page<KeyRow>];
@@ -110,12 +111,11 @@ export interface AuthSubjects {
     KeyRow,
   ];
   /**
-   * Makes the keys of a tenant those of a list, all or none: creates and changes those that it names, and revokes others
-   * with `revokeOthers`. `secrets`: one for each key of the list, in its order; those of new keys are used. Absent: only
-   * says what it would do, and new keys have no id. not_found, tenant_closed, invalid_profile, invalid_models,
-   * invalid_parameter (more than MAX_APPLIED_KEYS, a name twice), ambiguous_name. A message about a key begins with its
-   * place: `keys.3.profile: `. `inForce` false: committed, and in force later; a repeat says
-   * when.
+   * Makes the keys of a tenant those of a list, all or none: creates and changes those that it names, and revokes
+   * others with `revokeOthers`. `secrets`: one for each key of the list, in its order; those of new keys are used.
+   * Absent: only says what it would do, and new keys have no id. not_found, tenant_closed, invalid_profile,
+   * invalid_models, invalid_parameter (more than MAX_APPLIED_KEYS, a name twice), ambiguous_name. A message about a key
+   * begins with its place: `keys.3.profile: `. `inForce` false: committed, and in force later; a repeat says when.
    */
   'auth.keys.apply': [
     Authored<{

@@ -60,8 +60,8 @@ export interface BillingSubjects {
     BookedEntry,
   ];
   /**
-   * A refund, of at most what is not spent, gathered or held by running requests. `all`: that much. insufficient_credit;
-   * otherwise like billing.credit.add.
+   * A refund, of at most what is not spent, gathered or held by running requests. `all`: that much.
+   * insufficient_credit; otherwise like billing.credit.add.
    */
   'billing.credit.refund': [
     Authored<{ tenantId: string; amountCents: number | 'all'; source: string; ref: string; reason?: string }>,
@@ -116,10 +116,10 @@ export interface BillingSubjects {
   /** Never refuses a tenant or key without budgets. */
   'billing.budget.get': [{ tenantId: string; keyId: string | null }, BudgetState];
   /**
-   * The same for some keys of the tenant, at most 200, ascending by key id. invalid_parameter. `heldNanos`: what running
-   * requests hold, by key, decimal strings; a key without any is left out. Null or absent: not known. It is read if one
-   * of the keys has a budget, and then shared for a second at least. `byDefault`: the keys of which the caller knows a
-   * budget by default; absent: all may have one.
+   * The same for some keys of the tenant, at most 200, ascending by key id. invalid_parameter. `heldNanos`: what
+   * running requests hold, by key, decimal strings; a key without any is left out. Null or absent: not known. It is
+   * read if one of the keys has a budget, and then shared for a second at least. `byDefault`: the keys of which the
+   * caller knows a budget by default; absent: all may have one.
    */
   'billing.budget.of': [
     { tenantId: string; keyIds: string[]; byDefault?: string[] },

@@ -8,8 +8,8 @@ export interface Door {
 const ALL_ADDRESSES: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
 
 /**
- * A line for each door with the port of one before it, where both addresses cannot have it. 0 is any free port. Names of
- * hosts are compared as they are written.
+ * A line for each door with the port of one before it, where both addresses cannot have it. 0 is any free port. Names
+ * of hosts are compared as they are written.
  */
 export function portConflicts(doors: readonly Door[]): string[] {
   return doors.flatMap(({ setting, host, port }, at) => {

@@ -63,7 +63,9 @@ export class Channel {
     }
   }
 
-  /** Without a callback, Node throws when the peer has just ended. Its question is void, and ours meets its time limit. */
+  /**
+   * Without a callback, Node throws when the peer has just ended. Its question is void, and ours meets its time limit.
+   */
   private send(message: Message): void {
     this.peer.send?.(message, undefined, undefined, () => {});
   }
