@@ -55,7 +55,8 @@ if (process.argv[1] === import.meta.filename) {
   const rows = compare(JSON.parse(readFileSync(file, 'utf8')));
   for (const { replicas, part, predicted, measured, off } of rows)
     console.log(
-      `${replicas} × gateway, ${part}: ${predicted.toFixed(3)} predicted, ${measured.toFixed(3)} measured, ${Math.round(off * 100)} %`,
+      `${replicas} × gateway, ${part}: ${predicted.toFixed(3)} predicted, ${measured.toFixed(3)} measured, ` +
+        `${Math.round(off * 100)} %`,
     );
   process.exitCode = rows.every(isClose) ? 0 : 1;
 }

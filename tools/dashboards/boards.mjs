@@ -242,7 +242,8 @@ const stores = {
         'Age when handled, p99',
         's',
         line(
-          'histogram_quantile(0.99, sum by (le, topic, group) (rate(tollgate_messages_age_seconds_bucket[$__rate_interval])))',
+          'histogram_quantile(0.99, sum by (le, topic, group) ' +
+            '(rate(tollgate_messages_age_seconds_bucket[$__rate_interval])))',
           '{{topic}} {{group}}',
         ),
       ),

@@ -168,8 +168,8 @@ function refusal(status: number, answer: unknown, url: string, path: string): Fa
   }
   if (error.code === 'invalid_secret') {
     return new Failure(
-      `The operator secret or token for ${url} was refused. Check TOLLGATE_OPERATOR_SECRET, or that the data directory ` +
-        'belongs to this server.',
+      `The operator secret or token for ${url} was refused. Check TOLLGATE_OPERATOR_SECRET, or that the data ` +
+        'directory belongs to this server.',
       error.code,
     );
   }

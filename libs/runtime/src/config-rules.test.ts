@@ -88,8 +88,8 @@ const CLASSES: [SettingsClass, Path][] = [
 const OPTIONAL = new Set(
   (
     'cachedInput maxOutputTokens maxTokensPerImage maxTokensPerAudio maxTokensPerVideo maxTokensPerFile passthrough ' +
-    'monthlyBudgetCents idempotency usageCost model apiKey maxConcurrency timeouts health tls headers dialect metrics ' +
-    'connectMs firstByteMs idleMs totalMs ca certificate key serverName'
+    'monthlyBudgetCents idempotency usageCost model apiKey maxConcurrency timeouts health tls headers dialect ' +
+    'metrics connectMs firstByteMs idleMs totalMs ca certificate key serverName'
   ).split(' '),
 );
 const REQUIRED = new Set(

@@ -49,8 +49,8 @@ export async function soak(form, { seconds, say }) {
   const after = { sizes: await sizesOf(form), live: (await form.memory()).live };
   const books = await reconcile(form);
   return [
-    `## ${form.name}: ${figure(run.perSecond)} requests/s for ${figure(run.elapsed)} s, p99 ${figure(run.latencyMs.p99)} ms, ` +
-      `${run.errors} errors`,
+    `## ${form.name}: ${figure(run.perSecond)} requests/s for ${figure(run.elapsed)} s, p99 ` +
+      `${figure(run.latencyMs.p99)} ms, ${run.errors} errors`,
     memoryTable(form, looks),
     `- alive in ${form.measured} after a garbage collection: ${mib(before.live)} MiB before, ${mib(after.live)} MiB after`,
     `- event loop of ${form.measured}, p99: ${loopText(looks)}`,

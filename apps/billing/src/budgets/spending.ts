@@ -121,7 +121,8 @@ export async function recordReached(
      FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::smallint[], $6::bigint[], $7::numeric[],
        $8::timestamptz[]) AS n (id, tenant_id, key_id, period, threshold_percent)
      WHERE NOT EXISTS (SELECT FROM budget_event e
-       WHERE (e.tenant_id, e.period, e.key_id, e.threshold_percent) = (n.tenant_id, n.period, n.key_id, n.threshold_percent)
+       WHERE (e.tenant_id, e.period, e.key_id, e.threshold_percent) =
+          (n.tenant_id, n.period, n.key_id, n.threshold_percent)
          AND e.changed_version = 0)
      ON CONFLICT DO NOTHING RETURNING id`,
     [

@@ -41,8 +41,8 @@ const IDEMPOTENCY_KEY = {
     'one runs, a repeat gets 409. With another body it gets 422. A request that was refused, or failed before ' +
     'anything was delivered, may run again under its key. Each inference key has its own. An answer of more than ' +
     '1 MiB (by default) is not stored, and then a repeat gets 422. Your plan may have it switched off: then answers ' +
-    'have no header `idempotent-replayed`, and a repeat is a new request. A repeated answer names its first request in ' +
-    `\`${ORIGINAL_ID_HEADER}\`.`,
+    'have no header `idempotent-replayed`, and a repeat is a new request. A repeated answer names its first request ' +
+    `in \`${ORIGINAL_ID_HEADER}\`.`,
   schema: { type: 'string', minLength: 1, maxLength: MAX_KEY_CHARS },
 };
 const REPLAYED = { 'idempotent-replayed': ref('headers', 'IdempotentReplayed') };

@@ -58,7 +58,8 @@ export const ACCESS_ROUTES: RouteTable<OperatorEndpoint> = {
       scope: 'read',
       summary: 'Check whether the services would accept a configuration',
       description:
-        'Compares its plans with the profiles of active keys, and its currency with that of the books. Changes nothing.',
+        'Compares its plans with the profiles of active keys, and its currency with that of the books. ' +
+        'Changes nothing.',
       body: body(ConfigCheck, { currency: 'USD', plans: [{ id: 'default', profiles: [{ id: 'default' }] }] }),
       success: [['200', 'Why it would be refused.', ConfigChecked]],
       errors: ['invalid_parameter'],

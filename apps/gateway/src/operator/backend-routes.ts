@@ -25,7 +25,8 @@ export const BACKEND_ROUTES: RouteTable<OperatorEndpoint> = {
       change: 'backend.drain',
       summary: 'Send a backend no new calls',
       description:
-        'For all its models, on every replica, about a second after the answer, until it is enabled. Running calls go on.',
+        'For all its models, on every replica, about a second after the answer, until it is enabled. Running ' +
+        'calls go on.',
       body: body(BackendNamed, EXAMPLE),
       success: [['200', 'The backend.', BackendDrain]],
       errors: ['not_found', 'invalid_backend'],

@@ -17,9 +17,9 @@ export const BOOKS_ROUTES: RouteTable<OperatorEndpoint> = {
       scope: 'read',
       summary: 'Export usage of all tenants as CSV, NDJSON or FOCUS',
       description:
-        'All requests that ended in the range, or their sums by tenant, key, model and hour or day, with cost, tokens, ' +
-        'errors, and the names, owner and tags of the key. A stream: an answer that breaks off is not complete. Usage ' +
-        'may arrive some seconds after the end of a request.',
+        'All requests that ended in the range, or their sums by tenant, key, model and hour or day, with cost, ' +
+        'tokens, errors, and the names, owner and tags of the key. A stream: an answer that breaks off is not ' +
+        'complete. Usage may arrive some seconds after the end of a request.',
       query: UsageExportQuery,
       success: [['200', 'A line for each request or sum.', UsageCsv, UsageNdjson]],
       errors: ['not_found', 'invalid_parameter'],
@@ -32,8 +32,9 @@ export const BOOKS_ROUTES: RouteTable<OperatorEndpoint> = {
       scope: 'read',
       summary: 'Read usage',
       description:
-        'The same requests as `GET /usage` of the tenant, also by backend, owner and tag of the key, with errors, cached ' +
-        'and reasoning tokens, and the exact cost. Requests that got an error and have no usage are in `refusals`.',
+        'The same requests as `GET /usage` of the tenant, also by backend, owner and tag of the key, with errors, ' +
+        'cached and reasoning tokens, and the exact cost. Requests that got an error and have no usage are ' +
+        'in `refusals`.',
       query: OperatorUsageQuery,
       success: [['200', 'Usage in total and by group.', OperatorUsageAnswer]],
       errors: ['not_found', 'invalid_parameter'],

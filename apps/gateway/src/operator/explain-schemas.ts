@@ -47,8 +47,8 @@ export const RequestLife = Type.Object(
     late: Type.Optional(
       Type.Literal(true, {
         description:
-          'The admission store did not answer at its end: its stream ended with an error event after all of its text, ' +
-          'and it was settled when the store was back.',
+          'The admission store did not answer at its end: its stream ended with an error event after all of its ' +
+          'text, and it was settled when the store was back.',
       }),
     ),
   },
@@ -145,8 +145,8 @@ export const ExplainedRequest = Type.Object(
     served: orNull(ServedRequest, 'null: it has no usage, or its usage event is no longer kept.'),
     refused: orNull(
       RefusedRequest,
-      'Of a served request: the error that its client got, although it is charged. null: it was not refused, or that is ' +
-        'not kept.',
+      'Of a served request: the error that its client got, although it is charged. null: it was not refused, or that ' +
+        'is not kept.',
     ),
     hold: orNull(
       Type.Object(

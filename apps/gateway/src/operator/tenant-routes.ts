@@ -66,8 +66,8 @@ export const TENANT_ROUTES: RouteTable<OperatorEndpoint> = {
       change: 'tenant.update',
       summary: 'Rename a tenant, or change its external id or plan',
       description:
-        'The limits of a new plan are in force everywhere within a second of the answer. Running requests continue as ' +
-        `they were admitted. ${NOT_YET}`,
+        'The limits of a new plan are in force everywhere within a second of the answer. Running requests continue ' +
+        `as they were admitted. ${NOT_YET}`,
       body: body(tenants.TenantUpdate, { plan: 'default', profiles: { batch: 'default' } }),
       success: [['200', 'The tenant.', tenants.TenantAnswer]],
       errors: [
@@ -104,8 +104,8 @@ export const TENANT_ROUTES: RouteTable<OperatorEndpoint> = {
     'tenant.erase',
     'Erase the personal data of a closed tenant',
     'Erases names, external id, owners and tags of the tenant and of its keys and tokens, also from the audit log. ' +
-      'Ids, usage, ledger and invoices stay, with the `ref` and `reason` of entries and the `x-request-id` that callers ' +
-      'chose. This cannot be undone. A repeat has the same answer.',
+      'Ids, usage, ledger and invoices stay, with the `ref` and `reason` of entries and the `x-request-id` that ' +
+      'callers chose. This cannot be undone. A repeat has the same answer.',
     ['tenant_not_closed'],
   ),
   '/tenants/{tenantId}/repair': {

@@ -37,8 +37,8 @@ export const TenantUpdate = Type.Object(
         ...exact,
         maxProperties: 100,
         description:
-          'For a new plan: the next profile for keys with this profile. Keys of other profiles keep theirs, which the ' +
-          'new plan must have.',
+          'For a new plan: the next profile for keys with this profile. Keys of other profiles keep theirs, which ' +
+          'the new plan must have.',
         examples: [{ batch: 'default' }],
       }),
     ),

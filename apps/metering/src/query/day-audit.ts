@@ -40,8 +40,8 @@ function foldedSql(table: string, until: string, columns: Record<string, string>
       GROUP BY tenant_id, ${names}
     ), folded AS (SELECT * FROM ${table} WHERE ${tenants})
     SELECT tenant_id,
-      concat_ws(' ', ${names}) || ': ' || CASE WHEN h.requests IS NULL THEN 'nothing' ELSE concat_ws(' ', ${of('h')}) END
-        AS expected,
+      concat_ws(' ', ${names}) || ': '
+        || CASE WHEN h.requests IS NULL THEN 'nothing' ELSE concat_ws(' ', ${of('h')}) END AS expected,
       CASE WHEN f.requests IS NULL THEN 'nothing' ELSE concat_ws(' ', ${of('f')}) END AS actual
     FROM hours h FULL JOIN folded f USING (tenant_id, ${names})
     WHERE (${of('h')}) IS DISTINCT FROM (${of('f')})

@@ -119,8 +119,8 @@ export const HOURS_SQL = `
   WITH events AS (
     SELECT tenant_id, date_trunc('hour', ended_at, 'UTC') AS hour, model, key_id, count(*) AS requests,
       sum(prompt_tokens) AS prompt_tokens, sum(cached_tokens) AS cached_tokens,
-      sum(completion_tokens) AS completion_tokens, sum(reasoning_tokens) AS reasoning_tokens, count(*) FILTER (WHERE estimated) AS estimated,
-      sum(cost_nanos) AS cost_nanos
+      sum(completion_tokens) AS completion_tokens, sum(reasoning_tokens) AS reasoning_tokens,
+      count(*) FILTER (WHERE estimated) AS estimated, sum(cost_nanos) AS cost_nanos
     FROM usage_event
     WHERE (tenant_id, ended_at) >= ($1, $2::timestamptz + interval '1 hour')
       AND ($3::text IS NULL OR (tenant_id, ended_at) < ($3, $4::timestamptz + interval '1 hour'))
@@ -145,8 +145,11 @@ export const HOURS_SQL = `
         nullif(k.reasoning_tokens, 0))
     END AS actual
   FROM events e FULL JOIN kept k USING (tenant_id, hour, model, key_id)
-  WHERE (e.requests, e.prompt_tokens, e.cached_tokens, e.completion_tokens, e.reasoning_tokens, e.estimated, e.cost_nanos)
-    IS DISTINCT FROM (k.requests, k.prompt_tokens, k.cached_tokens, k.completion_tokens, k.reasoning_tokens, k.estimated, k.cost_nanos)
+  WHERE (
+      e.requests, e.prompt_tokens, e.cached_tokens, e.completion_tokens, e.reasoning_tokens, e.estimated, e.cost_nanos
+    ) IS DISTINCT FROM (
+      k.requests, k.prompt_tokens, k.cached_tokens, k.completion_tokens, k.reasoning_tokens, k.estimated, k.cost_nanos
+    )
   ORDER BY 1, 2`;
 
 /**

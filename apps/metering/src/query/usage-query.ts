@@ -33,7 +33,8 @@ const NUMBERS = `requests, failed, client_closed, prompt_tokens, cached_tokens, 
 const FAILED = `(outcome IN ('upstream_error', 'credit_ended', 'expired'))::int AS failed`;
 const CLIENT_CLOSED = `(outcome = 'client_closed')::int AS client_closed`;
 const EVENTS = `
-  SELECT date_trunc('hour', ended_at, 'UTC') AS hour, model, key_id, backend, 1 AS requests, ${FAILED}, ${CLIENT_CLOSED},
+  SELECT date_trunc('hour', ended_at, 'UTC') AS hour, model, key_id, backend, 1 AS requests,
+    ${FAILED}, ${CLIENT_CLOSED},
     prompt_tokens, cached_tokens, completion_tokens, reasoning_tokens, estimated::int AS estimated, cost_nanos
   FROM usage_event WHERE tenant_id = $1`;
 

@@ -84,7 +84,8 @@ function Numbers({ of }: { of: Fleet }) {
 function reservedBy(held: Fleet['held']): string {
   if (!held) return 'Reserved by requests that run now.';
   if (held.requests === 0) return 'No request runs now.';
-  return `Reserved by ${held.requests === 1 ? 'the one request that runs' : `${count(held.requests)} requests that run`} now.`;
+  const running = held.requests === 1 ? 'the one request that runs' : `${count(held.requests)} requests that run`;
+  return `Reserved by ${running} now.`;
 }
 
 const seconds = (value: number): string => (value < 1 ? 'nothing' : `${count(Math.round(value))} s`);
