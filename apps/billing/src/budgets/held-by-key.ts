@@ -1,5 +1,6 @@
 import type { AdmissionStore } from '@tollgate/admission';
 import { UnavailableError } from '@tollgate/contracts';
+import { LRUCache } from 'lru-cache';
 
 /** Holds of one tenant. Of more, the amounts by key are not known. */
 const MAX_HOLDS = 2_000;
@@ -22,8 +23,7 @@ interface Read {
  * store that admits requests: so all who ask share a read, and reads of a tenant take a small part of the time.
  */
 export class HeldByKey {
-  /** The oldest first. */
-  private readonly reads = new Map<string, Read>();
+  private readonly reads = new LRUCache<string, Read>({ max: MAX_TENANTS });
 
   constructor(
     private readonly admission: Pick<AdmissionStore, 'holds'>,
@@ -35,9 +35,7 @@ export class HeldByKey {
     const last = this.reads.get(tenantId);
     if (last && this.nowMs() < last.restsUntilMs) return last.held;
     const read: Read = { held: Promise.resolve(null), restsUntilMs: Infinity };
-    this.reads.delete(tenantId);
     this.reads.set(tenantId, read);
-    if (this.reads.size > MAX_TENANTS) this.reads.delete(this.reads.keys().next().value!);
     read.held = this.read(tenantId, read);
     return read.held;
   }
