@@ -31,6 +31,8 @@ export default defineConfig({
   plugins: [react(), compressed],
   build: {
     outDir: '../dist/web',
+    // Tells the backend which scripts a page needs (src/http/preloads.ts).
+    manifest: 'manifest.json',
     emptyOutDir: true,
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },

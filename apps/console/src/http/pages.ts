@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { sendError } from './envelope';
 import { ConsoleError } from './errors';
+import { Preloads } from './preloads';
 import { securityHeaders } from './security-headers';
 
 const BUILT = join(__dirname, '../web');
@@ -31,12 +32,14 @@ interface Asset {
 /** The built single-page app, in memory: a few hundred kilobytes, compressed when they were built. */
 export class Pages {
   private readonly index: string;
+  private readonly preloads: Preloads;
   private readonly assets: ReadonlyMap<string, Asset>;
 
   constructor(folder = BUILT) {
     if (!existsSync(join(folder, 'index.html')))
       throw new Error(`the pages of the console are not built: run npm run build (${folder})`);
     this.index = readFileSync(join(folder, 'index.html'), 'utf8');
+    this.preloads = new Preloads(join(folder, 'manifest.json'));
     this.assets = new Map(
       readdirSync(join(folder, 'assets'))
         .filter((name) => !COMPRESSED.includes(extname(name)))
@@ -55,7 +58,11 @@ export class Pages {
     void reply
       .headers(securityHeaders(nonce))
       .type('text/html; charset=utf-8')
-      .send(this.index.replaceAll(NONCE_PLACE, nonce));
+      .send(
+        this.index
+          .replaceAll(NONCE_PLACE, nonce)
+          .replace('</head>', () => `${this.preloads.of(path, request.headers.cookie)}</head>`),
+      );
   }
 }
 

@@ -15,7 +15,15 @@ export function useLive<T>({ queryKey, path, stream }: { queryKey: readonly stri
   const queries = useQueryClient();
   const [isLive, setLive] = useState(false);
   const name = queryKey.join(' ');
+  const answer = useQuery({
+    queryKey,
+    queryFn: () => api.get<T>(path),
+    refetchInterval: isLive ? false : ASK_EVERY_MS,
+  });
+  // The backend would compute both at the same time.
+  const isAnswered = !answer.isPending;
   useEffect(() => {
+    if (!isAnswered) return;
     let source: EventSource | null = null;
     let again: number | undefined;
     const end = () => {
@@ -48,10 +56,6 @@ export function useLive<T>({ queryKey, path, stream }: { queryKey: readonly stri
       end();
     };
     // The key is an array that is new in each render; its name is not.
-  }, [name, stream, queries]);
-  return useQuery({
-    queryKey,
-    queryFn: () => api.get<T>(path),
-    refetchInterval: isLive ? false : ASK_EVERY_MS,
-  });
+  }, [name, stream, queries, isAnswered]);
+  return answer;
 }

@@ -1,0 +1,52 @@
+import { readFileSync } from 'node:fs';
+
+/** A script of the build: Vite's manifest names it by its source, and other scripts by theirs. */
+interface Chunk {
+  file: string;
+  imports?: string[];
+}
+
+/** Of better-auth, whatever its prefix. */
+const SESSION_COOKIE = /session_token=/;
+const WHO = '<link rel="preload" as="fetch" href="/console/api/me" crossorigin>';
+
+/**
+ * What the browser can load while it reads the scripts that all pages share: the scripts of the page that the path names
+ * (`web/src/pages`), and who is signed in. Otherwise it would ask for one after the other.
+ */
+export class Preloads {
+  private readonly chunks: Readonly<Record<string, Chunk>>;
+
+  constructor(manifest: string) {
+    this.chunks = JSON.parse(readFileSync(manifest, 'utf8')) as Record<string, Chunk>;
+  }
+
+  /** Elements for the head of the page. `path`: without a query string. */
+  of(path: string, cookie = ''): string {
+    const isSignedIn = SESSION_COOKIE.test(cookie);
+    return (isSignedIn ? WHO : '') + this.scriptsOf(pageOf(path));
+  }
+
+  private scriptsOf(page: string): string {
+    const known = new Set(this.withImports('index.html'));
+    return this.withImports(`src/pages/${page}.tsx`)
+      .filter((name) => !known.has(name))
+      .map((name) => `<link rel="modulepreload" href="/console/${this.chunks[name]!.file}">`)
+      .join('');
+  }
+
+  /** The script and all that it imports; empty if there is no such script. */
+  private withImports(name: string, seen = new Set<string>()): string[] {
+    if (seen.has(name) || !Object.hasOwn(this.chunks, name)) return [...seen];
+    seen.add(name);
+    for (const imported of this.chunks[name]!.imports ?? []) this.withImports(imported, seen);
+    return [...seen];
+  }
+}
+
+/** `/console/t/<id>/settings/tokens` is of `pages/tokens.tsx`, and `/console/operator/fleet` of `operator-fleet.tsx`. */
+function pageOf(path: string): string {
+  const [, , area, ...rest] = path.split('/');
+  const last = rest.at(-1) ?? area ?? '';
+  return area === 'operator' ? `operator-${last}` : last;
+}
