@@ -40,6 +40,7 @@ const ROUTES: readonly Route[] = [
   ['DELETE', 'invitations/inv_01kd8v7e5bqgrt3m2n9x0c4hya', 'OA'],
   ['PATCH', 'members/nobody', 'OA', { role: 'viewer' }],
   ['DELETE', 'members/nobody', 'OA'],
+  ['POST', 'members/nobody/recovery', 'O'],
 ];
 const OPERATOR_ROUTES: readonly OperatorRoute[] = [
   ['GET', 'tenants'],
@@ -49,6 +50,9 @@ const OPERATOR_ROUTES: readonly OperatorRoute[] = [
   ['GET', 'configuration'],
   ['GET', 'invoices'],
   ['GET', 'audit'],
+  ['GET', 'people'],
+  ['POST', 'people/nobody/recovery'],
+  ['DELETE', 'people/nobody'],
   ['POST', 'tenants', { name: 'mine' }],
   ['GET', `tenants/${UNKNOWN_TENANT}`],
   ['PATCH', `tenants/${UNKNOWN_TENANT}`, { status: 'suspended' }],
@@ -66,6 +70,7 @@ const STREAMS: readonly Route[] = [
 /** For everybody who is signed in, or for anybody. */
 const OTHER_ROUTES = [
   ...['GET me', 'GET sessions', 'DELETE sessions/:id', 'DELETE passkeys/:id', 'POST invitation/accept'],
+  ...['POST recovery/request', 'POST recovery/look', 'POST recovery/use', 'POST account/erase'],
   ...['POST invitation/look', 'POST invitation/accept-as-new', 'GET sign-in-options', 'ALL auth/*', 'ALL ', 'ALL *'],
 ];
 
@@ -202,6 +207,7 @@ export function accessTests(
       ['DELETE', 'sessions/x', undefined] as const,
       ['DELETE', 'passkeys/x', undefined] as const,
       ['POST', 'invitation/accept', {}] as const,
+      ['POST', 'account/erase', {}] as const,
     ];
     for (const [method, path, body] of all)
       expect([path, (await nobody.send(method, `${API}/${path}`, body)).status]).toEqual([path, 401]);

@@ -6,11 +6,13 @@ import { BrowserSession } from './browser';
 import { startConsole, type RunningConsole } from './running-console';
 import { accessTests } from './access.part';
 import { bookTests } from './books.part';
+import { erasureTests } from './erasure.part';
 import { startIssuer, type Issuer } from './issuer';
 import { keyTests } from './keys.part';
 import { liveTests } from './live.part';
 import { Mailbox } from './mailbox';
 import { CLIENT_SECRET, PEOPLE_AT_ISSUER, signInTests } from './sign-in.part';
+import { recoveryTests } from './recovery.part';
 import { requestTests } from './requests.part';
 import { revokedTests } from './revoked.part';
 import { writeTests } from './writes.part';
@@ -87,6 +89,11 @@ bookTests(() => ({
 }));
 requestTests(() => ({ operator, of, tenantId, inferenceUrl: console_.inferenceUrl }));
 writeTests(() => ({ operator, base: console_.base, mailbox, database, forgetTries }));
+recoveryTests(() => ({
+  ...{ base: console_.base, stderr: () => console_.process.stderr, operator, of, tenantId, foreignId },
+  ...{ mailbox, database, forgetTries },
+}));
+erasureTests(() => ({ base: console_.base, operator, tenantId, mailbox, database, forgetTries }));
 keyTests(() => ({ of, tenantId, inferenceUrl: console_.inferenceUrl }));
 revokedTests(() => ({ of, tenantId, managementUrl: console_.managementUrl }));
 

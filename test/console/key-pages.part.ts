@@ -1,4 +1,5 @@
 import type { Page } from 'playwright-core';
+import type { LookAt } from './looking';
 import { openPage } from './looks';
 
 /** The forms that change and rotate a key. */
@@ -72,5 +73,41 @@ export function keyPageTests(
     await page.getByRole('row', { name: /^demo .* of 5\.00 USD .*0\.00 held/ }).waitFor();
     expect(await violations()).toEqual([]);
     await picture('keys-budget', 'light');
+  });
+}
+
+/** What pages show after a click, with the looks of the others. */
+export function clickedPageTests(deployed: () => { base: string; tenantId: string; page: Page; lookAt: LookAt }): void {
+  it('the answer of the playground has no violation of axe in light, dark and on a phone', async () => {
+    const { page, lookAt, ...at } = deployed();
+    await lookAt(at, ['models', 'Models'], {
+      name: null,
+      moves: true,
+      isShown: async () => {
+        await page.getByLabel('Maximum output tokens').first().fill('20');
+        await page.getByRole('button', { name: 'Run', exact: true }).click();
+        await page.getByLabel('Answer', { exact: true }).waitFor();
+        await page.getByRole('link', { name: 'Show its books' }).waitFor();
+      },
+    });
+  });
+
+  it('the dialog of a new key has none either, before and after the key is made', async () => {
+    const { page, lookAt, ...at } = deployed();
+    const dialog = page.getByRole('dialog');
+    const open = async () => {
+      await page.getByRole('button', { name: 'Create a key' }).click();
+      await dialog.getByLabel('Name').fill('looked at');
+    };
+    await lookAt(at, ['keys', 'Keys'], { name: null, moves: true, isShown: open });
+    await lookAt(at, ['keys', 'Keys'], {
+      name: null,
+      moves: true,
+      isShown: async () => {
+        await open();
+        await dialog.getByRole('button', { name: 'Create', exact: true }).click();
+        await dialog.getByLabel('Key', { exact: true }).waitFor();
+      },
+    });
   });
 }

@@ -15,6 +15,7 @@ export const PAGES = [
   ['/account', 'Account'],
   ['/operator/fleet', 'Fleet'],
   ['/operator/tenants', 'Tenants'],
+  ['/operator/people', 'People'],
   ['/operator/invoices', 'Invoices'],
   ['/operator/plans', 'Plans and prices'],
   ['/operator/audit', 'Audit'],

@@ -9,7 +9,7 @@ import { confirmTests } from './confirm.part';
 import { emptyTests } from './empty.part';
 import { heldTests } from './held.part';
 import { issueInvoice } from './invoice.fixture';
-import { keyPageTests } from './key-pages.part';
+import { clickedPageTests, keyPageTests } from './key-pages.part';
 import { lookingAt } from './looking';
 import { backendOf, PAGES } from './looks';
 import { manyTests } from './many.part';
@@ -19,6 +19,7 @@ import { openedTests } from './opened.part';
 import { passkeyTests, passwordTests, totpTests } from './passkeys.part';
 import { PASSWORD } from './people';
 import { receiptPageTests } from './receipt-pages.part';
+import { recoveryPageTests } from './recovery-pages.part';
 import { startConsole, type RunningConsole } from './running-console';
 import { seedUsage } from './seed.fixture';
 
@@ -200,6 +201,10 @@ describe('pages', () => {
   heldTests(() => ({ console_, page, call: backendOf(page) }));
 
   confirmTests(() => ({ console_, page, call: backendOf(page), violations }));
+
+  clickedPageTests(() => ({ base: console_.base, tenantId: console_.demo!.tenantId, page, lookAt }));
+
+  recoveryPageTests(() => ({ console_, page, browser: chromium.browser, call: backendOf(page) }));
 
   openedTests(() => ({ console_, page, browser: chromium.browser, call: backendOf(page) }));
 

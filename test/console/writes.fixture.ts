@@ -2,12 +2,13 @@ import { newId } from '@tollgate/contracts';
 import type { TestDatabase } from '@tollgate/testing';
 import { BrowserSession, type Reply } from './browser';
 import type { Mailbox } from './mailbox';
-import { API, invite, PASSWORD, secretOf, signIn } from './people';
+import { API, invite, join, PASSWORD, secretOf, signIn } from './people';
 import { totpOf } from './totp';
 
 export const OWNER = 'writer@example.com';
 export const OTHER = 'other-writer@example.com';
 export const NEXT_PASSWORD = 'another long enough password';
+const LAST_PASSWORD = 'a password of a recovery link';
 
 /** What the steps share: each may need what those before it made. */
 export interface Made {
@@ -22,8 +23,10 @@ export interface Made {
   keyId: string;
   tokenId: string;
   totpUri: string;
+  recoveryLink: string;
 }
-export type Step = [route: string, action: string, author: string, write: (made: Made) => Promise<Reply>];
+/** `author`: null, if the person is erased. */
+export type Step = [route: string, action: string, author: string | null, write: (made: Made) => Promise<Reply>];
 
 export const tenant = ({ tenantId }: Made, path: string) => `${API}/tenants/${tenantId}/${path}`;
 export const operated = ({ tenantId }: Made, path = '') => `${API}/operator/tenants/${tenantId}${path}`;
@@ -36,6 +39,10 @@ export const idOf = async ({ owner, tenantId }: Made, email: string): Promise<st
   };
   return data.find((member) => member.email === email)!.userId;
 };
+
+/** Another viewer of the tenant. */
+const joined = async ({ base, owner, tenantId, mailbox }: Made, email: string) =>
+  join(base, await invite(owner, { tenantId, email, role: 'viewer', mailbox }), email);
 
 /** Every write of the backend, in an order in which each succeeds. */
 export const STEPS: readonly Step[] = [
@@ -229,10 +236,60 @@ export const STEPS: readonly Step[] = [
         revokeOtherSessions: true,
       }),
   ],
+  [
+    'POST tenants/:tenantId/members/:userId/recovery',
+    'recovery.create',
+    OWNER,
+    async (made) => made.owner.post(tenant(made, `members/${await idOf(made, OTHER)}/recovery`)),
+  ],
+  [
+    'POST operator/people/:userId/recovery',
+    'recovery.create',
+    'operator@example.com',
+    async (made) => {
+      const answer = await made.operator.post(`${API}/operator/people/${await idOf(made, OTHER)}/recovery`);
+      made.recoveryLink = answer.json.link as string;
+      return answer;
+    },
+  ],
+  [
+    'POST recovery/use',
+    'password.reset',
+    OTHER,
+    async ({ other, recoveryLink }) => {
+      const answer = await other.post(`${API}/recovery/use`, {
+        secret: secretOf(recoveryLink),
+        password: LAST_PASSWORD,
+      });
+      await signIn(other, OTHER, LAST_PASSWORD);
+      return answer;
+    },
+  ],
+  [
+    'POST account/erase',
+    'account.erase',
+    null,
+    async (made) => {
+      const leaving = await joined(made, 'leaving-writer@example.com');
+      return leaving.post(`${API}/account/erase`, { email: 'leaving-writer@example.com', password: PASSWORD });
+    },
+  ],
+  [
+    'DELETE operator/people/:userId',
+    'account.erase',
+    'operator@example.com',
+    async (made) => {
+      const email = 'erased-writer@example.com';
+      await joined(made, email);
+      return made.operator.send('DELETE', `${API}/operator/people/${await idOf(made, email)}`);
+    },
+  ],
 ];
 /** Writes that change nothing, or only the session of who calls them. */
 export const NO_CHANGES = [
   ...['POST operator/tenants/:tenantId/credit/preview', 'POST invitation/look'],
+  // Anybody may ask for a mail. It gives a link to nobody but the person of the address.
+  ...['POST recovery/request', 'POST recovery/look'],
   ...['POST auth/sign-in/email', 'POST auth/sign-in/social', 'POST auth/sign-out', 'POST auth/link-social'],
   // A secret that is only offered. It is in force when its first code is verified.
   'POST auth/two-factor/enable',

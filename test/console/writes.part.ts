@@ -37,7 +37,7 @@ export function writeTests(
     );
     made = {
       ...{ ...deployed(), owner, other: new BrowserSession(base), tenantId: id },
-      ...{ keyId: '', tokenId: '', totpUri: '' },
+      ...{ keyId: '', tokenId: '', totpUri: '', recoveryLink: '' },
     };
   });
 

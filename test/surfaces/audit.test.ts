@@ -79,6 +79,13 @@ const WRITES: Record<string, () => Promise<Answer>> = {
     }
     return ask('/console-operators/remove', { body: { email: 'leaving@example.com' } });
   },
+  createPasswordLink: async () => {
+    await services.database.query(
+      `INSERT INTO console."account" ("id", "accountId", "providerId", "userId", "password", "updatedAt")
+       VALUES ('staying', 'staying', 'credential', 'staying', 'x', now())`,
+    );
+    return ask('/password-links', { body: { email: 'staying@example.com' } });
+  },
   revokeOperatorToken: () => ask(`/operator-tokens/${operatorId}`, { method: 'DELETE' }),
   closeMonth: () => ask('/invoices/close', { body: { period: '2026-10', tenantId } }),
   voidInvoice: () => ask('/invoices/1/void', { body: { reason: 'wrong price' } }),

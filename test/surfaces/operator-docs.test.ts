@@ -137,6 +137,10 @@ it('real answers of every operation match the document', async () => {
     await services.database.query(person, [id, `${id}@example.com`]);
     await services.database.query('INSERT INTO console.operator (user_id) VALUES ($1)', [id]);
   }
+  const account = `INSERT INTO console."account" ("id", "accountId", "providerId", "userId", "password", "updatedAt")
+    VALUES ('staying', 'staying', 'credential', 'staying', 'x', now())`;
+  await services.database.query(account);
+  await ask('post', '/password-links', { body: { email: 'staying@example.com' } });
   await ask('post', '/console-operators/remove', { body: { email: 'leaving@example.com' } });
 
   await ask('delete', '/tenants/{tenantId}/keys/{id}', {}, { ...of, id: key.id });

@@ -59,6 +59,35 @@ describe('an invitation of an operator', () => {
   });
 });
 
+describe('a link for a new password', () => {
+  it('works for an hour, and only the hash of its secret is stored', async () => {
+    const user = `INSERT INTO console."user" ("id", "name", "email", "emailVerified") VALUES ($1, $1, $2, false)`;
+    for (const id of ['forgot', 'sso']) await services.database.query(user, [id, `${id}@example.com`]);
+    await services.database.query(
+      `INSERT INTO console."account" ("id", "accountId", "providerId", "userId", "password", "updatedAt")
+       VALUES ('forgot', 'forgot', 'credential', 'forgot', 'x', now())`,
+    );
+    const { status, json } = await ask('/password-links', { body: { email: 'Forgot@example.com' } });
+    const { link, expiresAt } = json.data as { link: string; expiresAt: string };
+    const [url, secret = ''] = link.split('#');
+    expect([status, url]).toEqual([201, `${CONSOLE_ORIGIN}/console/reset-password`]);
+    expect(Math.abs(Date.parse(expiresAt) - Date.now() - 60 * 60_000)).toBeLessThan(60_000);
+    const rows = await services.database.query(`SELECT * FROM console.recovery WHERE user_id = 'forgot'`);
+    expect(rows).toMatchObject([{ token_hash: hashInvitationSecret(secret), tenant_id: null, mailed: false }]);
+    const [logged] = (await ask('/audit?action=recovery.create&limit=1')).json.data;
+    expect(logged).toMatchObject({ target: 'forgot', after: { name: 'forgot@example.com' }, by: { kind: 'secret' } });
+    expect(JSON.stringify([rows, logged])).not.toContain(secret);
+  });
+
+  it('is refused for a stranger, for a person without a password, and to a token without all scopes', async () => {
+    const create = (email: string, more: Asked = {}) => code('/password-links', { body: { email }, ...more });
+    expect(await create('nobody@example.com')).toEqual([404, 'not_found']);
+    expect(await create('sso@example.com')).toEqual([409, 'no_password']);
+    const { token } = await issue(OPERATOR_SCOPES.filter((scope) => scope !== 'credit'));
+    expect(await create('forgot@example.com', { token })).toEqual([403, 'insufficient_scope']);
+  });
+});
+
 describe('an operator of the console', () => {
   const remove = (email: string, more: Asked = {}) => code('/console-operators/remove', { body: { email }, ...more });
   const operators = async () =>

@@ -19,6 +19,15 @@ export async function inviteOperator({ client, output }: Context, tenantId: stri
   );
 }
 
+export async function resetPassword({ client, output }: Context, email: string): Promise<void> {
+  const { data } = await client.post<{ data: Omit<Invitation, 'id'> }>('/password-links', { email });
+  output.answer(
+    data,
+    `${data.link}\n\nWith this link ${email} sets a new password, which ends all sessions. ` +
+      `It works once, until ${data.expiresAt}.`,
+  );
+}
+
 export async function removeOperator({ client, output }: Context, email: string): Promise<void> {
   await client.post('/console-operators/remove', { email });
   output.answer({ email, removed: true }, `${email} is no operator of the console any more. The account stays.`);

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import type { Context } from './commands';
 import { group, leaf } from './leaf';
-import { inviteOperator, removeOperator } from './user-commands';
+import { inviteOperator, removeOperator, resetPassword } from './user-commands';
 
 /** People who use the console. */
 export function addUserCommands(program: Command, context: (options: object) => Context): void {
@@ -22,4 +22,12 @@ export function addUserCommands(program: Command, context: (options: object) => 
     'take the right of an operator of the console away; the account stays',
     'user remove-operator anna@example.com',
   ).action((email: string, options: object) => removeOperator(context(options), email));
+  leaf(
+    user,
+    'reset',
+    'make a link with which a person sets a new password; it works once, for an hour',
+    'user reset --email anna@example.com',
+  )
+    .requiredOption('--email <email>', 'the e-mail address of the person')
+    .action((options: { email: string }) => resetPassword(context(options), options.email));
 }

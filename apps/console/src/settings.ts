@@ -60,7 +60,7 @@ export class ConsoleSettings {
   @Setting('The claim of OpenID Connect that names the groups of a person.')
   @Text(/^[\x21-\x7e]{1,128}$/, '1 to 128 printable characters')
   TOLLGATE_OIDC_ROLES_CLAIM: string = 'groups';
-  @Setting('SMTP server for invitations, such as `smtps://user:password@mail.example.com`.', {
+  @Setting('SMTP server for invitations and new passwords, such as `smtps://user:password@mail.example.com`.', {
     byDefault: 'links are only shown',
   })
   @Optional()

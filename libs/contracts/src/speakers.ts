@@ -35,6 +35,7 @@ export const ASKERS: Readonly<Record<Subject, readonly Service[]>> = {
   'auth.operators.use': ['gateway'],
   'auth.audit.list': ['gateway', 'console'],
   'auth.audit.record': ['console'],
+  'auth.people.erase': ['console'],
 
   'metering.usage.query': ['gateway'],
   // Every service with an admission store asks for what the store has lost.
@@ -92,6 +93,7 @@ export const ASKERS: Readonly<Record<Subject, readonly Service[]>> = {
   'billing.journal.heads': ['gateway'],
   'billing.journal.compare': ['gateway'],
   'billing.audit.list': ['gateway', 'console'],
+  'billing.people.erase': ['console'],
   'billing.invoices.list': ['gateway', 'console'],
   'billing.invoices.get': ['gateway', 'console'],
   'billing.invoices.close': ['gateway'],
@@ -99,6 +101,7 @@ export const ASKERS: Readonly<Record<Subject, readonly Service[]>> = {
 
   'console.operators.invite': ['gateway'],
   'console.operators.remove': ['gateway'],
+  'console.people.recover': ['gateway'],
 };
 
 /** The service that answers a subject. */

@@ -23,6 +23,11 @@ export interface Subjects extends AuthSubjects, MeteringSubjects, BillingSubject
    * invitation made it an operator; last_operator.
    */
   'console.operators.remove': [Authored<{ email: string }>, { userId: string }];
+  /**
+   * A link with which the person of this e-mail address sets a new password, whoever it is. `hash` and `url`: as for
+   * invitations. It works once, until `expiresAt`. not_found; no_password: the person signs in by a provider only.
+   */
+  'console.people.recover': [Authored<{ email: string; hash: string }>, { url: string; expiresAt: string }];
 }
 
 export type Subject = keyof Subjects;

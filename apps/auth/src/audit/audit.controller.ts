@@ -8,7 +8,7 @@ import {
   type RequestOf,
 } from '@tollgate/contracts';
 import { MessagePattern } from '@tollgate/messaging/nest';
-import { auditPage, recordChange } from '@tollgate/postgres';
+import { auditPage, query, recordChange, transaction } from '@tollgate/postgres';
 import { AuthDatabase } from '../database';
 
 /** The audit log of this service, and of the console. Each change of auth writes its row in its own transaction. */
@@ -17,8 +17,8 @@ export class AuditController {
   constructor(private readonly database: AuthDatabase) {}
 
   @MessagePattern('auth.audit.list')
-  list(query: AuditQuery): Promise<Page<AuditRow>> {
-    return auditPage(this.database.dataSource, query);
+  list(wanted: AuditQuery): Promise<Page<AuditRow>> {
+    return auditPage(this.database.dataSource, wanted);
   }
 
   /** The console can name its own changes only. */
@@ -28,5 +28,15 @@ export class AuditController {
       throw new RequestError('invalid_parameter', 'action must be a change that the console makes.');
     await recordChange(this.database.dataSource, by, change);
     return { recorded: true };
+  }
+
+  /** The row of a person who erases itself has no name either. */
+  @MessagePattern('auth.people.erase')
+  async erasePerson({ by, userId, email }: RequestOf<'auth.people.erase'>): Promise<{ erased: true }> {
+    await transaction(this.database.dataSource, async (tx) => {
+      await recordChange(tx, by, { action: 'account.erase', target: userId });
+      await query(tx, 'SELECT erase_person($1, $2)', [userId, email.toLowerCase()]);
+    });
+    return { erased: true };
   }
 }

@@ -39,13 +39,63 @@ BEGIN
   RETURN true;
 END $$;
 
--- A row of the audit log changes in one way: it loses personal data, after its tenant was erased. This binds the owner
--- of the schema, too.
+-- The fields of a change without the e-mail address of a person. `own`: the person made the change, so they may also
+-- say where and how it signed in.
+CREATE OR REPLACE FUNCTION without_email(fields jsonb, email text, own boolean) RETURNS jsonb LANGUAGE sql IMMUTABLE
+  SET search_path = auth, pg_temp AS $$
+  SELECT CASE WHEN fields IS NULL THEN NULL ELSE (
+    SELECT coalesce(jsonb_object_agg(key,
+      CASE WHEN (key IN ('name', 'owner') AND lower(value #>> '{}') = email)
+             OR (own AND key IN ('address', 'browser', 'passkey') AND value <> 'null')
+           THEN '"erased"' ELSE value END), '{}')
+    FROM jsonb_each(fields)) END
+$$;
+
+-- A row of the audit log without a person. Its id stays, as author and as what was changed.
+CREATE OR REPLACE FUNCTION without_person(line audit_log, person text, email text) RETURNS audit_log
+  LANGUAGE plpgsql IMMUTABLE SET search_path = auth, pg_temp AS $$
+DECLARE
+  own boolean := line.author_kind = 'person' AND line.author_id IS NOT DISTINCT FROM person;
+BEGIN
+  line.before := without_email(line.before, email, own);
+  line.after := without_email(line.after, email, own);
+  IF own THEN
+    line.author_name := NULL;
+    line.address := NULL;
+  END IF;
+  RETURN line;
+END $$;
+
+-- Erases a person from the audit log and from the owners of keys, for good. Runs with the owner's rights, like
+-- erase_tenant. `person_email` is in lower case.
+CREATE OR REPLACE FUNCTION erase_person(person text, person_email text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+  SET search_path = auth, pg_temp AS $$
+BEGIN
+  PERFORM set_config('tollgate.erased_person', person, true), set_config('tollgate.erased_email', person_email, true);
+  UPDATE credential SET owner = NULL WHERE lower(owner) = person_email;
+  UPDATE audit_log AS line
+     SET (author_name, address, before, after) = (
+       SELECT e.author_name, e.address, e.before, e.after FROM without_person(line, person, person_email) AS e)
+   WHERE (author_kind = 'person' AND author_id = person)
+      OR person_email IN (lower(before ->> 'name'), lower(after ->> 'name'),
+                          lower(before ->> 'owner'), lower(after ->> 'owner'));
+  PERFORM set_config('tollgate.erased_person', '', true), set_config('tollgate.erased_email', '', true);
+END $$;
+
+-- A row of the audit log changes in two ways: it loses personal data after its tenant was erased, or a person who is
+-- being erased. This binds the owner of the schema, too.
 CREATE OR REPLACE FUNCTION refuse_all_but_erasure() RETURNS trigger LANGUAGE plpgsql
   SET search_path = auth, pg_temp AS $$
+DECLARE
+  person text := current_setting('tollgate.erased_person', true);
 BEGIN
   IF NEW IS NOT DISTINCT FROM erased(OLD)
      AND EXISTS (SELECT FROM tenant WHERE id = OLD.tenant_id AND erased_at IS NOT NULL)
+  THEN
+    RETURN NEW;
+  END IF;
+  IF person <> ''
+     AND NEW IS NOT DISTINCT FROM without_person(OLD, person, current_setting('tollgate.erased_email', true))
   THEN
     RETURN NEW;
   END IF;

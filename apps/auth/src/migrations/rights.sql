@@ -27,5 +27,7 @@ GRANT INSERT, DELETE ON drained_backend TO tollgate_auth;
 GRANT INSERT ON audit_log TO tollgate_auth;
 -- Erases personal data of a closed tenant, with the owner's rights.
 GRANT EXECUTE ON FUNCTION erase_tenant(text) TO tollgate_auth;
+-- Erases a person of the console from the audit log, with the owner's rights.
+GRANT EXECUTE ON FUNCTION erase_person(text, text) TO tollgate_auth;
 GRANT INSERT, UPDATE, DELETE ON outbox TO tollgate_auth;
 GRANT INSERT ON outbox_refused TO tollgate_auth;

@@ -1,7 +1,7 @@
 import { Controller } from '@nestjs/common';
-import type { AuditQuery, AuditRow, Page } from '@tollgate/contracts';
+import type { AuditQuery, AuditRow, Page, RequestOf } from '@tollgate/contracts';
 import { MessagePattern } from '@tollgate/messaging/nest';
-import { auditPage } from '@tollgate/postgres';
+import { auditPage, query } from '@tollgate/postgres';
 import { BillingDataSource } from '../database';
 
 /** The audit log of this service. Each change writes its row in its own transaction. */
@@ -10,7 +10,13 @@ export class AuditController {
   constructor(private readonly database: BillingDataSource) {}
 
   @MessagePattern('billing.audit.list')
-  list(query: AuditQuery): Promise<Page<AuditRow>> {
-    return auditPage(this.database, query);
+  list(wanted: AuditQuery): Promise<Page<AuditRow>> {
+    return auditPage(this.database, wanted);
+  }
+
+  @MessagePattern('billing.people.erase')
+  async erasePerson({ userId }: RequestOf<'billing.people.erase'>): Promise<{ erased: true }> {
+    await query(this.database, 'SELECT erase_person($1)', [userId]);
+    return { erased: true };
   }
 }

@@ -1,6 +1,6 @@
 -- All triggers of the schema, each with its table and function. Those of one event fire in the order of their names.
 
--- Append-only (append_only.sql).
+-- Append-only (append_only.sql, erasure.sql).
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON charge FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON charge FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON journal_entry FOR EACH ROW EXECUTE FUNCTION refuse_change();
@@ -19,7 +19,9 @@ CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON invoice_void FOR EACH STA
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON journal_chain FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON journal_chain
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON audit_log FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE ON audit_log FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_but_erasure BEFORE UPDATE ON audit_log FOR EACH ROW
+  EXECUTE FUNCTION refuse_all_but_erasure();
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON audit_log FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 -- A quarantined message never changes. Its repeats are counted.

@@ -16,8 +16,9 @@ export type Origin = Pick<Author, 'address' | 'requestId'>;
 export class Changes {
   constructor(private readonly services: ServiceClient) {}
 
-  async record(by: Author, change: Change): Promise<void> {
-    await this.services.request('auth.audit.record', { by, ...change });
+  /** Without an author, a service asked for it by itself. */
+  async record(by: Author | undefined, change: Change): Promise<void> {
+    await this.services.request('auth.audit.record', { ...change, ...(by && { by }) });
   }
 }
 

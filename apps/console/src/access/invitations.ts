@@ -66,6 +66,8 @@ export class Invitations {
     { invitedBy, lifetimeMs }: { invitedBy: string | null; lifetimeMs: number },
   ): Promise<{ url: string; expiresAt: string }> {
     const expiresAt = new Date(Date.now() + lifetimeMs);
+    // Their addresses are of people who may never have had an account.
+    await query(this.database.dataSource, 'DELETE FROM invitation WHERE expires_at <= now()');
     await query(
       this.database.dataSource,
       `INSERT INTO invitation (id, token_hash, email, operator, tenant_id, role, invited_by, expires_at)

@@ -1,8 +1,11 @@
 import { Controller } from '@nestjs/common';
-import type { ReplyOf, RequestOf } from '@tollgate/contracts';
+import { type ReplyOf, RequestError, type RequestOf } from '@tollgate/contracts';
 import { MessagePattern } from '@tollgate/messaging/nest';
 import { OperatorLinks } from './operator-links';
+import { ConsoleError } from '../http/errors';
 import { Operators } from './operators';
+import { People } from './people';
+import { Recoveries } from './recoveries';
 
 /** What other services ask of the console. */
 @Controller()
@@ -10,6 +13,8 @@ export class OperatorLinksController {
   constructor(
     private readonly links: OperatorLinks,
     private readonly operators: Operators,
+    private readonly people: People,
+    private readonly recoveries: Recoveries,
   ) {}
 
   @MessagePattern('console.operators.invite')
@@ -20,5 +25,15 @@ export class OperatorLinksController {
   @MessagePattern('console.operators.remove')
   remove(request: RequestOf<'console.operators.remove'>): Promise<ReplyOf<'console.operators.remove'>> {
     return this.operators.remove(request);
+  }
+
+  @MessagePattern('console.people.recover')
+  async recover({ email, hash, by }: RequestOf<'console.people.recover'>): Promise<ReplyOf<'console.people.recover'>> {
+    try {
+      return await this.recoveries.store(by, { userId: await this.people.idOf(email), hash, tenantId: null });
+    } catch (error) {
+      if (error instanceof ConsoleError) throw new RequestError(error.code, error.message);
+      throw error;
+    }
   }
 }

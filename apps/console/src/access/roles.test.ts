@@ -20,6 +20,7 @@ const MATRIX: Readonly<Record<TenantAction, string>> = {
   'audit.read': 'OA',
   'members.read': 'OA',
   'members.write': 'OA',
+  'members.recover': 'O',
 };
 
 const letterOf = (role: Role) => role[0]!.toUpperCase();

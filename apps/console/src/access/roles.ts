@@ -24,6 +24,7 @@ export const TENANT_ACTIONS = {
   'audit.read': ['owner', 'admin'],
   'members.read': ['owner', 'admin'],
   'members.write': ['owner', 'admin'],
+  'members.recover': ['owner'],
 } as const satisfies Record<string, readonly TenantRole[]>;
 
 /** What only an operator may do. */
@@ -35,6 +36,8 @@ export const OPERATOR_ACTIONS = [
   'invoices.read',
   'configuration.read',
   'audit.read',
+  'people.read',
+  'people.write',
 ] as const;
 
 export type TenantAction = keyof typeof TENANT_ACTIONS;

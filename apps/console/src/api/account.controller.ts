@@ -1,11 +1,25 @@
-import { Controller, Delete, Get, HttpCode, Param } from '@nestjs/common';
+import { Controller, Delete, Get, HttpCode, Param, Post, Req } from '@nestjs/common';
+import { Type } from '@sinclair/typebox';
 import type { Author } from '@tollgate/contracts';
 import { query, transaction } from '@tollgate/postgres';
+import type { FastifyRequest } from 'fastify';
 import { AnySignedIn, ByCaller, FromCaller, type Caller } from '../access/allow';
 import { Changes } from '../access/changes';
+import { People } from '../access/people';
 import { ConsoleDatabase } from '../database';
+import { bodyOf } from '../http/body';
 import { ConsoleError } from '../http/errors';
+import { MAX_PASSWORD_CHARS } from '../sign-in/better-auth';
+import { SignIn } from '../sign-in/sign-in';
 import type { SessionRow } from './answers';
+import { EmailField, exact } from './fields';
+import { Tries } from './tries';
+
+/** For so long after a sign-in, a person without a password needs no other proof. */
+const FRESH_MS = 10 * 60_000;
+const readErasure = bodyOf(
+  Type.Object({ email: EmailField, password: Type.String({ maxLength: MAX_PASSWORD_CHARS }) }, exact),
+);
 
 interface Session {
   id: string;
@@ -18,9 +32,13 @@ interface Session {
 /** The person's own sessions and passkeys. The sign-in library adds passkeys, and changes everything else. */
 @Controller('console/api')
 export class AccountController {
+  private readonly tries = new Tries();
+
   constructor(
     private readonly database: ConsoleDatabase,
     private readonly changes: Changes,
+    private readonly people: People,
+    private readonly signIn: SignIn,
   ) {}
 
   /** Without the secrets of the sessions, which the library's own list has. */
@@ -76,5 +94,19 @@ export class AccountController {
       if (!removed) throw new ConsoleError('not_found');
       await this.changes.record(by, { action: 'passkey.remove', target: userId, before: { ...removed } });
     });
+  }
+
+  /** The person types its address, and its password. Without one, it must have signed in just before. */
+  @Post('account/erase')
+  @AnySignedIn()
+  @HttpCode(204)
+  async erase(@FromCaller() caller: Caller, @ByCaller() by: Author, @Req() request: FastifyRequest): Promise<void> {
+    this.tries.take(caller.userId);
+    const { email, password } = readErasure(request);
+    if (email.toLowerCase() !== caller.email) throw new ConsoleError('invalid_request', 'email must be your own.');
+    const isRight = await this.signIn.isPassword(caller.userId, password);
+    if (isRight === false) throw new ConsoleError('invalid_credentials', 'The password is wrong.');
+    if (isRight === null && Date.now() - caller.signedInAtMs > FRESH_MS) throw new ConsoleError('sign_in_again');
+    await this.people.erase(by, caller.userId);
   }
 }

@@ -289,3 +289,4 @@ export type {
   RecordedEvent,
 };
 export type { InvitationRow, Role, TenantAction, TenantRole };
+export type * from './people-answers';

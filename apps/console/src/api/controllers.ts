@@ -9,7 +9,9 @@ import { MeController } from './me.controller';
 import { MembersController } from './members.controller';
 import { MoneyController } from './money.controller';
 import { OperatorController } from './operator.controller';
+import { PeopleController } from './people.controller';
 import { PlaygroundController } from './playground.controller';
+import { RecoveryController } from './recovery.controller';
 import { RequestsController } from './requests.controller';
 import { TokensController } from './tokens.controller';
 import { UnknownRouteController } from './unknown-route.controller';
@@ -20,6 +22,7 @@ export const API_CONTROLLERS: readonly Type[] = [
   MeController,
   AccountController,
   InvitationsController,
+  RecoveryController,
   KeysController,
   TokensController,
   UsageController,
@@ -31,5 +34,6 @@ export const API_CONTROLLERS: readonly Type[] = [
   PlaygroundController,
   MembersController,
   OperatorController,
+  PeopleController,
   UnknownRouteController,
 ];

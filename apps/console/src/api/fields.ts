@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { KEY_TAG_FORM, MAX_KEY_MODELS, MAX_KEY_TAGS, SCOPES, validateName, type IdPrefix } from '@tollgate/contracts';
 import { TENANT_ROLES } from '../access/roles';
 import { ConsoleError } from '../http/errors';
+import { MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS } from '../sign-in/better-auth';
 
 const MAX_NAME_CHARS = 100;
 const MAX_PAGE_ROWS = 200;
@@ -11,6 +12,9 @@ export const exact = { additionalProperties: false };
 export const NameField = Type.String({ minLength: 1, maxLength: MAX_NAME_CHARS });
 /** Case does not distinguish people. */
 export const EmailField = Type.String({ format: 'email', maxLength: 254 });
+/** The secret of a link. */
+export const SecretField = Type.String({ minLength: 43, maxLength: 43, pattern: '^[A-Za-z0-9_-]+$' });
+export const NewPasswordField = Type.String({ minLength: MIN_PASSWORD_CHARS, maxLength: MAX_PASSWORD_CHARS });
 export const RoleField = Type.Unsafe<(typeof TENANT_ROLES)[number]>({ type: 'string', enum: [...TENANT_ROLES] });
 export const ScopesField = Type.Array(Type.Unsafe<string>({ type: 'string', enum: [...SCOPES] }), {
   minItems: 1,

@@ -5,23 +5,13 @@ import type { FastifyRequest } from 'fastify';
 import { Anybody, AnySignedIn, FromCaller, originOf, type Caller } from '../access/allow';
 import { Invitations, type Invited } from '../access/invitations';
 import { bodyOf } from '../http/body';
-import { MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS } from '../sign-in/better-auth';
 import type { InvitationOffer } from './answers';
-import { checkedName, EmailField, exact, NameField } from './fields';
+import { checkedName, EmailField, exact, NameField, NewPasswordField, SecretField } from './fields';
 import { Tries } from './tries';
 
-const SecretField = Type.String({ minLength: 43, maxLength: 43, pattern: '^[A-Za-z0-9_-]+$' });
 const readSecret = bodyOf(Type.Object({ secret: SecretField }, exact));
 const readAccount = bodyOf(
-  Type.Object(
-    {
-      secret: SecretField,
-      name: NameField,
-      email: EmailField,
-      password: Type.String({ minLength: MIN_PASSWORD_CHARS, maxLength: MAX_PASSWORD_CHARS }),
-    },
-    exact,
-  ),
+  Type.Object({ secret: SecretField, name: NameField, email: EmailField, password: NewPasswordField }, exact),
 );
 
 /** What the holder of a link may do. The secret is in the body: a path would be logged. */

@@ -7,12 +7,14 @@ import type { FastifyRequest } from 'fastify';
 import { AllowInTenant, ByCaller, FromCaller, type Caller } from '../access/allow';
 import { Invitations } from '../access/invitations';
 import { Members } from '../access/members';
+import { Recoveries } from '../access/recoveries';
 import { mayGrant, type TenantRole } from '../access/roles';
 import { bodyOf } from '../http/body';
 import { ConsoleError } from '../http/errors';
 import { Mailer } from '../http/mailer';
-import type { InvitationCreated, MemberList } from './answers';
+import type { InvitationCreated, MemberList, RecoveryCreated } from './answers';
 import { EmailField, exact, RoleField } from './fields';
+import { requireOther } from './people.controller';
 import { Tries } from './tries';
 
 const readRole = bodyOf(Type.Object({ role: RoleField }, exact));
@@ -26,6 +28,7 @@ export class MembersController {
   constructor(
     private readonly members: Members,
     private readonly invitations: Invitations,
+    private readonly recoveries: Recoveries,
     private readonly mailer: Mailer,
     private readonly services: ServiceClient,
   ) {}
@@ -98,6 +101,20 @@ export class MembersController {
   ): Promise<void> {
     await this.requireOver(caller, tenantId, userId);
     await this.members.remove(by, tenantId, userId);
+  }
+
+  /** An owner could take over what it does not own: the account must be of this tenant only. An operator makes any. */
+  @Post('members/:userId/recovery')
+  @AllowInTenant('members.recover')
+  async recover(
+    @Param('tenantId') tenantId: string,
+    @Param('userId') userId: string,
+    @FromCaller() caller: Caller,
+    @ByCaller() by: Author,
+  ): Promise<RecoveryCreated> {
+    await this.requireOver(caller, tenantId, userId);
+    requireOther(caller, userId, 'Change your own password under Account.');
+    return this.recoveries.create(by, userId, caller.isOperator ? null : tenantId);
   }
 
   /** An admin changes nobody whose role it could not give. */

@@ -13,11 +13,13 @@ import { AccessGuard } from '../access/access.guard';
 import { Changes } from '../access/changes';
 import { Invitations } from '../access/invitations';
 import { KnownTenants } from '../access/known-tenants';
+import { Recoveries } from '../access/recoveries';
 import { TenantPeople } from '../access/tenant-people';
 import { Members } from '../access/members';
 import { OperatorLinks } from '../access/operator-links';
 import { Operators } from '../access/operators';
 import { OperatorLinksController } from '../access/operator-links.controller';
+import { People } from '../access/people';
 import { ProviderRoles } from '../access/provider-roles';
 import { ApiAddresses } from '../api/api-addresses';
 import { API_CONTROLLERS } from '../api/controllers';
@@ -92,6 +94,8 @@ export async function createConsoleApp(
         Changes,
         Members,
         Invitations,
+        Recoveries,
+        People,
         ProviderRoles,
         Mailer,
         ApiAddresses,
@@ -109,6 +113,8 @@ export async function createConsoleApp(
         SignIn,
         Members,
         Invitations,
+        Recoveries,
+        People,
         ProviderRoles,
         Mailer,
         ServiceClient,

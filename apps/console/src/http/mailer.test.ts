@@ -26,7 +26,10 @@ it('an invitation goes to its address only, whatever the name of the tenant is',
     const mailer = new Mailer({ ...options, mail: { url: `smtp://127.0.0.1:${port}`, from: 'tollgate@example.com' } });
     expect(mailer.isConfigured).toBe(true);
     await mailer.sendInvitation('ada@example.com', invitation);
-    expect(received.map(({ to }) => to)).toEqual([['ada@example.com']]);
+    const next = 'http://localhost/console/reset-password#secret';
+    await mailer.sendRecovery('ada@example.com', next);
+    expect(received.map(({ to }) => to)).toEqual([['ada@example.com'], ['ada@example.com']]);
+    expect(received[1]!.text.replaceAll('=\r\n', '')).toContain(next);
     const [head = '', ...body] = received[0]!.text.split('\r\n\r\n');
     expect(head).toMatch(/^From: tollgate@example\.com$/m);
     expect(head).not.toContain('Bcc');

@@ -5,7 +5,7 @@ import { ConsoleOptions } from '../options';
 /** For the server to accept a connection, and each of its answers. */
 const TIMEOUT_MS = 5_000;
 
-/** Sends invitations, if an SMTP server is configured. */
+/** Sends invitations and links for new passwords, if an SMTP server is configured. */
 @Injectable()
 export class Mailer {
   private readonly transport: Transporter | null;
@@ -23,9 +23,21 @@ export class Mailer {
 
   /** Rejects when the server does not take the message. */
   async sendInvitation(to: string, { link, tenantName }: { link: string; tenantName: string }): Promise<void> {
-    if (!this.transport) throw new Error('no SMTP server is configured');
     const text = `You are invited to ${tenantName} on Tollgate. This link works once, for seven days:\n\n${link}\n`;
+    await this.send(to, 'Your invitation', text);
+  }
+
+  /** Rejects when the server does not take the message. */
+  async sendRecovery(to: string, link: string): Promise<void> {
+    const text =
+      `Somebody asked for a new password of your account on Tollgate. This link sets it. It works once, for an hour:` +
+      `\n\n${link}\n\nIf it was not you, ignore this mail: your password stays as it is.\n`;
+    await this.send(to, 'Your new password', text);
+  }
+
+  private async send(to: string, subject: string, text: string): Promise<void> {
+    if (!this.transport) throw new Error('no SMTP server is configured');
     // An object, because a text would be parsed: a name or address cannot add recipients.
-    await this.transport.sendMail({ from: this.from, to: { name: '', address: to }, subject: 'Your invitation', text });
+    await this.transport.sendMail({ from: this.from, to: { name: '', address: to }, subject, text });
   }
 }

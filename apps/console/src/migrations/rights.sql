@@ -8,7 +8,8 @@ GRANT SELECT ON ALL TABLES IN SCHEMA console TO tollgate_console;
 ALTER DEFAULT PRIVILEGES IN SCHEMA console GRANT SELECT ON TABLES TO tollgate_console;
 
 -- What better-auth writes.
-GRANT INSERT, UPDATE ON "user" TO tollgate_console;
+-- The console itself erases people.
+GRANT INSERT, UPDATE, DELETE ON "user" TO tollgate_console;
 GRANT INSERT, UPDATE, DELETE ON "session", "account", "verification", "twoFactor", "passkey", "rateLimit"
   TO tollgate_console;
 
@@ -18,3 +19,4 @@ GRANT INSERT, DELETE ON operator TO tollgate_console;
 GRANT INSERT, DELETE ON provider_operator TO tollgate_console;
 GRANT INSERT, UPDATE (role), DELETE ON membership TO tollgate_console;
 GRANT INSERT, UPDATE (used_at, mailed), DELETE ON invitation TO tollgate_console;
+GRANT INSERT, DELETE ON recovery TO tollgate_console;

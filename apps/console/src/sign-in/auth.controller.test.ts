@@ -2,6 +2,7 @@ import { UnavailableError } from '@tollgate/contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Changes } from '../access/changes';
 import type { ProviderRoles } from '../access/provider-roles';
+import type { Mailer } from '../http/mailer';
 import { AuthController } from './auth.controller';
 import { WRITES } from './auth-calls';
 import { providerSignIn } from './oidc';
@@ -57,7 +58,7 @@ async function call(
     id: 'req',
     body: Buffer.from(text),
   };
-  await new AuthController(signIn, roles, {} as Changes).call(
+  await new AuthController(signIn, roles, {} as Changes, {} as Mailer).call(
     request as unknown as FastifyRequest,
     reply as unknown as FastifyReply,
   );

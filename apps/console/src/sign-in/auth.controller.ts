@@ -4,8 +4,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Anybody, originOf } from '../access/allow';
 import { Changes, type Origin } from '../access/changes';
 import { ProviderRoles } from '../access/provider-roles';
+import type { SignInOptions } from '../api/answers';
 import { publicError } from '../http/envelope';
 import { ConsoleError, type ConsoleErrorCode } from '../http/errors';
+import { Mailer } from '../http/mailer';
 import { AccountCall, accountCall } from './account-changes';
 import { ACCOUNT_CALLS, AUTH_CALLS, bodyOf, CALLBACK, HOME, PASSKEY_OPTIONS } from './auth-calls';
 import { AUTH_PATH, CLIENT_ADDRESS_HEADER } from './better-auth';
@@ -25,12 +27,13 @@ export class AuthController {
     private readonly signIn: SignIn,
     private readonly roles: ProviderRoles,
     private readonly changes: Changes,
+    private readonly mailer: Mailer,
   ) {}
 
   @Get('sign-in-options')
   @Anybody()
-  async options(): Promise<{ oidc: boolean }> {
-    return { oidc: await this.signIn.hasOidc() };
+  async options(): Promise<SignInOptions> {
+    return { oidc: await this.signIn.hasOidc(), mail: this.mailer.isConfigured };
   }
 
   @All('auth/*')

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { query } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
 import { ConsoleDatabase } from '../database';
 import { ConsoleError } from '../http/errors';
@@ -16,6 +17,7 @@ export interface SignedIn {
   name: string;
   email: string;
   hasTotp: boolean;
+  signedInAtMs: number;
 }
 
 /** The sign-in library, made when the console's public origin is known. */
@@ -54,7 +56,8 @@ export class SignIn {
     if (!found) return null;
     const { user, session } = found;
     const hasTotp = user.twoFactorEnabled === true;
-    return { userId: user.id, sessionId: session.id, name: user.name, email: user.email, hasTotp };
+    const signedInAtMs = session.createdAt.getTime();
+    return { userId: user.id, sessionId: session.id, name: user.name, email: user.email, hasTotp, signedInAtMs };
   }
 
   /** Whether people can sign in by OpenID Connect now. An issuer that did not answer is asked again after a while. */
@@ -64,6 +67,14 @@ export class SignIn {
     if (Date.now() - this.oidcTriedAtMs < OIDC_RETRY_MS) return false;
     await this.makeLibrary();
     return this.offersOidc();
+  }
+
+  /** Null: the person has no password, and signs in by the provider. */
+  async isPassword(userId: string, password: string): Promise<boolean | null> {
+    const sql = 'SELECT "password" AS hash FROM "account" WHERE "userId" = $1 AND "password" IS NOT NULL';
+    const [row] = await query<{ hash: string }>(this.database.dataSource, sql, [userId]);
+    if (!row) return null;
+    return (await this.auth.$context).password.verify({ hash: row.hash, password });
   }
 
   private async makeLibrary(): Promise<void> {

@@ -44,7 +44,7 @@ export function Confirm({ title, text, action, typed = '', work, onDone, onClose
             />
           )}
           <Group justify="flex-end">
-            <Button type="submit" color="red" disabled={value !== typed} loading={mutation.isPending}>
+            <Button type="submit" color="red.9" disabled={value !== typed} loading={mutation.isPending}>
               {action}
             </Button>
           </Group>

@@ -35,6 +35,16 @@ const invitation = createRoute({
   path: '/invitation',
   component: lazyRouteComponent(() => import('./pages/invitation'), 'Invitation'),
 });
+const forgotPassword = createRoute({
+  getParentRoute: () => root,
+  path: '/forgot-password',
+  component: lazyRouteComponent(() => import('./pages/forgot-password'), 'ForgotPassword'),
+});
+const resetPassword = createRoute({
+  getParentRoute: () => root,
+  path: '/reset-password',
+  component: lazyRouteComponent(() => import('./pages/reset-password'), 'ResetPassword'),
+});
 /** Everything that needs a session. */
 const shell = createRoute({ getParentRoute: () => root, id: 'shell', component: Shell });
 const home = createRoute({ getParentRoute: () => shell, path: '/', component: Home });
@@ -126,6 +136,11 @@ const operatorTenants = createRoute({
   path: '/operator/tenants',
   component: lazyRouteComponent(() => import('./pages/operator-tenants'), 'OperatorTenantsPage'),
 });
+const operatorPeople = createRoute({
+  getParentRoute: () => shell,
+  path: '/operator/people',
+  component: lazyRouteComponent(() => import('./pages/operator-people'), 'OperatorPeoplePage'),
+});
 const operatorFleet = createRoute({
   getParentRoute: () => shell,
   path: '/operator/fleet',
@@ -137,6 +152,8 @@ export const router = createRouter({
   routeTree: root.addChildren([
     signIn,
     invitation,
+    forgotPassword,
+    resetPassword,
     shell.addChildren([
       home,
       account,
@@ -155,6 +172,7 @@ export const router = createRouter({
         invoice,
       ]),
       operatorTenants,
+      operatorPeople,
       operatorFleet,
       operatorInvoices,
       operatorPlans,

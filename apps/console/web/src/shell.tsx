@@ -42,6 +42,7 @@ const SETTINGS_PAGES = [
 const OPERATOR_PAGES = [
   { to: '/operator/fleet', label: 'Fleet' },
   { to: '/operator/tenants', label: 'Tenants' },
+  { to: '/operator/people', label: 'People' },
   { to: '/operator/invoices', label: 'Invoices' },
   { to: '/operator/plans', label: 'Plans and prices' },
   { to: '/operator/audit', label: 'Audit' },

@@ -8,6 +8,8 @@ import {
   OperatorTokenIssued,
   OperatorTokenList,
   OperatorTokensQuery,
+  PasswordLink,
+  PasswordLinkCreate,
 } from './access-schemas';
 import { ConfigCheck, ConfigChecked } from './config-schemas';
 import type { OperatorEndpoint } from './endpoint';
@@ -93,6 +95,22 @@ export const ACCESS_ROUTES: RouteTable<OperatorEndpoint> = {
         'where no console runs.',
       body: body(OperatorRemoval, { email: 'anna@example.com' }),
       errors: ['not_found', 'last_operator'],
+    },
+  },
+  '/password-links': {
+    post: {
+      id: 'createPasswordLink',
+      tag: 'Access',
+      scope: 'operators',
+      change: 'recovery.create',
+      summary: 'Make a link with which a person of the console sets a new password',
+      description:
+        'Only this answer has the link. It works once, for an hour, and ends all sessions of the person. A second ' +
+        'factor stays in force. The person may be an operator, so a token needs all scopes. 503 `unavailable` where ' +
+        'no console runs.',
+      body: body(PasswordLinkCreate, { email: 'anna@example.com' }),
+      success: [['201', 'The link; it is not shown again.', PasswordLink]],
+      errors: ['not_found', 'no_password'],
     },
   },
   '/audit': {

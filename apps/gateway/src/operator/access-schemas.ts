@@ -58,6 +58,30 @@ export const OperatorRemoval = Type.Object(
   },
   { ...exact, $id: 'OperatorRemoval' },
 );
+export const PasswordLinkCreate = Type.Object(
+  {
+    email: Type.String({
+      minLength: 3,
+      maxLength: 254,
+      pattern: '^[^\\s@]+@[^\\s@]+$',
+      description: 'The e-mail address of the person.',
+    }),
+  },
+  { ...exact, $id: 'PasswordLinkCreate' },
+);
+export const PasswordLink = Type.Object(
+  {
+    data: Type.Object(
+      {
+        link: Type.String({ description: 'Shown only in this answer. It works once.' }),
+        expiresAt: timestamp('An hour after the answer.'),
+      },
+      exact,
+    ),
+    note: Type.String({ description: 'A reminder that the link is not shown again.' }),
+  },
+  { ...exact, $id: 'PasswordLink' },
+);
 export const OperatorInvitation = Type.Object(
   {
     data: Type.Object(

@@ -92,6 +92,7 @@ export const OPERATOR_ERRORS = {
   method_not_allowed,
   name_taken: { status: 409, message: 'Another operator token in force has this name.' },
   operator_exists: { status: 409, message: 'The console has an operator already.' },
+  no_password: { status: 409, message: 'This person has no password, and signs in by single sign-on.' },
   last_operator: { status: 409, message: 'This is the last operator of the console. Invite another one first.' },
   external_id_taken: { status: 409, message: 'Another tenant has this externalId.' },
   key_revoked: { status: 409, message: 'The key is revoked.' },

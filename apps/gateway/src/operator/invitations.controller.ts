@@ -6,16 +6,17 @@ import { bodyError } from '../http/account/body';
 import { ApiError } from '../http/api-error';
 import { readJsonObject } from '../http/json-body';
 import { bodyCheck } from '../http/validate';
-import { OperatorInvitationCreate, OperatorRemoval } from './access-schemas';
+import { OperatorInvitationCreate, OperatorRemoval, PasswordLinkCreate } from './access-schemas';
 import { OPERATOR_PREFIX } from './prefix';
 import { ByOperator, FromOperator, type Operator, SecretGuard } from './secret-guard';
 
 const checkInvitation = bodyCheck(OperatorInvitationCreate, bodyError);
+const checkLink = bodyCheck(PasswordLinkCreate, bodyError);
 const checkRemoval = bodyCheck(OperatorRemoval, bodyError);
 
 /**
- * Makes operators of the console by links, and takes them away. The secret of a link is minted here; the console gets
- * only its hash.
+ * Makes operators of the console by links, and takes them away. Makes links for new passwords. The secret of a link is
+ * minted here; the console gets only its hash.
  */
 @Controller(OPERATOR_PREFIX)
 @UseGuards(SecretGuard)
@@ -31,6 +32,18 @@ export class OperatorInvitationsController {
     return {
       data: { id, link: `${url}#${secret}`, expiresAt },
       note: 'Open this link now: it is shown only this once.',
+    };
+  }
+
+  @Post('password-links')
+  async recover(@FromOperator() { scopes }: Operator, @ByOperator() by: Author, @Req() request: FastifyRequest) {
+    const { email } = checkLink(readJsonObject(request));
+    requireAll(scopes);
+    const { secret, hash } = mintInvitationSecret();
+    const { url, expiresAt } = await this.services.request('console.people.recover', { email, hash, by });
+    return {
+      data: { link: `${url}#${secret}`, expiresAt },
+      note: 'Give this link to the person now: it is shown only this once.',
     };
   }
 

@@ -194,4 +194,9 @@ export interface AuthSubjects {
     }>,
     { recorded: true },
   ];
+  /**
+   * Erases a person of the console: from the audit log, whose rows keep the id only, and as the owner of keys. Adds the
+   * row of it. A repeat finds nothing more to erase, and adds another row.
+   */
+  'auth.people.erase': [Authored<{ userId: string; email: string }>, { erased: true }];
 }

@@ -177,6 +177,8 @@ export interface BillingSubjects {
   'billing.tenants.repair': [Authored<{ tenantId: string; dryRun?: boolean }>, TenantRepair];
   /** The changes that billing made. Like auth.audit.list. */
   'billing.audit.list': [AuditQuery, Page<AuditRow>];
+  /** Takes the name and address of a person of the console from the rows of its changes. The id stays. */
+  'billing.people.erase': [{ userId: string }, { erased: true }];
   /** Issued invoices, newest number first; `after` is a number. invalid_parameter */
   'billing.invoices.list': [{ tenantId?: string; period?: string } & PageQuery, Page<IssuedInvoice>];
   /** not_found: no such invoice of this tenant. */

@@ -10,7 +10,9 @@ import { Time } from '../format';
 import { usePerson } from '../me';
 import { Answer, DataTable, Loading, Page } from '../page';
 import { addPasskey } from '../passkeys';
+import { EraseAccount } from '../erase-account';
 import { SecondFactor } from '../second-factor';
+import { useSignInOptions } from '../sign-in-options';
 
 interface PasskeyRow {
   id: string;
@@ -37,6 +39,7 @@ export function Account() {
             </>
           ) : null}
           <SignOn />
+          <EraseAccount />
         </>
       ) : (
         <Loading />
@@ -49,8 +52,6 @@ const useSessions = () =>
   useQuery({ queryKey: ['sessions'], queryFn: () => api.get<{ data: SessionRow[] }>('/sessions') });
 const usePasskeys = () =>
   useQuery({ queryKey: ['passkeys'], queryFn: () => api.get<PasskeyRow[]>('/auth/passkey/list-user-passkeys') });
-const useSignInOptions = () =>
-  useQuery({ queryKey: ['sign-in-options'], queryFn: () => api.get<{ oidc: boolean }>('/sign-in-options') });
 
 function Sessions() {
   const queries = useQueryClient();

@@ -6,8 +6,9 @@ import { api } from '../api';
 import { Confirm, ConfirmButton } from '../confirm';
 import { Failure } from '../failure';
 import { Time } from '../format';
-import { useTenant } from '../me';
+import { usePerson, useTenant } from '../me';
 import { Answer, Command, DataTable, Page } from '../page';
+import { PasswordLink } from '../password-link';
 
 const ROLES: { value: TenantRole; label: string }[] = [
   { value: 'owner', label: 'owner – everything, and who is owner' },
@@ -20,6 +21,7 @@ const ROLES: { value: TenantRole; label: string }[] = [
 /** Settings → Members: who belongs to the tenant, in which role. */
 export function MembersPage() {
   const { id, may, path } = useTenant();
+  const { email: ownEmail } = usePerson();
   const queries = useQueryClient();
   const [isOpen, setOpen] = useState(false);
   const members = useQuery({ queryKey: ['members', id], queryFn: () => api.get<MemberList>(path('members')) });
@@ -65,15 +67,20 @@ export function MembersPage() {
                   onChange={(role) => role !== null && role !== member.role && setRoleOf({ member, role })}
                 />,
                 <Time at={member.createdAt} />,
-                <ConfirmButton
-                  label={`Remove ${member.name}`}
-                  title={`Remove ${member.name} from the tenant`}
-                  text="The person no longer sees this tenant. Keys and tokens that the person made go on working."
-                  action="Remove"
-                  typed={member.name}
-                  work={() => api.delete(path('members', member.userId))}
-                  onDone={refresh}
-                />,
+                <Group gap="xs" wrap="nowrap">
+                  {may('members.recover') && member.email !== ownEmail ? (
+                    <PasswordLink name={member.name} path={path('members', member.userId, 'recovery')} />
+                  ) : null}
+                  <ConfirmButton
+                    label={`Remove ${member.name}`}
+                    title={`Remove ${member.name} from the tenant`}
+                    text="The person no longer sees this tenant. Keys and tokens that the person made go on working."
+                    action="Remove"
+                    typed={member.name}
+                    work={() => api.delete(path('members', member.userId))}
+                    onDone={refresh}
+                  />
+                </Group>,
               ])}
             />
             <Title order={2} size="h4">

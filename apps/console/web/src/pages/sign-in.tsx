@@ -1,11 +1,12 @@
 import { Anchor, Button, Container, Divider, Paper, Stack, Text, TextInput, Title } from '@mantine/core';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
 import { useState, type FormEvent } from 'react';
 import { PasswordField } from '../password-field';
 import { api } from '../api';
 import { Failure, SignOnFailure } from '../failure';
 import { signInWithPasskey } from '../passkeys';
+import { useSignInOptions } from '../sign-in-options';
 
 const CODE_DIGITS = 6;
 
@@ -14,10 +15,7 @@ export function SignIn() {
   const queries = useQueryClient();
   const navigate = useNavigate();
   const [needsCode, setNeedsCode] = useState(false);
-  const { data: options } = useQuery({
-    queryKey: ['sign-in-options'],
-    queryFn: () => api.get<{ oidc: boolean }>('/sign-in-options'),
-  });
+  const { data: options } = useSignInOptions();
   const enter = async () => {
     queries.clear();
     await navigate({ to: '/', replace: true });
@@ -95,6 +93,9 @@ function PasswordForm({ onDone, onCode }: { onDone: () => Promise<void>; onCode:
           Sign in
         </Button>
         <Failure error={signIn.error} />
+        <Anchor component={Link} to="/forgot-password" size="sm" underline="always">
+          Forgot your password?
+        </Anchor>
       </Stack>
     </form>
   );

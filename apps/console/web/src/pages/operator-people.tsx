@@ -1,0 +1,83 @@
+import { Badge, Group, TextInput } from '@mantine/core';
+import { useDebouncedValue } from '@mantine/hooks';
+import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { PeopleList, PersonRow } from '../../../src/api/answers';
+import { api, pathOf, queryOf } from '../api';
+import { ConfirmButton } from '../confirm';
+import { Failure } from '../failure';
+import { count, Time } from '../format';
+import { usePerson } from '../me';
+import { More } from '../more';
+import { DataTable, Empty, Loading, Page } from '../page';
+import { PasswordLink } from '../password-link';
+
+/** While a person types, nothing is searched. */
+const TYPING_MS = 250;
+
+/** Operator → People: everybody who has an account. */
+export function OperatorPeoplePage() {
+  const queries = useQueryClient();
+  const [search, setSearch] = useState('');
+  const [wanted] = useDebouncedValue(search.trim(), TYPING_MS);
+  const people = useInfiniteQuery({
+    queryKey: ['operator', 'people', wanted],
+    queryFn: ({ pageParam }) => api.get<PeopleList>(`/operator/people${queryOf({ after: pageParam, search: wanted })}`),
+    initialPageParam: '',
+    getNextPageParam: ({ nextCursor }) => nextCursor,
+  });
+  const refresh = () => queries.invalidateQueries({ queryKey: ['operator', 'people'] });
+  const rows = people.data?.pages.flatMap(({ data }) => data) ?? [];
+  return (
+    <Page title="People" about="Everybody who has an account in this console.">
+      <TextInput
+        label="Search by name or e-mail"
+        value={search}
+        onChange={({ currentTarget }) => setSearch(currentTarget.value)}
+      />
+      <Failure error={people.error} />
+      {people.isPending ? <Loading /> : null}
+      {people.data === undefined ? null : rows.length === 0 ? (
+        <Empty text="There is no such person." />
+      ) : (
+        <DataTable
+          label="People"
+          head={['Name', 'E-mail', '#Tenants', 'Since (UTC)', 'Actions']}
+          rows={rows.map((person) => [
+            person.name,
+            <>
+              {person.email} {person.isOperator ? <Badge variant="outline">operator</Badge> : null}
+            </>,
+            count(person.tenants),
+            <Time at={person.createdAt} />,
+            <Actions of={person} onDone={refresh} />,
+          ])}
+        />
+      )}
+      <More label="More people" of={people} />
+    </Page>
+  );
+}
+
+/** A person does the same for itself on the page of the account. */
+function Actions({ of: { userId, name, email, hasPassword }, onDone }: { of: PersonRow; onDone: () => Promise<void> }) {
+  const me = usePerson();
+  if (email === me.email) return null;
+  return (
+    <Group gap="xs" wrap="nowrap">
+      {hasPassword ? <PasswordLink name={name} path={pathOf('operator', 'people', userId, 'recovery')} /> : null}
+      <ConfirmButton
+        label={`Erase ${name}`}
+        title={`Erase the account of ${name}`}
+        text={
+          'Its sessions end at once, and it loses all its roles. The audit log keeps its changes without name and ' +
+          'address. Keys and tokens go on working. This cannot be undone.'
+        }
+        action="Erase"
+        typed={email}
+        work={() => api.delete(pathOf('operator', 'people', userId))}
+        onDone={onDone}
+      />
+    </Group>
+  );
+}
