@@ -11,10 +11,10 @@ const TRIALS: [name: string, holds: string][] = [
   ['failedUpgrades', 'upgrades that crash are taken back, and fail no request'],
   ['gatewayScales', 'load makes gateways grow and shrink, and no stream is cut'],
   ['meteringScales', 'a backlog makes metering grow, and is drained'],
-  ['podsKilled', 'a killed pod of each service loses and doubles nothing'],
-  ['storesDeleted', 'a deleted pod of each store loses and doubles nothing'],
+  ['podsKilled', 'a killed pod of each service loses, doubles and overdraws nothing'],
+  ['storesDeleted', 'a deleted pod of each store loses, doubles and overdraws nothing'],
   ['drained', 'a drain waits for the disruption budgets, and fails no request'],
-  ['kubeletRestarted', 'a restarted kubelet loses and doubles nothing'],
+  ['kubeletRestarted', 'a restarted kubelet loses, doubles and overdraws nothing'],
   ['leavesNothing', 'an uninstall leaves only what the guide names'],
 ];
 

@@ -1,21 +1,17 @@
 // The first billed chat, and upgrades under load. Each trial returns its figures, and throws if something did not hold.
 import { SetupError } from '../../setup/prepare.mjs';
-import { CHART, helm, nodePortUrl, tryHelm } from '../cluster.mjs';
-import { Load } from './load.mjs';
-import { customer, podNames, reconcile, recordedOnce, secondsSince, underLoad, upgrade } from './release.mjs';
+import { CHART, helm, tryHelm } from '../cluster.mjs';
+import { customer, loadOf, podNames, proveBooks, secondsSince, served, underLoad, upgrade } from './release.mjs';
 
 const FAILING_TIMEOUT = '60s';
 
 /** The first billed chat through the node port, then `helm test`. */
 export async function firstChat(release) {
-  const { tenant, key } = await customer(release);
-  const url = await nodePortUrl(release.namespace, `${release.release}-gateway`);
-  const one = new Load({ url, key, model: release.model, plain: 1, streams: 1 });
-  const { failed, failures, complete, plain, streams } = await one.stop();
-  if (failed > 0) throw new SetupError(`The first chats failed:\n${failures.join('\n')}`);
-  await reconcile(release);
-  const recorded = await recordedOnce(release, { tenant, complete });
-  if (complete.length !== 2 || recorded !== 2) throw new SetupError(`${recorded} requests are recorded, not 2.`);
+  const caller = await customer(release);
+  const one = await loadOf(release, caller, { plain: 1, streams: 1 });
+  const { plain, streams } = served(await one.stop());
+  const recorded = await proveBooks(release, caller, one.outcomes);
+  if (recorded !== 2) throw new SetupError(`${recorded} requests are recorded, not 2.`);
   const testedMs = Date.now();
   await helm(['-n', release.namespace, 'test', release.release, '--timeout', '5m']);
   return { plain, streams, recorded, testSeconds: secondsSince(testedMs) };
