@@ -8,13 +8,13 @@ const TRIAL_TIMEOUT_MS = 900_000;
 const TRIALS: [name: string, holds: string][] = [
   ['firstChat', 'the first chats after an install are billed, and helm test passes'],
   ['upgradeUnderLoad', 'an upgrade of every service under load fails no request'],
-  ['failedUpgrades', 'upgrades that crash are taken back, and fail no request'],
+  ['failedUpgrades', 'upgrades that crash or are refused are taken back, and fail no request'],
   ['gatewayScales', 'load makes gateways grow and shrink, and no stream is cut'],
   ['meteringScales', 'a backlog makes metering grow, and is drained'],
-  ['podsKilled', 'a killed pod of each service loses and doubles nothing'],
-  ['storesDeleted', 'a deleted pod of each store loses and doubles nothing'],
+  ['podsKilled', 'a killed pod of each service loses, doubles and overdraws nothing'],
+  ['storesDeleted', 'a deleted pod of each store loses, doubles and overdraws nothing'],
   ['drained', 'a drain waits for the disruption budgets, and fails no request'],
-  ['kubeletRestarted', 'a restarted kubelet loses and doubles nothing'],
+  ['kubeletRestarted', 'a restarted kubelet loses, doubles and overdraws nothing'],
   ['leavesNothing', 'an uninstall leaves only what the guide names'],
 ];
 

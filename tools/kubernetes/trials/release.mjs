@@ -7,6 +7,7 @@ import { setTimeout } from 'node:timers/promises';
 import { ROOT, SetupError } from '../../setup/prepare.mjs';
 import { CHART, helm, kubectl, nodePortUrl, throughPort } from '../cluster.mjs';
 import { Load } from './load.mjs';
+import { wrongIn } from './verdict.mjs';
 
 export const SERVICES = ['gateway', 'auth', 'metering', 'billing', 'console'];
 const CREDIT_CENTS = 1_000_000;
@@ -15,6 +16,8 @@ const STEADY_MS = 15_000;
 const ANSWER_WAIT_MS = 60_000;
 const RECONCILE_WAIT_MS = 180_000;
 const POLL_MS = 3_000;
+/** Of what is wrong. */
+const MAX_NAMED = 10;
 const UPGRADE_TIMEOUT = '10m';
 const load = createRequire(import.meta.url);
 
@@ -38,49 +41,61 @@ export async function operator({ release, namespace, operatorSecret }, work) {
     }
 }
 
-/** A tenant with credit, and its key. */
-export async function customer(release) {
+/** A tenant with that credit, and its key. */
+export async function customer(release, creditCents = CREDIT_CENTS) {
   // Each by itself, so that only one is repeated. A repeated tenant or key is one more, which is not used.
   const post = async (path, body) => (await operator(release, (client) => client.post(path, body))).data;
   const { id } = await post('/tenants', { name: `trial-${Date.now()}` });
-  await post(`/tenants/${id}/credit`, { amountCents: CREDIT_CENTS, ref: 'trial' });
-  return { tenant: id, key: (await post(`/tenants/${id}/keys`, { name: 'trial' })).key };
+  const made = { tenant: id, creditCents: 0 };
+  if (creditCents > 0) await credit(release, made, creditCents);
+  return Object.assign(made, { key: (await post(`/tenants/${id}/keys`, { name: 'trial' })).key });
+}
+
+/** Gives a customer more credit. */
+export async function credit(release, customer, amountCents) {
+  const path = `/tenants/${customer.tenant}/credit`;
+  await operator(release, (client) => client.post(path, { amountCents, ref: `trial-${customer.creditCents}` }));
+  customer.creditCents += amountCents;
 }
 
 /** Rejects unless the books agree within a bound: usage is on its way into them for a moment. */
-export async function reconcile(release) {
+async function reconcile(release) {
   const end = Date.now() + RECONCILE_WAIT_MS;
   for (;;) {
     const { data } = await operator(release, (client) => client.post('/reconcile', {}, RECONCILE_WAIT_MS));
-    if (data.ok && data.settledHolds === 0) return;
+    if (data.ok && data.settledHolds === 0 && data.pendingHolds === 0) return;
     if (Date.now() > end) throw new SetupError(`The books differ: ${JSON.stringify(data)}`);
     await setTimeout(POLL_MS);
   }
 }
 
-/** Rejects unless each request that a client saw complete is recorded exactly once. Returns how many are recorded. */
-export async function recordedOnce(release, { tenant, complete }) {
-  const path = `/usage/export?tenantId=${tenant}&from=${today()}&format=ndjson`;
+/**
+ * Rejects unless the books agree, no hold is left, and they say of these requests of a customer what they must
+ * (`wrongIn`). Returns how many are recorded.
+ */
+export async function proveBooks(release, { tenant, creditCents }, outcomes) {
+  await reconcile(release);
+  const usage = await recordedUsage(release, tenant);
+  const { data } = await operator(release, (client) => client.get(`/tenants/${tenant}/credit`));
+  const wrong = wrongIn(outcomes, usage, { ...data, creditCents });
+  if (wrong.length > 0)
+    throw new SetupError(`${wrong.length} things are wrong in the books:\n${wrong.slice(0, MAX_NAMED).join('\n')}`);
+  return usage.length;
+}
+
+async function recordedUsage(release, tenant) {
+  const path = `/usage/export?tenantId=${tenant}&from=${yesterday()}&format=ndjson`;
   const lines = await operator(release, async (client) => {
     const exported = new PassThrough();
     const [read] = await Promise.all([text(exported), client.download(path, exported).finally(() => exported.end())]);
     return read;
   });
-  const times = new Map();
-  for (const line of lines.split('\n').filter(Boolean)) {
-    const { requestId } = JSON.parse(line);
-    times.set(requestId, (times.get(requestId) ?? 0) + 1);
-  }
-  const wrong = complete.filter((id) => times.get(id) !== 1);
-  if (wrong.length > 0)
-    throw new SetupError(`${wrong.length} complete answers are not recorded once: ${wrong.slice(0, 5).join(' ')}`);
-  const twice = [...times].filter(([, count]) => count > 1);
-  if (twice.length > 0) throw new SetupError(`${twice.length} requests are recorded twice: ${twice[0]}`);
-  return times.size;
+  const rows = lines.split('\n').filter(Boolean);
+  return rows.map((line) => JSON.parse(line));
 }
 
-/** The day before, because a trial may run at midnight. */
-const today = () => new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
+/** A trial may run at midnight. */
+const yesterday = () => new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
 
 /** Changes settings of the chart, as arguments of helm, and waits until all pods have them. */
 export async function upgrade(release, settings) {
@@ -89,14 +104,13 @@ export async function upgrade(release, settings) {
 }
 
 /**
- * Runs `change` under load. Rejects if a request failed that may not (`change` may allow failures of the load for a
- * time), if a complete answer is not recorded exactly once, or if the books differ afterwards.
+ * Runs `change` under load. Rejects if a request failed that may not (`change` may say what the load suffers), or if
+ * the books do not say of each request what they must afterwards.
  */
 export async function underLoad(release, change, { plain = 4, streams = 6 } = {}) {
-  const { tenant, key } = await customer(release);
-  const url = await nodePortUrl(release.namespace, `${release.release}-gateway`);
-  const running = new Load({ url, key, model: release.model, plain, streams });
-  let changed, counts;
+  const caller = await customer(release);
+  const running = await loadOf(release, caller, { plain, streams });
+  let changed, stopped;
   const startedMs = Date.now();
   try {
     await setTimeout(STEADY_MS);
@@ -104,16 +118,22 @@ export async function underLoad(release, change, { plain = 4, streams = 6 } = {}
     changed.changeSeconds = secondsSince(startedMs + STEADY_MS);
     await setTimeout(STEADY_MS);
   } finally {
-    counts = await running.stop();
+    stopped = await running.stop();
   }
-  const { failures, complete, ...numbers } = counts;
-  if (numbers.failed > 0)
-    throw new SetupError(
-      `${numbers.failed} requests failed, ${numbers.plain + numbers.streams} did not:\n${failures.join('\n')}`,
-    );
-  await reconcile(release);
-  const recorded = await recordedOnce(release, { tenant, complete });
-  return { ...numbers, recorded, ...changed };
+  const counts = served(stopped);
+  const recorded = await proveBooks(release, caller, running.outcomes);
+  return { ...counts, recorded, ...changed };
+}
+
+/** A load of a customer. */
+export const loadOf = async ({ namespace, release, model }, { key }, clients) =>
+  new Load({ url: await nodePortUrl(namespace, `${release}-gateway`), key, model, ...clients });
+
+/** The counts of a load that was stopped. Throws if a request failed that may not. */
+export function served({ counts, failures }) {
+  if (counts.failed === 0) return counts;
+  const rest = counts.plain + counts.streams;
+  throw new SetupError(`${counts.failed} requests failed, ${rest} did not:\n${failures.join('\n')}`);
 }
 
 /** The pods of these services that are not ending. */
