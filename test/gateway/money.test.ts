@@ -4,6 +4,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout } from 'node:timers/promises';
 import { readEvents } from '../../apps/simulator/src/use-simulator.fixture';
 import { LOCKED_WITHIN_MS, lockOnceHeld } from './locked-stream';
+import { reportedUsageTests } from './reported-usage.part';
 import { type Caller, expectSettledAt, useGateway } from './use-gateway';
 
 const gateway = useGateway({ simulator: { defaults: { answerTokens: 200 } } });
@@ -255,3 +256,5 @@ describe('the last byte', () => {
     await expectSettled(caller, rated(event!));
   });
 });
+
+describe('reported usage', () => reportedUsageTests(gateway));

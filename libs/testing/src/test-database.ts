@@ -21,7 +21,9 @@ export function useTestDatabase(): TestDatabase {
   beforeAll(async () => {
     if (!adminUrl)
       throw new Error('TOLLGATE_TEST_DATABASE_URL is not set: run the tests through the root jest.config.mjs');
-    await admin(adminUrl, (server) => server.query(`CREATE DATABASE ${name} TEMPLATE tollgate_template`));
+    // Takes half of the processor time that the default takes, which writes all pages to the log as well.
+    const clone = `CREATE DATABASE ${name} TEMPLATE tollgate_template STRATEGY FILE_COPY`;
+    await admin(adminUrl, (server) => server.query(clone));
     client = new Client({ connectionString: url, application_name: 'test' });
     await client.connect();
   });

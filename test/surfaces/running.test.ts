@@ -1,0 +1,14 @@
+import { backendsTests } from './backends.part';
+import { docsTests } from './docs.part';
+import { managementKeysTests } from './management-keys.part';
+import { managementRateTests } from './management-rate.part';
+import { managementReadsTests } from './management-reads.part';
+import { useServices } from './services';
+
+// The parts share one start, because it takes more processor time than most of them. Each makes its own tenants.
+const services = useServices();
+describe('the management API, keys', () => managementKeysTests(services));
+describe('the management API, reads', () => managementReadsTests(services));
+describe('the management API, limits', () => managementRateTests(services));
+describe('the operator API, backends', () => backendsTests(services));
+describe('the documentation', () => docsTests(services));
