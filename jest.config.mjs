@@ -2,6 +2,7 @@ import { browserTestsLeftOut } from './test/setup/chromium.mjs';
 import { testsWithoutCluster } from './test/setup/cluster.mjs';
 import { testsLeftOut } from './test/setup/docker.mjs';
 import { testsWithoutHelm } from './test/setup/helm.mjs';
+import { testsWithoutHistory } from './test/setup/history.mjs';
 import { prometheusTestsLeftOut } from './test/setup/prometheus.mjs';
 import { pythonTestsLeftOut } from './test/setup/python.mjs';
 import { testsWithoutShells } from './test/setup/shells.mjs';
@@ -59,6 +60,7 @@ const leftOut = [
   '/node_modules/',
   ...testsLeftOut(),
   ...testsWithoutHelm(),
+  ...testsWithoutHistory(),
   ...testsWithoutCluster(),
   ...browserTestsLeftOut(),
   ...pythonTestsLeftOut(),

@@ -30,11 +30,11 @@ plans:
 `;
 
 /**
- * Writes a tollgate.yaml with the shipped models and `sim`, and with wide limits. The profile `slow` allows 10 requests
- * a minute, 4 at once.
+ * Writes a tollgate.yaml with the shipped models (those of the code below `root`) and `sim`, and with wide limits. The
+ * profile `slow` allows 10 requests a minute, 4 at once.
  */
-export function writeConfig(directory: string): string {
-  const shipped = readFileSync(join(__dirname, '../../tollgate.yaml'), 'utf8');
+export function writeConfig(directory: string, root = join(__dirname, '../..')): string {
+  const shipped = readFileSync(join(root, 'tollgate.yaml'), 'utf8');
   const file = join(directory, 'tollgate.yaml');
   writeFileSync(file, shipped.replace(/\nplans:[^]*/, PLANS).replace('models:\n', `models:${MODEL}`));
   return file;

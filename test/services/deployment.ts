@@ -13,7 +13,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { startSimulator, type Simulator } from '../../apps/simulator/src';
-import { ServiceProcess, type App } from './service-process';
+import { ServiceProcess, type App, type Code } from './service-process';
 
 export const OPERATOR_SECRET = 'the-operators-secret-in-tests';
 const CONSOLE_SECRET = 'the-secret-of-the-console-0123456789-in-tests';
@@ -73,22 +73,26 @@ export class Deployment {
 
   async prepare(): Promise<void> {
     createMessageKeys(this.keysDirectory);
-    this.simulator = await startSimulator({});
     await applyTopics({ brokers: this.kafka.brokers, clientId: 'test' });
+    await this.migrate();
+  }
+
+  async migrate(apps: readonly App[] = MIGRATED, code?: Code): Promise<void> {
     await Promise.all(
-      MIGRATED.map(async (app) => {
-        const job = this.spawn(app, {}, ['--migrate']);
+      apps.map(async (app) => {
+        const job = this.spawn(app, {}, ['--migrate'], code);
         if ((await job.exited()) !== 0) throw new Error(`${app} --migrate failed:\n${job.stderr}`);
       }),
     );
   }
 
   /** Spawns a service without waiting until it is ready. */
-  spawn(app: App, env: Record<string, string> = {}, args: readonly string[] = []): ServiceProcess {
+  spawn(app: App, env: Record<string, string> = {}, args: readonly string[] = [], code?: Code): ServiceProcess {
     const service = ServiceProcess.spawn(
       app,
       { ...this.env, TOLLGATE_MESSAGE_KEYS_FILE: keysFileOf(this.keysDirectory, app), ...env },
       args,
+      code,
     );
     this.running.add(service);
     service.child.once('exit', () => this.running.delete(service));
@@ -99,11 +103,11 @@ export class Deployment {
    * Starts a service and waits until it is ready. Starts it once more, as a supervisor does, if a server did not
    * answer, because many services start at once here on few cores.
    */
-  async start(app: App, env: Record<string, string> = {}): Promise<ServiceProcess> {
-    const service = this.spawn(app, env);
+  async start(app: App, env: Record<string, string> = {}, code?: Code): Promise<ServiceProcess> {
+    const service = this.spawn(app, env, [], code);
     return service.ready().catch((error: unknown) => {
       if (!service.hasEnded || !NOT_ANSWERED.test(service.stderr)) throw error;
-      return this.spawn(app, env).ready();
+      return this.spawn(app, env, [], code).ready();
     });
   }
 
@@ -119,6 +123,13 @@ export class Deployment {
  * settings for all services.
  */
 export function useDeployment(env: Record<string, string> = {}, ofPostgres: PostgresOptions = {}): Deployment {
+  const deployment = useServers(env, ofPostgres);
+  beforeAll(() => deployment.prepare());
+  return deployment;
+}
+
+/** The same without message keys, topics and schemas. */
+export function useServers(env: Record<string, string> = {}, ofPostgres: PostgresOptions = {}): Deployment {
   const kafka = useKafka({
     secured: 'SASL_PLAINTEXT',
     settings: {
@@ -129,7 +140,7 @@ export function useDeployment(env: Record<string, string> = {}, ofPostgres: Post
   const redis = useRedis({ args: ['--user', REDIS_USER.name, 'on', `>${REDIS_USER.password}`, ...REDIS_RIGHTS] });
   const postgres = usePostgresServer(ofPostgres);
   const deployment = new Deployment(kafka, redis, postgres, env);
-  beforeAll(() => deployment.prepare());
+  beforeAll(async () => void (deployment.simulator = await startSimulator({})));
   afterAll(() => deployment.close());
   return deployment;
 }

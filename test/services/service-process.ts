@@ -14,6 +14,13 @@ export interface Readiness {
   dependencies: Record<string, { ok: boolean; required: boolean; reason?: string }>;
 }
 
+/** Built code of a version: where it is, and settings of its processes. */
+export interface Code {
+  root: string;
+  env: Record<string, string>;
+}
+export const THIS_VERSION: Code = { root: ROOT, env: {} };
+
 /**
  * One service as a process, from `apps/<app>/dist/main.js`, on free ports and without the settings of this process.
  */
@@ -30,18 +37,25 @@ export class ServiceProcess {
     child.stderr!.on('data', (chunk: Buffer) => (this.stderr += chunk.toString()));
   }
 
-  static spawn(app: App, env: Record<string, string>, args: readonly string[] = []): ServiceProcess {
+  static spawn(
+    app: App,
+    env: Record<string, string>,
+    args: readonly string[] = [],
+    code: Code = THIS_VERSION,
+  ): ServiceProcess {
     const inherited = Object.entries(process.env).filter(
       ([name]) => !/^(TOLLGATE_|KAFKA_|REDIS_|DATABASE_URL|NODE_OPTIONS)/.test(name),
     );
-    const child = spawn(process.execPath, ['--enable-source-maps', join(ROOT, 'apps', app, 'dist/main.js'), ...args], {
-      cwd: ROOT,
+    const main = join(code.root, 'apps', app, 'dist/main.js');
+    const child = spawn(process.execPath, ['--enable-source-maps', main, ...args], {
+      cwd: code.root,
       env: {
         ...Object.fromEntries(inherited),
         TOLLGATE_HEALTH_PORT: '0',
         TOLLGATE_PORT: '0',
         TOLLGATE_OPERATOR_PORT: '0',
         TOLLGATE_CONSOLE_PORT: '0',
+        ...code.env,
         ...env,
       },
       stdio: ['ignore', 'pipe', 'pipe'],

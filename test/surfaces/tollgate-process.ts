@@ -26,10 +26,10 @@ export function useDataDirectory(services: Services): { path: string } {
   return directory;
 }
 
-/** Runs the real process in the repository's folder, with only PATH from this environment. */
-export async function runTollgate(args: string[], env: Record<string, string>): Promise<Ended> {
-  const child = spawn(process.execPath, [join(ROOT, 'apps/cli/dist/main.js'), ...args], {
-    cwd: ROOT,
+/** Runs the real process in the folder of its code, with only PATH from this environment. */
+export async function runTollgate(args: string[], env: Record<string, string>, root = ROOT): Promise<Ended> {
+  const child = spawn(process.execPath, [join(root, 'apps/cli/dist/main.js'), ...args], {
+    cwd: root,
     env: { PATH: process.env['PATH'] ?? '', ...env },
   });
   const ended: Ended = { code: null, stdout: '', stderr: '' };

@@ -18,12 +18,8 @@ import { validateTenantUpdate } from '../../apps/billing/src/tenants/tenant-stat
 import { validateUsageEvent } from '../../apps/metering/src/consume/read-usage-event';
 import { open, seal } from '../../libs/messaging/src/envelope';
 import type { TopicTypes as FormerTopics } from './former-version/contracts/topics';
+import { ORDER } from './order';
 import { Skew, type Break, type Direction } from './skew';
-
-/**
- * The order of an upgrade (docs/operating/upgrades.md). The console asks as the gateways do, and is replaced with them.
- */
-const ORDER: readonly Service[] = ['billing', 'metering', 'auth', 'gateway'];
 
 /** Breaks that matter only when the services are upgraded in another order, with what then fails. */
 const IN_ANOTHER_ORDER: Readonly<Record<string, readonly Direction[]>> = {
@@ -112,19 +108,20 @@ const NOW: { [T in Topic]: Required<TopicTypes[T]> } = {
 const former = jest.requireActual<{
   validateUsageEvent(data: unknown): string | null;
   readCharge(data: unknown): object;
-  validateNews(data: unknown): string | null;
-  validateTenantNews(data: unknown): string | null;
+  validateBalanceUpdate(data: unknown): string | null;
+  validateTenantUpdate(data: unknown): string | null;
 }>('./former-version/checks.cjs');
 const FORMER_CHECKS: Partial<Record<Topic, (data: unknown) => string | null>> = {
   'usage-events': former.validateUsageEvent,
   charges: (data) => reasonOf(former.readCharge(data)),
-  'credit-news': former.validateNews,
-  'tenant-news': former.validateTenantNews,
+  'credit-news': former.validateBalanceUpdate,
+  'tenant-news': former.validateTenantUpdate,
 };
 const formerlyChecked = Object.keys(FORMER_CHECKS) as Topic[];
 
 describe('a service of this version beside services of the former one', () => {
   const skew = new Skew();
+  const order: readonly Service[] = ORDER;
   const breaks = skew.breaks();
   const keyOf = ({ name, direction }: Pick<Break, 'name' | 'direction'>) => `${name}: ${direction}`;
   const allowed = (table: Readonly<Record<string, readonly string[]>>) =>
@@ -154,13 +151,13 @@ describe('a service of this version beside services of the former one', () => {
   it('meets only harmless breaks while the services are upgraded in the documented order', () => {
     // The one that is upgraded first is of this version while the other one is of the former.
     const meets = (asker: Service, subject: Subject, direction: Direction): boolean => {
-      const askerIsFirst = ORDER.indexOf(asker) < ORDER.indexOf(serviceOf(subject));
+      const askerIsFirst = order.indexOf(asker) < order.indexOf(serviceOf(subject));
       return (direction === 'now asks' || direction === 'former replies') === askerIsFirst;
     };
     const met = breaks.filter(({ name, direction }) =>
       name in TOPICS
         ? true
-        : ASKERS[name as Subject].some((asker) => ORDER.includes(asker) && meets(asker, name as Subject, direction)),
+        : ASKERS[name as Subject].some((asker) => order.includes(asker) && meets(asker, name as Subject, direction)),
     );
     expect(met.map(keyOf).sort()).toEqual(allowed(HARMLESS).sort());
   });

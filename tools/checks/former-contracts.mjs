@@ -1,6 +1,7 @@
-// node tools/checks/former-contracts.mjs <commit>: keeps the types of the messages and requests of that version,
-// without comments, and the code with which its consumers judge a message, for test/upgrade/skew.test.ts. Each kept
-// file begins with the commit. Run it with the last release once the services may skip no version before it.
+// node tools/checks/former-contracts.mjs <commit>: keeps the types of the messages and requests of that version, without
+// comments, and the code with which its consumers judge a message, for test/upgrade/skew.test.ts. Each kept file begins
+// with the commit, which the test of two running versions builds. Run it with the last release once the services may
+// skip no version before it.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,9 +17,9 @@ const MAX_ARCHIVE_BYTES = 256 * 1_024 * 1_024;
 /** What the consumers judge messages with, by its name in that version, and where it was. */
 const CHECKS = {
   validateUsageEvent: 'apps/metering/src/consume/read-usage-event.ts',
-  readCharge: 'apps/billing/src/consume/read-charge.ts',
-  validateNews: 'libs/admission/src/read-news.ts',
-  validateTenantNews: 'apps/billing/src/tenants/tenant-status.ts',
+  readCharge: 'apps/billing/src/gather/read-charge.ts',
+  validateBalanceUpdate: 'libs/admission/src/balance-update.ts',
+  validateTenantUpdate: 'apps/billing/src/tenants/tenant-status.ts',
 };
 const ENTRIES = ['events.ts', 'subjects.ts', 'topics.ts'];
 const [named] = process.argv.slice(2);

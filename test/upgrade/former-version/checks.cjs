@@ -1,6 +1,8 @@
-// Of commit 0301f64688deb51804dad2737d7f35974c7592c6. Kept by tools/checks/former-contracts.mjs.
+// Of commit 351276700c9b45dbbf3b7c464f61b8189a42caa1. Kept by tools/checks/former-contracts.mjs.
 Object.defineProperty(exports, Symbol.toStringTag, { value: 'Module' });
+const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 Buffer.alloc(4096);
+Buffer.alloc(16);
 function isId(prefix, value) {
   return (
     typeof value === 'string' &&
@@ -8,6 +10,9 @@ function isId(prefix, value) {
     /^[0-7][0-9a-hjkmnp-tv-z]{25}$/.test(value.slice(prefix.length + 1))
   );
 }
+const ID_CHARS = 26;
+Buffer.from(ALPHABET, 'latin1');
+Buffer.alloc(ID_CHARS);
 const MAX_TOKEN_COUNT = 2 ** 31 - 1;
 const MAX_NANOS$1 = 2n ** 63n - 1n;
 const MAX_PRICE = 10n ** 15n;
@@ -123,7 +128,7 @@ function readCharge(charge) {
     costNanos: BigInt(costNanos),
     overrunNanos: BigInt(overrunNanos),
     endedAt: ended,
-    period: chargePeriod(ended),
+    ownPeriod: chargePeriod(ended),
     ...(defaultBudgets && { defaultBudgets }),
   };
 }
@@ -140,7 +145,7 @@ const MAX_VERSION = 2n ** 63n - 1n;
 const VERSION = /^\d{1,19}$/;
 const AMOUNT = /^-?\d{1,30}$/;
 const MAX_ID_CHARS = 128;
-function validateNews(value) {
+function validateBalanceUpdate(value) {
   if (typeof value !== 'object' || value === null) return 'not an object';
   const { tenantId, version, balanceNanos, releases, suspended, budgets } = value;
   if (!isId('ten', tenantId)) return 'tenantId: not a tenant id';
@@ -162,7 +167,7 @@ function isBudget(value) {
   const isAmount = budgetNanos === 'none' || budgetNanos === 'default' || matches(budgetNanos, AMOUNT);
   return (keyId === null || isId('key', keyId)) && isVersion(version) && isAmount;
 }
-function validateTenantNews(value) {
+function validateTenantUpdate(value) {
   if (typeof value !== 'object' || value === null) return 'not an object';
   const { tenantId, version, status } = value;
   if (!isId('ten', tenantId)) return 'tenantId: not a tenant id';
@@ -170,6 +175,6 @@ function validateTenantNews(value) {
   return status === 'active' || status === 'suspended' ? null : 'status: unknown';
 }
 exports.readCharge = readCharge;
-exports.validateNews = validateNews;
-exports.validateTenantNews = validateTenantNews;
+exports.validateBalanceUpdate = validateBalanceUpdate;
+exports.validateTenantUpdate = validateTenantUpdate;
 exports.validateUsageEvent = validateUsageEvent;

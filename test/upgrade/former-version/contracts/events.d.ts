@@ -1,4 +1,4 @@
-// Of commit 0301f64688deb51804dad2737d7f35974c7592c6. Kept by tools/checks/former-contracts.mjs.
+// Of commit 351276700c9b45dbbf3b7c464f61b8189a42caa1. Kept by tools/checks/former-contracts.mjs.
 import type { PriceStamp, TokenCounts } from './money';
 export type InferenceKind = 'chat' | 'completion' | 'embedding';
 export type Outcome = 'complete' | 'client_closed' | 'upstream_error' | 'credit_ended' | 'expired';
@@ -34,20 +34,20 @@ export interface Charge {
   endedAt: string;
   defaultBudgets?: DefaultBudgets;
 }
-export interface TenantNews {
+export interface TenantUpdate {
   tenantId: string;
   version: number;
   status: 'active' | 'suspended';
 }
-export interface CreditNews {
+export interface BalanceUpdate {
   tenantId: string;
   version: string;
   balanceNanos: string;
   releases: string[];
   suspended: boolean;
-  budgets?: BudgetNews[];
+  budgets?: BudgetUpdate[];
 }
-export interface BudgetNews {
+export interface BudgetUpdate {
   keyId: string | null;
   version: string;
   budgetNanos: string;

@@ -1,4 +1,4 @@
-// Of commit 0301f64688deb51804dad2737d7f35974c7592c6. Kept by tools/checks/former-contracts.mjs.
+// Of commit 351276700c9b45dbbf3b7c464f61b8189a42caa1. Kept by tools/checks/former-contracts.mjs.
 import type { InferenceKind, Outcome } from './events';
 import type { TokenCounts } from './money';
 export interface PageQuery {

@@ -1,6 +1,6 @@
-// Of commit 0301f64688deb51804dad2737d7f35974c7592c6. Kept by tools/checks/former-contracts.mjs.
+// Of commit 351276700c9b45dbbf3b7c464f61b8189a42caa1. Kept by tools/checks/former-contracts.mjs.
 import type { BackendHour, UnbilledWork } from './backends';
-import type { CreditNews, TenantNews } from './events';
+import type { BalanceUpdate, TenantUpdate } from './events';
 import type {
   Difference,
   EventDigest,
@@ -198,7 +198,7 @@ export interface Subjects {
     {
       tenantId: string;
     },
-    CreditNews | null,
+    BalanceUpdate | null,
   ];
   'billing.credit.add': [
     {
@@ -318,7 +318,7 @@ export interface Subjects {
     },
   ];
   'billing.tenants.tell': [
-    TenantNews,
+    TenantUpdate,
     {
       told: true;
     },

@@ -1,12 +1,12 @@
-// Of commit 0301f64688deb51804dad2737d7f35974c7592c6. Kept by tools/checks/former-contracts.mjs.
-import type { BudgetEvent, Charge, CreditNews, TenantNews, UsageEvent } from './events';
+// Of commit 351276700c9b45dbbf3b7c464f61b8189a42caa1. Kept by tools/checks/former-contracts.mjs.
+import type { BudgetEvent, Charge, BalanceUpdate, TenantUpdate, UsageEvent } from './events';
 import type { Service } from './services';
 import type { Subject } from './subjects';
 export interface TopicTypes {
   'usage-events': UsageEvent;
   charges: Charge;
-  'credit-news': CreditNews;
-  'tenant-news': TenantNews;
+  'credit-news': BalanceUpdate;
+  'tenant-news': TenantUpdate;
   'budget-events': BudgetEvent;
 }
 export type Topic = keyof TopicTypes;
@@ -18,6 +18,7 @@ export interface TopicStorage {
 export interface TopicDefinition extends TopicStorage {
   key: 'tenantId';
   schemaVersion: number;
+  sharesRecords: boolean;
   producers: readonly Service[];
   groups: Readonly<Record<string, Service>>;
 }
