@@ -38,8 +38,13 @@ export async function openPage(
 }
 
 // What follows runs in the page, so it is text: these tests know no types of the browser.
+// The Tab key goes on from where the last click was, so the beginning is focused.
 const FORGET = `
-  document.activeElement?.blur();
+  const beginning = document.createElement('span');
+  beginning.tabIndex = -1;
+  (document.querySelector('[aria-modal="true"]') ?? document.body).prepend(beginning);
+  beginning.focus();
+  beginning.remove();
   for (const one of document.querySelectorAll('[data-reached]')) one.removeAttribute('data-reached')`;
 const REACH = `(() => {
   const at = document.activeElement;

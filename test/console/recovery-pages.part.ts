@@ -38,7 +38,9 @@ export function recoveryPageTests(
       return made;
     };
     await openPage(page, at, ['/operator/people', 'People']);
+    const found = page.waitForResponse((answer) => answer.url().includes('/operator/people?search='));
     await page.getByLabel('Search by name or e-mail').fill(email);
+    await found;
     const byOperator = await makeLink();
     await openPage(page, { ...at, tenantId: id }, ['settings/members', 'Members']);
     await makeLink();
