@@ -195,14 +195,22 @@ describe('an upgrade service by service, in the documented order', () => {
   it('charges every complete answer once at its cost, and nothing else', () => {
     expect(faultsOf(outcomes(), books, () => ({ cents: CREDIT_CENTS, mayOverdrawNanos: 0 }))).toEqual([]);
     const charged = [...books.values()].flatMap(({ charges }) => [...charges.keys()]);
-    expect(charged.sort()).toEqual(complete().map(({ requestId }) => requestId!).sort());
+    expect(charged.sort()).toEqual(
+      complete()
+        .map(({ requestId }) => requestId!)
+        .sort(),
+    );
   });
 
   it('records every complete answer once', async () => {
     const { rows } = await database((client) =>
       client.query<{ id: string }>("SELECT id FROM metering.usage_event WHERE outcome = 'complete'"),
     );
-    expect(rows.map(({ id }) => id).sort()).toEqual(complete().map(({ requestId }) => requestId!).sort());
+    expect(rows.map(({ id }) => id).sort()).toEqual(
+      complete()
+        .map(({ requestId }) => requestId!)
+        .sort(),
+    );
   });
 
   it('quarantines no message', async () => {

@@ -1,7 +1,7 @@
-// node tools/checks/former-contracts.mjs <commit>: keeps the types of the messages and requests of that version, without
-// comments, and the code with which its consumers judge a message, for test/upgrade/skew.test.ts. Each kept file begins
-// with the commit, which the test of two running versions builds. Run it with the last release once the services may
-// skip no version before it.
+// node tools/checks/former-contracts.mjs <commit>: keeps the types of the messages and requests of that version,
+// without comments, and the code with which its consumers judge a message, for test/upgrade/skew.test.ts. Each kept
+// file begins with the commit, which the test of two running versions builds. Run it with the last release once the
+// services may skip no version before it.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

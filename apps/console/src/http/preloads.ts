@@ -11,8 +11,8 @@ const SESSION_COOKIE = /session_token=/;
 const WHO = '<link rel="preload" as="fetch" href="/console/api/me" crossorigin>';
 
 /**
- * What the browser can load while it reads the scripts that all pages share: the scripts of the page that the path names
- * (`web/src/pages`), and who is signed in. Otherwise it would ask for one after the other.
+ * What the browser can load while it reads the scripts that all pages share: the scripts of the page that the path
+ * names (`web/src/pages`), and who is signed in. Otherwise it would ask for one after the other.
  */
 export class Preloads {
   private readonly chunks: Readonly<Record<string, Chunk>>;
@@ -44,7 +44,9 @@ export class Preloads {
   }
 }
 
-/** `/console/t/<id>/settings/tokens` is of `pages/tokens.tsx`, and `/console/operator/fleet` of `operator-fleet.tsx`. */
+/**
+ * `/console/t/<id>/settings/tokens` is of `pages/tokens.tsx`, and `/console/operator/fleet` of `operator-fleet.tsx`.
+ */
 function pageOf(path: string): string {
   const [, , area, ...rest] = path.split('/');
   const last = rest.at(-1) ?? area ?? '';
