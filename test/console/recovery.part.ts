@@ -95,7 +95,7 @@ export function recoveryTests(
       await ask('by-provider@example.com'),
     ];
     expect(others).toEqual([known, known]);
-    expect(known![0]).toBe(204);
+    expect(known[0]).toBe(204);
     await eventually(() => expect(mailsTo('known@example.com').length).toBe(1));
     // Asked for after the others.
     await mailedLink('known@example.com');
