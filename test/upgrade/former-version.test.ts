@@ -142,7 +142,10 @@ describe('a database of the former version', () => {
           booked++;
         },
       );
-      expect(applied).toEqual(['014_functions.sql', '015_audit_log.sql', '016_crossed_by_change.sql', 'functions']);
+      expect(applied).toEqual([
+        ...['014_functions.sql', '015_audit_log.sql', '016_crossed_by_change.sql', '017_audit_people.sql'],
+        'functions',
+      ]);
       const audit = await auditLedger(dataSource, [tenantId]);
       expect(audit.differences).toEqual([]);
       const [{ entries, hashes } = { entries: 0, hashes: 0 }] = await ask<{ entries: number; hashes: number }>(
@@ -174,6 +177,7 @@ describe('a database of the former version', () => {
       '009_key_rotation.sql',
       '010_drained_backends.sql',
       '011_key_models.sql',
+      '012_audit_people.sql',
       'functions',
     ]);
     expect(await startTwo('metering')).toEqual([

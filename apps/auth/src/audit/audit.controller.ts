@@ -30,11 +30,15 @@ export class AuditController {
     return { recorded: true };
   }
 
-  /** The row of a person who erases itself has no name either. */
+  /** The row of a person who erases itself has no name either. Of repeats, the first one adds the row. */
   @MessagePattern('auth.people.erase')
   async erasePerson({ by, userId, email }: RequestOf<'auth.people.erase'>): Promise<{ erased: true }> {
     await transaction(this.database.dataSource, async (tx) => {
-      await recordChange(tx, by, { action: 'account.erase', target: userId });
+      // The console may ask again while the first request is still handled.
+      await query(tx, `SELECT pg_advisory_xact_lock(hashtextextended('tollgate-auth-erasure ' || $1, 0))`, [userId]);
+      const logged = `SELECT 1 FROM audit_log WHERE target = $1 AND action = 'account.erase'`;
+      if ((await query(tx, logged, [userId])).length === 0)
+        await recordChange(tx, by, { action: 'account.erase', target: userId });
       await query(tx, 'SELECT erase_person($1, $2)', [userId, email.toLowerCase()]);
     });
     return { erased: true };

@@ -9,15 +9,24 @@ const person = (name: string): Author & { id: string; name: string } => ({
 });
 const log = async () => (await auth.request('auth.audit.list', { limit: 200 })).data;
 
+const record = (change: object, by: Author) => auth.request('auth.audit.record', { ...change, by } as never);
+const newKey = async (tenantId: string, owner: string, by: Author) =>
+  (await auth.request('auth.keys.create', { tenantId, name: 'k', by, ...minted('key'), owner })).id;
+const ownersOf = async (keys: string[]) => {
+  const sql = 'SELECT owner FROM auth.credential WHERE id = ANY ($1) ORDER BY array_position($1, id)';
+  return (await database.query<{ owner: string | null }>(sql, [keys])).map(({ owner }) => owner);
+};
+
 it('an erased person is nowhere by name, and the rows of others stay as they are', async () => {
   const [anna, bob] = [person('anna'), person('bob')];
   const { id: tenantId } = await auth.request('auth.tenants.create', { name: 'Acme', by: anna });
   const key = { tenantId, name: 'annas laptop', by: bob };
   await auth.request('auth.keys.create', { ...key, ...minted('key'), owner: 'Anna@example.com' });
-  const record = (change: object, by: Author) =>
-    auth.request('auth.audit.record', { target: anna.id, ...change, by } as never);
-  await record({ action: 'session.end', before: { address: '10.2.2.2', browser: 'Firefox', createdAt: 'x' } }, anna);
-  await record({ action: 'member.add', tenantId, after: { name: anna.name, role: 'viewer' } }, bob);
+  await record(
+    { action: 'session.end', target: anna.id, before: { address: '10.2.2.2', browser: 'Firefox', createdAt: 'x' } },
+    anna,
+  );
+  await record({ action: 'member.add', target: anna.id, tenantId, after: { name: anna.name, role: 'viewer' } }, bob);
   await record({ action: 'member.remove', target: bob.id, before: { name: bob.name, role: 'viewer' } }, anna);
   const before = await log();
   await auth.request('auth.people.erase', { userId: anna.id, email: 'Anna@Example.com', by: anna });
@@ -40,6 +49,67 @@ it('an erased person is nowhere by name, and the rows of others stay as they are
     { owner: string | null },
   ];
   expect(owner).toBeNull();
+});
+
+it('an address that is not its own erases nothing in tenants to which the person never belonged', async () => {
+  const [owner, imposter, victim] = [person('owner'), person('imposter'), person('victim')];
+  imposter.name = victim.name;
+  const [own, left, foreign] = [await auth.tenant(), await auth.tenant(), await auth.tenant()];
+  const keys = await Promise.all([own, left, foreign].map((tenantId) => newKey(tenantId, victim.name, owner)));
+  for (const tenantId of [own, left]) {
+    const member = { target: imposter.id, tenantId };
+    await record({ action: 'member.add', ...member, after: { name: victim.name, role: 'viewer' } }, imposter);
+  }
+  await record({ action: 'member.remove', target: imposter.id, tenantId: left, before: { name: victim.name } }, owner);
+  await record({ action: 'member.add', target: victim.id, tenantId: foreign, after: { name: victim.name } }, victim);
+  await record({ action: 'operator.remove', target: victim.id, before: { name: victim.name } }, owner);
+  const foreigners = async () => (await log()).filter((row) => row.tenantId === foreign || row.target === victim.id);
+  const before = await foreigners();
+
+  await auth.request('auth.people.erase', { userId: imposter.id, email: victim.name, by: owner });
+  expect(await foreigners()).toEqual(before);
+  expect(await ownersOf(keys)).toEqual([null, null, victim.name]);
+  const others = (await log()).filter((row) => row.tenantId === own || row.tenantId === left);
+  expect(others.length).toBeGreaterThan(4);
+  expect(JSON.stringify(others)).not.toContain(victim.name);
+});
+
+it('a repeat erases what was written meanwhile, and adds no further row', async () => {
+  const late = person('late');
+  const tenantId = await auth.tenant();
+  const erase = () => auth.request('auth.people.erase', { userId: late.id, email: late.name, by: late });
+  await record({ action: 'member.add', target: late.id, tenantId, after: { name: late.name } }, late);
+  await Promise.all([erase(), erase()]);
+  const key = await newKey(tenantId, late.name, late);
+  await erase();
+  expect(await ownersOf([key])).toEqual([null]);
+  const rows = (await log()).filter(({ by }) => by.id === late.id);
+  expect(rows.map(({ action }) => action)).toEqual(['key.create', 'account.erase', 'member.add']);
+  expect(JSON.stringify(rows)).not.toContain(late.name);
+});
+
+it('an erasure reads only the rows of its person, however large the log is', async () => {
+  const few = person('few');
+  const tenantId = await auth.tenant();
+  await record({ action: 'member.add', target: few.id, tenantId, after: { name: few.name } }, few);
+  await database.query(
+    `INSERT INTO auth.audit_log (id, at, author_kind, author_id, author_name, action, tenant_id, target, after)
+     SELECT 'aud_' || lpad(n::text, 26, '0'), now(), 'person', 'p' || n, 'p' || n, 'key.create', $1, 't' || n,
+       jsonb_build_object('name', 'n' || n) FROM generate_series(1, 20000) n`,
+    [tenantId],
+  );
+  await database.query('ANALYZE auth.audit_log');
+  await database.query('BEGIN');
+  await database.query('SELECT auth.erase_person($1, $2)', [few.id, few.name]);
+  const [read] = await database.query<{ scans: string; rows: string }>(
+    `SELECT seq_scan AS scans, idx_tup_fetch AS rows FROM pg_stat_xact_user_tables
+     WHERE relid = 'auth.audit_log'::regclass`,
+  );
+  await database.query('COMMIT');
+  expect(read!.scans).toBe('0');
+  expect(Number(read!.rows)).toBeLessThan(20);
+  const [row] = await database.query('SELECT author_name, after FROM auth.audit_log WHERE target = $1', [few.id]);
+  expect(row).toEqual({ author_name: null, after: { name: 'erased' } });
 });
 
 it('nobody takes a person from the log in another way, not even the owner of the schema', async () => {

@@ -67,18 +67,29 @@ BEGIN
 END $$;
 
 -- Erases a person from the audit log and from the owners of keys, for good. Runs with the owner's rights, like
--- erase_tenant. `person_email` is in lower case.
+-- erase_tenant. `person_email` is in lower case. It may be the address of somebody else, because nobody proves one to
+-- join a tenant. So it counts only in rows of the person, and in tenants where the person did something or was a
+-- member. A repeat finds what was written meanwhile. Each search has an index, because the log may be large.
 CREATE OR REPLACE FUNCTION erase_person(person text, person_email text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
   SET search_path = auth, pg_temp AS $$
+DECLARE
+  tenants text[] := ARRAY(
+    SELECT tenant_id FROM audit_log WHERE author_kind = 'person' AND author_id = person
+    UNION SELECT tenant_id FROM audit_log WHERE target = person);
 BEGIN
   PERFORM set_config('tollgate.erased_person', person, true), set_config('tollgate.erased_email', person_email, true);
-  UPDATE credential SET owner = NULL WHERE lower(owner) = person_email;
+  UPDATE credential SET owner = NULL WHERE tenant_id = ANY (tenants) AND lower(owner) = person_email;
   UPDATE audit_log AS line
      SET (author_name, address, before, after) = (
        SELECT e.author_name, e.address, e.before, e.after FROM without_person(line, person, person_email) AS e)
-   WHERE (author_kind = 'person' AND author_id = person)
-      OR person_email IN (lower(before ->> 'name'), lower(after ->> 'name'),
-                          lower(before ->> 'owner'), lower(after ->> 'owner'));
+   WHERE id IN (
+     SELECT id FROM audit_log
+      WHERE author_kind = 'person' AND author_id = person AND (author_name IS NOT NULL OR address IS NOT NULL)
+     UNION ALL
+     SELECT id FROM audit_log
+      WHERE ARRAY[lower(before ->> 'name'), lower(after ->> 'name'), lower(before ->> 'owner'), lower(after ->> 'owner')]
+              @> ARRAY[person_email]
+        AND (tenant_id = ANY (tenants) OR target = person OR author_id = person));
   PERFORM set_config('tollgate.erased_person', '', true), set_config('tollgate.erased_email', '', true);
 END $$;
 

@@ -1,10 +1,12 @@
 -- Takes the name and the remote address of a person from the changes that it made, for good. Runs with the owner's
--- rights: the service may not write the audit log in any other way. The id stays.
+-- rights: the service may not write the audit log in any other way. The id stays. A repeat finds what was written
+-- meanwhile.
 CREATE OR REPLACE FUNCTION erase_person(person text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
   SET search_path = billing, pg_temp AS $$
 BEGIN
   PERFORM set_config('tollgate.erased_person', person, true);
-  UPDATE audit_log SET author_name = NULL, address = NULL WHERE author_kind = 'person' AND author_id = person;
+  UPDATE audit_log SET author_name = NULL, address = NULL
+   WHERE author_kind = 'person' AND author_id = person AND (author_name IS NOT NULL OR address IS NOT NULL);
   PERFORM set_config('tollgate.erased_person', '', true);
 END $$;
 

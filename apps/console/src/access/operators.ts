@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { RequestError, type ReplyOf, type RequestOf } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { query, transaction } from '@tollgate/postgres';
+import type { EntityManager } from 'typeorm';
 import { ConsoleDatabase } from '../database';
 
 /** Takes operators away. Their sessions stay, and each call asks anew whether its person is an operator. */
@@ -18,8 +19,7 @@ export class Operators {
    */
   async remove({ email, by }: RequestOf<'console.operators.remove'>): Promise<ReplyOf<'console.operators.remove'>> {
     return transaction(this.database.dataSource, async (tx) => {
-      // Two who remove each other at the same time must not leave none.
-      await query(tx, 'LOCK TABLE operator IN SHARE ROW EXCLUSIVE MODE');
+      await lockOperators(tx);
       const [person] = await query<{ userId: string; name: string }>(
         tx,
         `SELECT u.id AS "userId", u.email AS name FROM operator o JOIN "user" u ON u.id = o.user_id
@@ -37,4 +37,12 @@ export class Operators {
       return { userId };
     });
   }
+}
+
+/**
+ * Two operators who leave at the same time must not leave none. A lock of the table would also stop the end of any
+ * other account.
+ */
+export async function lockOperators(tx: EntityManager): Promise<void> {
+  await query(tx, `SELECT pg_advisory_xact_lock(hashtextextended('tollgate-console-operators', 0))`);
 }

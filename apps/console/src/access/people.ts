@@ -1,10 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { type Author, RequestError } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
-import { query, transaction } from '@tollgate/postgres';
+import { query, type Statements, transaction } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import { ConsoleDatabase } from '../database';
 import { ConsoleError } from '../http/errors';
+import { Erasures } from './erasures';
+import { lockOperators } from './operators';
 import { endSignIns, lockPerson } from './recoveries';
 
 /** A person with an account. */
@@ -27,6 +29,7 @@ export class People {
   constructor(
     private readonly database: ConsoleDatabase,
     private readonly services: ServiceClient,
+    private readonly erasures: Erasures,
   ) {}
 
   /** By e-mail address. `search`: a part of the address or the name. `after`: an address. */
@@ -54,38 +57,35 @@ export class People {
   }
 
   /**
-   * Deletes the account with all that belongs to it, and takes name and address from the audit logs. The logs come
-   * first: a service that is away leaves the account as it was, and a repeat ends what was begun. Errors: not_found,
-   * last_operator, last_owner.
+   * Deletes the account with all that belongs to it, and then takes name and address from the audit logs. The account
+   * comes first: what ends its sessions is committed before the logs are cleaned, so nothing brings the name back.
+   * Errors: not_found, last_operator, last_owner.
    */
   async erase(by: Author, userId: string): Promise<void> {
-    await transaction(this.database.dataSource, async (tx) => {
-      // Like Operators.remove: two who leave at the same time must not leave none.
-      await query(tx, 'LOCK TABLE operator IN SHARE ROW EXCLUSIVE MODE');
+    const ownerless = await this.mayLoseOwner(userId);
+    const erasure = await transaction(this.database.dataSource, async (tx) => {
       const { email } = await lockPerson(tx, userId);
       await requireOtherOperator(tx, userId);
-      await this.requireOtherOwners(tx, userId);
+      await lockOwners(tx, userId);
+      const owned = await ownedAlone(tx, userId);
+      // Another owner has left since.
+      if (!owned.every((tenantId) => ownerless.has(tenantId))) throw new ConsoleError('last_owner');
       await query(tx, 'DELETE FROM invitation WHERE lower(email) = $1', [email]);
       await endSignIns(tx, userId);
       // Its passkeys, second factor, roles and links go with it.
       await query(tx, 'DELETE FROM "user" WHERE id = $1', [userId]);
-      await this.services.request('billing.people.erase', { userId });
-      await this.services.request('auth.people.erase', { by, userId, email });
+      return this.erasures.begin(tx, by, { userId, email });
     });
+    await this.erasures.forget(erasure);
   }
 
-  /** A tenant that is closed, or that groups of a provider name and that does not exist, needs no owner. */
-  private async requireOtherOwners(tx: EntityManager, userId: string): Promise<void> {
-    const owners = await query<{ tenantId: string; userId: string }>(
-      tx,
-      `SELECT tenant_id AS "tenantId", user_id AS "userId" FROM membership
-       WHERE role = 'owner' AND tenant_id IN (SELECT tenant_id FROM membership WHERE user_id = $1 AND role = 'owner')
-       ORDER BY tenant_id, user_id FOR UPDATE`,
-      [userId],
-    );
-    const shared = new Set(owners.filter((owner) => owner.userId !== userId).map(({ tenantId }) => tenantId));
-    for (const { tenantId } of owners) {
-      if (shared.has(tenantId)) continue;
+  /**
+   * The tenants that the person owns alone and that need no owner: they are closed, or groups of a provider name them
+   * and they do not exist. Error: last_owner.
+   */
+  private async mayLoseOwner(userId: string): Promise<ReadonlySet<string>> {
+    const owned = await ownedAlone(this.database.dataSource, userId);
+    for (const tenantId of owned) {
       const name = await this.nameOfOpen(tenantId);
       if (name !== null)
         throw new ConsoleError(
@@ -93,6 +93,7 @@ export class People {
           `This is the last owner of ${name}. Make another member the owner, or have an operator close the tenant.`,
         );
     }
+    return new Set(owned);
   }
 
   private async nameOfOpen(tenantId: string): Promise<string | null> {
@@ -106,7 +107,32 @@ export class People {
   }
 }
 
+/** Two owners of a tenant who leave at the same time must not leave it without one. */
+async function lockOwners(tx: EntityManager, userId: string): Promise<void> {
+  await query(
+    tx,
+    `SELECT 1 FROM membership
+     WHERE role = 'owner' AND tenant_id IN (SELECT tenant_id FROM membership WHERE user_id = $1 AND role = 'owner')
+     ORDER BY tenant_id, user_id FOR UPDATE`,
+    [userId],
+  );
+}
+
+async function ownedAlone(on: Statements, userId: string): Promise<string[]> {
+  const rows = await query<{ tenantId: string }>(
+    on,
+    `SELECT tenant_id AS "tenantId" FROM membership WHERE role = 'owner'
+       AND tenant_id IN (SELECT tenant_id FROM membership WHERE user_id = $1 AND role = 'owner')
+     GROUP BY tenant_id HAVING count(*) = 1 ORDER BY tenant_id`,
+    [userId],
+  );
+  return rows.map(({ tenantId }) => tenantId);
+}
+
 async function requireOtherOperator(tx: EntityManager, userId: string): Promise<void> {
-  const operators = await query<{ userId: string }>(tx, 'SELECT user_id AS "userId" FROM operator');
-  if (operators.length === 1 && operators[0]!.userId === userId) throw new ConsoleError('last_operator');
+  // The person is locked, so it does not become an operator now.
+  if ((await query(tx, 'SELECT 1 FROM operator WHERE user_id = $1', [userId])).length === 0) return;
+  await lockOperators(tx);
+  const others = await query(tx, 'SELECT 1 FROM operator WHERE user_id <> $1 LIMIT 1', [userId]);
+  if (others.length === 0) throw new ConsoleError('last_operator');
 }

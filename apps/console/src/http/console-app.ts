@@ -11,6 +11,7 @@ import type { RequestListener } from 'node:http';
 import { createServer } from 'node:http';
 import { AccessGuard } from '../access/access.guard';
 import { Changes } from '../access/changes';
+import { Erasures } from '../access/erasures';
 import { Invitations } from '../access/invitations';
 import { KnownTenants } from '../access/known-tenants';
 import { Recoveries } from '../access/recoveries';
@@ -95,6 +96,7 @@ export async function createConsoleApp(
         Members,
         Invitations,
         Recoveries,
+        Erasures,
         People,
         ProviderRoles,
         Mailer,

@@ -20,3 +20,5 @@ GRANT INSERT, DELETE ON provider_operator TO tollgate_console;
 GRANT INSERT, UPDATE (role), DELETE ON membership TO tollgate_console;
 GRANT INSERT, UPDATE (used_at, mailed), DELETE ON invitation TO tollgate_console;
 GRANT INSERT, DELETE ON recovery TO tollgate_console;
+-- Deleted when auth and billing have forgotten the person.
+GRANT INSERT, UPDATE (author, due_at), DELETE ON erasure TO tollgate_console;

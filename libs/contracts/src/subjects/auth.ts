@@ -195,8 +195,9 @@ export interface AuthSubjects {
     { recorded: true },
   ];
   /**
-   * Erases a person of the console: from the audit log, whose rows keep the id only, and as the owner of keys. Adds the
-   * row of it. A repeat finds nothing more to erase, and adds another row.
+   * Erases a person of the console: from the audit log, whose rows keep the id only, and as the owner of keys. Others
+   * lose the address only in tenants to which the person belonged. Adds the row of it once. A repeat erases what was
+   * written meanwhile.
    */
   'auth.people.erase': [Authored<{ userId: string; email: string }>, { erased: true }];
 }

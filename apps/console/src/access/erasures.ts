@@ -1,0 +1,102 @@
+import { type BeforeApplicationShutdown, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import type { Author } from '@tollgate/contracts';
+import { ServiceClient } from '@tollgate/messaging/nest';
+import { query } from '@tollgate/postgres';
+import { logger } from '@tollgate/runtime';
+import type { EntityManager } from 'typeorm';
+import { ConsoleDatabase } from '../database';
+
+const LOOK_MS = 5_000;
+/** Between two tries. Longer than any request that was under way when the account ended. */
+const PAUSE = `interval '1 minute'`;
+/** Somebody who changed much has many rows. */
+const DEADLINE_MS = 10_000;
+
+export interface Erasure {
+  userId: string;
+  email: string;
+  author: Author;
+}
+
+/**
+ * Makes auth and billing forget people whose accounts are gone. The transaction that deletes the account adds a row.
+ * They are asked at once, and again a minute later, when no request of the person is under way any more. Only then is
+ * the row deleted, so neither a crash nor a service that is away leaves an erasure incomplete.
+ */
+@Injectable()
+export class Erasures implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private timer: NodeJS.Timeout | undefined;
+  private running: Promise<void> = Promise.resolve();
+  private isEnding = false;
+
+  constructor(
+    private readonly database: ConsoleDatabase,
+    private readonly services: ServiceClient,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    this.timer = setTimeout(() => (this.running = this.completeDue()), LOOK_MS);
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    this.isEnding = true;
+    clearTimeout(this.timer);
+    await this.running;
+  }
+
+  /** In the transaction that deletes the account. */
+  async begin(tx: EntityManager, by: Author, person: { userId: string; email: string }): Promise<Erasure> {
+    const author = by.id === person.userId ? { ...by, name: null, address: null } : by;
+    await query(
+      tx,
+      `UPDATE erasure SET author = author || '{"name": null, "address": null}' WHERE author ->> 'id' = $1`,
+      [person.userId],
+    );
+    await query(tx, `INSERT INTO erasure (user_id, email, author, due_at) VALUES ($1, $2, $3, now() + ${PAUSE})`, [
+      ...[person.userId, person.email, JSON.stringify(author)],
+    ]);
+    return { ...person, author };
+  }
+
+  /** One try. False: a service is away, and another try follows in any case. */
+  async forget({ userId, email, author }: Erasure): Promise<boolean> {
+    const options = { deadlineMs: DEADLINE_MS };
+    try {
+      await Promise.all([
+        this.services.request('billing.people.erase', { userId }, options),
+        this.services.request('auth.people.erase', { by: author, userId, email }, options),
+      ]);
+      return true;
+    } catch (error) {
+      const reason = String(error);
+      logger('console').warn({ userId, reason }, 'the audit logs still name a person who was erased; retrying');
+      return false;
+    }
+  }
+
+  /** Each row once: a failed one is due again after the pause. */
+  private async completeDue(): Promise<void> {
+    try {
+      while (!this.isEnding) {
+        const erasure = await this.take();
+        if (!erasure) break;
+        if (await this.forget(erasure))
+          await query(this.database.dataSource, 'DELETE FROM erasure WHERE user_id = $1', [erasure.userId]);
+      }
+    } catch (error) {
+      logger('console').warn({ reason: String(error) }, 'erasures of accounts were not looked for; retrying');
+    }
+    if (!this.isEnding) this.onApplicationBootstrap();
+  }
+
+  /** Of several consoles, one gets it. */
+  private async take(): Promise<Erasure | undefined> {
+    const [erasure] = await query<Erasure>(
+      this.database.dataSource,
+      `UPDATE erasure SET due_at = now() + ${PAUSE} WHERE user_id = (
+         SELECT user_id FROM erasure WHERE due_at <= now() ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+       RETURNING user_id AS "userId", email, author`,
+    );
+    return erasure;
+  }
+}
