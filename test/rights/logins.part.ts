@@ -20,7 +20,7 @@ const DELETABLE: Record<Service, string[]> = {
   billing: ['outbox', 'withdrawal_intent', 'reconcile_run'],
   console: [
     ...['session', 'account', 'verification', 'twoFactor', 'passkey', 'rateLimit'],
-    ...['membership', 'invitation', 'operator', 'provider_operator'],
+    ...['user', 'membership', 'invitation', 'operator', 'provider_operator', 'recovery', 'erasure'],
   ],
 };
 
