@@ -1,12 +1,14 @@
 import { SMTPServer } from 'smtp-server';
 import type { AddressInfo } from 'node:net';
 
-/** Mail to this address is refused. */
+/** Mail to this address is always refused. */
 export const REFUSED_ADDRESS = 'refused@example.com';
 
 /** A real SMTP server that keeps what it gets. */
 export class Mailbox {
   readonly received: { to: string[]; text: string }[] = [];
+  readonly refused = new Set([REFUSED_ADDRESS]);
+
   private constructor(private readonly server: SMTPServer) {}
 
   static async open(): Promise<Mailbox> {
@@ -14,7 +16,7 @@ export class Mailbox {
       authOptional: true,
       disabledCommands: ['STARTTLS'],
       onRcptTo({ address }, _session, done) {
-        done(address === REFUSED_ADDRESS ? new Error('no such mailbox') : undefined);
+        done(mailbox.refused.has(address) ? new Error('no such mailbox') : undefined);
       },
       onData(stream, session, done) {
         const chunks: Buffer[] = [];
@@ -35,11 +37,11 @@ export class Mailbox {
     return `smtp://127.0.0.1:${(this.server.server.address() as AddressInfo).port}`;
   }
 
-  /** The link of the newest invitation of an address. */
+  /** The newest link that went to an address. */
   linkTo(email: string): string {
-    const mail = this.received.findLast(({ to }) => to.includes(email));
-    const [link] = /http\S+#\S+/.exec(mail?.text ?? '') ?? [];
-    if (link === undefined) throw new Error(`no invitation went to ${email}`);
+    const links = this.received.filter(({ to }) => to.includes(email)).map(({ text }) => /http\S+#\S+/.exec(text)?.[0]);
+    const link = links.findLast((found) => found !== undefined);
+    if (link === undefined) throw new Error(`no link went to ${email}`);
     return link;
   }
 

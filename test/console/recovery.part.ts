@@ -1,71 +1,36 @@
 import { hashInvitationSecret, newId } from '@tollgate/contracts';
-import { eventually, type TestDatabase } from '@tollgate/testing';
+import { eventually } from '@tollgate/testing';
 import { BrowserSession, type Reply } from './browser';
-import type { Mailbox } from './mailbox';
-import { API, invite, join, PASSWORD, type Role, secretOf, signIn } from './people';
+import { API, PASSWORD, secretOf, signIn } from './people';
+import { type Deployed, NEXT_PASSWORD, recovering } from './recovering';
+import { takeoverTests } from './takeover.part';
 import { totpOf } from './totp';
 
-const NEXT_PASSWORD = 'the password after the forgotten one';
 /** So many links by mail work for one person. */
 const MAX_MAILED = 3;
 
 /** A person who forgot the password. */
-export function recoveryTests(
-  deployed: () => {
-    base: string;
-    stderr: () => string;
-    operator: BrowserSession;
-    of: (role: Role) => BrowserSession;
-    tenantId: string;
-    foreignId: string;
-    mailbox: Mailbox;
-    database: Pick<TestDatabase, 'query'>;
-    forgetTries: () => Promise<unknown>;
-  },
-): void {
-  beforeEach(() => deployed().forgetTries());
-  let callers = 0;
-  /** Tries are counted by address. */
-  const anybody = () => new BrowserSession(deployed().base, `127.2.0.${++callers}`);
-  const member = async (email: string, role: Role = 'viewer') => {
-    const { base, of, tenantId, mailbox } = deployed();
-    return join(base, await invite(of('owner'), { tenantId, email, role, mailbox }), email);
-  };
-  const idOf = async (email: string) =>
-    (await deployed().database.query<{ id: string }>('SELECT id FROM console."user" WHERE email = $1', [email]))[0]!.id;
-  const mailsTo = (email: string) =>
-    deployed().mailbox.received.filter(({ to, text }) => to.includes(email) && text.includes('/reset-password#'));
-  const mailedLink = async (email: string): Promise<string> => {
-    const before = mailsTo(email).length;
-    expect((await anybody().post(`${API}/recovery/request`, { email })).status).toBe(204);
-    await eventually(() => expect(mailsTo(email).length).toBe(before + 1));
-    return deployed().mailbox.linkTo(email);
-  };
-  const use = (link: string, password = NEXT_PASSWORD) =>
-    anybody().post(`${API}/recovery/use`, { secret: secretOf(link), password });
-  const code = ({ status, json }: Reply) => [status, json?.error?.code ?? null];
-  const linkFor = async (by: BrowserSession, email: string) =>
-    by.post(`${API}/tenants/${deployed().tenantId}/members/${await idOf(email)}/recovery`);
+export function recoveryTests(deployed: () => Deployed): void {
+  const helpers = recovering(deployed);
+  const { anybody, member, idOf, mailsTo, mailedLink, use, code, linkFor, look, addTotp, addPasskey, proofsOf } =
+    helpers;
 
-  it('a mailed link sets a password once, ends all sessions, and leaves the second factor in force', async () => {
+  it('a mailed link sets a password once, ends sessions and passkeys, and leaves the second factor', async () => {
     const { base, operator } = deployed();
     const email = 'forgetful@example.com';
     const browser = await member(email);
-    const { totpURI } = (await browser.post(`${API}/auth/two-factor/enable`, { password: PASSWORD })).json as {
-      totpURI: string;
-    };
-    expect((await browser.post(`${API}/auth/two-factor/verify-totp`, { code: totpOf(totpURI) })).status).toBe(200);
+    const totpURI = await addTotp(browser);
+    await addPasskey(email);
     const other = await mailedLink(email);
     const link = await mailedLink(email);
     expect(link).toMatch(new RegExp(`^${base}/console/reset-password#[\\w-]{43}$`));
-    const look = await anybody().post(`${API}/recovery/look`, { secret: secretOf(link) });
-    expect([look.status, look.json]).toEqual([200, { email }]);
+    expect(await look(link)).toEqual({ email, removesTotp: false });
     // A sign-in that waits for its code.
     const waiting = new BrowserSession(base);
     await waiting.post(`${API}/auth/sign-in/email`, { email, password: PASSWORD });
 
     const used = await use(link);
-    expect([used.status, used.json, used.headers.getSetCookie()]).toEqual([200, { email }, []]);
+    expect([used.status, used.json, used.headers.getSetCookie()]).toEqual([200, { email, removesTotp: false }, []]);
     expect((await browser.get(`${API}/me`)).status).toBe(401);
     expect((await waiting.post(`${API}/auth/two-factor/verify-totp`, { code: totpOf(totpURI) })).status).toBe(401);
     for (const again of [link, other]) expect(code(await use(again))).toEqual([404, 'recovery_invalid']);
@@ -77,7 +42,12 @@ export function recoveryTests(
     expect((await fresh.get(`${API}/me`)).status).toBe(401);
     expect((await fresh.post(`${API}/auth/two-factor/verify-totp`, { code: totpOf(totpURI) })).status).toBe(200);
     const { data } = (await operator.get(`${API}/operator/audit?author=${email}&action=password.reset`)).json;
-    expect(data).toMatchObject([{ action: 'password.reset', target: await idOf(email), after: null }]);
+    const before = { passkeys: 1, totp: false };
+    expect(data).toMatchObject([{ action: 'password.reset', target: await idOf(email), before, after: null }]);
+    expect(await proofsOf(email)).toEqual({ proven: true, asks: true, totp: 1, passkeys: 0 });
+    const isTold = ({ to, text }: { to: string[]; text: string }) =>
+      to.includes(email) && text.includes('A link has set a new password');
+    await eventually(() => expect(deployed().mailbox.received.filter(isTold)).toHaveLength(1));
   });
 
   it('every address gets the same answer, and only that of an account with a password gets a mail', async () => {
@@ -194,4 +164,36 @@ export function recoveryTests(
     await database.query(`DELETE FROM console."user" WHERE id = 'sso'`);
     await signIn(new BrowserSession(deployed().base), 'owner@example.com');
   });
+
+  it('a mail that the server refuses uses up no link', async () => {
+    const { mailbox, stderr, database } = deployed();
+    const email = 'full-mailbox@example.com';
+    await member(email);
+    mailbox.refused.add(email);
+    const failures = () => stderr().split('a link for a password was not mailed').length - 1;
+    const before = failures();
+    for (let time = 0; time < MAX_MAILED; time++) await anybody().post(`${API}/recovery/request`, { email });
+    await eventually(() => expect(failures() - before).toBe(MAX_MAILED));
+    expect(await database.query('SELECT 1 FROM console.recovery WHERE user_id = $1', [await idOf(email)])).toEqual([]);
+    mailbox.refused.delete(email);
+    await mailedLink(email);
+  });
+
+  it('a person makes twenty links in a minute, and tries of links leave room for requests', async () => {
+    const { tenantId } = deployed();
+    const busy = await member('busy@example.com', 'owner');
+    const statusesOf = async (attempt: () => Promise<Reply>) => {
+      const statuses: number[] = [];
+      for (let time = 0; time < 21; time++) statuses.push((await attempt()).status);
+      return [...new Set(statuses)];
+    };
+    const make = () => busy.post(`${API}/tenants/${tenantId}/members/nobody/recovery`);
+    expect(await statusesOf(make)).toEqual([404, 429]);
+    const caller = anybody();
+    const secret = 'x'.repeat(43);
+    expect(await statusesOf(() => caller.post(`${API}/recovery/look`, { secret }))).toEqual([404, 429]);
+    expect((await caller.post(`${API}/recovery/request`, { email: 'nobody@example.com' })).status).toBe(204);
+  });
+
+  takeoverTests(deployed, helpers);
 }

@@ -152,7 +152,7 @@ export function signInTests(
       expect((await of('viewer').get(`${API}/me`)).json.tenants).toMatchObject([{ role: 'viewer' }]);
     });
 
-    it.each([['unverified'], ['foreign']])('refuses %s, and the page of sign-in says why', async (login) => {
+    it.each([['unverified'], ['foreign']])('refuses %s, and the sign-in page says why', async (login) => {
       const { session, page } = await atIssuer(login);
       expect(page.pathname).toBe('/console/sign-in');
       expect(page.searchParams.get('error')).not.toBeNull();

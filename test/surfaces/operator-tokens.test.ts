@@ -73,7 +73,9 @@ describe('a link for a new password', () => {
     expect([status, url]).toEqual([201, `${CONSOLE_ORIGIN}/console/reset-password`]);
     expect(Math.abs(Date.parse(expiresAt) - Date.now() - 60 * 60_000)).toBeLessThan(60_000);
     const rows = await services.database.query(`SELECT * FROM console.recovery WHERE user_id = 'forgot'`);
-    expect(rows).toMatchObject([{ token_hash: hashInvitationSecret(secret), tenant_id: null, mailed: false }]);
+    expect(rows).toMatchObject([
+      { token_hash: hashInvitationSecret(secret), made_by: 'operator-api', tenant_id: null },
+    ]);
     const [logged] = (await ask('/audit?action=recovery.create&limit=1')).json.data;
     expect(logged).toMatchObject({ target: 'forgot', after: { name: 'forgot@example.com' }, by: { kind: 'secret' } });
     expect(JSON.stringify([rows, logged])).not.toContain(secret);

@@ -13,6 +13,9 @@ import { Changes } from '../../apps/console/src/access/changes';
 import { OperatorLinks } from '../../apps/console/src/access/operator-links';
 import { OperatorLinksController } from '../../apps/console/src/access/operator-links.controller';
 import { Operators } from '../../apps/console/src/access/operators';
+import { People } from '../../apps/console/src/access/people';
+import { Recoveries } from '../../apps/console/src/access/recoveries';
+import { Mailer } from '../../apps/console/src/http/mailer';
 import { Invitations } from '../../apps/console/src/access/invitations';
 import { Members } from '../../apps/console/src/access/members';
 import { ConsoleDatabase } from '../../apps/console/src/database';
@@ -112,7 +115,8 @@ async function startServices(
         module: class ConsoleLinks {},
         controllers: [OperatorLinksController],
         providers: [
-          ...[OperatorLinks, Operators, Invitations, Members, Changes],
+          ...[OperatorLinks, Operators, Invitations, Members, Changes, People, Recoveries],
+          { provide: Mailer, useValue: { isConfigured: false } },
           { provide: ConsoleDatabase, useFactory: () => ConsoleDatabase.open(databaseUrl) },
           // Without its pages and sign-in, which these tests do not use.
           { provide: SignIn, useValue: { origin: CONSOLE_ORIGIN } },

@@ -5,7 +5,7 @@ import { OperatorLinks } from './operator-links';
 import { ConsoleError } from '../http/errors';
 import { Operators } from './operators';
 import { People } from './people';
-import { Recoveries } from './recoveries';
+import { OPERATOR_API, Recoveries } from './recoveries';
 
 /** What other services ask of the console. */
 @Controller()
@@ -30,7 +30,8 @@ export class OperatorLinksController {
   @MessagePattern('console.people.recover')
   async recover({ email, hash, by }: RequestOf<'console.people.recover'>): Promise<ReplyOf<'console.people.recover'>> {
     try {
-      return await this.recoveries.store(by, { userId: await this.people.idOf(email), hash, tenantId: null });
+      const userId = await this.people.idOf(email);
+      return await this.recoveries.store(by, { userId, hash, madeBy: OPERATOR_API, tenantId: null });
     } catch (error) {
       if (error instanceof ConsoleError) throw new RequestError(error.code, error.message);
       throw error;

@@ -2,30 +2,56 @@ import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common';
 import { type Author, hashInvitationSecret, mintInvitationSecret } from '@tollgate/contracts';
 import { query, transaction } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
-import type { EntityManager } from 'typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
 import { ConsoleDatabase } from '../database';
 import { ConsoleError } from '../http/errors';
 import { Mailer } from '../http/mailer';
 import { SignIn } from '../sign-in/sign-in';
 import { Changes, type Origin, personAs } from './changes';
+import { TENANT_ACTIONS } from './roles';
 
 const LINK_MS = 60 * 60_000;
 /** Links that one person has got by mail and that still work. */
 const MAX_MAILED = 3;
 /** Requests whose mail is not sent yet. */
 const MAX_PENDING = 100;
+/** A server that does not take a mail is given up after this time. */
+const MAIL_S = 5;
+/** The maker of the links of the operator API. */
+export const OPERATOR_API = 'operator-api';
 
 /** The person of a link that an owner made belongs to the tenant, and to nothing else. */
 const OF_TENANT_ONLY = `EXISTS (SELECT 1 FROM membership m WHERE m.user_id = u.id AND m.tenant_id = r.tenant_id)
   AND NOT EXISTS (SELECT 1 FROM membership m WHERE m.user_id = u.id AND m.tenant_id <> r.tenant_id)
   AND NOT EXISTS (SELECT 1 FROM operator o WHERE o.user_id = u.id)
   AND NOT EXISTS (SELECT 1 FROM provider_operator p WHERE p.user_id = u.id)`;
-const FOUND = `SELECT u.id AS "userId", u.email FROM recovery r JOIN "user" u ON u.id = r.user_id
-  WHERE r.token_hash = $1 AND r.expires_at > now() AND (r.tenant_id IS NULL OR (${OF_TENANT_ONLY}))`;
+/** An owner, or an operator, who may be one no more. */
+const MAKER_MAY = `CASE WHEN r.tenant_id IS NULL
+  THEN r.made_by IS NULL OR r.made_by = '${OPERATOR_API}'
+    OR EXISTS (SELECT 1 FROM operator o WHERE o.user_id = r.made_by)
+    OR EXISTS (SELECT 1 FROM provider_operator p WHERE p.user_id = r.made_by)
+  ELSE EXISTS (SELECT 1 FROM membership m WHERE m.user_id = r.made_by AND m.tenant_id = r.tenant_id AND m.role = ANY($2))
+    AND ${OF_TENANT_ONLY} END`;
+const FOUND = `SELECT u.id AS "userId", u.email, r.made_by IS NOT NULL AS "isByOther",
+    r.made_by IS NOT NULL OR u.reset_by_other AS "removesTotp"
+  FROM recovery r JOIN "user" u ON u.id = r.user_id
+  WHERE r.token_hash = $1 AND r.expires_at > now() AND ${MAKER_MAY}`;
 
 interface Person {
   userId: string;
   email: string;
+  /** Somebody else made the link. */
+  isByOther: boolean;
+  /** The second factor may be of somebody else who made a link. */
+  removesTotp: boolean;
+}
+
+interface NewLink {
+  userId: string;
+  hash: string;
+  /** A person, or OPERATOR_API. Null: it goes to the person by mail. */
+  madeBy: string | null;
+  tenantId: string | null;
 }
 
 /** What people do who forgot their password: a link sets a new one. Only the hash of its secret is stored. */
@@ -50,34 +76,30 @@ export class Recoveries implements BeforeApplicationShutdown {
    */
   request(email: string): void {
     if (!this.mailer.isConfigured) throw new ConsoleError('mail_not_configured');
-    if (this.pending.size >= MAX_PENDING) throw new ConsoleError('rate_limited');
-    const work = this.mailLink(email)
-      .catch((error: unknown) =>
-        logger('console').warn({ reason: String(error) }, 'a link for a password was not mailed'),
-      )
-      .finally(() => this.pending.delete(work));
-    this.pending.add(work);
+    if (this.pending.size >= MAX_PENDING)
+      throw new ConsoleError('rate_limited', undefined, { 'retry-after': String(MAIL_S) });
+    this.afterwards(this.mailLink(email), 'a link for a password was not mailed');
   }
 
   /**
-   * A link that somebody else makes. Only this answer has it. `tenantId`: its owner makes it, for a person who belongs
+   * A link that another person makes. Only this answer has it. `tenantId`: its owner makes it, for a person who belongs
    * to this tenant only. Errors: not_found, no_password, forbidden.
    */
   async create(by: Author, userId: string, tenantId: string | null): Promise<{ link: string; expiresAt: string }> {
     const { secret, hash } = mintInvitationSecret();
-    const { url, expiresAt } = await this.store(by, { userId, hash, tenantId });
+    const { url, expiresAt } = await this.store(by, { userId, hash, madeBy: by.id, tenantId });
     return { link: `${url}#${secret}`, expiresAt };
   }
 
   /** The same for a secret that the caller keeps. `url`: the link without it. */
   async store(
     by: Author | undefined,
-    { userId, hash, tenantId }: { userId: string; hash: string; tenantId: string | null },
+    { userId, hash, madeBy, tenantId }: NewLink,
   ): Promise<{ url: string; expiresAt: string }> {
     return transaction(this.database.dataSource, async (tx) => {
       const person = await withPassword(tx, userId);
-      const expiresAt = await insert(tx, { userId, hash, tenantId, mailed: false });
-      if ((await query(tx, FOUND, [hash])).length === 0)
+      const expiresAt = await insert(tx, { userId, hash, madeBy, tenantId });
+      if ((await find(tx, hash)) === null)
         throw new ConsoleError('forbidden', 'Only an operator can make a link for this person.');
       const after = { name: person.email };
       const change = { action: 'recovery.create', target: userId, after } as const;
@@ -88,22 +110,22 @@ export class Recoveries implements BeforeApplicationShutdown {
 
   /** Whose password a link sets. Error: recovery_invalid. */
   async look(secret: string): Promise<Person> {
-    const [person] = await query<Person>(this.database.dataSource, FOUND, [hashInvitationSecret(secret)]);
+    const person = await find(this.database.dataSource, hashInvitationSecret(secret));
     if (!person) throw new ConsoleError('recovery_invalid');
     return person;
   }
 
   /**
-   * Sets the password, and ends all links and sessions of the person. Passkeys and the second factor stay. Error:
-   * recovery_invalid.
+   * Sets the password, and ends all links, sessions and passkeys of the person. Whoever made a link for another may have
+   * had the account, so the second factor ends, too, and the address is unproven. Error: recovery_invalid.
    */
   async use(secret: string, password: string, from: Origin): Promise<Person> {
     // Before the work of hashing, which is for holders of a link only.
     const { userId } = await this.look(secret);
     const passwordHash = await (await this.signIn.auth.$context).password.hash(password);
-    return transaction(this.database.dataSource, async (tx) => {
+    const reset = await transaction(this.database.dataSource, async (tx) => {
       await lockPerson(tx, userId);
-      const [person] = await query<Person>(tx, FOUND, [hashInvitationSecret(secret)]);
+      const person = await find(tx, hashInvitationSecret(secret));
       if (!person) throw new ConsoleError('recovery_invalid');
       await query(tx, 'DELETE FROM recovery WHERE user_id = $1', [userId]);
       await query(
@@ -113,9 +135,67 @@ export class Recoveries implements BeforeApplicationShutdown {
         [userId, passwordHash],
       );
       await endSignIns(tx, userId);
-      await this.changes.record(personAs(userId, person.email, from), { action: 'password.reset', target: userId });
+      const passkeys = await endPasskeys(tx, userId);
+      const totp = person.removesTotp && (await endTotp(tx, userId));
+      const change = { action: 'password.reset', target: userId, before: { passkeys, totp } } as const;
+      await this.changes.record(personAs(userId, person.email, from), change);
+      // The time comes last, so that few calls begin between it and the commit.
+      await query(
+        tx,
+        `UPDATE "user" SET "emailVerified" = NOT $2, reset_by_other = $2, reset_at = clock_timestamp(),
+           "updatedAt" = now()
+         WHERE id = $1`,
+        [userId, person.isByOther],
+      );
       return person;
     });
+    if (this.mailer.isConfigured) {
+      const removed = reset.removesTotp ? 'passkeys and the second factor' : 'passkeys';
+      const notice = { removed, again: `${this.signIn.origin}/console/forgot-password` };
+      const sent = this.mailer.sendPasswordSet(reset.email, notice);
+      this.afterwards(sent, 'a person was not told that a link set its password');
+    }
+    return reset;
+  }
+
+  /** The time of the database, which all processes share. A text: a Date would drop the microseconds. */
+  async now(): Promise<string> {
+    const sql = 'SELECT clock_timestamp()::text AS now';
+    return (await query<{ now: string }>(this.database.dataSource, sql))[0]!.now;
+  }
+
+  /**
+   * Whether a link has set the password since a call began. The call may have checked the password of before, so what it
+   * has opened ends.
+   */
+  async endOvertaken(userId: string, since: string): Promise<boolean> {
+    return transaction(this.database.dataSource, async (tx) => {
+      const isOvertaken = await wasReset(tx, userId, since);
+      if (isOvertaken) {
+        await endSignIns(tx, userId);
+        await endPasskeys(tx, userId);
+      }
+      return isOvertaken;
+    });
+  }
+
+  /**
+   * Just before a person who is signed in changes the password: its links end. Error: invalid_credentials, after a link
+   * has set it.
+   */
+  async beforeChange(userId: string, since: string): Promise<void> {
+    await transaction(this.database.dataSource, async (tx) => {
+      if (await wasReset(tx, userId, since)) throw new ConsoleError('invalid_credentials');
+      await query(tx, 'DELETE FROM recovery WHERE user_id = $1', [userId]);
+    });
+  }
+
+  /** Work that no answer waits for. */
+  private afterwards(mail: Promise<void>, failure: string): void {
+    const work = mail
+      .catch((error: unknown) => logger('console').warn({ reason: String(error) }, failure))
+      .finally(() => this.pending.delete(work));
+    this.pending.add(work);
   }
 
   private get url(): string {
@@ -135,15 +215,43 @@ export class Recoveries implements BeforeApplicationShutdown {
       const { userId } = person;
       const mailed = await query(
         tx,
-        'SELECT 1 FROM recovery WHERE user_id = $1 AND mailed AND expires_at > now() LIMIT $2',
+        'SELECT 1 FROM recovery WHERE user_id = $1 AND made_by IS NULL AND expires_at > now() LIMIT $2',
         [userId, MAX_MAILED],
       );
       if (mailed.length >= MAX_MAILED) return false;
-      await insert(tx, { userId, hash, tenantId: null, mailed: true });
+      await insert(tx, { userId, hash, madeBy: null, tenantId: null });
       return true;
     });
-    if (isMade) await this.mailer.sendRecovery(email, `${this.url}#${secret}`);
+    if (!isMade) return;
+    try {
+      await this.mailer.sendRecovery(email, `${this.url}#${secret}`);
+    } catch (error) {
+      // Nobody has it, so it does not count.
+      await query(this.database.dataSource, 'DELETE FROM recovery WHERE token_hash = $1', [hash]);
+      throw error;
+    }
   }
+}
+
+/** The person of a link that works. */
+async function find(source: DataSource | EntityManager, hash: string): Promise<Person | null> {
+  return (await query<Person>(source, FOUND, [hash, TENANT_ACTIONS['members.recover']]))[0] ?? null;
+}
+
+/** Waits for a link that is being used. */
+async function wasReset(tx: EntityManager, userId: string, since: string): Promise<boolean> {
+  const sql = 'SELECT reset_at >= $2::timestamptz AS "wasReset" FROM "user" WHERE id = $1 FOR SHARE';
+  return (await query<{ wasReset: boolean | null }>(tx, sql, [userId, since]))[0]?.wasReset === true;
+}
+
+async function endPasskeys(tx: EntityManager, userId: string): Promise<number> {
+  return (await query(tx, 'DELETE FROM "passkey" WHERE "userId" = $1 RETURNING id', [userId])).length;
+}
+
+/** Whether there was one. */
+async function endTotp(tx: EntityManager, userId: string): Promise<boolean> {
+  await query(tx, 'UPDATE "user" SET "twoFactorEnabled" = false WHERE id = $1', [userId]);
+  return (await query(tx, 'DELETE FROM "twoFactor" WHERE "userId" = $1 RETURNING id', [userId])).length > 0;
 }
 
 /** No session is left, and no sign-in that still waits for its second factor. */
@@ -167,16 +275,13 @@ async function withPassword(tx: EntityManager, userId: string): Promise<{ email:
   return person;
 }
 
-async function insert(
-  tx: EntityManager,
-  { userId, hash, tenantId, mailed }: { userId: string; hash: string; tenantId: string | null; mailed: boolean },
-): Promise<string> {
+async function insert(tx: EntityManager, { userId, hash, madeBy, tenantId }: NewLink): Promise<string> {
   const expiresAt = new Date(Date.now() + LINK_MS);
   await query(tx, 'DELETE FROM recovery WHERE expires_at <= now()');
   await query(
     tx,
-    'INSERT INTO recovery (token_hash, user_id, tenant_id, mailed, expires_at) VALUES ($1, $2, $3, $4, $5)',
-    [hash, userId, tenantId, mailed, expiresAt],
+    'INSERT INTO recovery (token_hash, user_id, made_by, tenant_id, expires_at) VALUES ($1, $2, $3, $4, $5)',
+    [hash, userId, madeBy, tenantId, expiresAt],
   );
   return expiresAt.toISOString();
 }

@@ -24,6 +24,7 @@ const readInvitation = bodyOf(Type.Object({ email: EmailField, role: RoleField }
 @Controller('console/api/tenants/:tenantId')
 export class MembersController {
   private readonly tries = new Tries();
+  private readonly linkTries = new Tries();
 
   constructor(
     private readonly members: Members,
@@ -112,6 +113,7 @@ export class MembersController {
     @FromCaller() caller: Caller,
     @ByCaller() by: Author,
   ): Promise<RecoveryCreated> {
+    this.linkTries.take(caller.userId);
     await this.requireOver(caller, tenantId, userId);
     requireOther(caller, userId, 'Change your own password under Account.');
     return this.recoveries.create(by, userId, caller.isOperator ? null : tenantId);

@@ -4,6 +4,8 @@ import type { PersonRow } from '../access/people';
 /** Whose password a link sets. */
 export interface RecoveryOffer {
   email: string;
+  /** It removes the second factor as well as the passkeys. */
+  removesTotp: boolean;
 }
 
 /** A link that sets the password of a person. Only this answer has it. */

@@ -15,6 +15,7 @@ const readPassword = bodyOf(Type.Object({ secret: SecretField, password: NewPass
 /** What a person does who forgot the password. The secret is in the body: a path would be logged. */
 @Controller('console/api/recovery')
 export class RecoveryController {
+  private readonly requests = new Tries();
   private readonly tries = new Tries();
 
   constructor(private readonly recoveries: Recoveries) {}
@@ -24,7 +25,7 @@ export class RecoveryController {
   @HttpCode(204)
   @Anybody()
   request(@Req() request: FastifyRequest): void {
-    this.tries.take(request.ip);
+    this.requests.take(request.ip);
     this.recoveries.request(readEmail(request).email.toLowerCase());
   }
 
@@ -33,18 +34,18 @@ export class RecoveryController {
   @Anybody()
   async look(@Req() request: FastifyRequest): Promise<RecoveryOffer> {
     this.tries.take(request.ip);
-    const { email } = await this.recoveries.look(readSecret(request).secret);
-    return { email };
+    const { email, removesTotp } = await this.recoveries.look(readSecret(request).secret);
+    return { email, removesTotp };
   }
 
-  /** Opens no session: the person signs in with the new password, and with the second factor. */
+  /** Opens no session: the person signs in with the new password, and with the second factor, if it stays. */
   @Post('use')
   @HttpCode(200)
   @Anybody()
   async use(@Req() request: FastifyRequest): Promise<RecoveryOffer> {
     this.tries.take(request.ip);
     const { secret, password } = readPassword(request);
-    const { email } = await this.recoveries.use(secret, password, originOf(request));
-    return { email };
+    const { email, removesTotp } = await this.recoveries.use(secret, password, originOf(request));
+    return { email, removesTotp };
   }
 }

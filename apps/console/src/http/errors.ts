@@ -23,7 +23,7 @@ export const CONSOLE_ERRORS = {
   invitation_invalid: { status: 404, message: 'This link was used already, or it has expired. Ask for a new one.' },
   recovery_invalid: {
     status: 404,
-    message: 'This link was used already, or it has expired. Ask for a new one on the page of sign-in.',
+    message: 'This link was used already, has expired, or was withdrawn. Ask for a new one.',
   },
   method_not_allowed: { status: 405, message: 'This route has no such method.' },
   account_exists: { status: 409, message: 'This address has an account. Sign in, then open the link again.' },

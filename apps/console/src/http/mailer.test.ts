@@ -28,7 +28,9 @@ it('an invitation goes to its address only, whatever the name of the tenant is',
     await mailer.sendInvitation('ada@example.com', invitation);
     const next = 'http://localhost/console/reset-password#secret';
     await mailer.sendRecovery('ada@example.com', next);
-    expect(received.map(({ to }) => to)).toEqual([['ada@example.com'], ['ada@example.com']]);
+    await mailer.sendPasswordSet('ada@example.com', { removed: 'passkeys', again: 'http://localhost/again' });
+    expect(received.map(({ to }) => to)).toEqual([['ada@example.com'], ['ada@example.com'], ['ada@example.com']]);
+    expect(received[2]!.text.replaceAll('=\r\n', '')).toContain('http://localhost/again');
     expect(received[1]!.text.replaceAll('=\r\n', '')).toContain(next);
     const [head = '', ...body] = received[0]!.text.split('\r\n\r\n');
     expect(head).toMatch(/^From: tollgate@example\.com$/m);

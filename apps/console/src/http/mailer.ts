@@ -5,7 +5,7 @@ import { ConsoleOptions } from '../options';
 /** For the server to accept a connection, and each of its answers. */
 const TIMEOUT_MS = 5_000;
 
-/** Sends invitations and links for new passwords, if an SMTP server is configured. */
+/** Sends invitations, links for new passwords, and notices of them, if an SMTP server is configured. */
 @Injectable()
 export class Mailer {
   private readonly transport: Transporter | null;
@@ -33,6 +33,14 @@ export class Mailer {
       `Somebody asked for a new password of your account on Tollgate. This link sets it. It works once, for an hour:` +
       `\n\n${link}\n\nIf it was not you, ignore this mail: your password stays as it is.\n`;
     await this.send(to, 'Your new password', text);
+  }
+
+  /** Rejects when the server does not take the message. */
+  async sendPasswordSet(to: string, { removed, again }: { removed: string; again: string }): Promise<void> {
+    const text =
+      `A link has set a new password of your account on Tollgate. All sessions have ended, and all ${removed} were ` +
+      `removed.\n\nIf it was not you, set the password again, and tell an operator:\n\n${again}\n`;
+    await this.send(to, 'Your password was set', text);
   }
 
   private async send(to: string, subject: string, text: string): Promise<void> {

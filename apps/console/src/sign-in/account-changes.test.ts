@@ -1,18 +1,23 @@
 import { UnavailableError } from '@tollgate/contracts';
 import type { Changes } from '../access/changes';
+import { ConsoleError } from '../http/errors';
 import { AccountCall, accountCall, accountHooks } from './account-changes';
 
 const FROM = { address: '127.0.0.1', requestId: 'req' };
 const ADA = { userId: 'ada', email: 'ada@example.com' };
 const hooks = accountHooks(() => ADA.email);
 
-function callOf(person: typeof ADA | null, log: string[] | Error): AccountCall {
+function callOf(
+  person: typeof ADA | null,
+  log: string[] | Error,
+  beforePassword: (userId: string) => Promise<void> = () => Promise.resolve(),
+): AccountCall {
   const record = (_by: unknown, { action }: { action: string }) => {
     if (log instanceof Error) return Promise.reject(log);
     log.push(action);
     return Promise.resolve();
   };
-  return new AccountCall({ record } as unknown as Changes, FROM, person);
+  return new AccountCall({ record } as unknown as Changes, FROM, person, beforePassword);
 }
 
 it('a change without its row is not made, and the call knows why', async () => {
@@ -24,6 +29,17 @@ it('a change without its row is not made, and the call knows why', async () => {
     await expect(hooks.user.create.before({ email: ADA.email })).rejects.toBe(away);
   });
   expect(call.failure).toBe(away);
+});
+
+it('a change of the password waits for what comes before it, and is not made without', async () => {
+  const ended: string[] = [];
+  const call = callOf(ADA, [], (userId) => Promise.resolve(void ended.push(userId)));
+  await accountCall.run(call, () => hooks.account.update.before({ password: 'hash' }));
+  expect([call.failure, ended]).toEqual([undefined, ['ada']]);
+  const overtaken = new ConsoleError('invalid_credentials');
+  const late = callOf(ADA, [], () => Promise.reject(overtaken));
+  await accountCall.run(late, () => expect(hooks.account.update.before({ password: 'hash' })).rejects.toBe(overtaken));
+  expect(late.failure).toBe(overtaken);
 });
 
 it('nobody changes an account without being signed in', async () => {

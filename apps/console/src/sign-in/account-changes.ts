@@ -9,6 +9,8 @@ type Fields = Pick<Change, 'before' | 'after'>;
 export class AccountCall {
   /** Why the call must fail. The library does not pass it on. */
   failure: Error | undefined;
+  /** Whose session it opened, also one that only waited for the second factor. */
+  openedFor: string | undefined;
   private isNew = false;
 
   constructor(
@@ -16,6 +18,7 @@ export class AccountCall {
     private readonly from: Origin,
     /** Null: nobody is signed in, or the call changes no account. */
     private readonly person: { userId: string; email: string } | null,
+    private readonly beforePassword: (userId: string) => Promise<void>,
   ) {}
 
   /** The signed-in person changes its own account. Rejects without a row, so that the change is not made. */
@@ -23,6 +26,16 @@ export class AccountCall {
     const { person } = this;
     if (!person) throw this.failed(new Error('nobody is signed in, and an account would be changed'));
     await this.record(personAs(person.userId, person.email, this.from), action, fields);
+  }
+
+  /** The signed-in person changes its password. */
+  async changePassword(): Promise<void> {
+    await this.own('password.change');
+    try {
+      await this.beforePassword(this.person!.userId);
+    } catch (error) {
+      throw this.failed(error);
+    }
   }
 
   /** The provider makes an account. The id of its person. */
@@ -91,7 +104,7 @@ export const accountHooks = (emailOf: () => string) => ({
     },
     update: {
       before: async ({ password }: Record<string, unknown>) => {
-        if (typeof password === 'string') await callInProgress().own('password.change');
+        if (typeof password === 'string') await callInProgress().changePassword();
       },
     },
   },

@@ -2,6 +2,7 @@ import { UnavailableError } from '@tollgate/contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Changes } from '../access/changes';
 import type { ProviderRoles } from '../access/provider-roles';
+import type { Recoveries } from '../access/recoveries';
 import type { Mailer } from '../http/mailer';
 import { AuthController } from './auth.controller';
 import { WRITES } from './auth-calls';
@@ -42,6 +43,7 @@ async function call(
   const [method = '', path = ''] = name.split(' ');
   const signIn = { origin: ORIGIN, auth: { handler }, sessionOf: () => Promise.resolve(null) } as unknown as SignIn;
   const roles = { set: setRoles } as unknown as ProviderRoles;
+  const recoveries = { now: () => Promise.resolve('now') } as unknown as Recoveries;
   const answered: Answered = {};
   const reply = {
     code: (status: number) => (Object.assign(answered, { status }), reply),
@@ -58,7 +60,7 @@ async function call(
     id: 'req',
     body: Buffer.from(text),
   };
-  await new AuthController(signIn, roles, {} as Changes, {} as Mailer).call(
+  await new AuthController(signIn, roles, {} as Changes, {} as Mailer, recoveries).call(
     request as unknown as FastifyRequest,
     reply as unknown as FastifyReply,
   );
@@ -97,7 +99,7 @@ describe('a person who comes back from the provider', () => {
     return page('/console/');
   };
 
-  it('is told on the page of sign-in that a service is away, and has no session', async () => {
+  it('is told on the sign-in page that a service is away, and has no session', async () => {
     const answered = await call('GET /callback/oidc?code=c', { handler, setRoles: away });
     expect(answered).toEqual({ status: 302, location: `${ORIGIN}/console/sign-in?error=unavailable` });
     expect(await call('GET /callback/oidc', { handler: away })).toEqual(answered);

@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Anybody, originOf } from '../access/allow';
 import { Changes, type Origin } from '../access/changes';
 import { ProviderRoles } from '../access/provider-roles';
+import { Recoveries } from '../access/recoveries';
 import type { SignInOptions } from '../api/answers';
 import { publicError } from '../http/envelope';
 import { ConsoleError, type ConsoleErrorCode } from '../http/errors';
@@ -28,6 +29,7 @@ export class AuthController {
     private readonly roles: ProviderRoles,
     private readonly changes: Changes,
     private readonly mailer: Mailer,
+    private readonly recoveries: Recoveries,
   ) {}
 
   @Get('sign-in-options')
@@ -47,10 +49,15 @@ export class AuthController {
     const body = bodyOf(call, request.body);
     if (body !== null) headers.set('content-type', 'application/json');
     const asked = new Request(url, { method: request.method, headers, body });
+    const since = await this.recoveries.now();
     const person = ACCOUNT_CALLS.has(call) ? await this.signIn.sessionOf(headers) : null;
-    const made = new AccountCall(this.changes, originOf(request), person);
+    const beforePassword = (userId: string) => this.recoveries.beforeChange(userId, since);
+    const made = new AccountCall(this.changes, originOf(request), person, beforePassword);
     if (call === CALLBACK) return this.backFromProvider(asked, made, originOf(request), reply);
     const answer = await this.answerOf(made, asked);
+    const userId = made.openedFor ?? person?.userId;
+    if (userId !== undefined && (await this.recoveries.endOvertaken(userId, since)))
+      throw new ConsoleError('invalid_credentials');
     keepCookies(answer, reply);
     const parsed = jsonOf(await answer.text());
     if (answer.status >= 400) throw failureOf(answer, parsed);
@@ -70,7 +77,7 @@ export class AuthController {
   }
 
   /**
-   * A person comes back from the provider: with roles and a session, or with an error for the page of sign-in. What
+   * A person comes back from the provider: with roles and a session, or with an error for the sign-in page. What
    * auth cannot log is not made, so a person signs in again when auth is back.
    */
   private async backFromProvider(asked: Request, made: AccountCall, from: Origin, reply: FastifyReply): Promise<void> {

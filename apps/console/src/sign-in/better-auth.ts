@@ -6,7 +6,7 @@ import { genericOAuth, twoFactor } from 'better-auth/plugins';
 import type { Pool } from 'pg';
 import { ConsoleError } from '../http/errors';
 import type { OidcOptions } from '../options';
-import { accountHooks, callInProgress } from './account-changes';
+import { accountCall, accountHooks, callInProgress } from './account-changes';
 import { OIDC_PROVIDER, providerOf, providerSignIn } from './oidc';
 
 export const AUTH_PATH = '/console/api/auth';
@@ -64,6 +64,8 @@ export function signInLibrary({ pool, secret, origin, oidc }: SignInLibraryOptio
           after: async ({ userId }) => {
             const signIn = providerSignIn.getStore();
             if (signIn) signIn.userId = userId;
+            const call = accountCall.getStore();
+            if (call) call.openedFor = userId;
           },
         },
       },

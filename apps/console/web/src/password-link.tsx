@@ -43,7 +43,7 @@ function NewLink({ name, path, onClose }: { name: string; path: string; onClose:
         ) : (
           <>
             <Text>
-              Whoever has the link sets a new password. All sessions of {name} end then. A second factor stays in force.
+              Whoever has the link sets a new password. All sessions, passkeys and the second factor of {name} end then.
               Make sure that it is {name} who asks.
             </Text>
             <Group justify="flex-end">

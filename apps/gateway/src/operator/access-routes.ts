@@ -105,8 +105,8 @@ export const ACCESS_ROUTES: RouteTable<OperatorEndpoint> = {
       change: 'recovery.create',
       summary: 'Make a link with which a person of the console sets a new password',
       description:
-        'Only this answer has the link. It works once, for an hour, and ends all sessions of the person. A second ' +
-        'factor stays in force. The person may be an operator, so a token needs all scopes. 503 `unavailable` where ' +
+        'Only this answer has the link. It works once, for an hour, and ends all sessions, passkeys and the second ' +
+        'factor of the person. The person may be an operator, so a token needs all scopes. 503 `unavailable` where ' +
         'no console runs.',
       body: body(PasswordLinkCreate, { email: 'anna@example.com' }),
       success: [['201', 'The link; it is not shown again.', PasswordLink]],

@@ -18,6 +18,8 @@ export function ResetPassword() {
     queryKey: ['recovery', secret],
     queryFn: () => api.post<RecoveryOffer>('/recovery/look', { secret }),
     retry: false,
+    // Once used, the link would be refused.
+    staleTime: Infinity,
   });
   return (
     <Container size={460} py={60} component="main">
@@ -26,8 +28,8 @@ export function ResetPassword() {
       </Title>
       <Paper withBorder p="lg" mt="lg" radius="md">
         {offer.isPending ? <Skeleton h={160} aria-label="Loading" /> : null}
-        {offer.error ? <Refused error={offer.error} /> : null}
-        {offer.data ? <SetPassword secret={secret} email={offer.data.email} /> : null}
+        {offer.error && !offer.data ? <Refused error={offer.error} /> : null}
+        {offer.data ? <SetPassword secret={secret} offer={offer.data} /> : null}
       </Paper>
     </Container>
   );
@@ -42,7 +44,8 @@ const Refused = ({ error }: { error: unknown }) => (
   </Stack>
 );
 
-function SetPassword({ secret, email }: { secret: string; email: string }) {
+function SetPassword({ secret, offer }: { secret: string; offer: RecoveryOffer }) {
+  const removed = offer.removesTotp ? 'passkeys and the second factor' : 'passkeys';
   const queries = useQueryClient();
   const [password, setPassword] = useState('');
   const set = useMutation({
@@ -58,6 +61,7 @@ function SetPassword({ secret, email }: { secret: string; email: string }) {
     return (
       <Stack role="status">
         <Text>The password is set, and all sessions have ended.</Text>
+        <Text>All {removed} were removed. Add them again under Account.</Text>
         <Button component={Link} to="/sign-in">
           Sign in
         </Button>
@@ -66,10 +70,10 @@ function SetPassword({ secret, email }: { secret: string; email: string }) {
   return (
     <form onSubmit={submit}>
       <Stack>
-        <TextInput label="E-mail" type="email" autoComplete="username" readOnly value={email} />
+        <TextInput label="E-mail" type="email" autoComplete="username" readOnly value={offer.email} />
         <PasswordField
           label="New password"
-          description={`At least ${MIN_PASSWORD_CHARS} characters. It ends all your sessions.`}
+          description={`At least ${MIN_PASSWORD_CHARS} characters. It ends all sessions, and removes all ${removed}.`}
           autoComplete="new-password"
           required
           minLength={MIN_PASSWORD_CHARS}

@@ -1,0 +1,25 @@
+import type { ConsoleDatabase } from '../database';
+import { ConsoleError } from '../http/errors';
+import type { Mailer } from '../http/mailer';
+import type { SignIn } from '../sign-in/sign-in';
+import type { Changes } from './changes';
+import { Recoveries } from './recoveries';
+
+it('while a hundred mails wait, a request is refused with the time to wait', () => {
+  const database = { dataSource: { transaction: () => new Promise(() => undefined) } };
+  const recoveries = new Recoveries(
+    database as unknown as ConsoleDatabase,
+    {} as SignIn,
+    {} as Changes,
+    { isConfigured: true } as Mailer,
+  );
+  for (let time = 0; time < 100; time++) recoveries.request('ada@example.com');
+  let refused: unknown;
+  try {
+    recoveries.request('ada@example.com');
+  } catch (error) {
+    refused = error;
+  }
+  expect(refused).toBeInstanceOf(ConsoleError);
+  expect(refused).toMatchObject({ code: 'rate_limited', headers: { 'retry-after': '5' } });
+});
