@@ -9,13 +9,10 @@ export type Golden = (typeof GOLDEN)[number];
 export interface Container {
   name: string;
   image: string;
-  command?: string[];
-  args?: string[];
   env?: { name: string; value?: string }[];
   ports?: { name: string; containerPort: number }[];
   securityContext: Record<string, unknown>;
   resources: { limits?: Record<string, string> };
-  volumeMounts?: { name: string; mountPath: string }[];
 }
 
 export interface PodSpec {
@@ -24,14 +21,12 @@ export interface PodSpec {
   securityContext: Record<string, unknown>;
   terminationGracePeriodSeconds?: number;
   containers: Container[];
-  volumes?: { name: string; configMap?: { name: string } }[];
 }
 
 export interface Manifest {
   kind: string;
   metadata: { name: string; labels: Record<string, string>; annotations?: Record<string, string> };
   spec: Record<string, unknown>;
-  data?: Record<string, string>;
 }
 
 const COMPONENT = 'app.kubernetes.io/component';
