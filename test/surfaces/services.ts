@@ -13,6 +13,7 @@ import { Changes } from '../../apps/console/src/access/changes';
 import { OperatorLinks } from '../../apps/console/src/access/operator-links';
 import { OperatorLinksController } from '../../apps/console/src/access/operator-links.controller';
 import { Operators } from '../../apps/console/src/access/operators';
+import { Erasures } from '../../apps/console/src/access/erasures';
 import { People } from '../../apps/console/src/access/people';
 import { Recoveries } from '../../apps/console/src/access/recoveries';
 import { Mailer } from '../../apps/console/src/http/mailer';
@@ -115,7 +116,7 @@ async function startServices(
         module: class ConsoleLinks {},
         controllers: [OperatorLinksController],
         providers: [
-          ...[OperatorLinks, Operators, Invitations, Members, Changes, People, Recoveries],
+          ...[OperatorLinks, Operators, Invitations, Members, Changes, Erasures, People, Recoveries],
           { provide: Mailer, useValue: { isConfigured: false } },
           { provide: ConsoleDatabase, useFactory: () => ConsoleDatabase.open(databaseUrl) },
           // Without its pages and sign-in, which these tests do not use.
