@@ -51,7 +51,7 @@ export function consoleTests(deployment: Deployment, replicas: Replicas): void {
   it('an issuer that cannot be reached is one line in the log, and people sign in by password', async () => {
     const browser = new BrowserSession(originOf(service));
     for (let time = 0; time < 2; time++)
-      expect((await browser.get(`${API}/sign-in-options`)).json).toEqual({ oidc: false });
+      expect((await browser.get(`${API}/sign-in-options`)).json).toEqual({ oidc: false, mail: false });
     await signIn(browser, 'operator@example.com');
     const lines = logged(service, /OIDC|OpenID|discovery/i);
     expect(lines).toEqual([
@@ -65,7 +65,7 @@ export function consoleTests(deployment: Deployment, replicas: Replicas): void {
     const other = await deployment.start('console', oidc(issuer.url));
     try {
       const browser = new BrowserSession(originOf(other));
-      expect((await browser.get(`${API}/sign-in-options`)).json).toEqual({ oidc: true });
+      expect((await browser.get(`${API}/sign-in-options`)).json).toEqual({ oidc: true, mail: false });
       const begun = await browser.post(`${API}/auth/sign-in/social`, { provider: 'oidc', callbackURL: '/console/' });
       const state = new URL(begun.json.url).searchParams.get('state')!;
       const back = await browser.get(`${API}/auth/callback/oidc?code=a-code&state=${encodeURIComponent(state)}`);
