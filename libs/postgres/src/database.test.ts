@@ -43,6 +43,13 @@ describe('migrations', () => {
   });
 });
 
+it('no connection lets PostgreSQL compile statements, whatever the server does by default', async () => {
+  const source = await openDataSource({ url: database.url, schema: 'public', applicationName: 'test', poolSize: 1 });
+  const settings = await source.query(`SELECT setting, source FROM pg_settings WHERE name = 'jit'`);
+  expect(settings).toEqual([{ setting: 'off', source: 'client' }]);
+  await source.destroy();
+});
+
 describe('transaction', () => {
   it('repeats a whole transaction after a serialization failure, and passes other errors on at once', async () => {
     const dataSource = await openDataSource({ url: database.url, schema: 'mig', applicationName: 'test', poolSize: 3 });

@@ -28,6 +28,12 @@ export interface DatabaseOptions {
   answerTimeoutMs?: number;
 }
 
+/**
+ * PostgreSQL compiles a statement that seems costly, and to its planner every statement seems so that must use an index
+ * (enable_seqscan). Measured with the audit of roll-ups: 5 s to compile a statement that ran for 0.1 ms.
+ */
+const NO_COMPILATION = '-c jit=off';
+
 /** A connected TypeORM data source on the service's schema. Rejects when the server cannot be reached. */
 export async function openDataSource(
   options: DatabaseOptions,
@@ -100,7 +106,7 @@ function isRetryable(error: unknown): boolean {
 /** node-postgres settings for a connection of a pool, a client, or LISTEN. */
 export function connectionConfig(options: Omit<DatabaseOptions, 'poolSize'>): PoolConfig {
   const { host, port, user, password, database, ssl } = parse(options.url);
-  const settings = [`-c search_path=${options.schema},public`];
+  const settings = [`-c search_path=${options.schema},public`, NO_COMPILATION];
   if (options.role) settings.push(`-c role=${options.role}`);
   return {
     ...(host ? { host } : {}),
