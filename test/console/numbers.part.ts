@@ -1,6 +1,7 @@
 import { eventually, onceServed, type TestDatabase } from '@tollgate/testing';
 import type { Page } from 'playwright-core';
 import { operator as operatorApi } from '../e2e/deployment';
+import { reconcileReport, type Report } from '../e2e/reconcile';
 import { configurationOf } from './invoice.fixture';
 import { endMonth } from './month-end.fixture';
 import { openPage } from './looks';
@@ -11,15 +12,6 @@ const NANOS_PER_UNIT = 1_000_000_000n;
 const NANOS_PER_CENT = 10_000_000n;
 const SERVED = 6;
 const CUT = 3;
-
-interface Report {
-  ok: boolean;
-  eventsNanos: string;
-  debitsNanos: string;
-  carriedNanos: string;
-  pendingHolds: number;
-  settledHolds: number;
-}
 
 /** An amount of a page in nanos: all its digits are there. */
 function nanosOf(shown: string): bigint {
@@ -171,12 +163,11 @@ async function exported(
 
 /** The report of a run that saw all requests of the tenant, and after which nothing is on its way any more. */
 async function settled(console_: RunningConsole, tenantId: string): Promise<Report> {
-  const api = operatorApi(console_);
   let report: Report | undefined;
   await eventually(
     async () => {
       expect((await exported(console_, tenantId)).requests).toBe(SERVED + CUT);
-      report = (await api.post<{ data: Report }>('/_operator/v1/reconcile')).body.data;
+      report = await reconcileReport(console_);
       expect(report).toMatchObject({ ok: true, pendingHolds: 0, settledHolds: 0 });
       // The charges have arrived, too.
       expect(BigInt(report.debitsNanos) + BigInt(report.carriedNanos)).toBe(BigInt(report.eventsNanos));

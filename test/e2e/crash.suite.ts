@@ -1,5 +1,6 @@
 import type { Deployment } from './deployment';
-import { complete, costOf, createTenant, ledgerOf, reconciled, type Completion, type TestTenant } from './fixtures';
+import { complete, costOf, createTenant, ledgerOf, type Completion, type TestTenant } from './fixtures';
+import { reconciled } from './reconcile';
 
 const CREDIT_CENTS = 100_000;
 /** How many of the 20 streams would run for more than a minute. */

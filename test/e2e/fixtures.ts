@@ -237,14 +237,6 @@ export async function ledgerIn(client: Client, tenantId: string): Promise<Books>
   };
 }
 
-interface Report {
-  ok: boolean;
-  pendingHolds: number;
-  settledHolds: number;
-  differences: unknown[];
-  eventsNanos: string;
-}
-
 /** Waits until this many requests are running at these gateways together, by their own metrics. */
 export async function underWay(gateways: readonly Ready[], count: number): Promise<void> {
   await eventually(
@@ -257,28 +249,5 @@ export async function underWay(gateways: readonly Ready[], count: number): Promi
       expect(counts.reduce((sum, one) => sum + Number(one), 0)).toBe(count);
     },
     { timeoutMs: ARRIVAL_TIMEOUT_MS },
-  );
-}
-
-/** Waits until this many requests hold credit. Each look runs reconcile, so the requests must last long enough. */
-export async function pendingHolds(ready: Ready, count: number): Promise<void> {
-  await eventually(
-    async () => {
-      const { data } = await expectStatus(operator(ready).post<{ data: Report }>('/_operator/v1/reconcile'), 200);
-      expect(data.pendingHolds).toBe(count);
-    },
-    { timeoutMs: ARRIVAL_TIMEOUT_MS },
-  );
-}
-
-/** Waits until no request is running and no message is waiting. Returns the report of reconcile. */
-export function reconciled(ready: Ready, timeoutMs = 90_000): Promise<Report> {
-  return eventually(
-    async () => {
-      const { data } = await expectStatus(operator(ready).post<{ data: Report }>('/_operator/v1/reconcile'), 200);
-      expect(data).toMatchObject({ ok: true, differences: [], pendingHolds: 0, settledHolds: 0 });
-      return data;
-    },
-    { timeoutMs, everyMs: 200 },
   );
 }

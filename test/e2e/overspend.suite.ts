@@ -1,6 +1,7 @@
 import { eventually, onceServed } from '@tollgate/testing';
 import { operator, type Deployment, type Ready } from './deployment';
-import { answered, complete, costOf, createTenant, PRICE, reconciled, type Completion } from './fixtures';
+import { answered, complete, costOf, createTenant, PRICE, type Completion } from './fixtures';
+import { reconciled } from './reconcile';
 
 const STREAMS = 3;
 

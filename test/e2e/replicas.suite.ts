@@ -1,6 +1,7 @@
 import { eventually, inForceAfterMs, onceServed } from '@tollgate/testing';
 import { call, operator, type Deployment, type Ready } from './deployment';
-import { answered, complete, createTenant, ledgerOf, pendingHolds, reconciled, type Completion } from './fixtures';
+import { answered, complete, createTenant, ledgerOf, type Completion } from './fixtures';
+import { pendingHolds, reconciled } from './reconcile';
 
 /** With ten requests a minute, another one is allowed after each of these intervals. */
 const PLACE_MS = 6_000;

@@ -1,5 +1,6 @@
 import { call, operator, type Deployment } from './deployment';
-import { complete, createTenant, reconciled } from './fixtures';
+import { complete, createTenant } from './fixtures';
+import { reconciled } from './reconcile';
 
 /** For a deployment that logs everything (TOLLGATE_LOG_LEVEL=trace). */
 export function secretsSuite(tollgate: Deployment): void {

@@ -1,5 +1,6 @@
 import type { Deployment } from './deployment';
-import { complete, costOf, createTenant, ledgerOf, pendingHolds, reconciled, underWay } from './fixtures';
+import { complete, costOf, createTenant, ledgerOf, underWay } from './fixtures';
+import { pendingHolds, reconciled } from './reconcile';
 
 /** The drain time of the deployment: 4 s more than the answers last. */
 export const DRAIN_SECONDS = '12';

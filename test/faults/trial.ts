@@ -1,7 +1,8 @@
 import { eventually } from '@tollgate/testing';
 import type { ComposedDeployment } from '../e2e/composed';
 import { operator } from '../e2e/deployment';
-import { answered, ledgerOf, reconciled, type Books, type TestTenant } from '../e2e/fixtures';
+import { answered, ledgerOf, type Books, type TestTenant } from '../e2e/fixtures';
+import { reconciled } from '../e2e/reconcile';
 import type { Outcome } from './client-request';
 import { booksOf, faultsOf, LACKS_NOTHING, leftNanos, missing, type MayLack } from './ledger-check';
 import type { Load } from './load';

@@ -9,11 +9,11 @@ import {
   costOf,
   createTenant,
   ledgerOf,
-  reconciled,
   writeConfig,
   type Completion,
   type TestTenant,
 } from '../e2e/fixtures';
+import { reconciled } from '../e2e/reconcile';
 import { StandaloneProcess, useDataDirectory } from '../e2e/standalone-process';
 
 const CREDIT_CENTS = 10_000;

@@ -2,7 +2,8 @@ import { eventually, withDatabase } from '@tollgate/testing';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Ready } from '../e2e/deployment';
-import { connected, createTenant, ledgerOf, reconciled, writeConfig, type TestTenant } from '../e2e/fixtures';
+import { connected, createTenant, ledgerOf, writeConfig, type TestTenant } from '../e2e/fixtures';
+import { reconciled } from '../e2e/reconcile';
 import { StandaloneProcess, useDataDirectory } from '../e2e/standalone-process';
 
 const CREDIT_CENTS = 10_000;

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { eventually } from '@tollgate/testing';
 import { complete, createTenant } from '../e2e/fixtures';
-import { operator } from '../e2e/deployment';
+import { reconcileReport } from '../e2e/reconcile';
 import { useStandalone } from '../e2e/standalone';
 import { alerts, metricOf, MONITORING, panelQueries, recordings, seriesIn } from './files';
 import { Prometheus } from './prometheus';
@@ -54,7 +54,7 @@ beforeAll(async () => {
   expect((await chat(rich.key, failing)).code).toBe('upstream_error');
   const codes = await Promise.all(Array.from({ length: 20 }, async () => (await chat(slow.key)).code));
   expect(codes.some((code) => code?.endsWith('_limit_exceeded'))).toBe(true);
-  expect((await operator(ready).post('/_operator/v1/reconcile', {})).status).toBe(200);
+  await reconcileReport(ready);
 });
 afterAll(() => prometheus.stop());
 
