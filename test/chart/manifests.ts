@@ -9,10 +9,13 @@ export type Golden = (typeof GOLDEN)[number];
 export interface Container {
   name: string;
   image: string;
+  command?: string[];
+  args?: string[];
   env?: { name: string; value?: string }[];
   ports?: { name: string; containerPort: number }[];
   securityContext: Record<string, unknown>;
   resources: { limits?: Record<string, string> };
+  volumeMounts?: { name: string; mountPath: string }[];
 }
 
 export interface PodSpec {
@@ -21,12 +24,14 @@ export interface PodSpec {
   securityContext: Record<string, unknown>;
   terminationGracePeriodSeconds?: number;
   containers: Container[];
+  volumes?: { name: string; configMap?: { name: string } }[];
 }
 
 export interface Manifest {
   kind: string;
   metadata: { name: string; labels: Record<string, string>; annotations?: Record<string, string> };
   spec: Record<string, unknown>;
+  data?: Record<string, string>;
 }
 
 const COMPONENT = 'app.kubernetes.io/component';
@@ -40,8 +45,8 @@ export function manifests(name: Golden): Manifest[] {
 }
 
 export const componentOf = ({ metadata }: Manifest): string => metadata.labels[COMPONENT]!;
-export const componentIn = (selector: { matchLabels: Record<string, string> }): string | undefined =>
-  selector.matchLabels[COMPONENT];
+export const componentIn = (selector: { matchLabels?: Record<string, string> }): string | undefined =>
+  selector.matchLabels?.[COMPONENT];
 
 /** Every pod that an object makes or is. */
 export function podOf({ kind, spec }: Manifest): PodSpec | undefined {

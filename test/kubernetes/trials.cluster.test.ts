@@ -8,7 +8,7 @@ const TRIAL_TIMEOUT_MS = 900_000;
 const TRIALS: [name: string, holds: string][] = [
   ['firstChat', 'the first chats after an install are billed, and helm test passes'],
   ['upgradeUnderLoad', 'an upgrade of every service under load fails no request'],
-  ['failedUpgrades', 'upgrades that crash are taken back, and fail no request'],
+  ['failedUpgrades', 'upgrades that crash or are refused are taken back, and fail no request'],
   ['gatewayScales', 'load makes gateways grow and shrink, and no stream is cut'],
   ['meteringScales', 'a backlog makes metering grow, and is drained'],
   ['podsKilled', 'a killed pod of each service loses, doubles and overdraws nothing'],

@@ -62,9 +62,16 @@ export async function credit(release, customer, amountCents) {
 async function reconcile(release) {
   const end = Date.now() + RECONCILE_WAIT_MS;
   for (;;) {
-    const { data } = await operator(release, (client) => client.post('/reconcile', {}, RECONCILE_WAIT_MS));
-    if (data.ok && data.settledHolds === 0 && data.pendingHolds === 0) return;
-    if (Date.now() > end) throw new SetupError(`The books differ: ${JSON.stringify(data)}`);
+    const { data } = await operator(release, (client) => client.post('/reconcile'));
+    let report = data;
+    // A run that takes long goes on by itself.
+    while (report.state === 'running' && Date.now() < end) {
+      await setTimeout(POLL_MS);
+      const run = await operator(release, (client) => client.get(`/reconcile/${data.id}`));
+      report = run.data.report ?? run.data;
+    }
+    if (report.ok && report.settledHolds === 0 && report.pendingHolds === 0) return;
+    if (Date.now() > end) throw new SetupError(`The books differ: ${JSON.stringify(report)}`);
     await setTimeout(POLL_MS);
   }
 }

@@ -1,9 +1,14 @@
 // The first billed chat, and upgrades under load. Each trial returns its figures, and throws if something did not hold.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
 import { SetupError } from '../../setup/prepare.mjs';
-import { CHART, helm, tryHelm } from '../cluster.mjs';
+import { CHART, helm, kubectl, tryHelm } from '../cluster.mjs';
 import { customer, loadOf, podNames, proveBooks, secondsSince, served, underLoad, upgrade } from './release.mjs';
 
 const FAILING_TIMEOUT = '60s';
+/** The values of the trial have ordinary jobs, because at the install there are no stores yet. */
+const HOOKS = 'jobs.hooks=true';
 
 /** The first billed chat through the node port, then `helm test`. */
 export async function firstChat(release) {
@@ -22,30 +27,41 @@ export const upgradeUnderLoad = (release) =>
   underLoad(release, async () => {
     const before = await podNames(release);
     // A setting of all services. The jobs run as hooks this time, because the stores exist.
-    await upgrade(release, ['--set', 'logLevel=warn,jobs.hooks=true']);
+    await upgrade(release, ['--set', `logLevel=warn,${HOOKS}`]);
     const kept = (await podNames(release)).filter((name) => before.includes(name));
     if (kept.length > 0) throw new SetupError(`The upgrade did not replace ${kept.join(' ')}.`);
     return { replaced: before.length };
   });
 
 /**
- * An upgrade to a setting that metering refuses, and one to a gateway that crashes before it runs our code, as that of a
- * broken image does. Both are taken back.
+ * Upgrades that fail and are taken back: to a setting that metering refuses, to a gateway that crashes before it runs
+ * our code, as that of a broken image does, and to two versions of tollgate.yaml. Of these, one is wrong in itself, and
+ * the services would refuse the other, because it lacks a profile that keys use.
  */
 export const failedUpgrades = (release) =>
   underLoad(release, async () => {
+    const { config } = parse(readFileSync(join(CHART, 'values-dev.yaml'), 'utf8'));
+    const changed = (from, to) => ['--set-json', `config=${JSON.stringify(config.replace(from, to))}`];
     const failing = {
-      metering: ['--set', 'metering.env.TOLLGATE_HEALTH_PORT=none'],
-      gateway: ['--set', 'gateway.env.NODE_OPTIONS=--require=/missing.cjs'],
+      metering: { set: ['--set', 'metering.env.TOLLGATE_HEALTH_PORT=none'] },
+      gateway: { set: ['--set', 'gateway.env.NODE_OPTIONS=--require=/missing.cjs'] },
+      price: { set: changed("output: '200'", 'output: free'), says: 'models[0].price.output' },
+      profile: { set: changed('    - id: default\n', '    - id: other\n'), says: 'profile default of plan default' },
     };
+    await upgrade(release, ['--set', HOOKS]);
     const seconds = {};
-    for (const [name, set] of Object.entries(failing)) {
+    for (const [name, { set, says }] of Object.entries(failing)) {
       const startedMs = Date.now();
-      const args = ['upgrade', release.release, CHART, ...release.values, ...set, '--atomic'];
+      const args = ['upgrade', release.release, CHART, ...release.values, '--set', HOOKS, ...set, '--atomic'];
       const { code, output } = await tryHelm(['-n', release.namespace, ...args, '--timeout', FAILING_TIMEOUT]);
       if (code === 0) throw new SetupError(`The upgrade "${name}" was expected to fail.`);
       if (!output.includes('has been rolled back')) throw new SetupError(`"${name}" was not taken back:\n${output}`);
       seconds[name] = secondsSince(startedMs);
+      if (says === undefined) continue;
+      const log = await kubectl(['-n', release.namespace, 'logs', `job/${release.release}-check-config`]);
+      if (!log.includes(says)) throw new SetupError(`The job does not say what is wrong with "${name}":\n${log}`);
     }
+    // Removes the job that failed last.
+    await upgrade(release, ['--set', HOOKS]);
     return { rolledBackSeconds: seconds };
   });
