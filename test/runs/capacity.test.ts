@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { DEFAULT_USAGE_KEPT_MONTHS } from '../../apps/metering/src/record/retention';
 
 const TOOLS = join(resolve(__dirname, '../..'), 'tools/capacity');
 type Parts = Record<string, number>;
@@ -20,7 +21,10 @@ const ROUND: Costs = {
     chunk: { gateway: 4, auth: 0, metering: 0, billing: 0, Redis: 0, Kafka: 0, PostgreSQL: 0 },
   },
   entryMicros: { PostgreSQL: 400 },
-  bytes: { wal: 3_000, postgresRequest: 1_000, postgresEntry: 2_000, redisTenant: 700, redisKey: 100 },
+  bytes: {
+    ...{ wal: 3_000, usageEvent: 600, charge: 400, postgresEntry: 2_000, usageHour: 500 },
+    ...{ redisTenant: 700, redisKey: 100 },
+  },
 };
 
 /** What an expression over the exports of modules of the model is. ES modules, so asked in a process of its own. */
@@ -40,7 +44,7 @@ interface Capacity {
   replicas: Parts;
   redis: { shards: number; gb: number; largestTenantCores: number };
   kafka: { partitions: number; cores: number };
-  postgres: { cores: number; entriesPerSecond: number; walMbPerSecond: number; monthTb: number };
+  postgres: { cores: number; entriesPerSecond: number; walMbPerSecond: number; usageTb: number; booksTb: number };
   limits: { name: string; share: number }[];
 }
 const capacity = (requestsPerSecond: number, tenants: number, from = ROUND) =>
@@ -60,7 +64,22 @@ describe('the capacity model', () => {
     expect(at.postgres.entriesPerSecond).toBe(1_000);
     expect(at.postgres.cores).toBeCloseTo(0.52 / 0.6, 9);
     expect(at.postgres.walMbPerSecond).toBe(3);
-    expect(at.postgres.monthTb).toBeCloseTo((0.5 * 2_592_000 * 1_000 * 3_000) / 1e12, 9);
+  });
+
+  it('computes what PostgreSQL keeps: 14 months of usage events, and the books of 5 years', () => {
+    const { usageTb, booksTb } = capacity(1_000, 10_000).postgres;
+    const month = 0.5 * 2_592_000;
+    expect(usageTb).toBeCloseTo((14 * month * 1_000 * 600) / 1e12, 9);
+    // A charge for each request, 1,000 entries/s, and a row for each tenant and hour.
+    const hours = 60 * 30 * 24 * 10_000 * 500;
+    expect(booksTb).toBeCloseTo((60 * month * (1_000 * 400 + 1_000 * 2_000) + hours) / 1e12, 9);
+    // No more rows of hours than requests.
+    expect(capacity(1, 1e9).postgres.booksTb).toBeCloseTo((60 * month * (400 + 2_000 + 500)) / 1e12, 9);
+  });
+
+  it('keeps usage events for as long as metering does by default, and the month in progress', () => {
+    const [, months] = /^ {2}usageMonths: (\d+),$/m.exec(readFileSync(join(TOOLS, 'model.mjs'), 'utf8'))!;
+    expect(Number(months)).toBe(DEFAULT_USAGE_KEPT_MONTHS + 1);
   });
 
   it('never posts more entries than requests, and needs more of everything with more requests', () => {
@@ -74,13 +93,15 @@ describe('the capacity model', () => {
 
   it('names the limit that is reached first', () => {
     const share = ({ limits: [first] }: Capacity) => [first!.name, Number(first!.share.toFixed(4))];
-    const storage = (1_000 * 1_000 + 100 * 2_000) * 0.5 * 2_592_000;
-    expect(share(capacity(1_000, 1_000))).toEqual([
-      'storage of PostgreSQL in a month, TB',
+    const month = 0.5 * 2_592_000;
+    const storage = 14 * month * 100 * 600 + 60 * (month * (100 * 400 + 100 * 2_000) + 720 * 1_000 * 500);
+    expect(share(capacity(100, 1_000))).toEqual([
+      'storage of PostgreSQL after 5 years, TB',
       Number((storage / 1e13).toFixed(4)),
     ]);
     const hot = { ...ROUND, cpuMicros: { ...ROUND.cpuMicros, request: { ...ROUND.cpuMicros.request, Redis: 1_000 } } };
-    expect(share(capacity(10_000, 1_000, hot))).toEqual(['one Redis shard, by the largest tenant', 1.6667]);
+    const small = { ...hot, bytes: { ...hot.bytes, usageEvent: 0, charge: 0, postgresEntry: 0, usageHour: 0 } };
+    expect(share(capacity(10_000, 1_000, small))).toEqual(['one Redis shard, by the largest tenant', 1.6667]);
   });
 
   it('has a cost for every part that it reads, with the machine and the time of the measurement', () => {

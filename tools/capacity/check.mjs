@@ -13,7 +13,10 @@ export const isClose = ({ part, off }) => off >= -ALLOWED && (part === ALL || of
 /** No reserve, and what the run has: plain requests of one tenant. */
 const AS_MEASURED = { ...ASSUMPTIONS, usableShare: 1, streamShare: 0, largestTenantShare: 1 };
 const NOTHING = { PostgreSQL: 0, gateway: 0, Redis: 0 };
-const NO_BYTES = { wal: 0, postgresRequest: 0, postgresEntry: 0, redisTenant: 0, redisKey: 0 };
+const NO_BYTES = {
+  ...{ wal: 0, usageEvent: 0, charge: 0, usageHour: 0 },
+  ...{ postgresEntry: 0, redisTenant: 0, redisKey: 0 },
+};
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 
 /** The cores in use, by part, that the model predicts for so many requests a second. */

@@ -20,7 +20,15 @@ export const ASSUMPTIONS = {
   /** For availability, whatever the load. */
   leastReplicas: 2,
   secondsOfMonth: 30 * 86_400,
+  /** A month of usage events is kept for 13 months after its end by default. So 14 are there before one is dropped. */
+  usageMonths: 14,
+  /** Charges, the ledger and the sums by the hour are kept forever. There is storage for so many years of them. */
+  booksYears: 5,
+  /** Rows that a tenant adds to the sums by the hour, key and model, in the mean hour. At most one a request. */
+  hourRowsPerTenant: 1,
 };
+const MONTHS_OF_YEAR = 12;
+const SECONDS_OF_HOUR = 3_600;
 
 /** What one installation can have of something. `most` of a single server is the largest that is common. */
 export const LIMITS = [
@@ -55,9 +63,9 @@ export const LIMITS = [
     change: 'Give metering and billing servers of their own (`DATABASE_URL`). Beyond that: several installations.',
   },
   {
-    name: 'storage of PostgreSQL in a month, TB',
+    name: `storage of PostgreSQL after ${ASSUMPTIONS.booksYears} years, TB`,
     most: 10,
-    used: ({ postgres }) => postgres.monthTb,
+    used: ({ postgres }) => postgres.usageTb + postgres.booksTb,
     change: 'Give it more storage, or metering and billing servers of their own. Beyond that: several installations.',
   },
 ];
@@ -105,14 +113,25 @@ export function capacityOf({ requestsPerSecond, tenants }, costs, assumptions = 
       cores: postgresCores / usableShare,
       entriesPerSecond,
       walMbPerSecond: (requestsPerSecond * bytes.wal) / 1e6,
-      monthTb:
-        (assumptions.meanOfPeak *
-          assumptions.secondsOfMonth *
-          (requestsPerSecond * bytes.postgresRequest + entriesPerSecond * bytes.postgresEntry)) /
-        1e12,
+      ...storageOf({ requestsPerSecond, entriesPerSecond, tenants }, bytes, assumptions),
     },
   };
   return { ...load, limits: limitsOf(load) };
+}
+
+/** What PostgreSQL keeps, in TB: `usageTb` once the first month is dropped, `booksTb` after `booksYears`. */
+function storageOf({ requestsPerSecond, entriesPerSecond, tenants }, bytes, assumptions) {
+  const { meanOfPeak, secondsOfMonth, usageMonths, booksYears, hourRowsPerTenant } = assumptions;
+  const seconds = (months) => meanOfPeak * secondsOfMonth * months;
+  const hourRowsPerSecond = Math.min(requestsPerSecond * meanOfPeak, (tenants * hourRowsPerTenant) / SECONDS_OF_HOUR);
+  const years = booksYears * MONTHS_OF_YEAR;
+  const booksPerSecond = requestsPerSecond * bytes.charge + entriesPerSecond * bytes.postgresEntry;
+  // An hour has its rows whatever its load.
+  const hours = hourRowsPerSecond * bytes.usageHour * secondsOfMonth * years;
+  return {
+    usageTb: (seconds(usageMonths) * requestsPerSecond * bytes.usageEvent) / 1e12,
+    booksTb: (seconds(years) * booksPerSecond + hours) / 1e12,
+  };
 }
 
 /** How much of each limit the load uses, the most first. The first one is the bottleneck. */

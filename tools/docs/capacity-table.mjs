@@ -39,13 +39,17 @@ export const unitCostsTable = () => {
 
 export const capacityTable = () =>
   markdownTable(
-    ['requests/s', 'tenants', 'gateway', 'metering', 'billing', 'auth', 'Redis', 'partitions', 'Kafka', 'PostgreSQL'],
+    [
+      ...['requests/s', 'tenants', 'gateway', 'metering', 'billing', 'auth', 'Redis', 'partitions', 'Kafka'],
+      ...['PostgreSQL', 'usage', 'books'],
+    ],
     capacities().map(({ requestsPerSecond, tenants, replicas, redis, kafka, postgres }) => [
       ...[requestsPerSecond, tenants, replicas.gateway, replicas.metering, replicas.billing, replicas.auth].map(whole),
       `${whole(redis.shards)} × ${gbOf(redis.gb / redis.shards)}`,
       whole(kafka.partitions),
       `${rough(kafka.cores)} cores`,
-      `${rough(postgres.cores)} cores, ${rough(postgres.walMbPerSecond)} MB/s, ${rough(postgres.monthTb)} TB`,
+      `${rough(postgres.cores)} cores, ${rough(postgres.walMbPerSecond)} MB/s`,
+      ...[postgres.usageTb, postgres.booksTb].map((tb) => `${rough(tb)} TB`),
     ]),
   );
 
