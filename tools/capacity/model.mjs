@@ -27,6 +27,7 @@ export const ASSUMPTIONS = {
   /** Rows that a tenant adds to the sums by the hour, key and model, in the mean hour. At most one a request. */
   hourRowsPerTenant: 1,
 };
+const SERVICES = ['gateway', 'auth', 'metering', 'billing'];
 const MONTHS_OF_YEAR = 12;
 const SECONDS_OF_HOUR = 3_600;
 
@@ -80,16 +81,16 @@ export function capacityOf({ requestsPerSecond, tenants }, costs, assumptions = 
   const { cpuMicros, bytes, entryMicros } = costs;
   /** Cores in use for this many events a second. */
   const cores = (perSecond, micros) => (perSecond * micros) / 1e6;
-  const of = (part) => cores(requestsPerSecond, cpuMicros.request[part]);
+  const chunksPerSecond = requestsPerSecond * streamShare * streamChunks;
+  const of = (part) =>
+    cores(requestsPerSecond, cpuMicros.request[part]) + cores(chunksPerSecond, cpuMicros.chunk[part]);
 
   // A usage entry a tenant and second at most, when a whole cent has gathered: at most one a request.
   const entriesPerSecond = Math.min(requestsPerSecond, tenants * assumptions.activeTenantShare);
-  const chunksPerSecond = requestsPerSecond * streamShare * streamChunks;
-  const gatewayCores = of('gateway') + cores(chunksPerSecond, cpuMicros.chunk.gateway);
-  const redisCores = of('Redis') + cores(chunksPerSecond, cpuMicros.chunk.Redis);
+  const redisCores = of('Redis');
   const postgresCores = of('PostgreSQL') + cores(entriesPerSecond, entryMicros.PostgreSQL);
   // A process is one thread, so a replica is a core.
-  const used = { gateway: gatewayCores, auth: of('auth'), metering: of('metering'), billing: of('billing') };
+  const used = Object.fromEntries(SERVICES.map((service) => [service, of(service)]));
   const needed = Object.fromEntries(Object.entries(used).map(([part, busy]) => [part, busy / usableShare]));
   const replicas = Object.fromEntries(
     Object.entries(needed).map(([part, many]) => [part, Math.max(assumptions.leastReplicas, Math.ceil(many))]),
