@@ -3,22 +3,24 @@
 import { readFileSync } from 'node:fs';
 import { ASSUMPTIONS, capacityOf } from './model.mjs';
 
-/** How far the prediction for the gateways may be off. For all parts it may only not be too low by more. */
+/** How far a prediction may be off, to either side: for the gateways, and for all parts together. */
 export const ALLOWED = 0.25;
 /** The share of failed requests with which a run still counts. */
 export const ALLOWED_ERRORS = 0.02;
 const ALL = 'all parts';
-/** The other parts handle what arrives together in batches, so a request costs them less when more arrive. */
-export const isClose = ({ part, off }) => off >= -ALLOWED && (part === ALL || off <= ALLOWED);
+export const isClose = ({ off }) => Math.abs(off) <= ALLOWED;
 /** No reserve, and what the run has: plain requests of one tenant. */
 const AS_MEASURED = { ...ASSUMPTIONS, usableShare: 1, streamShare: 0, largestTenantShare: 1 };
-const NOTHING = { PostgreSQL: 0, gateway: 0, Redis: 0 };
-const NO_BYTES = { wal: 0, postgresRequest: 0, postgresEntry: 0, redisTenant: 0, redisKey: 0 };
+const NO_BYTES = {
+  ...{ wal: 0, usageEvent: 0, charge: 0, usageHour: 0 },
+  ...{ postgresEntry: 0, redisTenant: 0, redisKey: 0 },
+};
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 
 /** The cores in use, by part, that the model predicts for so many requests a second. */
 function predictedCores(requestsPerSecond, request) {
-  const costs = { cpuMicros: { request, chunk: NOTHING }, entryMicros: NOTHING, bytes: NO_BYTES };
+  const chunk = Object.fromEntries(Object.keys(request).map((part) => [part, 0]));
+  const costs = { cpuMicros: { request, chunk }, entryMicros: { PostgreSQL: 0 }, bytes: NO_BYTES };
   const { cores, redis, kafka, postgres } = capacityOf({ requestsPerSecond, tenants: 1 }, costs, AS_MEASURED);
   return { ...cores, Redis: redis.largestTenantCores, Kafka: kafka.cores, PostgreSQL: postgres.cores };
 }

@@ -20,7 +20,16 @@ export const ASSUMPTIONS = {
   /** For availability, whatever the load. */
   leastReplicas: 2,
   secondsOfMonth: 30 * 86_400,
+  /** A month of usage events is kept for 13 months after its end by default. So 14 are there before one is dropped. */
+  usageMonths: 14,
+  /** Charges, the ledger and the sums by the hour are kept forever. There is storage for so many years of them. */
+  booksYears: 5,
+  /** Rows that a tenant adds to the sums by the hour, key and model, in the mean hour. At most one a request. */
+  hourRowsPerTenant: 1,
 };
+const SERVICES = ['gateway', 'auth', 'metering', 'billing'];
+const MONTHS_OF_YEAR = 12;
+const SECONDS_OF_HOUR = 3_600;
 
 /** What one installation can have of something. `most` of a single server is the largest that is common. */
 export const LIMITS = [
@@ -55,9 +64,9 @@ export const LIMITS = [
     change: 'Give metering and billing servers of their own (`DATABASE_URL`). Beyond that: several installations.',
   },
   {
-    name: 'storage of PostgreSQL in a month, TB',
+    name: `storage of PostgreSQL after ${ASSUMPTIONS.booksYears} years, TB`,
     most: 10,
-    used: ({ postgres }) => postgres.monthTb,
+    used: ({ postgres }) => postgres.usageTb + postgres.booksTb,
     change: 'Give it more storage, or metering and billing servers of their own. Beyond that: several installations.',
   },
 ];
@@ -72,16 +81,16 @@ export function capacityOf({ requestsPerSecond, tenants }, costs, assumptions = 
   const { cpuMicros, bytes, entryMicros } = costs;
   /** Cores in use for this many events a second. */
   const cores = (perSecond, micros) => (perSecond * micros) / 1e6;
-  const of = (part) => cores(requestsPerSecond, cpuMicros.request[part]);
+  const chunksPerSecond = requestsPerSecond * streamShare * streamChunks;
+  const of = (part) =>
+    cores(requestsPerSecond, cpuMicros.request[part]) + cores(chunksPerSecond, cpuMicros.chunk[part]);
 
   // A usage entry a tenant and second at most, when a whole cent has gathered: at most one a request.
   const entriesPerSecond = Math.min(requestsPerSecond, tenants * assumptions.activeTenantShare);
-  const chunksPerSecond = requestsPerSecond * streamShare * streamChunks;
-  const gatewayCores = of('gateway') + cores(chunksPerSecond, cpuMicros.chunk.gateway);
-  const redisCores = of('Redis') + cores(chunksPerSecond, cpuMicros.chunk.Redis);
+  const redisCores = of('Redis');
   const postgresCores = of('PostgreSQL') + cores(entriesPerSecond, entryMicros.PostgreSQL);
   // A process is one thread, so a replica is a core.
-  const used = { gateway: gatewayCores, auth: of('auth'), metering: of('metering'), billing: of('billing') };
+  const used = Object.fromEntries(SERVICES.map((service) => [service, of(service)]));
   const needed = Object.fromEntries(Object.entries(used).map(([part, busy]) => [part, busy / usableShare]));
   const replicas = Object.fromEntries(
     Object.entries(needed).map(([part, many]) => [part, Math.max(assumptions.leastReplicas, Math.ceil(many))]),
@@ -105,14 +114,25 @@ export function capacityOf({ requestsPerSecond, tenants }, costs, assumptions = 
       cores: postgresCores / usableShare,
       entriesPerSecond,
       walMbPerSecond: (requestsPerSecond * bytes.wal) / 1e6,
-      monthTb:
-        (assumptions.meanOfPeak *
-          assumptions.secondsOfMonth *
-          (requestsPerSecond * bytes.postgresRequest + entriesPerSecond * bytes.postgresEntry)) /
-        1e12,
+      ...storageOf({ requestsPerSecond, entriesPerSecond, tenants }, bytes, assumptions),
     },
   };
   return { ...load, limits: limitsOf(load) };
+}
+
+/** What PostgreSQL keeps, in TB: `usageTb` once the first month is dropped, `booksTb` after `booksYears`. */
+function storageOf({ requestsPerSecond, entriesPerSecond, tenants }, bytes, assumptions) {
+  const { meanOfPeak, secondsOfMonth, usageMonths, booksYears, hourRowsPerTenant } = assumptions;
+  const seconds = (months) => meanOfPeak * secondsOfMonth * months;
+  const hourRowsPerSecond = Math.min(requestsPerSecond * meanOfPeak, (tenants * hourRowsPerTenant) / SECONDS_OF_HOUR);
+  const years = booksYears * MONTHS_OF_YEAR;
+  const booksPerSecond = requestsPerSecond * bytes.charge + entriesPerSecond * bytes.postgresEntry;
+  // An hour has its rows whatever its load.
+  const hours = hourRowsPerSecond * bytes.usageHour * secondsOfMonth * years;
+  return {
+    usageTb: (seconds(usageMonths) * requestsPerSecond * bytes.usageEvent) / 1e12,
+    booksTb: (seconds(years) * booksPerSecond + hours) / 1e12,
+  };
 }
 
 /** How much of each limit the load uses, the most first. The first one is the bottleneck. */

@@ -1,18 +1,22 @@
-// node tools/capacity/take.mjs <bench-results/….json>: takes the unit costs of a run of `npm run bench -- --form
-// distributed` into unit-costs.json. Sizes and the cost of a ledger entry stay: docs/operating/capacity.md says where
-// they come from. A run with `--replicas` becomes replicas.json, with which the model is checked. Then run `npm run
-// docs`. Requests that failed are cheaper or dearer than others, so a run with errors is refused; the check allows a
-// few.
-import { readFileSync, writeFileSync } from 'node:fs';
+// node tools/capacity/take.mjs [bench-results/….json]: takes the unit costs of a run of `npm run bench -- --form
+// distributed` into unit-costs.json. Without a file it takes the newest run. Sizes and the cost of a ledger entry stay:
+// docs/operating/capacity.md says where they come from. A run with `--replicas` becomes replicas.json, with which the
+// model is checked. Then run `npm run docs`. Requests that failed are cheaper or dearer than others, so a run with
+// errors is refused; the check allows a few.
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { format } from 'prettier';
+import { SCENARIOS } from '../bench/load/scenarios.mjs';
 import { ROOT } from '../setup/prepare.mjs';
 import { ALLOWED_ERRORS } from './check.mjs';
 
 const FILE = join(ROOT, 'tools/capacity/unit-costs.json');
 const REPLICAS_FILE = join(ROOT, 'tools/capacity/replicas.json');
-/** Tenths of a microsecond. */
-const DIGITS = 1;
+const RESULTS = join(ROOT, 'bench-results');
+/** Of a microsecond. A stream has many chunks, so their costs are kept more exactly. */
+const DIGITS = { request: 1, chunk: 2 };
+/** A chunk for each token. */
+const CHUNKS = SCENARIOS.streams.body.max_tokens;
 
 /**
  * @param {object} result what the bench keeps of a run
@@ -28,12 +32,19 @@ export function take({ at, machine, forms }, costs) {
     const ours = Object.entries(row.cpuMicros).filter(([part]) => part !== 'load' && part !== 'backend');
     // What a part uses when idle does not grow with the requests.
     const net = (part, micros) => Math.max(0, micros - ((summary.idle[part] ?? 0) * 1e6) / row.perSecond);
-    return Object.fromEntries(ours.map(([part, micros]) => [part, Number(net(part, micros).toFixed(DIGITS))]));
+    return Object.fromEntries(ours.map(([part, micros]) => [part, net(part, micros)]));
   };
+  const request = microsOf('plain128');
+  // A stream costs what a request costs, and its chunks the rest.
+  const chunk = Object.fromEntries(
+    Object.entries(microsOf('streams')).map(([part, micros]) => [part, Math.max(0, micros - request[part] / CHUNKS)]),
+  );
+  const rounded = (micros, digits) =>
+    Object.fromEntries(Object.entries(micros).map(([part, value]) => [part, Number(value.toFixed(digits))]));
   return {
     ...costs,
     measured: { at, machine, bareProxyMicros: Math.round(summary.table.plain128['bare proxy'].ownMicros) },
-    cpuMicros: { request: microsOf('plain128'), chunk: microsOf('streams') },
+    cpuMicros: { request: rounded(request, DIGITS.request), chunk: rounded(chunk, DIGITS.chunk) },
     bytes: { ...costs.bytes, wal: Math.round(summary.store.plain32['WAL bytes']) },
   };
 }
@@ -52,13 +63,20 @@ export function takeReplicas(result) {
   return result;
 }
 
+/** The names of results begin with their time. */
+function newest() {
+  const results = existsSync(RESULTS) ? readdirSync(RESULTS).filter((name) => /^\d{4}-.*Z\.json$/.test(name)) : [];
+  if (results.length === 0) throw new Error(`${RESULTS} has no result. Measure first: npm run bench -- --replicas`);
+  return join(RESULTS, results.sort().at(-1));
+}
+
 if (process.argv[1] === import.meta.filename) {
-  const [file] = process.argv.slice(2);
-  if (!file) throw new Error('Name a result: node tools/capacity/take.mjs bench-results/….json');
+  const [file = newest()] = process.argv.slice(2);
   const read = (path) => JSON.parse(readFileSync(path, 'utf8'));
   const write = async (path, value) =>
     writeFileSync(path, await format(JSON.stringify(value), { parser: 'json', printWidth: 120 }));
   const result = read(file);
+  console.log(`taking ${file}`);
   if (result.runs) await write(REPLICAS_FILE, takeReplicas(result));
   else await write(FILE, take(result, read(FILE)));
 }

@@ -1,7 +1,7 @@
 // The tables of docs/operating/capacity.md, from the unit costs and the model.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { compare } from '../capacity/check.mjs';
+import { ALLOWED, compare, isClose } from '../capacity/check.mjs';
 import { capacityOf } from '../capacity/model.mjs';
 import { ROOT } from '../setup/prepare.mjs';
 import { markdownTable } from './markdown-table.mjs';
@@ -25,9 +25,14 @@ const rough = (number) => Number(number.toPrecision(2)).toLocaleString('en-US', 
 
 const gbOf = (gb) => (gb < 0.1 ? '< 0.1 GB' : `${rough(gb)} GB`);
 
+/** When and on what a run was made. */
+const circumstances = ({ at, machine: { cores, load, rounds } }) =>
+  `- Measured on ${at.slice(0, 10)} on ${cores} cores, rounds: ${rounds}, load average before: ` +
+  `${load.map((mean) => mean.toFixed(1)).join(', ')}.`;
+
 export const unitCostsTable = () => {
-  const { cpuMicros } = costs();
-  return markdownTable(
+  const { cpuMicros, measured } = costs();
+  const table = markdownTable(
     ['CPU, µs', 'a request', 'a chunk of a stream'],
     Object.entries(cpuMicros.request).map(([part, micros]) => [
       part,
@@ -35,17 +40,23 @@ export const unitCostsTable = () => {
       cpuMicros.chunk[part] === undefined ? '–' : rough(cpuMicros.chunk[part]),
     ]),
   );
+  const bare = `- A bare Node proxy cost ${measured.bareProxyMicros} µs a request in the same run.`;
+  return `${table}\n\n${circumstances(measured)}\n${bare}`;
 };
 
 export const capacityTable = () =>
   markdownTable(
-    ['requests/s', 'tenants', 'gateway', 'metering', 'billing', 'auth', 'Redis', 'partitions', 'Kafka', 'PostgreSQL'],
+    [
+      ...['requests/s', 'tenants', 'gateway', 'metering', 'billing', 'auth', 'Redis', 'partitions', 'Kafka'],
+      ...['PostgreSQL', 'usage', 'books'],
+    ],
     capacities().map(({ requestsPerSecond, tenants, replicas, redis, kafka, postgres }) => [
       ...[requestsPerSecond, tenants, replicas.gateway, replicas.metering, replicas.billing, replicas.auth].map(whole),
       `${whole(redis.shards)} × ${gbOf(redis.gb / redis.shards)}`,
       whole(kafka.partitions),
       `${rough(kafka.cores)} cores`,
-      `${rough(postgres.cores)} cores, ${rough(postgres.walMbPerSecond)} MB/s, ${rough(postgres.monthTb)} TB`,
+      `${rough(postgres.cores)} cores, ${rough(postgres.walMbPerSecond)} MB/s`,
+      ...[postgres.usageTb, postgres.booksTb].map((tb) => `${rough(tb)} TB`),
     ]),
   );
 
@@ -68,11 +79,22 @@ export const replicasTable = () => {
   const record = JSON.parse(readFileSync(join(ROOT, 'tools/capacity/replicas.json'), 'utf8'));
   const cores = (number) => number.toFixed(2);
   const signed = new Intl.NumberFormat('en-US', { style: 'percent', signDisplay: 'exceptZero' });
-  return markdownTable(
-    ['gateways', 'part', 'requests/s', 'cores predicted', 'cores measured', 'difference'],
-    compare(record).map(({ replicas, part, predicted, measured, off }) => [
-      ...[whole(replicas), part, whole(record.runs.find((run) => run.replicas === replicas).perSecond)],
-      ...[cores(predicted), cores(measured), signed.format(off)],
+  const rows = compare(record);
+  const missed = rows.filter((row) => !isClose(row));
+  const table = markdownTable(
+    ['gateways', 'part', 'requests/s', 'cores predicted', 'cores measured', 'difference', 'bar'],
+    rows.map((row) => [
+      ...[whole(row.replicas), row.part, whole(record.runs.find((run) => run.replicas === row.replicas).perSecond)],
+      ...[cores(row.predicted), cores(row.measured), signed.format(row.off), isClose(row) ? 'met' : '**not met**'],
     ]),
   );
+  const bar = `The bar of ${ALLOWED * 100} %`;
+  const verdicts =
+    missed.length === 0
+      ? [`- ${bar} is met.`]
+      : missed.map(({ replicas, part }) => `- **${bar} is not met** for ${part} with ${replicas} gateways.`);
+  const [requests, errors] = ['requests', 'errors'].map((name) => record.runs.reduce((sum, run) => sum + run[name], 0));
+  const short = record.machine.quick ? ' A short run (`--quick`).' : '';
+  const failed = `- ${whole(requests)} requests were answered, and ${whole(errors)} failed.${short}`;
+  return [table, '', circumstances(record), failed, ...verdicts].join('\n');
 };
