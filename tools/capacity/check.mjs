@@ -1,5 +1,7 @@
 // Compares the model with a run of `npm run bench -- --replicas`: what one gateway costs there predicts what two and
-// four cost. node tools/capacity/check.mjs <bench-results/….json>
+// four cost. A request costs a gateway more if it gets fewer of them, because it gathers fewer for a turn of its event
+// loop. So the cost is that of one gateway at the rate of one of two or four.
+// node tools/capacity/check.mjs <bench-results/….json>
 import { readFileSync } from 'node:fs';
 import { ASSUMPTIONS, capacityOf } from './model.mjs';
 
@@ -39,7 +41,7 @@ export function compare({ idle, runs: [one, ...more] }) {
     );
   const unit = net(one);
   return more.flatMap((run) => {
-    const predicted = predictedCores(run.perSecond, unit);
+    const predicted = predictedCores(run.perSecond, { ...unit, gateway: net(run.share).gateway });
     const measured = Object.entries(net(run)).map(([part, micros]) => [part, (run.perSecond * micros) / 1e6]);
     const row = (part, expected, found) => ({
       ...{ replicas: run.replicas, part, predicted: expected, measured: found, off: expected / found - 1 },
