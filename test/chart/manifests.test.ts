@@ -14,7 +14,8 @@ const SECRETS = ['KAFKA_PASSWORD', 'DATABASE_URL', 'TOLLGATE_OPERATOR_SECRET', '
 const STOP_SECONDS = 15;
 
 it.each(GOLDEN)('%s: the golden manifests were made from the chart as it is', (name) => {
-  const script = `import('${join(ROOT, 'tools/chart/render.mjs')}').then((chart) => console.log(chart.sourcesHash('${name}')))`;
+  const renderer = join(ROOT, 'tools/chart/render.mjs');
+  const script = `import('${renderer}').then((chart) => console.log(chart.sourcesHash('${name}')))`;
   const hash = execFileSync(process.execPath, ['--eval', script], { encoding: 'utf8' }).trim();
   const [first] = textOf(`test/chart/golden/${name}.yaml`).split('\n');
   // Otherwise run, with helm: node tools/chart/render.mjs

@@ -115,7 +115,7 @@ export function bookTests(
     expect((await browser.send('DELETE', `${path}/invitations/${open.id}`)).status).toBe(204);
     const ofBilling = { name: 'billing@example.com' };
     expect(await log()).toEqual([
-      // Of operators there is no name here. Whoever has left the tenant keeps it.
+      // Operators have no name here. Former members keep theirs.
       ['invitation.create', null, { name: email, role: 'owner' }],
       ['member.add', email, { name: email, role: 'owner', invitation: expect.stringMatching(/^inv_/) }],
       ['invitation.create', email, { ...ofBilling, role: 'viewer' }],

@@ -63,7 +63,8 @@ beforeAll(async () => {
     TOLLGATE_OIDC_CLIENT_ID: 'tollgate',
     TOLLGATE_OIDC_CLIENT_SECRET: CLIENT_SECRET,
     TOLLGATE_OIDC_DOMAINS: 'example.com',
-    TOLLGATE_OIDC_ROLES: `ops=operator,acme-viewers=${tenantId}:viewer,acme-admins=${tenantId}:admin,unknown=${newId('ten')}:owner`,
+    TOLLGATE_OIDC_ROLES:
+      `ops=operator,acme-viewers=${tenantId}:viewer,acme-admins=${tenantId}:admin,` + `unknown=${newId('ten')}:owner`,
   });
   operator = await join(console_.base, console_.operatorLink!, 'operator@example.com', 'Grace');
   for (const role of ROLES) {
@@ -123,7 +124,7 @@ describe('sign-in', () => {
     for (const secret of secrets) expect(console_.process.stderr).not.toContain(secret);
   });
 
-  it('no answer shows the secret of a session, and the cookie is out of reach of scripts and of other sites', async () => {
+  it('no answer shows the secret of a session, and the cookie is out of reach of scripts and other sites', async () => {
     await forgetTries();
     const browser = new BrowserSession(console_.base);
     const credentials = { email: 'viewer@example.com', password: PASSWORD };

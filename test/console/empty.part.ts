@@ -79,7 +79,7 @@ export function emptyTests(
         command,
         expect.not.objectContaining({ error: expect.anything() }),
       ]);
-    // What was empty is not any more.
+    // The same answers now have content.
     await eventually(
       async () => {
         await openPage(page, { base, tenantId }, ['requests', 'Requests']);

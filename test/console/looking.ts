@@ -12,7 +12,8 @@ const CUT_NAMES = `[...document.querySelectorAll('header button *')]
   .map(({ textContent }) => textContent)`;
 /** A sheet scrolls for itself. */
 const HEIGHT = `Math.max(
-  ...[document.documentElement, ...document.querySelectorAll('[role="dialog"]')].map(({ scrollHeight }) => scrollHeight),
+  ...[document.documentElement, ...document.querySelectorAll('[role="dialog"]')]
+    .map(({ scrollHeight }) => scrollHeight),
 )`;
 const MAX_HEIGHT = 1_800;
 /** Where TOLLGATE_SCREENSHOTS is set, the pictures of the pages are written. */

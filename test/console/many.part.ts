@@ -69,7 +69,7 @@ export function manyTests(
       await row.getByText('revoked').waitFor();
     });
 
-    it('a key behind the first page has its name in usage and requests, and is found for a filter and a budget', async () => {
+    it('a key behind the first page has its name in usage and requests, and filter and budget find it', async () => {
       const { page } = deployed();
       await openPage(page, at, ['usage?by=key', 'Usage']);
       await page.getByRole('row', { name: / key-0 1 / }).waitFor();

@@ -30,7 +30,8 @@ export function nameTests(deployed: () => { base: string; page: Page; database: 
     await send('invitation/accept-as-new', { secret, name: HTML, email, password: PASSWORD });
     // A browser gives passkeys names of its own (passkeys.part.ts), and a provider those of its people.
     await database.query(
-      `INSERT INTO console.passkey ("id", "name", "publicKey", "userId", "credentialID", "counter", "deviceType", "backedUp")
+      `INSERT INTO console.passkey
+         ("id", "name", "publicKey", "userId", "credentialID", "counter", "deviceType", "backedUp")
        SELECT 'named', $1, 'x', id, 'named', 0, 'x', false FROM console."user" WHERE email = 'grace@example.com'`,
       [HTML],
     );

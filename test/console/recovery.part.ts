@@ -6,7 +6,7 @@ import { type Deployed, NEXT_PASSWORD, recovering } from './recovering';
 import { takeoverTests } from './takeover.part';
 import { totpOf } from './totp';
 
-/** So many links by mail work for one person. */
+/** The links by mail that work for one person at a time. */
 const MAX_MAILED = 3;
 
 /** A person who forgot the password. */

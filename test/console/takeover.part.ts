@@ -26,7 +26,7 @@ export function takeoverTests(deployed: () => Deployed, helpers: Recovering): vo
     expect(await look(mailed)).toEqual({ email, removesTotp: true });
     expect((await use(mailed, PASSWORD)).status).toBe(200);
     expect(await proofsOf(email)).toEqual({ proven: true, asks: false, totp: 0, passkeys: 0 });
-    // What is added from now on is of the person.
+    // Proofs that are added from now on are the person's.
     expect(await look(await mailedLink(email))).toEqual({ email, removesTotp: false });
   });
 

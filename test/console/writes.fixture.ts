@@ -202,7 +202,8 @@ export const STEPS: readonly Step[] = [
     async ({ database, other }) => {
       const id = newId('msg');
       await database.query(
-        `INSERT INTO console.passkey ("id", "name", "publicKey", "userId", "credentialID", "counter", "deviceType", "backedUp")
+        `INSERT INTO console.passkey
+           ("id", "name", "publicKey", "userId", "credentialID", "counter", "deviceType", "backedUp")
          SELECT $1, 'laptop', 'x', id, $1, 0, 'x', false FROM console."user" WHERE email = $2`,
         [id, OTHER],
       );

@@ -39,7 +39,8 @@ describe('stopping the only process', () => {
     // The books are flushed already, not by the next start.
     const left = await withStoppedDatabase(directory.path, async (client) => {
       const { rows } = await client.query<{ holds: number; batches: number; outbox: number }>(
-        `SELECT (SELECT count(*)::int FROM admission.hold) AS holds, (SELECT count(*)::int FROM messages.batch) AS batches,
+        `SELECT (SELECT count(*)::int FROM admission.hold) AS holds,
+                (SELECT count(*)::int FROM messages.batch) AS batches,
                 (SELECT count(*)::int FROM metering.outbox) + (SELECT count(*)::int FROM billing.outbox) AS outbox`,
       );
       return rows[0];

@@ -50,7 +50,7 @@ export function replicasSuite(tollgate: Deployment): void {
       expect((await complete(one, tenant.key, hello)).status).toBe(200);
     });
 
-    it('answer a repeat of an Idempotency-Key with the first answer, of whichever gateway, and charge it once', async () => {
+    it('answer a repeat of an Idempotency-Key with the first answer of any gateway, and charge it once', async () => {
       const tenant = await createTenant(one, 1_000);
       await eventually(async () => expect((await call(`${two.inferenceUrl}/models`, tenant.key)).status).toBe(200));
       const ask = async ({ inferenceUrl }: Ready) => {

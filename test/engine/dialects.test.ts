@@ -70,7 +70,7 @@ describe.each(NAMES)('an engine that answers like %s', (name) => {
   const { prompt_tokens: prompt, completion_tokens: output } = dialect.plain.usage;
   const cost = BigInt(prompt) * NANOS.input + BigInt(output) * NANOS.output;
 
-  it('gives the same text and usage whole and as a stream, charged as it reported, without its own fields', async () => {
+  it('gives the same text and usage whole and streamed, charged as it reported, without its own fields', async () => {
     const caller = await gateway.caller();
     answer = (response) => {
       response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(dialect.plain));
@@ -123,7 +123,7 @@ describe.each(NAMES)('an engine that answers like %s', (name) => {
     expect(await gateway.snapshot(caller.tenantId)).toMatchObject({ pendingNanos: 0n, settledNanos: 0n });
   });
 
-  it('breaks a stream off by its own event: 502 before any output, and an error event without its words after', async () => {
+  it('breaks off a stream by its own event: 502 before output, then an error event without its words', async () => {
     const caller = await gateway.caller();
     answer = sending(name, [dialect.broken]);
     const before = await ask(caller, name, { stream: true });

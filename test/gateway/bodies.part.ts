@@ -146,7 +146,7 @@ export function bodiesTests(gateway: GatewayUnderTest): void {
       },
     );
 
-    it('that names more output than the context has left says both numbers, and without a name it is served', async () => {
+    it('that names more output than the context has left is told both numbers, and served without a name', async () => {
       const who = await gateway.caller();
       const simulator = { answerTokens: 3 };
       const ask = async (max_tokens: number | undefined) =>

@@ -88,7 +88,7 @@ describe('a model that no backend serves', () => {
   );
 
   it.each([
-    ['it has no credit for the dearer one', { nanos: 400_000n }, {}],
+    ['it has no credit for the more expensive one', { nanos: 400_000n }, {}],
     ['the profile of its key may not use the other', { plan: 'narrow' }, {}],
     ['its key may not use the other', { models: ['first', 'little'] }, {}],
     ['the other cannot use tools', {}, { tools: [{ type: 'function', function: { name: 'f' } }] }],
@@ -164,8 +164,8 @@ it('a backend gets our own id of the request, and the trace of the caller', asyn
   await response.text();
 });
 
-describe('a model with a dearer fallback', () => {
-  it('holds the price of the dearer one while it runs, and is charged its own', async () => {
+describe('a model with a more expensive fallback', () => {
+  it('holds the price of the more expensive one while it runs, and is charged its own', async () => {
     const open: ServerResponse[] = [];
     answer = (response) => void open.push(response);
     const caller = await gateway.caller();
@@ -183,7 +183,7 @@ describe('a model with a dearer fallback', () => {
     await expectSettledAt(gateway, caller, BigInt(prompt) * OWN.input + BigInt(output) * OWN.output);
   });
 
-  it('leaves the rest of the credit to other requests, if the credit does not pay for the dearer one', async () => {
+  it('leaves the rest of the credit to others, if the credit does not pay for the more expensive one', async () => {
     const open: ServerResponse[] = [];
     answer = (response) => void open.push(response);
     const caller = await gateway.caller({ nanos: 25_000_000n });
@@ -216,7 +216,7 @@ describe('a model with a dearer fallback', () => {
     }
   });
 
-  it('gets as much output as its own price allows, if the credit does not pay for the dearer one', async () => {
+  it('gets as much output as its own price allows, if the credit does not pay for the more expensive one', async () => {
     answer = (response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       for (let n = 0; n < 150; n++) response.write(chunk(' word'));

@@ -1,8 +1,8 @@
 import { mintCredential } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
-import { connect } from 'node:net';
 import { InferenceError, INFERENCE_ERRORS } from '../../apps/gateway/src/inference/errors';
 import { drain, leave } from '../../apps/gateway/src';
+import { rawAnswer, streamUntilEnd } from './sockets';
 import { type Caller, configYaml, useGateway } from './use-gateway';
 
 const gateway = useGateway({ simulator: { recordRequests: 10 } });
@@ -20,50 +20,6 @@ async function read(answer: Response) {
 
 const ask = async (body: unknown, path = '/v1/chat/completions', init: RequestInit = {}, who = caller) =>
   read(await gateway.post(path, body, who, init));
-
-/** Far longer than a busy machine takes to read ten MiB. */
-const SILENCE_MS = 20_000;
-
-/** Less than the 75 s of an idle connection, and more than a busy machine takes. */
-const ENDED_WITHIN_MS = 50_000;
-
-/** Sends these bytes. Returns the answer, up to the end of an error envelope, the end of the socket, or silence. */
-function raw(text: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1', () => socket.write(text));
-    let answer = '';
-    socket.setTimeout(SILENCE_MS, () => socket.destroy());
-    socket.on('data', (chunk) => {
-      answer += chunk.toString();
-      if (answer.trimEnd().endsWith('}}')) socket.destroy();
-    });
-    socket.on('close', () => resolve(answer));
-    socket.on('error', reject);
-  });
-}
-
-/** Streams for some seconds, and resolves when the gateway ends the connection. */
-function streamUntilEnd(): Promise<string> {
-  const body = JSON.stringify({ ...CHAT, stream: true, simulator: { firstTokenDelayMs: 3_000 } });
-  const head = [
-    'POST /v1/chat/completions HTTP/1.1',
-    'Host: x',
-    `Authorization: Bearer ${caller.key}`,
-    'Content-Type: application/json',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-  ];
-  return new Promise((resolve, reject) => {
-    const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1', () =>
-      socket.write(`${head.join('\r\n')}\r\n\r\n${body}`),
-    );
-    let answer = '';
-    socket.on('data', (chunk) => (answer += chunk.toString()));
-    socket.on('end', () => resolve(answer));
-    socket.on('error', reject);
-    // Sooner than an idle connection ends anyway.
-    setTimeout(() => reject(new Error(`not ended: ${answer}`)), ENDED_WITHIN_MS).unref();
-  });
-}
 
 const refusal = (code: keyof typeof INFERENCE_ERRORS, param: string | null = null) => ({
   error: { message: expect.any(String), type: INFERENCE_ERRORS[code].type, param, code },
@@ -197,7 +153,9 @@ describe('the surface', () => {
       'Content-Type: application/json',
       'Transfer-Encoding: chunked',
     ].join('\r\n');
-    expect(await raw(`${head}\r\n\r\n${size}\r\n${large}\r\n0\r\n\r\n`)).toContain('"payload_too_large"');
+    expect(await rawAnswer(gateway, `${head}\r\n\r\n${size}\r\n${large}\r\n0\r\n\r\n`)).toContain(
+      '"payload_too_large"',
+    );
     const url = `data:image/png;base64,${'A'.repeat(10 * 1024 * 1024 - 200)}`;
     const content = [{ type: 'image_url', image_url: { url } }];
     const largest = { model: 'eyes', messages: [{ role: 'user', content }], max_tokens: 2 };
@@ -205,10 +163,10 @@ describe('the surface', () => {
   });
 
   it('invalid HTTP is answered in the envelope', async () => {
-    expect(await raw('NONSENSE\r\n\r\n')).toMatch(
+    expect(await rawAnswer(gateway, 'NONSENSE\r\n\r\n')).toMatch(
       /^HTTP\/1\.1 400 [\s\S]*x-request-id: req_[\s\S]*"invalid_request_error"/,
     );
-    expect(await raw(`GET / HTTP/1.1\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`)).toMatch(
+    expect(await rawAnswer(gateway, `GET / HTTP/1.1\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`)).toMatch(
       /^HTTP\/1\.1 431 [\s\S]*"invalid_request_error"/,
     );
   });
@@ -282,7 +240,7 @@ describe('the running process', () => {
 
   it('serves on after a stop signal, and its answers end their connections so that clients go elsewhere', async () => {
     expect((await ask(CHAT)).headers.get('connection')).toBe('keep-alive');
-    const begun = streamUntilEnd();
+    const begun = streamUntilEnd(gateway, caller, { ...CHAT, simulator: { firstTokenDelayMs: 3_000 } });
     await eventually(async () => expect((await gateway.snapshot(caller.tenantId)).pendingHolds).toBe(1));
     leave(gateway.app);
     const plain = await ask(CHAT);

@@ -1,59 +1,11 @@
 import { eventually } from '@tollgate/testing';
-import { once } from 'node:events';
-import { type IncomingMessage, request } from 'node:http';
-import { text } from 'node:stream/consumers';
-import OpenAI from 'openai';
 import { connected } from '../e2e/fixtures';
-import { answers, finish, type Play, streams, usage, usePlayedBackend } from './played-backend';
-import { type Caller, PLENTY, useGateway } from './use-gateway';
+import { answers, type Play, streams, usage } from './played-backend';
+import { idempotentClientsTests } from './idempotent-clients.part';
+import { ANSWER, choice, HELLO, MAX_ANSWER_BYTES, SECRET, useKeyedRequests, WORDS } from './keyed-requests';
 
-const SECRET = 'a-secret-that-the-store-never-sees-0123456789';
-const MAX_ANSWER_BYTES = 20_000;
-const limits = JSON.stringify(PLENTY);
-const { yaml, state } = usePlayedBackend('mine');
-const gateway = useGateway({
-  yaml: () =>
-    yaml().replace(
-      'plans:',
-      `plans:
-  - { id: silent, limits: ${limits}, idempotency: false, profiles: [{ id: default, limits: ${limits} },
-      { id: loud, limits: ${limits}, idempotency: true }] }`,
-    ) + `      - { id: silent, limits: ${limits}, idempotency: false }\n`,
-  idempotency: { secrets: [SECRET], maxAnswerBytes: MAX_ANSWER_BYTES },
-});
-
-const HELLO = { model: 'mine', messages: [{ role: 'user', content: 'Hello' }] };
-const choice = (content: string) => ({
-  choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }],
-});
-const ANSWER = answers({ ...choice('One backend call.'), ...usage(8, 4) });
-const WORDS = streams(
-  ['One', ' stream', '.'].map((content) => ({ delta: { content } })),
-  finish(usage(8, 3)),
-);
-
-let calls = 0;
-let keys = 0;
-/** Plays one after the other; the last one stays. */
-function play(...plays: Play[]): void {
-  calls = 0;
-  state.play = (response, ask) => plays[Math.min(calls++, plays.length - 1)]!(response, ask);
-}
-const newKey = () => `key-${process.pid}-${++keys}`;
-
-async function ask(caller: Caller, key: string | null, body: object = HELLO, path = '/v1/chat/completions') {
-  const response = await gateway.post(path, body, caller, key === null ? {} : { headers: { 'idempotency-key': key } });
-  const text = await response.text();
-  return { status: response.status, text, headers: response.headers, code: codeOf(text) };
-}
-
-function codeOf(text: string): string | null {
-  return /"code":"([a-z_]+)"/.exec(text)?.[1] ?? null;
-}
-
-/** The tenant's usage events once nothing runs. Their number is that of the charges. */
-const charges = (caller: Caller, count: number) => gateway.events(caller.tenantId, count);
-
+const keyed = useKeyedRequests();
+const { gateway, play, newKey, ask, charges } = keyed;
 const originalOf = ({ headers }: { headers: Headers }) => headers.get('x-tollgate-original-request-id');
 
 describe('a request with an Idempotency-Key', () => {
@@ -72,7 +24,7 @@ describe('a request with an Idempotency-Key', () => {
       expect(repeat.headers.get('x-request-id')).not.toBe(first.headers.get('x-request-id'));
       expect(originalOf(repeat)).toBe(first.headers.get('x-tollgate-request-id'));
     }
-    expect(calls).toBe(1);
+    expect(keyed.calls).toBe(1);
     const after = await gateway.snapshot(caller.tenantId);
     expect([after.settledNanos, after.settledHolds]).toEqual([settled.settledNanos, 1]);
     await charges(caller, 1);
@@ -89,7 +41,7 @@ describe('a request with an Idempotency-Key', () => {
     expect(repeat.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
     expect(repeat.headers.get('idempotent-replayed')).toBe('true');
     expect([originalOf(first), originalOf(repeat)]).toEqual([null, first.headers.get('x-tollgate-request-id')]);
-    expect(calls).toBe(1);
+    expect(keyed.calls).toBe(1);
     await charges(caller, 1);
   });
 
@@ -99,7 +51,7 @@ describe('a request with an Idempotency-Key', () => {
     const caller = await gateway.caller();
     const key = newKey();
     const all = Promise.all(Array.from({ length: 100 }, () => ask(caller, key)));
-    await eventually(() => expect(calls).toBe(1));
+    await eventually(() => expect(keyed.calls).toBe(1));
     const waiting = await ask(caller, key);
     expect([waiting.status, waiting.code]).toEqual([409, 'idempotency_in_progress']);
     expect(Number(waiting.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
@@ -111,7 +63,7 @@ describe('a request with an Idempotency-Key', () => {
     expect(new Set(served.map(({ text }) => text)).size).toBe(1);
     expect(served.filter(({ headers }) => headers.get('idempotent-replayed') === 'false')).toHaveLength(1);
     expect((await ask(caller, key)).text).toBe(served[0]!.text);
-    expect(calls).toBe(1);
+    expect(keyed.calls).toBe(1);
     await charges(caller, 1);
   });
 
@@ -125,7 +77,7 @@ describe('a request with an Idempotency-Key', () => {
     const path = await ask(caller, key, HELLO, '/v1/completions');
     expect([path.status, path.code]).toEqual([422, 'idempotency_mismatch']);
     expect((await ask(caller, key, HELLO, '/chat/completions')).text).toBe(first.text);
-    expect(calls).toBe(1);
+    expect(keyed.calls).toBe(1);
   });
 
   it("is independent of another key's request with the same header", async () => {
@@ -136,7 +88,7 @@ describe('a request with an Idempotency-Key', () => {
     const foreign = await ask(two, key);
     expect([foreign.status, foreign.headers.get('idempotent-replayed')]).toEqual([200, 'false']);
     expect((await ask(two, key, { ...HELLO, n: 1 })).code).toBe('idempotency_mismatch');
-    expect(calls).toBe(2);
+    expect(keyed.calls).toBe(2);
   });
 
   it('may run again after it was refused, or failed before anything was delivered', async () => {
@@ -150,9 +102,9 @@ describe('a request with an Idempotency-Key', () => {
     ]);
     expect((await ask(caller, key, { ...HELLO, temperature: 9 })).status).toBe(400);
     const failed = await ask(caller, key);
-    expect([failed.status, calls]).toEqual([400, 1]);
+    expect([failed.status, keyed.calls]).toEqual([400, 1]);
     const served = await ask(caller, key);
-    expect([served.status, served.headers.get('idempotent-replayed'), calls]).toEqual([200, 'false', 2]);
+    expect([served.status, served.headers.get('idempotent-replayed'), keyed.calls]).toEqual([200, 'false', 2]);
     await charges(caller, 1);
   });
 
@@ -171,7 +123,7 @@ describe('a request with an Idempotency-Key', () => {
     ]);
     expect((await ask(caller, newKey(), body)).code).toBe('credit_exhausted');
     expect((await ask(caller, key, body)).text).toBe(first.text);
-    expect(calls).toBe(1);
+    expect(keyed.calls).toBe(1);
   });
 
   it('repeats what a client got that left its stream, and says that it is not all', async () => {
@@ -192,7 +144,7 @@ describe('a request with an Idempotency-Key', () => {
     const repeat = await ask(caller, key, body);
     expect([repeat.status, repeat.headers.get('idempotent-replayed')]).toEqual([200, 'true']);
     expect(repeat.text).toMatch(/Half of .*"code":"idempotency_answer_incomplete"\}\}\n\ndata: \[DONE\]\n\n$/s);
-    expect(calls).toBe(1);
+    expect(keyed.calls).toBe(1);
     await charges(caller, 1);
   });
 
@@ -207,9 +159,9 @@ describe('a request with an Idempotency-Key', () => {
     const key = newKey();
     const first = await ask(caller, key, { ...HELLO, stream: true });
     expect(first.text).toMatch(/Half.*"error".*\[DONE\]\n\n$/s);
-    const before = calls;
+    const before = keyed.calls;
     expect((await ask(caller, key, { ...HELLO, stream: true })).text).toBe(first.text);
-    expect(calls).toBe(before);
+    expect(keyed.calls).toBe(before);
     await charges(caller, 1);
   });
 
@@ -221,106 +173,7 @@ describe('a request with an Idempotency-Key', () => {
     const repeat = await ask(caller, key);
     expect([repeat.status, repeat.code]).toEqual([422, 'idempotency_answer_not_stored']);
     expect(repeat.headers.get('retry-after')).toBeNull();
-    expect(calls).toBe(1);
-    await charges(caller, 1);
-  });
-
-  it.each([
-    ['empty', '', 400],
-    ['of 256 characters', 'k'.repeat(256), 400],
-    ['with other characters than ASCII', 'ké', 400],
-    ['of 255 characters', 'k'.repeat(255), 200],
-  ])('is checked: %s', async (_, key, status) => {
-    play(ANSWER);
-    const response = await ask(await gateway.caller(), key);
-    expect(response.status).toBe(status);
-    if (status === 400) expect(JSON.parse(response.text)).toMatchObject({ error: { param: 'Idempotency-Key' } });
-  });
-
-  it('is refused when there are several', async () => {
-    const { key } = await gateway.caller();
-    const sent = request(`${gateway.url}/v1/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', 'idempotency-key': ['a', 'b'] },
-    });
-    const answered = once(sent, 'response') as Promise<[IncomingMessage]>;
-    sent.end(JSON.stringify(HELLO));
-    const [response] = await answered;
-    expect(JSON.parse(await text(response))).toMatchObject({ error: { param: 'Idempotency-Key' } });
-    expect(response.statusCode).toBe(400);
-  });
-
-  it('is ignored where the plan or the profile says so, unless the profile says otherwise', async () => {
-    play(ANSWER);
-    const ignored = await gateway.caller({ profile: 'silent' });
-    const key = newKey();
-    for (let i = 1; i <= 2; i++) {
-      const response = await ask(ignored, key);
-      expect([response.status, response.headers.get('idempotent-replayed'), calls]).toEqual([200, null, i]);
-    }
-    await charges(ignored, 2);
-    for (const [profile, replayed] of [
-      ['default', null],
-      ['loud', 'true'],
-    ] as const) {
-      const caller = await gateway.caller();
-      await gateway.credentials.put([{ ...caller.record, plan: 'silent', profile, version: 2 }]);
-      const once = newKey();
-      await eventually(async () => {
-        await ask(caller, once);
-        expect((await ask(caller, once)).headers.get('idempotent-replayed')).toBe(replayed);
-      });
-    }
-  });
-
-  it('costs nothing when the official client repeats it by itself after a broken connection', async () => {
-    const caller = await gateway.caller();
-    let cut = 1;
-    // The answer is settled, but the first connection breaks before the client has it.
-    const breaking = async (url: string | URL | Request, init?: RequestInit) => {
-      const response = await fetch(url, init);
-      if (cut-- <= 0) return response;
-      await response.arrayBuffer();
-      throw new TypeError('the connection broke');
-    };
-    const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: caller.key, maxRetries: 2, fetch: breaking });
-    for (const stream of [false, true]) {
-      play(stream ? WORDS : ANSWER);
-      cut = 1;
-      const asked = openai.chat.completions.create(
-        { model: 'mine', messages: [{ role: 'user', content: 'Hello' }], stream },
-        { headers: { 'Idempotency-Key': newKey() } },
-      );
-      let text = '';
-      const answer = await asked;
-      if (Symbol.asyncIterator in answer)
-        for await (const chunk of answer) text += chunk.choices[0]?.delta.content ?? '';
-      else text = answer.choices[0]!.message.content!;
-      expect(text).toBe(stream ? 'One stream.' : 'One backend call.');
-      expect(calls).toBe(1);
-    }
-    await charges(caller, 2);
-  });
-
-  it('waits by itself in the official client while the first one runs, and gets its answer', async () => {
-    let answer = () => {};
-    play((response, body) => (answer = () => ANSWER(response, body)));
-    const caller = await gateway.caller();
-    let refusals = 0;
-    const watched = async (url: string | URL | Request, init?: RequestInit) => {
-      const response = await fetch(url, init);
-      if (response.status === 409 && ++refusals === 1) answer();
-      return response;
-    };
-    const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: caller.key, maxRetries: 5, fetch: watched });
-    const options = { headers: { 'Idempotency-Key': newKey() } };
-    const create = () =>
-      openai.chat.completions.create({ model: 'mine', messages: [{ role: 'user', content: 'Hello' }] }, options);
-    const first = create();
-    await eventually(() => expect(calls).toBe(1));
-    const second = await create();
-    expect(second).toEqual(await first);
-    expect([calls, refusals > 0]).toEqual([1, true]);
+    expect(keyed.calls).toBe(1);
     await charges(caller, 1);
   });
 
@@ -354,4 +207,6 @@ describe('a request with an Idempotency-Key', () => {
     expect(recall).not.toHaveBeenCalled();
     recall.mockRestore();
   });
+
+  idempotentClientsTests(keyed);
 });

@@ -94,7 +94,7 @@ describe('the allowance of a stream', () => {
     expect(await allowance.raiseTo(whole + 1_000n)).toBe(whole);
   });
 
-  it('ends a fallback at the tokens that it was asked for, over all choices, and raises the hold to no more', async () => {
+  it('ends a fallback at the tokens that it was asked for, over all choices, and raises the hold to that', async () => {
     const wanted: bigint[] = [];
     const client = {
       extend: ({ wantNanos }: { wantNanos: bigint }) => {

@@ -7,7 +7,7 @@ import { alerts, metricOf, MONITORING, panelQueries, recordings, seriesIn } from
 import { Prometheus } from './prometheus';
 
 const TOKEN = 'the-token-of-this-scraper';
-/** What counts only what goes wrong or what nobody did here. It has no series before the first count. */
+/** Metrics that count only faults or actions that did not occur here. They have no series before the first count. */
 const SILENT = [
   'tollgate_backend_drift_ratio',
   'tollgate_backend_queue_length',

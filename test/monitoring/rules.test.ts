@@ -41,7 +41,7 @@ describe('alerts and dashboards', () => {
   it('show every metric that says how the service fails or what it costs', () => {
     const shown = new Set([...alerts(), ...panelQueries()].flatMap(({ expr }) => seriesIn(expr).map(metricOf)));
     const all = [...textOf('docs/operating/metrics.md').matchAll(/^\| `(tollgate_\w+)`/gm)].map(([, name]) => name!);
-    // What nobody needs to look at every day.
+    // Metrics that nobody needs to look at every day.
     const left = [
       'tollgate_billing_invoices_total',
       'tollgate_billing_tenant_postings_total',

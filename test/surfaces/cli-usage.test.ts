@@ -4,6 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { cliHelpTests } from './cli-help.part';
 import { OPERATOR_SECRET, useServices } from './services';
 import { runTollgate, useDataDirectory, withAnswer, withAnswersLost, withServer } from './tollgate-process';
 
@@ -243,65 +244,7 @@ it('the environment overrides the data directory, with or without the path of th
   }
 });
 
-describe('completion', () => {
-  it('completes commands and options in bash', async () => {
-    const { code, stdout } = await tollgate(['completion', 'bash']);
-    expect(code).toBe(0);
-    const complete = (...words: string[]) =>
-      execFileSync('bash', [
-        '-c',
-        `${stdout}\nCOMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _tollgate; echo "\${COMPREPLY[*]}"`,
-        'x',
-        ...words,
-      ])
-        .toString()
-        .trim()
-        .split(' ');
-    expect(complete('tollgate', 'te')).toEqual(['tenant']);
-    expect(complete('tollgate', 'tenant', 's')).toEqual(['show', 'set-plan', 'suspend']);
-    expect(complete('tollgate', 'tenant', 'create', 'acme', '--ex')).toEqual(['--external-id']);
-    expect(complete('tollgate', 'operator', 'token', 'r')).toEqual(['revoke']);
-  });
-
-  it.each(['zsh', 'fish'])('has every group of commands for %s', async (shell) => {
-    const { code, stdout } = await tollgate(['completion', shell]);
-    expect(code).toBe(0);
-    for (const name of ['tenant', 'credit', 'keys', 'usage', 'invoice', 'config']) expect(stdout).toContain(name);
-    expect((await tollgate(['completion', 'tcsh'])).code).toBe(2);
-  });
-});
-
-/** The names of the commands below `path`, from its help. */
-async function below(path: readonly string[]): Promise<string[]> {
-  const { code, stdout } = await tollgate([...path, '--help']);
-  expect([path, code]).toEqual([path, 0]);
-  expect(stdout).toContain(`$ tollgate ${path.join(' ')}`);
-  const [, list = ''] = stdout.split('\nCommands:\n');
-  const names = [...list.split('\n\n')[0]!.matchAll(/^  ([a-z-]+)\b/gm)].map(([, name]) => name!);
-  if (names.length === 0) expect(stdout).toContain('--json');
-  return names.filter((name) => name !== 'help');
-}
-
-it('the help of every command has examples', async () => {
-  const commands: string[] = [];
-  const walk = async (path: string[]): Promise<void> => {
-    const names = await below(path);
-    if (names.length === 0) commands.push(path.join(' '));
-    for (const name of names) await walk([...path, name]);
-  };
-  await walk([]);
-  for (const known of [
-    'tenant suspend',
-    'credit refund',
-    'budget set',
-    'usage export',
-    'invoice void',
-    'reconcile',
-    'dead replay',
-  ])
-    expect(commands).toContain(known);
-  expect((await tollgate(['--help'])).stdout).toContain('Exit codes: 0 done');
-});
+cliHelpTests(tollgate);
 
 it('commands that do not need Kafka load neither kafkajs nor the messaging library', () => {
   const program = join(__dirname, '../../apps/cli/dist/program.js');

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 
-// The lines of README.md and of `completion --help` in real shells. bash is in cli-usage.test.ts.
+// The lines of README.md and of `completion --help` in real shells. bash is in cli-help.part.ts.
 const TIMEOUT_MS = 60_000;
 const root = join(__dirname, '../..');
 const home = mkdtempSync(join(tmpdir(), 'completion-'));

@@ -70,9 +70,11 @@ export function explainTests(services: Services): void {
     const text = await tollgate('explain', ids[0]!);
     expect(text).toMatch(
       new RegExp(
-        `^0 Request:  ${ids[0]} \\(x-request-id ${name}\\)\nKey:      ${keyId} \\(production\\)\n.*\nStarted: .*sim-large.*\n` +
+        `^0 Request:  ${ids[0]} \\(x-request-id ${name}\\)\n` +
+          `Key:      ${keyId} \\(production\\)\n.*\nStarted: .*sim-large.*\n` +
           'Limits:   key \\d+ requests and \\d+ tokens a minute.*\nHold: +\\d+\\.\\d{9} USD\nBackend:  simulator:\n' +
-          'Progress: \\d+ prompt tokens, 20 output tokens\nEnded: .*complete: the whole answer was sent\nSettled: .*\n' +
+          'Progress: \\d+ prompt tokens, 20 output tokens\n' +
+          'Ended: .*complete: the whole answer was sent\nSettled: .*\n' +
           'Event: .*\nCharge: .*USD, billed in .*\nEntry: .*\nInvoice:  its month is open$',
       ),
     );
@@ -102,7 +104,10 @@ export function explainTests(services: Services): void {
       failed: [{ backend: 'simulator:', why: 'failed' }],
     });
     expect(await tollgate('explain', id)).toMatch(
-      /\nFailed: +simulator: failed.*\nProgress: .*3 output tokens, counted.*, the first after .*\nEnded: .*the backend broke off/,
+      new RegExp(
+        '\nFailed: +simulator: failed.*\nProgress: .*3 output tokens, counted.*, the first after .*\n' +
+          'Ended: .*the backend broke off',
+      ),
     );
 
     // Nothing was delivered: no usage, and no charge.
@@ -113,7 +118,7 @@ export function explainTests(services: Services): void {
     expect(refused).toMatchObject({ code: 'upstream_error', model: 'sim-large', heldNanos: expect.any(String) });
     expect(refused.failed[0]).toEqual({ backend: 'simulator:', why: 'failed', status: 500 });
     expect(await tollgate('explain', none.headers.get('x-tollgate-request-id')!)).toMatch(
-      /\nFailed: +\S+Z, upstream_error\nModel: +sim-large\nWhy: +no backend gave an answer\nBackends: simulator: failed/,
+      /\nFailed: +.+Z, upstream_error\nModel: +sim-large\nWhy: +no backend gave an answer\nBackends: simulator: failed/,
     );
     // Usage has what was billed. The others are beside it, by code.
     const usage = async (query: string) => (await ask(`/tenants/${tenantId}/usage${query}`)).json.data;
@@ -200,7 +205,8 @@ export function explainTests(services: Services): void {
     expect(running.hold).toMatchObject({ state: 'pending', running: { keyId, model: 'sim-large', stream: true } });
     expect(await tollgate('explain', id, '--tenant', tenantId)).toMatch(
       new RegExp(
-        `\nKey: +${keyId} \\(production\\)\n.*\nStarted: .*sim-large, chat, streamed\nRunning: +it holds 0\\.\\d{9} USD.*\n` +
+        `\nKey: +${keyId} \\(production\\)\n.*\nStarted: .*sim-large, chat, streamed\n` +
+          'Running: +it holds 0\\.\\d{9} USD.*\n' +
           'Progress: .*\nLimits: +recorded at its end',
       ),
     );
@@ -249,7 +255,8 @@ export function explainTests(services: Services): void {
     await eventually(async () => expect((await chat()).status).toBe(200));
     expect(await tollgate('explain', '--key', keyId)).toMatch(
       new RegExp(
-        `^0 Admitted now: +yes\nKey: +${keyId} \\(production\\), active, profile default\nTenant: .*\nModels: .*sim-large`,
+        `^0 Admitted now: +yes\nKey: +${keyId} \\(production\\), active, profile default\n` +
+          'Tenant: .*\nModels: .*sim-large',
       ),
     );
     const path = `/tenants/${tenantId}/keys/${keyId}`;

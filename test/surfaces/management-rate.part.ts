@@ -53,7 +53,7 @@ export function managementRateTests(services: Services): void {
     });
   }
 
-  it('after a minute’s wrong credentials an address gets 429 at both APIs, except with one that was valid there', async () => {
+  it('after a minute’s wrong credentials an address gets 429 at both APIs, unless one was valid there', async () => {
     const { token: valid } = await services.tenant(['keys:read', 'keys:write']);
     const { json } = await ask('/keys', { token: valid, body: { name: 'k' } });
     const key: string = json.data.key;

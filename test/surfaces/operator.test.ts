@@ -175,7 +175,7 @@ describe('keys and tokens', () => {
     }
   });
 
-  it('have an owner and tags, which change with the profile and the expiry, and are refused with the field’s code', async () => {
+  it('have owner and tags, which change with profile and expiry, and are refused with the field’s code', async () => {
     const made = await ask(`/tenants/${tenantId}/keys`, { body: { name: 'k', owner: 'anna', tags: ['a', 'b:c'] } });
     expect(made.json.data).toMatchObject({ owner: 'anna', tags: ['a', 'b:c'], profile: 'default', expiresAt: null });
     const path = `/tenants/${tenantId}/keys/${made.json.data.id}`;

@@ -1,73 +1,15 @@
-import { idBound, newId, type UsageEvent } from '@tollgate/contracts';
+import { newId } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
 import { openBillingDatabase } from '../../apps/billing/src/database';
 import { Charges } from '../../apps/billing/src/reconcile/charges';
 import { RetiredMonths } from '../../apps/billing/src/reconcile/retired-months';
 import { openMeteringDatabase } from '../../apps/metering/src/database';
 import { Retention } from '../../apps/metering/src/record/retention';
-import { type Asked, send } from './ask';
-import { OPERATOR_SECRET, useServices } from './services';
-import { runTollgate, useDataDirectory } from './tollgate-process';
+import { eventOf, MONTH, nanosOf, REQUESTS, TOTAL, useExportedUsage } from './exported-usage';
 
-const services = useServices();
-const directory = useDataDirectory(services);
-const ask = (path: string, asked: Asked = {}) =>
-  send(`${services.operatorUrl}/_operator/v1${path}`, { token: OPERATOR_SECRET, ...asked });
-const exported = async (query: string) => (await ask(`/usage/export?${query}`)).text;
-const tollgate = async (...args: string[]) => {
-  const { code, stdout, stderr } = await runTollgate(args, { TOLLGATE_DATA_DIR: directory.path });
-  return { code, stdout, stderr };
-};
-/** An id of this time. `newId` never goes back. */
-const requestId = (ms: number) => idBound('req', ms).slice(0, 14) + newId('req').slice(14);
-const MONTH = 'from=2026-10-01&to=2026-11-01';
+const { services, ask, exported, tollgate, owners } = useExportedUsage();
 /** A month that ended more than 13 months ago. */
 const OLD = 'from=2025-03-01&to=2025-04-01';
-
-interface Owner {
-  tenantId: string;
-  keyId: string;
-}
-const owners: Owner[] = [];
-const REQUESTS = 60;
-const nanosOf = (index: number) => BigInt(index + 1) * 1_000_000n + 7n;
-
-/** The first one of a tenant fails. */
-function eventOf(owner: Owner, endedMs: number, index: number): UsageEvent {
-  const requestNanos = String(nanosOf(index));
-  return {
-    ...{ id: requestId(endedMs), ...owner, model: 'sim-small', kind: 'chat', stream: false },
-    price: { version: 'test', inputFemtos: '0', cachedInputFemtos: '0', outputFemtos: '0', requestNanos },
-    ...{ startedAt: new Date(endedMs).toISOString(), endedAt: new Date(endedMs).toISOString() },
-    ...{ promptTokens: 10, cachedTokens: 3, completionTokens: 5, reasoningTokens: 2 },
-    ...{ costNanos: requestNanos, overrunNanos: '0', backend: `http://gpu-${index % 2}/v1` },
-    ...{ estimated: false, outcome: index === 0 ? 'upstream_error' : 'complete' },
-  };
-}
-
-/** Two tenants, each with a key and requests in October 2026, the last of them in its last millisecond. */
-beforeAll(async () => {
-  const events: UsageEvent[] = [];
-  for (const [number, name] of ['=Acme, "Ltd"', 'Widgets'].entries()) {
-    const externalId = `crm-${number}`;
-    const { id: tenantId } = await services.messages.request('auth.tenants.create', { name, externalId });
-    const body = { name: 'prod', owner: 'anna', tags: ['batch', 'team:search'] };
-    const keyId = (await ask(`/tenants/${tenantId}/keys`, { body })).json.data.id as string;
-    owners.push({ tenantId, keyId });
-    for (let index = 0; index < REQUESTS; index++) {
-      const endedMs = Date.UTC(2026, 10, 1) - 1 - (REQUESTS - 1 - index) * 3_600_000;
-      events.push(eventOf({ tenantId, keyId }, endedMs, index));
-    }
-  }
-  await services.messages.publish('usage-events', events);
-  await eventually(async () => {
-    for (const { tenantId } of owners) {
-      const { json } = await ask(`/tenants/${tenantId}/usage?${MONTH}`);
-      expect(json.data.totals.requests).toBe(REQUESTS);
-    }
-  });
-});
-const total = Array.from({ length: REQUESTS }, (_, index) => nanosOf(index)).reduce((sum, nanos) => sum + nanos);
 const rowsOf = (text: string) =>
   text
     .trim()
@@ -82,7 +24,7 @@ describe('the usage of a tenant', () => {
     const all = {
       ...{ requests: REQUESTS, failed: 1, clientClosed: 0, promptTokens: 10 * REQUESTS, cachedTokens: 3 * REQUESTS },
       ...{ completionTokens: 5 * REQUESTS, reasoningTokens: 2 * REQUESTS, totalTokens: 15 * REQUESTS },
-      ...{ costNanos: String(total), costCents: Number((total + 5_000_000n) / 10_000_000n) },
+      ...{ costNanos: String(TOTAL), costCents: Number((TOTAL + 5_000_000n) / 10_000_000n) },
     };
     const byOwner = await usage('owner');
     expect(byOwner).toMatchObject({ totals: all, groups: [{ owner: 'anna', ...all }], currency: 'USD' });
@@ -120,7 +62,7 @@ describe('the export of usage', () => {
     expect(new Set(rows.map(({ requestId }) => requestId)).size).toBe(2 * REQUESTS);
     for (const { tenantId, keyId } of owners) {
       const own = rows.filter((row) => row.tenantId === tenantId);
-      expect(own.reduce((sum, { costNanos }) => sum + BigInt(costNanos), 0n)).toBe(total);
+      expect(own.reduce((sum, { costNanos }) => sum + BigInt(costNanos), 0n)).toBe(TOTAL);
       expect(own[1]).toEqual({
         ...{ from: own[1].to, to: expect.any(String), requestId: expect.stringMatching(/^req_/), tenantId, keyId },
         ...{ tenantName: expect.any(String), externalId: expect.stringMatching(/^crm-\d$/), keyName: 'prod' },
@@ -141,7 +83,7 @@ describe('the export of usage', () => {
       const sums = rowsOf(await exported(`${MONTH}&format=ndjson&step=${step}&tenantId=${tenantId}`));
       expect(sums).toHaveLength(rows);
       expect(new Set(sums.map((row) => row.tenantId))).toEqual(new Set([tenantId]));
-      expect(sums.reduce((sum, { costNanos }) => sum + BigInt(costNanos), 0n)).toBe(total);
+      expect(sums.reduce((sum, { costNanos }) => sum + BigInt(costNanos), 0n)).toBe(TOTAL);
       expect(sums.reduce((sum, { requests }) => sum + requests, 0)).toBe(REQUESTS);
       expect(sums.reduce((sum, { failed }) => sum + failed, 0)).toBe(1);
       expect(rowsOf(await exported(`${MONTH}&format=ndjson&step=${step}`))).toHaveLength(2 * rows);
@@ -173,7 +115,7 @@ describe('the export of usage', () => {
     expect([at(last, 'ProviderName'), at(last, 'ConsumedQuantity')]).toEqual(['Acme AI', '15']);
     expect(last).toContain('"{""batch"":true,""team"":""search"",""owner"":""anna""}"');
     const sum = lines.reduce((nanos, line) => nanos + BigInt(at(line, 'BilledCost')!.replace('.', '')), 0n);
-    expect(sum).toBe(total);
+    expect(sum).toBe(TOTAL);
   });
 
   it('writes the times of FOCUS in whole seconds, and no charge takes no time', async () => {

@@ -38,8 +38,8 @@ async function record(tenant = tenantId): Promise<void> {
   for (const outcome of OUTCOMES)
     await database.query(
       `INSERT INTO metering.usage_event (started_at, ended_at, cost_nanos, overrun_nanos, input_femtos,
-         cached_input_femtos, output_femtos, request_nanos, prompt_tokens, cached_tokens, completion_tokens, kind, outcome,
-         stream, estimated, id, tenant_id, key_id, model, price_version)
+         cached_input_femtos, output_femtos, request_nanos, prompt_tokens, cached_tokens, completion_tokens, kind,
+         outcome, stream, estimated, id, tenant_id, key_id, model, price_version)
        VALUES ($1, $1, $2, 0, 0, 0, 0, $2, 3, 1, 4, 'chat', $3, false, false, $4, $5, $6, 'm', 'v')`,
       [from, COST_NANOS, outcome, newId('req'), tenant, keyId],
     );
@@ -72,7 +72,7 @@ it('sums of days that were folded before begin anew, and every answer is right m
   const results = await Promise.all([1, 2].map(() => migrate({ url: database.url, ...MIGRATIONS })));
   expect(results.flatMap(({ applied }) => applied)).toEqual(['014_folded_hours.sql', 'functions']);
 
-  // A process of that version that still runs finds nothing folded. What it would add without counts is refused.
+  // A process of that version that still runs finds nothing folded. Rows that it would add without counts are refused.
   expect(await foldAsBefore().catch(sqlState)).toBe('23502');
   const dataSource = await openMeteringDatabase(database.url);
   try {

@@ -17,8 +17,8 @@ export async function recordAsFormer(client: Client, tenantId: string, months: r
     const id = idBound('req', Date.parse(at)).slice(0, 14) + newId('req').slice(14);
     await client.query(
       `INSERT INTO metering.usage_event (started_at, ended_at, cost_nanos, overrun_nanos, rated_nanos, input_femtos,
-         cached_input_femtos, output_femtos, request_nanos, prompt_tokens, cached_tokens, completion_tokens, kind, outcome,
-         stream, estimated, id, tenant_id, key_id, model, price_version)
+         cached_input_femtos, output_femtos, request_nanos, prompt_tokens, cached_tokens, completion_tokens, kind,
+         outcome, stream, estimated, id, tenant_id, key_id, model, price_version)
        VALUES ($1, $1, $2, 0, NULL, 0, 0, 0, $2, 3, 1, 4, 'chat', $3, false, false, $4, $5, $6, 'm', 'v')`,
       [at, COST_NANOS, index === 0 ? 'upstream_error' : 'complete', id, tenantId, keyId],
     );

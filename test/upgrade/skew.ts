@@ -35,7 +35,8 @@ const HEAD = [
     ),
   ),
   // What a reader of JSON cannot tell apart.
-  'type Wire<T> = T extends readonly (infer E)[] ? Wire<E>[] : T extends object ? { -readonly [K in keyof T]: Wire<T[K]> } : T;',
+  'type Wire<T> = T extends readonly (infer E)[] ? Wire<E>[] :',
+  '  T extends object ? { -readonly [K in keyof T]: Wire<T[K]> } : T;',
 ];
 
 /**

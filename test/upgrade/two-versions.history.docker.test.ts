@@ -22,7 +22,7 @@ type Processes = Record<App, ServiceProcess>;
 const UPGRADE_TIMEOUT_MS = 600_000;
 const SHARED_TIMEOUT_MS = 60_000;
 const ADMIN_TIMEOUT_MS = 10_000;
-/** So many that each process of a group gets messages of some: the tenant decides on the partition. */
+/** Enough that each process of a group gets messages of some: the tenant decides on the partition. */
 const TENANTS = 24;
 const CREDIT_CENTS = 10_000;
 const SEED = 1;

@@ -148,7 +148,7 @@ process.on('disconnect', () => process.emit('SIGTERM'));
 try {
   await main();
 } catch (error) {
-  // Who interrupts it knows why the rest fails.
+  // After an interruption the other failures need no explanation.
   if (ending === undefined) process.stderr.write(`${error instanceof SetupError ? error.message : error.stack}\n`);
   process.exitCode = 1;
 }

@@ -20,8 +20,8 @@ export const USAGE = `Usage: npm run bench [-- --form standalone|distributed|bot
   --scenario <name>      of --profile: ${Object.keys(SCENARIOS).join(', ')} (plain32)
   --soak <time>          instead: full load for this long (10m, 90s); what grows, and the books at the end
   --replicas             instead: what a request costs with one, two and four gateways of the distributed form
-  --growth <events>      instead: the standalone form with many tenants, and with so many recorded events
-  --books <events>       instead: queries, the console and the export of the standalone form with so many events
+  --growth <events>      instead: the standalone form with many tenants, and with this many recorded events
+  --books <events>       instead: queries, the console and the export of the standalone form with this many events
   --data <directory>     of --books: keeps the books there for the next run
   --hostile              instead: the worst request bodies; with --seconds, --fuzz-rounds, --seed
 docs/performance.md says what is measured and how it is read.`;

@@ -8,7 +8,7 @@ import { setImmediate } from 'node:timers/promises';
 import { ROOT } from '../setup/prepare.mjs';
 
 const REQUESTS = Number(process.argv[2] ?? 20_000);
-/** A pause after so many requests, as a gateway has between them. Without it the queue of spans would overflow. */
+/** Requests between two pauses, as a gateway has them. Without pauses the queue of spans would overflow. */
 const BATCH = 20;
 const STAGES = ['authenticate', 'read', 'admit', 'upstream', 'settle'];
 

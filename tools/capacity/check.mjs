@@ -19,7 +19,7 @@ const NO_BYTES = {
 };
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 
-/** The cores in use, by part, that the model predicts for so many requests a second. */
+/** The cores in use, by part, that the model predicts for a number of requests a second. */
 function predictedCores(requestsPerSecond, request) {
   const chunk = Object.fromEntries(Object.keys(request).map((part) => [part, 0]));
   const costs = { cpuMicros: { request, chunk }, entryMicros: { PostgreSQL: 0 }, bytes: NO_BYTES };
@@ -34,7 +34,7 @@ function predictedCores(requestsPerSecond, request) {
  *   gateways and of all parts together, for each further number of gateways; `off` 0.1: the model predicts 10 % more
  */
 export function compare({ idle, runs: [one, ...more] }) {
-  // What a part uses when idle does not grow with the requests.
+  // The CPU of an idle part does not grow with the requests.
   const net = ({ cpuMicros, perSecond }) =>
     Object.fromEntries(
       Object.entries(cpuMicros).map(([part, micros]) => [part, Math.max(0, micros - (idle[part] * 1e6) / perSecond)]),

@@ -68,7 +68,7 @@ export async function throughPort(namespace, service, port, work) {
     clearTimeout(timer);
     if (url === undefined)
       throw Object.assign(new SetupError(`kubectl could not forward a port of ${service}.`), { code: 'unreachable' });
-    // Whoever does not read the pipe stops the writer.
+    // A pipe that nobody reads stops its writer.
     child.stdout.resume();
     return await work(url);
   } finally {

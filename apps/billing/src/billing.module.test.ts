@@ -1,112 +1,17 @@
-import { AdmissionStore, PostgresAdmissionStore, parseBalanceUpdate } from '@tollgate/admission';
-import { newId, type Charge, type ReconcileReport } from '@tollgate/contracts';
-import { PostgresMessages } from '@tollgate/messaging';
-import { MessagesModule, MessagesServer } from '@tollgate/messaging/nest';
-import { globalModule, provide } from '@tollgate/runtime';
-import type { INestMicroservice } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
-import { eventually, PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
-import { BillingModule } from './billing.module';
+import { newId, type Charge } from '@tollgate/contracts';
+import { eventually, useTestDatabase } from '@tollgate/testing';
+import { BillingProcess } from './testing/billing-process.fixture';
 import { CENT, charge } from './testing/billing.fixture';
 
-// The whole service on real PostgreSQL, messages and admission store. The test plays auth (which knows every tenant),
-// metering (its sums) and the consumer of balance updates.
 const database = useTestDatabase();
-
-class TestProcess {
-  readonly messages = new PostgresMessages({ url: database.url, applicationName: 'test-messages' });
-  readonly admission = new PostgresAdmissionStore({ url: database.url, callTimeoutMs: PATIENT_CALL_MS });
-  app!: INestMicroservice;
-
-  constructor(
-    private readonly events: Charge[],
-    private readonly postingIntervalMs = 200,
-  ) {}
-
-  async start(): Promise<this> {
-    this.messages.handle('auth.tenants.get', async ({ tenantId: id }) => {
-      return {
-        id,
-        name: 'T',
-        plan: 'default',
-        status: 'active',
-        createdAt: '',
-        externalId: null,
-        closedAt: null,
-        erasedAt: null,
-      };
-    });
-    this.messages.handle('metering.events.digest', async ({ limit }) => {
-      // One range that never matches, so every id is compared.
-      expect(this.events.length).toBeLessThan(limit);
-      return { events: this.sorted().length, costNanos: this.nanos(), digest: 'none', end: null };
-    });
-    this.messages.handle('metering.events.list', async ({ after, until = '~' }) => {
-      return { data: this.sorted().filter(({ id }) => id > after && id <= until), end: null };
-    });
-    this.messages.handle('metering.months.list', async () => ({ data: [] }));
-    this.messages.handle('metering.rejected.audit', async () => ({ differences: [] }));
-    this.messages.handle('metering.rollups.audit', async () => ({ differences: [], nextCursor: null }));
-    this.messages.consume('credit-news', 'admission', (updates) =>
-      this.admission.applyBalanceUpdates(updates.map(parseBalanceUpdate)),
-    );
-    const { messages, admission, postingIntervalMs } = this;
-    const imports = [
-      MessagesModule.of(messages),
-      globalModule([provide(AdmissionStore, admission)]),
-      BillingModule.register({
-        databaseUrl: database.url,
-        postingIntervalMs,
-        currency: () => 'USD',
-        watchEveryMs: null,
-      }),
-    ];
-    await admission.start();
-    this.app = await NestFactory.createMicroservice(
-      { module: class Root {}, imports },
-      { strategy: new MessagesServer(messages), logger: false },
-    );
-    await this.app.listen();
-    return this;
-  }
-
-  async stop(): Promise<void> {
-    await this.app.close();
-    await this.messages.close();
-    await this.admission.close();
-  }
-
-  /** Each event once, as metering stores them. */
-  private sorted() {
-    const events = [...new Map(this.events.map((event) => [event.id, event])).values()];
-    return events.sort((a, b) => (a.id < b.id ? -1 : 1));
-  }
-
-  private nanos(): string {
-    return String(this.sorted().reduce((sum, { costNanos }) => sum + BigInt(costNanos), 0n));
-  }
-
-  /** Starts a run in this process and asks for its report until it is there. */
-  async reconcile(): Promise<ReconcileReport> {
-    const { id } = await this.messages.request('billing.reconcile.start', {});
-    return eventually(
-      async () => {
-        const run = await this.messages.request('billing.reconcile.get', { id });
-        if (run.state !== 'done') throw new Error(JSON.stringify(run));
-        return run.report;
-      },
-      { timeoutMs: 20_000 },
-    );
-  }
-}
 
 describe('billing, as the main program runs it', () => {
   const events: Charge[] = [];
-  let first: TestProcess;
-  let second: TestProcess;
+  let first: BillingProcess;
+  let second: BillingProcess;
   beforeAll(async () => {
-    first = await new TestProcess(events).start();
-    second = await new TestProcess(events).start();
+    first = await new BillingProcess(database.url, events).start();
+    second = await new BillingProcess(database.url, events).start();
   });
   afterAll(() => Promise.all([first.stop(), second.stop()]));
 
@@ -282,7 +187,7 @@ describe('billing, as the main program runs it', () => {
 
 describe('billing that stops', () => {
   it('first posts every whole cent that has gathered, due or not, and publishes the balance update', async () => {
-    const process = await new TestProcess([], 60_000).start();
+    const process = await new BillingProcess(database.url, [], 60_000).start();
     const tenantId = newId('ten');
     await process.messages.request('billing.credit.add', {
       tenantId,

@@ -188,7 +188,7 @@ function refusal(status: number, answer: unknown, url: string, path: string): Fa
     const id = printable(decodeURIComponent(operatorToken));
     return new Failure(`No operator token has the id '${id}'. See: tollgate operator token list`, error.code);
   }
-  // What a command line says is in the request alone.
+  // The command line determines only the request.
   return new Failure(inOptions(String(error.message)), error.code, status === WRONG_REQUEST);
 }
 

@@ -141,7 +141,7 @@ export async function closeTenant(context: Context, tenant: string, options: Clo
 }
 
 /**
- * What the end of a tenant has left. `left`: credit that is not used up, or a debt of a cent or more. Less than a cent
+ * The remains of a tenant at its end. `left`: credit that is not used up, or a debt of a cent or more. Less than a cent
  * of usage without credit stays carried. `lastCent`: why the newest refund did not pay it.
  */
 async function creditLeft(

@@ -78,8 +78,8 @@ export abstract class AdmissionStore {
    */
   abstract expectedEnds(tenantIds: readonly string[]): Promise<(ExpectedEnd[] | UnavailableError)[]>;
   /**
-   * The states of claims. What it says of a settled claim is durable. An UnavailableError replaces the result of a
-   * request whose part of the store does not answer.
+   * The states of claims. The state of a settled claim is durable. An UnavailableError replaces the result of a request
+   * whose part of the store does not answer.
    */
   abstract recall(requests: readonly RecallRequest[]): Promise<(RecallResult | UnavailableError)[]>;
   /** An UnavailableError replaces the result of a request whose part of the store does not answer. */

@@ -37,7 +37,7 @@ describe('a batch queue', () => {
     await queue.idle();
   });
 
-  it('waits for company after a call of many items, and after a call of few sends the next one at once', async () => {
+  it('delays the next call after one of many items, to fill it, and sends it at once after one of few', async () => {
     const { calls, call } = heldCall();
     const queue = new BatchQueue(call);
     const results = [1, 2, 3, 4].map((item) => queue.push(item));

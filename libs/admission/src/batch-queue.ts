@@ -6,8 +6,8 @@ export const MAX_BATCH_CHARS = 8 * 1024 * 1024;
 const MAX_WAITING_ITEMS = 10_000;
 const MAX_CALL_TRIES = 2;
 /**
- * After a call with so many items, the next one waits for company until it has as many: a call by itself costs as much
- * as 20 to 30 items. Few concurrent requests never wait.
+ * After a call of this many items, the next one is delayed to fill the batch, until it has as many: a call by itself
+ * costs as much as 20 to 30 items. Few concurrent requests never wait.
  */
 const GATHER_FROM_ITEMS = 4;
 const GATHER_MS = 1;

@@ -63,7 +63,7 @@ export interface BackendHour {
   requests: number;
   /** How many of them had their tokens counted by the gateway. */
   estimatedRequests: number;
-  /** How often the engine restarted in the hour. What it had counted since the sample before is unknown. */
+  /** How often the engine restarted in the hour. Its counts since the sample before are unknown. */
   restarts: number;
   prompt: BackendTokens;
   generation: BackendTokens;

@@ -6,7 +6,7 @@ export type InferenceKind = 'chat' | 'completion' | 'embedding';
 /**
  * How a request ended.
  * - `complete`: the whole answer was sent.
- * - `client_closed`: the client left. What was delivered until then is charged.
+ * - `client_closed`: the client left. The output delivered until then is charged.
  * - `upstream_error`: the backend broke off after the first byte.
  * - `credit_ended`: an extension of the hold was refused.
  * - `expired`: the gateway died, or outlived the hold's deadline. What was last recorded, or was delivered until then,

@@ -9,10 +9,12 @@ test('a service may be asked by exactly those who may ask one of its subjects', 
   expect(askersOf('console')).toEqual(['gateway']);
 });
 
-test('a change of money or rights may be requested by one service, or by gateway and console, which know the caller', () => {
-  const read =
-    /\.(list|get|news|spent|query|events|digest|audit|compare|summary|spendable|keys|requests|series|state|latest|entry)$/;
-  const changing = Object.entries(ASKERS).filter(([subject]) => !read.test(subject));
+test('one service may request a change of money or rights, or gateway and console, which know the caller', () => {
+  const reads = [
+    ...['list', 'get', 'news', 'spent', 'query', 'events', 'digest', 'audit', 'compare', 'summary', 'spendable'],
+    ...['keys', 'requests', 'series', 'state', 'latest', 'entry'],
+  ];
+  const changing = Object.entries(ASKERS).filter(([subject]) => !reads.includes(subject.split('.').at(-1)!));
   expect(changing.length).toBeGreaterThan(10);
   for (const [subject, askers] of changing)
     expect([subject, askers.length === 1 || askers.join() === 'gateway,console']).toEqual([subject, true]);

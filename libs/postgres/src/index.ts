@@ -8,5 +8,5 @@ export * from './migrate';
 export { openServiceDataSource, serviceRole } from './rights';
 export * from './check-server';
 export * from './explain-database';
-export * from './start-patiently';
+export * from './retry-on-timeout';
 export * from './embedded/embedded-postgres';

@@ -40,7 +40,7 @@ describe('statements', () => {
     await expect(changedRows(dataSource, 'SELECT 1')).rejects.toThrow(/only an UPDATE/);
   });
 
-  it('prepares a statement once for each connection, in its transaction, and names its errors like any other', async () => {
+  it('prepares a statement once a connection, in its transaction, and names its errors like any other', async () => {
     const insert = (id: number) =>
       transaction(dataSource, async (tx) => {
         const rows = await queryPrepared(tx, 'INSERT INTO thing SELECT $1::int, $2 RETURNING id', [id, 'p']);

@@ -38,7 +38,7 @@ export async function startStandalone(backend, { nodeOptions = [], directory } =
   const firstStartMs = Math.round(performance.now() - began);
   const [pid, , , port, socketDirectory] = readFileSync(join(data, 'postgres/postmaster.pid'), 'utf8').split('\n');
   const postmaster = Number(pid);
-  // What it starts from now on inherits its core.
+  // Processes that it starts from now on inherit its core.
   pin(REST, treeOf([postmaster]));
   return {
     name: 'standalone',

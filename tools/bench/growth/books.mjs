@@ -1,5 +1,5 @@
-// Books with a long history: tenants, thousands of keys, and so many events, recorded and charged. They are made once
-// in a data directory and kept there, as ten million events take a quarter of an hour.
+// Books with a long history: tenants, thousands of keys, and millions of events, recorded and charged. They are made
+// once in a data directory and kept there, as ten million events take a quarter of an hour.
 import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -72,7 +72,8 @@ function newKey({ operatorUrl, operatorSecret }, tenantId) {
 /** Records and charges events of the last month. */
 export async function fill({ database }, tenants, events) {
   const { host, port, user, password } = database;
-  const url = `postgres://${user}:${encodeURIComponent(password)}@/${database.database}?host=${encodeURIComponent(host)}&port=${port}`;
+  const login = `${user}:${encodeURIComponent(password)}`;
+  const url = `postgres://${login}@/${database.database}?host=${encodeURIComponent(host)}&port=${port}`;
   const owners = tenants.map(({ tenantId, keyId, keyIds = [keyId] }) => ({ tenantId, keyIds }));
   const directory = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
   try {

@@ -1,5 +1,5 @@
 // `npm run bench -- --growth 1000000`: whether a request and the queries cost the same with many tenants and a long
-// history. Measures the standalone form with 10 tenants and no history, with MANY_TENANTS, and then with so many
+// history. Measures the standalone form with 10 tenants and no history, with MANY_TENANTS, and then with a million
 // recorded events, posted and charged.
 import { load } from '../load/generate.mjs';
 import { PLAIN } from '../load/scenarios.mjs';

@@ -4,7 +4,7 @@
 //                  once
 //   urls           instead of `url`: several gateways, dealt out to the connections in turn
 //   authorizations a list: each request is of a random one, in the place of the header
-//   count          end after so many requests, if the time is not over before
+//   count          end after this many requests, if the time is not over before
 //   cut            leave at the end, in the middle of answers; by default each is read to its end
 import { connect } from 'node:net';
 

@@ -1,9 +1,9 @@
 // What is asked. Every request is that of one tenant, 450 characters long, and answered with 100 tokens (streams: 500).
 const PROMPT =
-  'We are a small company, and we have a problem with the way in which we answer the letters of our customers. At the ' +
-  'moment each letter is read by one of us, and the answer is often late. Please write a short plan for the new year. ' +
-  'It should say what we can do at once, what will take more time, and who has to be told about it. Use plain words, as ' +
-  'some of the people who will read the plan are new here and do not know all of our terms yet. Thank you.';
+  'We are a small company, and we have a problem with the way in which we answer the letters of our customers. At ' +
+  'the moment each letter is read by one of us, and the answer is often late. Please write a short plan for the new ' +
+  'year. It should say what we can do at once, what will take more time, and who has to be told about it. Use plain ' +
+  'words, as some of the people who will read the plan are new here and do not know all of our terms yet. Thank you.';
 const messages = [{ role: 'user', content: PROMPT }];
 export const PLAIN = { model: 'bench', messages, max_tokens: 100 };
 

@@ -20,7 +20,7 @@ export function collector(running) {
     const socket = new WebSocket(address);
     try {
       await opened(socket);
-      // What is freed by finalizers of the first is collected by the second.
+      // The second collects the memory that finalizers of the first free.
       await ask(socket, 1, 'HeapProfiler.collectGarbage');
       await ask(socket, 2, 'HeapProfiler.collectGarbage');
       const expression = 'JSON.stringify(process.memoryUsage())';

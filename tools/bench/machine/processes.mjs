@@ -5,7 +5,7 @@ import { cpus } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { atEnd } from './take-down.mjs';
 
-/** What is measured has the first core. Everything else (servers, other services, backend, load) has the second. */
+/** The measured process has the first core. All others (servers, other services, backend, load) have the second. */
 export const MEASURED = 0;
 export const REST = 1;
 export const canPin = cpus().length > 1 && spawnSync('taskset', ['-V']).status === 0;

@@ -98,7 +98,8 @@ export const databaseFacts = (gateway) =>
   withDatabase(gateway.database, async (client) => {
     const { rows } = await client.query(
       `SELECT current_setting('server_version') AS version, current_setting('fsync') AS fsync,
-              current_setting('synchronous_commit') AS "synchronousCommit", current_setting('shared_buffers') AS buffers`,
+              current_setting('synchronous_commit') AS "synchronousCommit",
+              current_setting('shared_buffers') AS buffers`,
     );
     return rows[0];
   });

@@ -1,4 +1,4 @@
-// Everything that is measured of one form, in order. What needs a warm process comes after the rounds.
+// Everything that is measured of one form, in order. Measurements that need a warm process come after the rounds.
 import { SCENARIOS } from '../load/scenarios.mjs';
 import { pssBytes, rssBytes } from '../machine/usage.mjs';
 import { foreignShare, summaryOf } from '../report/summary.mjs';

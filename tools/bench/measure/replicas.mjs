@@ -14,7 +14,7 @@ const QUICK = { warm: 2_500, measured: 1_500, shared: 800, idleSeconds: 3 };
 /** Far more than a run takes. */
 const LIMIT_SECONDS = 120;
 
-/** So many of the gateways, in each round others: they differ in what they have compiled. */
+/** `count` of the gateways, in each round others: they differ in what they have compiled. */
 const turns = (urls, round, count) => Array.from({ length: count }, (_, index) => urls[(round + index) % urls.length]);
 
 /**

@@ -1,5 +1,5 @@
 // `npm run bench -- --profile gateway`: where the CPU of one process goes under load. Writes the profile that Chrome's
-// DevTools and VS Code open, and tells the ten dearest functions, and the ten dearest packages and folders.
+// DevTools and VS Code open, and names the functions, packages and folders that take the most CPU, ten of each.
 import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { startDistributed } from '../gateways/distributed.mjs';

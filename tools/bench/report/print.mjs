@@ -76,7 +76,8 @@ function besides({ idle, firstStartMs, memory, store, halfLoad }) {
   return [
     `- idle, of a core: ${shares.join(', ')}`,
     `- first start: ${figure(firstStartMs / 1_000)} s`,
-    `- memory after load: ${figure(memory.afterLoadBytes / 1e6)} MB; PostgreSQL ${figure(memory.postgresBytes / 1e6)} MB`,
+    `- memory after load: ${figure(memory.afterLoadBytes / 1e6)} MB; ` +
+      `PostgreSQL ${figure(memory.postgresBytes / 1e6)} MB`,
     ...(memory.perStream
       ? [
           `- memory of a stream, ${memory.perStream.count} open: ${figure(memory.perStream.rssKib)} KiB resident, ` +

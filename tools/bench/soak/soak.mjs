@@ -52,7 +52,8 @@ export async function soak(form, { seconds, say }) {
     `## ${form.name}: ${figure(run.perSecond)} requests/s for ${figure(run.elapsed)} s, p99 ` +
       `${figure(run.latencyMs.p99)} ms, ${run.errors} errors`,
     memoryTable(form, looks),
-    `- alive in ${form.measured} after a garbage collection: ${mib(before.live)} MiB before, ${mib(after.live)} MiB after`,
+    `- alive in ${form.measured} after a garbage collection: ${mib(before.live)} MiB before, ` +
+      `${mib(after.live)} MiB after`,
     `- event loop of ${form.measured}, p99: ${loopText(looks)}`,
     `- books: ${books}`,
     sizesTable(before.sizes, after.sizes, run.requests),

@@ -13,7 +13,7 @@ const RECOVERY_TIMEOUT_MS = 300_000;
 const MAX_WORDS = 2_000;
 const BETWEEN_ANSWERS = 100;
 const STORES = ['postgres', 'redis', 'kafka'];
-/** What clients may see. No other lost pod may fail a request. */
+/** Failures that clients may see. No other lost pod may fail a request. */
 const LOST_GATEWAY = { mayFail: /cut|socket hang up|ECONNRE|^50[234] |aborted/, touchesHolds: true };
 /** The one gateway is not ready while Redis is away. */
 const LOST_REDIS = { mayFail: /^503 |ECONNREFUSED|overloaded_error/, touchesHolds: true };
@@ -84,7 +84,8 @@ export async function drained(release) {
 
 /** Drains the node as far as the budgets allow, and resolves to the pods of each service that served meanwhile. */
 async function servedWhileDrained(release, load, node) {
-  const selector = `app.kubernetes.io/instance=${release.release},app.kubernetes.io/component in (${SERVICES.join(',')})`;
+  const services = `app.kubernetes.io/component in (${SERVICES.join(',')})`;
+  const selector = `app.kubernetes.io/instance=${release.release},${services}`;
   const drain = spawn('kubectl', ['drain', node, '--pod-selector', selector, '--delete-emptydir-data'], {
     stdio: ['ignore', 'ignore', 'pipe'],
   });

@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 
 /** Holds of one tenant. Of more, the amounts by key are not known. */
 const MAX_HOLDS = 2_000;
-/** From the end of one read of a tenant to the beginning of its next: this, and so many times as long as it took. */
+/** Pause between reads of a tenant: `REST_MS`, or 20 times the last read's duration if that is longer. */
 const REST_MS = 1_000;
 const REST_OF_READS = 20;
 /** Tenants whose last read is kept. */

@@ -156,7 +156,7 @@ describe('thresholds of budgets', () => {
     expect((await t.events(tenantId)).slice(2)).toMatchObject([{ period: '2026-06', thresholdPercent: 50 }]);
   });
 
-  it('records thresholds that a change crosses, and spending reaches them again once the budget is raised', async () => {
+  it('records thresholds that a change crosses, and spending reaches them again when it is raised', async () => {
     for (const lowered of [0, 1_000]) {
       const tenantId = await t.billing.tenant();
       await t.set(tenantId, 10_000);

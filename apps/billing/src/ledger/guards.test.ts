@@ -74,7 +74,7 @@ describe('append-only', () => {
   });
 });
 
-describe('the database refuses', () => {
+describe('the database', () => {
   const billing = useBilling(database);
   let tenantId: string;
   beforeEach(async () => {
@@ -124,33 +124,33 @@ describe('the database refuses', () => {
   it.each([
     ['postings that do not sum to zero', { credit: 5, payments_clearing: -4 }, /postings sum to 1/],
     ['a balanced entry whose credit is not its amount', { credit: 4, payments_clearing: -4 }, /credit is 4/],
-  ])('%s', async (_, legs, message) => {
+  ])('refuses %s', async (_, legs, message) => {
     const { id, sql } = entry();
     await expect(commit(sql, postings(id, legs), books('balance_cents = 105, last_sequence = 2'))).rejects.toThrow(
       message,
     );
   });
 
-  it('an entry without postings', async () => {
+  it('refuses an entry without postings', async () => {
     await expect(commit(entry().sql, books('balance_cents = 105, last_sequence = 2'))).rejects.toThrow(
       /postings sum to 0, credit is 0/,
     );
   });
 
-  it('a posting added to a booked entry', async () => {
+  it('refuses a posting added to a booked entry', async () => {
     const [first] = await billing.entries(tenantId);
     await expect(commit(postings(first!.id, { overrun: 1 }))).rejects.toThrow(/is booked/);
     // Nor two postings that leave its sum unchanged.
     await expect(commit(postings(first!.id, { overrun: 1, adjustments: -1 }))).rejects.toThrow(/is booked/);
   });
 
-  it('a running balance that does not continue the one before it, and a gap in the sequence', async () => {
+  it('refuses a running balance that does not continue the one before it, and a gap in the sequence', async () => {
     await expect(commit(entry({ after: 106 }).sql)).rejects.toThrow(/balance 106 is not 100 \+ 5/);
     await expect(commit(entry({ sequence: 3 }).sql)).rejects.toThrow(/no entry 2/);
     await expect(commit(entry({ sequence: 1, after: 5 }).sql)).rejects.toThrow(/journal_entry_sequence/);
   });
 
-  it('usage and refunds below zero', async () => {
+  it('refuses usage and refunds below zero', async () => {
     await expect(commit(entry({ type: 'usage', source: 'metering', amount: -101, after: -1 }).sql)).rejects.toThrow(
       /balance_not_below_zero/,
     );
@@ -159,14 +159,14 @@ describe('the database refuses', () => {
     );
   });
 
-  it('an amount whose sign does not fit its type, and a second entry of one source and ref', async () => {
+  it('refuses an amount whose sign does not fit its type, and a second entry of one source and ref', async () => {
     await expect(commit(entry({ type: 'topup', amount: -5, after: 95 }).sql)).rejects.toThrow(
       /amount_cents_check|journal_entry_check/,
     );
     await expect(commit(entry({ ref: 'first' }).sql)).rejects.toThrow(/journal_entry_idempotency/);
   });
 
-  it('books whose balance is not that of the journal', async () => {
+  it('refuses books whose balance is not that of the journal', async () => {
     await expect(commit(books('balance_cents = 101'))).rejects.toThrow(/the journal says 100/);
     const { id, sql } = entry();
     await expect(commit(sql, postings(id, { credit: 5, payments_clearing: -5 }))).rejects.toThrow(
@@ -177,7 +177,7 @@ describe('the database refuses', () => {
     );
   });
 
-  it('usage that covers no charges, the wrong ones, or sums them wrongly', async () => {
+  it('refuses usage that covers no charges, the wrong ones, or sums them wrongly', async () => {
     await billing.gatherer.gather([charge(tenantId, CENT + 1n, { endedAt: '2026-11-05T00:00:00Z' })]);
     const { id, sql } = entry({ type: 'usage', source: 'metering', amount: -1, after: 99 });
     const booked = [

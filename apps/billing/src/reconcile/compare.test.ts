@@ -35,39 +35,36 @@ const checks = (view: Partial<TenantView>) =>
     ...view,
   }).map((difference) => difference.check);
 
-describe('accepts', () => {
-  it('stores that agree', () => expect(checks({})).toEqual([]));
-  it('a balance update that arrived while the stores were read', () => {
+describe('the comparison of a tenant', () => {
+  it('accepts stores that agree', () => expect(checks({})).toEqual([]));
+  it('accepts a balance update that arrived while the stores were read', () => {
     for (const version of [5, 6, 8]) expect(checks({ after: head(8), snapshot: snapshot(head(version)) })).toEqual([]);
   });
-  it('a balance that is more than the store can hold, on both sides', () => {
+  it('accepts a balance that is more than the store can hold, on both sides', () => {
     const rich = { ...head(5), balanceNanos: 10n ** 19n };
     const kept = snapshot(rich, { balanceNanos: 4n * 10n ** 18n });
     expect(checks({ before: rich, after: rich, snapshot: kept })).toEqual([]);
   });
-  it('a tenant that never had books', () =>
+  it('accepts a tenant that never had books', () =>
     expect(checks({ before: NO_BOOKS, after: NO_BOOKS, snapshot: undefined })).toEqual([]));
-  it('a tenant for which an emptied store will ask', () =>
+  it('accepts a tenant for which an emptied store will ask', () =>
     expect(checks({ snapshot: undefined, asksForTenants: true })).toEqual([]));
-});
-
-describe('reports', () => {
-  it('a store that missed a balance update, or has one that never existed', () => {
+  it('reports a store that missed a balance update, or has one that never existed', () => {
     const check = 'the admission store has the balance update of the books';
     expect(checks({ snapshot: snapshot(head(4)) })).toEqual([check]);
     expect(checks({ snapshot: snapshot(head(6)) })).toEqual([check]);
   });
-  it('another balance for the same version', () =>
+  it('reports another balance for the same version', () =>
     expect(checks({ snapshot: snapshot(head(5), { balanceNanos: 1n }) })).toEqual([
       'balance = balance of the admission store',
     ]));
-  it('running sums that are not those of the holds', () => {
+  it('reports running sums that are not those of the holds', () => {
     expect(checks({ snapshot: snapshot(head(5), { settledNanos: 1n }) })).toEqual([SETTLED_SUM]);
     expect(checks({ snapshot: snapshot(head(5), { pendingNanos: 1n }) })).toEqual([PENDING_SUM]);
   });
-  it('a store that lost the tenant', () =>
+  it('reports a store that lost the tenant', () =>
     expect(checks({ snapshot: undefined })).toEqual(['the admission store knows the tenant']));
-  it('a store that lost all of the tenant except its holds, whether it asks for tenants or not', () => {
+  it('reports a store that lost all of the tenant except its holds, whether it asks for tenants or not', () => {
     for (const asksForTenants of [true, false])
       expect(checks({ snapshot: undefined, asksForTenants, strayHolds: ['req_a'] })).toEqual([
         'the admission store knows the tenant',

@@ -1,9 +1,10 @@
-import { parseBalanceUpdate, type AdmissionStore, type Withdrawal } from '@tollgate/admission';
+import { parseBalanceUpdate, type AdmissionStore } from '@tollgate/admission';
 import { newId } from '@tollgate/contracts';
 import { eventually, useTestDatabase } from '@tollgate/testing';
 import { MAX_ENTRY_CENTS } from '../ledger/booking';
 import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing.fixture';
 import { holdRequest, settleRequest, type Draft } from '../testing/held-request.fixture';
+import { withdrawing } from '../testing/withdrawing.fixture';
 import { MoneyOut } from './money-out';
 
 /** The guarantees of money out beside a real admission store. Both implementations must pass them. */
@@ -284,20 +285,5 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
       await expectBooksToProve(billing, charges);
       expect(await intents()).toEqual([]);
     });
-  });
-}
-
-/** The store, with an event right after each withdrawal. */
-function withdrawing(store: AdmissionStore, then: () => Promise<void>): AdmissionStore {
-  return new Proxy(store, {
-    get(target, name) {
-      const value = Reflect.get(target, name) as unknown;
-      if (name !== 'withdraw') return typeof value === 'function' ? value.bind(target) : value;
-      return async (withdrawal: Withdrawal) => {
-        const result = await target.withdraw(withdrawal);
-        await then();
-        return result;
-      };
-    },
   });
 }

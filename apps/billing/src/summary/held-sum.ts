@@ -6,8 +6,8 @@ const PAGE_TENANTS = 200;
 /** Of more tenants the sum would be too old. */
 const MAX_TENANTS = 50_000;
 /**
- * From the end of one sum to the beginning of the next: this, and so many times as long as it took, because the store
- * is the one that admits requests. Nothing is read while nobody asks.
+ * Pause between sums: `REST_MS`, or 20 times the last sum's duration if that is longer, because the same store admits
+ * requests. Nothing is read while nobody asks.
  */
 const REST_MS = 5_000;
 const REST_OF_WALKS = 20;

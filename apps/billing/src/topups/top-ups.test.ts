@@ -40,7 +40,7 @@ describe('a top-up', () => {
     ]);
   });
 
-  it('that is repeated with the same source and ref returns the first entry, even concurrently, and says so', async () => {
+  it('that is repeated with the same source and ref returns the first entry, also at once, and says so', async () => {
     const tenantId = newId('ten');
     const replies = await Promise.all(Array.from({ length: 12 }, () => add(tenantId, 500, 'pi_2')));
     expect(replies.filter(({ created }) => created)).toHaveLength(1);

@@ -47,7 +47,7 @@ export class AccessGuard implements CanActivate {
     const role = tenantId === undefined ? null : await this.roleIn(tenantId, person.userId, isOperator);
     request.consoleCaller = { ...person, isOperator, role };
     if (access === 'signed-in') return;
-    // What only operators can see does not exist for others.
+    // For others, things that only operators can see do not exist.
     if ('operator' in access && !isOperator) throw new ConsoleError('not_found');
     if ('tenant' in access && (role === null || !mayDo(role, access.tenant))) throw new ConsoleError('forbidden');
   }

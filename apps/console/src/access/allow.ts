@@ -5,7 +5,7 @@ import type { SignedIn } from '../sign-in/sign-in';
 import { type Origin, personAs } from './changes';
 import type { OperatorAction, Role, TenantAction } from './roles';
 
-/** Who may call a route: anybody, anybody who is signed in, or who may do something. */
+/** The callers that a route allows: anybody, people who are signed in, or people with a right. */
 export type Access = 'anybody' | 'signed-in' | { tenant: TenantAction } | { operator: OperatorAction };
 
 export const ACCESS_METADATA = 'console:access';

@@ -30,7 +30,8 @@ const MAKER_MAY = `CASE WHEN r.tenant_id IS NULL
   THEN r.made_by IS NULL OR r.made_by = '${OPERATOR_API}'
     OR EXISTS (SELECT 1 FROM operator o WHERE o.user_id = r.made_by)
     OR EXISTS (SELECT 1 FROM provider_operator p WHERE p.user_id = r.made_by)
-  ELSE EXISTS (SELECT 1 FROM membership m WHERE m.user_id = r.made_by AND m.tenant_id = r.tenant_id AND m.role = ANY($2))
+  ELSE EXISTS (
+      SELECT 1 FROM membership m WHERE m.user_id = r.made_by AND m.tenant_id = r.tenant_id AND m.role = ANY($2))
     AND ${OF_TENANT_ONLY} END`;
 const FOUND = `SELECT u.id AS "userId", u.email, r.made_by IS NOT NULL AS "isByOther",
     r.made_by IS NOT NULL OR u.reset_by_other AS "removesTotp"
@@ -116,8 +117,8 @@ export class Recoveries implements BeforeApplicationShutdown {
   }
 
   /**
-   * Sets the password, and ends all links, sessions and passkeys of the person. Whoever made a link for another may have
-   * had the account, so the second factor ends, too, and the address is unproven. Error: recovery_invalid.
+   * Sets the password, and ends all links, sessions and passkeys of the person. The maker of a link for another may
+   * have had the account, so the second factor ends, too, and the address is unproven. Error: recovery_invalid.
    */
   async use(secret: string, password: string, from: Origin): Promise<Person> {
     // Before the work of hashing, which is for holders of a link only.
@@ -165,8 +166,8 @@ export class Recoveries implements BeforeApplicationShutdown {
   }
 
   /**
-   * Whether a link has set the password since a call began. The call may have checked the password of before, so what it
-   * has opened ends.
+   * Whether a link has set the password since a call began. The call may have checked the former password, so the
+   * session that it opened ends.
    */
   async endOvertaken(userId: string, since: string): Promise<boolean> {
     return transaction(this.database.dataSource, async (tx) => {

@@ -15,7 +15,7 @@ import type { SessionRow } from './answers';
 import { EmailField, exact } from './fields';
 import { Tries } from './tries';
 
-/** For so long after a sign-in, a person without a password needs no other proof. */
+/** Period after sign-in in which a person without a password needs no other proof. */
 const FRESH_MS = 10 * 60_000;
 const readErasure = bodyOf(
   Type.Object({ email: EmailField, password: Type.String({ maxLength: MAX_PASSWORD_CHARS }) }, exact),

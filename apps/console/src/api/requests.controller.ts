@@ -27,7 +27,7 @@ const readList = queryOf(
   }),
 );
 
-/** The requests of a tenant that were served. What they asked and got is stored nowhere. */
+/** The requests of a tenant that were served. Their prompts and answers are stored nowhere. */
 @Controller('console/api/tenants/:tenantId/requests')
 export class RequestsController {
   constructor(private readonly services: ServiceClient) {}

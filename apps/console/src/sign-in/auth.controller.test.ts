@@ -73,7 +73,7 @@ it.each(Object.entries(WRITES))('%s passes on its own fields only, as JSON', asy
   expect(asked?.headers.get('content-type')).toBe('application/json');
   const body = (await asked!.json()) as Record<string, unknown>;
   expect(body).toEqual({ ...Object.fromEntries(fields.map((field) => [field, SENT[field as 'code']])), ...own });
-  // What a browser could give itself.
+  // Fields by which a browser could give itself rights.
   for (const field of ['trustDevice', 'rememberMe', 'createSession', 'scopes', 'idToken'])
     expect(body).not.toHaveProperty(field);
 });

@@ -127,8 +127,8 @@ export class Admitter {
 
   /**
    * Rejects with UnavailableError when the store does not answer, and with InferenceError context_length_exceeded when
-   * a counted prompt leaves no room for output. If the credit does not pay for dearer fallbacks beside the counted
-   * prompt, the request is held without them.
+   * a counted prompt leaves no room for output. If the credit does not pay for more expensive fallbacks beside
+   * the counted prompt, the request is held without them.
    */
   async admit(asked: Candidate, nowMs: number): Promise<Admission> {
     const { tenantId, keyId } = asked.draft;
@@ -144,7 +144,7 @@ export class Admitter {
       const isShort = SHORT_CREDIT.has(result.reason);
       if (isShort) this.exactCounting.wasShort(tenantId, nowMs);
       const { model, fallbacks } = candidate;
-      // The count comes first: it may show that the credit pays for the dearer ones.
+      // The count comes first: it may show that the credit pays for the more expensive ones.
       if (!prompt.isExact && isForExactCount(result.reason)) prompt = prompt.countedWithinContext();
       else if (isShort && hasDearer(model, fallbacks))
         candidate = { ...candidate, fallbacks: withoutDearer(model, fallbacks) };
@@ -262,7 +262,7 @@ function toRequest(candidate: Candidate, prompt: PromptEstimate): AdmitRequest {
     outputFemtosPerToken: prices.outputFemtosPerToken,
     wantOutputTokens: want - others,
     minOutputTokens: least - others,
-    // All or nothing with a dearer fallback: it is rather left out than all credit held for a part of its price.
+    // Drop the fallback rather than hold all credit for part of its price.
     boundIsExact: prompt.isExact && !hasDearer(model, fallbacks),
     ...(candidate.claim && { claim: candidate.claim }),
   };

@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 
 /** Tenants whose expected ends are kept. */
 const MAX_TENANTS = 10_000;
-/** For so long one answer of the store serves all refusals of a tenant. */
+/** How long one store answer serves all of a tenant's refusals. */
 const KEPT_MS = 1_000;
 const SHORTEST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 60_000;

@@ -2,11 +2,21 @@
  * Dates of ISO 8601, in its extended and its basic form: a calendar date (`2026-11-01`, `20261101`, `2026-11`, `2026`),
  * a week date (`2026-W45-1`, `2026-W45`), or an ordinal date (`2026-305`).
  */
-const DATE =
-  /^(?<year>\d{4})(?:-(?<month>\d\d)(?:-(?<day>\d\d))?|(?<month2>\d\d)(?<day2>\d\d)|-?W(?<week>\d\d)(?:-?(?<weekday>[1-7]))?|-?(?<ordinal>\d{3}))?$/i;
+const DATE = new RegExp(
+  [
+    String.raw`^(?<year>\d{4})(?:-(?<month>\d\d)(?:-(?<day>\d\d))?`,
+    String.raw`(?<month2>\d\d)(?<day2>\d\d)`,
+    String.raw`-?W(?<week>\d\d)(?:-?(?<weekday>[1-7]))?`,
+    String.raw`-?(?<ordinal>\d{3}))?$`,
+  ].join('|'),
+  'i',
+);
 /** Hours, minutes and seconds, of which the last may be left out, and the zone. */
-const TIME =
-  /^(?<hours>\d\d)(?::?(?<minutes>\d\d)(?::?(?<seconds>\d\d)(?:[.,](?<fraction>\d{1,9}))?)?)?(?<zone>Z|(?<sign>[+ -])(?<offsetHours>\d\d)(?::?(?<offsetMinutes>\d\d))?)?$/i;
+const TIME = new RegExp(
+  String.raw`^(?<hours>\d\d)(?::?(?<minutes>\d\d)(?::?(?<seconds>\d\d)(?:[.,](?<fraction>\d{1,9}))?)?)?` +
+    String.raw`(?<zone>Z|(?<sign>[+ -])(?<offsetHours>\d\d)(?::?(?<offsetMinutes>\d\d))?)?$`,
+  'i',
+);
 
 const FIRST_INSTANT_MS = 0;
 const LAST_INSTANT_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);

@@ -138,8 +138,9 @@ export class AdmittedRequest {
   }
 
   /**
-   * The part of what is held in the end that may be charged. The hold may be for a dearer model, and for more output
-   * than a fallback is asked for. What a fallback reports beyond that is an overrun, as of a request for it directly.
+   * The part of what is held in the end that may be charged. The hold may be for a more expensive model, and for more
+   * output than a fallback is asked for. Usage that a fallback reports beyond that is an overrun, as of a request for
+   * it directly.
    */
   payable(heldNanos: bigint): bigint {
     if (this.asked === null) return heldNanos;

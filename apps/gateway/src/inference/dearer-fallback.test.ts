@@ -24,7 +24,7 @@ const bound = () => {
   const request = readRequest('chat', raw, () => model);
   return PromptEstimate.toHold(request, model, OUTPUT_TOKENS);
 };
-/** What the hold of the dear model costs with a counted prompt, and with one bounded by its bytes. */
+/** The price of a hold of the expensive model with a counted prompt, and with one bounded by its bytes. */
 const COUNTED_NANOS = costAt(dear, bound().counted().upperBound);
 const BOUNDED_NANOS = costAt(dear, bound().upperBound);
 
@@ -67,8 +67,8 @@ function admitter(creditNanos: bigint) {
   return { asked, fallbacks };
 }
 
-describe('a request with a dearer fallback', () => {
-  it('is held with it as long as the credit pays for it beside the counted prompt, however many came before', async () => {
+describe('a request with a more expensive fallback', () => {
+  it('is held with it while the credit pays for it beside the counted prompt, however many came before', async () => {
     const { asked, fallbacks } = admitter((COUNTED_NANOS + BOUNDED_NANOS) / 2n);
     // More than the requests of a tenant that are counted in any case.
     for (let n = 0; n < 100; n++) expect(await fallbacks()).toEqual(['cheap', 'dear']);

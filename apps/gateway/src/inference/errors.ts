@@ -99,8 +99,8 @@ export const INFERENCE_ERRORS = {
     status: 422,
     type: 'invalid_request_error',
     message:
-      'The first client with this Idempotency-Key left before the end of its stream. It ends here, and was charged ' +
-      'up to here. To run it again, and pay again, send another key.',
+      'The first client with this Idempotency-Key left before the end of its stream. The stored answer ends here, ' +
+      'and was charged up to here. To run it again, and pay again, send another key.',
   },
   requests_limit_exceeded: { status: 429, type: 'rate_limit_error', message: 'Too many requests per minute.' },
   tokens_limit_exceeded: { status: 429, type: 'rate_limit_error', message: 'Too many tokens per minute.' },

@@ -14,6 +14,7 @@ import { StreamWatch } from '../upstream/stream-watch';
 import { Upstream } from '../upstream/upstream';
 import { UpstreamModule } from '../upstream/upstream.module';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options';
+import { Authentication } from './authentication';
 import { BodyReader, readLimits } from './body/body-reader';
 import { InFlight } from './in-flight';
 import { Intake } from './intake';
@@ -40,7 +41,7 @@ const bodyReader = {
     UpstreamModule,
     SettleModule,
   ],
-  providers: [bodyReader, Intake, Serving, Pipeline, InFlight],
+  providers: [bodyReader, Authentication, Intake, Serving, Pipeline, InFlight],
 })
 export class InferenceModule implements OnApplicationShutdown {
   constructor(

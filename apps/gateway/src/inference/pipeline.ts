@@ -3,14 +3,14 @@ import { Injectable } from '@nestjs/common';
 import type { Claim } from '@tollgate/admission';
 import { type InferenceKind, UnavailableError, type UsageDraft, type UsageEvent } from '@tollgate/contracts';
 import { failPoint, logger } from '@tollgate/runtime';
-import { CredentialGuard, tooManyAttempts } from '../accept/credential-guard';
 import { Admitter } from '../admit/admit';
 import { LimitStates, nearestLimits } from '../admit/limit-states';
-import { Authenticator, type Principal } from '../authenticate/authenticate';
+import type { Principal } from '../authenticate/authenticate';
 import { Catalog, type CatalogModel } from '../catalog/catalog';
 import { PromptEstimate } from '../prompt/prompt-estimate';
 import { Settlements } from '../settle/settlement';
 import { toUsageField } from '../settle/usage-event';
+import { Authentication } from './authentication';
 import type { InferenceRequest } from './body/inference-request';
 import type { Client } from './client';
 import { InferenceError, unknownModel } from './errors';
@@ -32,13 +32,12 @@ export class Pipeline {
   private readonly limitStates = new LimitStates();
 
   constructor(
-    private readonly authenticator: Authenticator,
+    private readonly authentication: Authentication,
     private readonly catalog: Catalog,
     private readonly intake: Intake,
     private readonly admitter: Admitter,
     private readonly serving: Serving,
     private readonly settlements: Settlements,
-    private readonly credentialGuard: CredentialGuard,
   ) {}
 
   /** Chat, completion or embedding. Never rejects: every error becomes an answer or the end of the stream. */
@@ -158,31 +157,9 @@ export class Pipeline {
   }
 
   private async authenticate(request: IncomingMessage, client: Client): Promise<Principal> {
-    const waitMs = this.credentialGuard.waitMs(request);
-    if (waitMs > 0) throw new InferenceError('requests_limit_exceeded', tooManyAttempts(waitMs));
-    const result = await this.authenticator.authenticate(request.headers.authorization, Date.now());
-    if (result.kind === 'principal') {
-      this.credentialGuard.admitted(request);
-      const { principal } = result;
-      client.owner = principal;
-      client.setLimits(() => nearestLimits(principal, this.limitStates.now(principal, Date.now())));
-      return principal;
-    }
-    client.formerOwner = result.of ?? null;
-    // A request without a key, or with one that was issued, guesses nothing.
-    const isGuess = result.reason !== 'missing_api_key' && result.reason !== 'no_profile' && !result.wasIssued;
-    const furtherMs = isGuess ? this.credentialGuard.failed(request) : 0;
-    if (furtherMs > 0) throw new InferenceError('requests_limit_exceeded', tooManyAttempts(furtherMs));
-    if (result.reason === 'management_token')
-      throw new InferenceError('invalid_api_key', {
-        message: 'This is a management token (fma_…). Send an inference key (sk-svc-…).',
-      });
-    if (result.reason === 'no_profile')
-      throw new InferenceError('invalid_api_key', {
-        message: 'The plan or profile of this API key no longer exists. Create a new key.',
-        by: { what: 'no_profile' },
-      });
-    throw new InferenceError(result.reason, { by: result.by });
+    const principal = await this.authentication.authenticate(request, client);
+    client.setLimits(() => nearestLimits(principal, this.limitStates.now(principal, Date.now())));
+    return principal;
   }
 
   private findModel(request: InferenceRequest, principal: Principal): CatalogModel {

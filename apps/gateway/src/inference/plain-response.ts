@@ -14,7 +14,8 @@ export interface PlainResponse {
 }
 
 /**
- * No honest number has so many digits. They could carry output, so such JSON is serialised again, which shortens them.
+ * No honest number has this many digits. They could carry output, so such JSON is serialised again, which shortens
+ * them.
  */
 const LONG_NUMBER = /[\d.]{64}/;
 

@@ -6,7 +6,9 @@ const OTHER = 'other';
 
 const counter = new Counter({
   name: 'tollgate_refusals_total',
-  help: `Error answers of the inference API, by code and plan (empty: no key; other: beyond the first ${MAX_PLANS} plans)`,
+  help:
+    'Error answers of the inference API, by code and plan ' +
+    `(empty: no key; other: beyond the first ${MAX_PLANS} plans)`,
   labelNames: ['code', 'plan'] as const,
   registers: [metrics],
 });

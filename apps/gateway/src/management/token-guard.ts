@@ -23,7 +23,7 @@ import { TokenUses } from './token-uses';
 export const SCOPE_METADATA = 'management:scope';
 const BEARER = /^Bearer +(.*)$/is;
 
-/** Codes of credentials that were never issued as tokens. Who sends a revoked or an expired one guesses nothing. */
+/** Codes of credentials that were never issued as tokens. A revoked or an expired one is no guess. */
 const GUESSES: readonly string[] = ['invalid_token', 'inference_key_not_accepted'];
 
 /** Declares the scope that an endpoint needs. */

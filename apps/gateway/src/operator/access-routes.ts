@@ -91,8 +91,8 @@ export const ACCESS_ROUTES: RouteTable<OperatorEndpoint> = {
       summary: 'Take the right of an operator of the console away',
       description:
         'In force from the moment of the answer. The account stays, with its roles in tenants. A token needs all ' +
-        'scopes. An operator by a group of OpenID Connect is not found: the provider takes it away. 503 `unavailable` ' +
-        'where no console runs.',
+        'scopes. An operator by a group of OpenID Connect is not found: the provider takes it away. 503 ' +
+        '`unavailable` where no console runs.',
       body: body(OperatorRemoval, { email: 'anna@example.com' }),
       errors: ['not_found', 'last_operator'],
     },

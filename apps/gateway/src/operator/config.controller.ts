@@ -10,7 +10,7 @@ import { SecretGuard } from './secret-guard';
 
 const checkBody = bodyCheck(ConfigCheck, (error) => new ApiError('invalid_parameter', describe(error)));
 
-/** Whether the services would accept a configuration. What its file alone can tell is not checked again. */
+/** Whether the services would accept a configuration. Checks that need only its file are not repeated. */
 @Controller(`${OPERATOR_PREFIX}/config`)
 @UseGuards(SecretGuard)
 export class ConfigController {

@@ -71,7 +71,8 @@ describe('no answer of the port is that of its framework', () => {
     ],
     [
       'a malformed media type',
-      `POST /_operator/v1/tenants HTTP/1.1\r\n${AUTHORIZED}${CLOSE}Content-Type: nonsense\r\nContent-Length: 2\r\n\r\n{}`,
+      `POST /_operator/v1/tenants HTTP/1.1\r\n${AUTHORIZED}${CLOSE}` +
+        'Content-Type: nonsense\r\nContent-Length: 2\r\n\r\n{}',
       415,
     ],
     ['another expectation', `GET /livez HTTP/1.1\r\n${AUTHORIZED}Expect: more\r\n\r\n`, 417],

@@ -10,8 +10,8 @@ export const UsageExportQuery = Type.Object({
   to: UsageQuery.properties.to,
   step: choice(
     ['request', 'hour', 'day'],
-    '`request`: a row for each request. Otherwise one for each tenant, key, model and hour or day (UTC), which `from` ' +
-      'and `to` are rounded to.',
+    '`request`: a row for each request. Otherwise one for each tenant, key, model and hour or day (UTC), which ' +
+      '`from` and `to` are rounded to.',
   ),
   format: choice(['csv', 'ndjson', 'focus'], '`focus`: CSV with the columns of FOCUS 1.2.'),
   tenantId: Type.Optional(NAMED_ID.tenant),

@@ -151,7 +151,7 @@ describe('an exchange', () => {
     expect(await failedBy(await backend((_, response) => void response.end('yes')))).toBeNull();
   });
 
-  it('asks one other backend after an answer that was cut, but not once a part of it has reached the client', async () => {
+  it('asks one other backend after an answer that was cut, unless a part of it has reached the client', async () => {
     const cut: Answer = (_, response) => {
       response.writeHead(200).write('a');
       setImmediate(() => response.destroy());

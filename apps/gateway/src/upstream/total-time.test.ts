@@ -24,7 +24,7 @@ const upstream = upstreamWith({});
 afterAll(closeAll);
 
 const well: Answer = (_, response) => void response.end('yes');
-/** Answers 504 after so long. */
+/** Answers 504 after `ms`. */
 const late =
   (ms: number): Answer =>
   (_, response) => {

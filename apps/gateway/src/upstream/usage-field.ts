@@ -10,7 +10,7 @@ export type ReportedCounts = TokenCounts & { promptDetails?: UsageDetails; compl
 export type ReportedUsage = ReportedCounts | 'unreadable' | null;
 
 const DETAIL_NAME = /^[a-z][a-z0-9_]{0,63}$/;
-/** More are not passed on: no honest report has so many. */
+/** More are not passed on: no honest report has more. */
 const MAX_DETAILS = 16;
 
 /**

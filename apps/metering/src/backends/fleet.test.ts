@@ -26,7 +26,8 @@ it('a backend is shown with what all gateways of the last seconds say of it', as
 
 it('usage, settled money and what waits are sums over all tenants', async () => {
   await database.query(
-    `INSERT INTO metering.backend_hour SELECT date_trunc('hour', now()) - make_interval(hours => h), 'b', 0, 10, 0, 100, 0, 50, 0, 0, 0, 0
+    `INSERT INTO metering.backend_hour
+     SELECT date_trunc('hour', now()) - make_interval(hours => h), 'b', 0, 10, 0, 100, 0, 50, 0, 0, 0, 0
      FROM unnest(ARRAY[0, 23, 24]) h`,
   );
   await database.query(`INSERT INTO metering.tenant_sum VALUES ('a', 1, 7), ('b', 1, 8)`);
@@ -40,7 +41,8 @@ it('usage, settled money and what waits are sums over all tenants', async () => 
 
 it('prices are listed newest first', async () => {
   await database.query(
-    `INSERT INTO metering.price_version VALUES ('m', 'chat', 'v1', 1, 1, 2, 0, now() - interval '1 day'), ('m', 'chat', 'v2', 3, 1, 4, 5, now())`,
+    `INSERT INTO metering.price_version
+     VALUES ('m', 'chat', 'v1', 1, 1, 2, 0, now() - interval '1 day'), ('m', 'chat', 'v2', 3, 1, 4, 5, now())`,
   );
   const { data } = await priceVersions(database.dataSource);
   expect(data.filter(({ model }) => model === 'm')).toMatchObject([

@@ -26,12 +26,13 @@ function foldedSql(table: string, until: string, columns: Record<string, string>
   const read = Object.entries(columns).map(([name, value]) => `${value} AS ${name}`);
   const summed = SUMS.map((name) => `sum(${name}) AS ${name}`);
   const tenants = '(tenant_id >= $1 AND ($2::text IS NULL OR tenant_id < $2))';
+  const withoutEnds = SUMS.map((name) => (ENDS.includes(name) ? `0 AS ${name}` : name));
   const unfinished = unfinishedSql({ tenant: tenants, from: `'-infinity'`, to: folded });
   return `
     WITH hours AS (
       SELECT tenant_id, ${[...read, ...summed].join(', ')}
       FROM (
-        SELECT tenant_id, hour, model, key_id, ${SUMS.map((name) => (ENDS.includes(name) ? `0 AS ${name}` : name)).join(', ')}
+        SELECT tenant_id, hour, model, key_id, ${withoutEnds.join(', ')}
         FROM usage_hour WHERE ${tenants} AND hour < ${folded}
         UNION ALL
         SELECT tenant_id, hour, model, key_id, ${SUMS.map((name) => (ENDS.includes(name) ? name : '0')).join(', ')}

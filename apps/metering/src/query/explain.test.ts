@@ -50,7 +50,7 @@ describe('a served request', () => {
     }
   });
 
-  it('of a gateway that could not tell has no life, and a malformed life keeps no event from being charged', async () => {
+  it('of a gateway that could not tell has no life, and an event with a malformed life is charged', async () => {
     const events = [usageEvent({ tenantId }), usageEvent({ tenantId, life: { key: 'words' } as never })];
     const { recorded } = await new UsageConsumer(database.dataSource, ANY_PRICE).consume(events);
     expect(recorded).toBe(2);

@@ -1,27 +1,22 @@
 import { Controller } from '@nestjs/common';
-import type { EventDigest, EventRange, Found, ReplyOf, RequestOf, UsageQuery, UsageSummary } from '@tollgate/contracts';
+import type { ReplyOf, RequestOf, UsageQuery, UsageSummary } from '@tollgate/contracts';
 import { MessagePattern } from '@tollgate/messaging/nest';
 import { MeteringDataSource } from '../database';
-import { auditRejected } from '../record/rejected';
-import { confirmMonth, retiredMonths } from '../record/retired-months';
-import { EventRanges } from './event-ranges';
 import { explainRequests } from './explain';
 import { MonthSpent } from './month-spent';
 import { namedRequests, recordedEvents } from './recorded-events';
 import { RequestsList } from './requests-list';
-import { RollUpAudit } from './roll-up-audit';
 import { UsageExport } from './usage-export';
 import { UsageQueries } from './usage-query';
 import { UsageSeriesQueries } from './usage-series';
 
+/** Answers what tenants and operators ask about usage and requests. */
 @Controller()
 export class QueryController {
   constructor(
     private readonly dataSource: MeteringDataSource,
     private readonly queries: UsageQueries,
     private readonly spending: MonthSpent,
-    private readonly ranges: EventRanges,
-    private readonly rollUps: RollUpAudit,
     private readonly requests: RequestsList,
     private readonly series: UsageSeriesQueries,
     private readonly exports: UsageExport,
@@ -65,35 +60,5 @@ export class QueryController {
   @MessagePattern('metering.usage.export')
   exportUsage(request: RequestOf<'metering.usage.export'>): Promise<ReplyOf<'metering.usage.export'>> {
     return this.exports.page(request);
-  }
-
-  @MessagePattern('metering.events.digest')
-  digest(range: EventRange): Promise<EventDigest> {
-    return this.ranges.digest(range);
-  }
-
-  @MessagePattern('metering.events.list')
-  list(range: EventRange): Promise<ReplyOf<'metering.events.list'>> {
-    return this.ranges.list(range);
-  }
-
-  @MessagePattern('metering.rollups.audit')
-  auditRollUps(from: RequestOf<'metering.rollups.audit'>): Promise<ReplyOf<'metering.rollups.audit'>> {
-    return this.rollUps.page(from);
-  }
-
-  @MessagePattern('metering.months.list')
-  async months(): Promise<ReplyOf<'metering.months.list'>> {
-    return { data: await retiredMonths(this.dataSource) };
-  }
-
-  @MessagePattern('metering.months.confirm')
-  async confirm(totals: RequestOf<'metering.months.confirm'>): Promise<ReplyOf<'metering.months.confirm'>> {
-    return { confirmed: await confirmMonth(this.dataSource, totals) };
-  }
-
-  @MessagePattern('metering.rejected.audit')
-  auditRejected(): Promise<Found> {
-    return auditRejected(this.dataSource);
   }
 }

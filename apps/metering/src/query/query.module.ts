@@ -3,6 +3,7 @@ import { MeteringDataSource } from '../database';
 import { EventRanges } from './event-ranges';
 import { MonthSpent } from './month-spent';
 import { QueryController } from './query.controller';
+import { ReconcileController } from './reconcile.controller';
 import { RequestsList } from './requests-list';
 import { RollUpAudit } from './roll-up-audit';
 import { UsageExport } from './usage-export';
@@ -12,7 +13,7 @@ import { UsageSeriesQueries } from './usage-series';
 const inject = [MeteringDataSource];
 
 @Module({
-  controllers: [QueryController],
+  controllers: [QueryController, ReconcileController],
   providers: [
     UsageQueries,
     UsageSeriesQueries,

@@ -21,7 +21,7 @@ import { confirmMonth, retiredMonths } from './retired-months';
 // Real: PostgreSQL. The tests are in the order of a month's end; each continues where the one before stopped.
 const database = useMeteringDatabase();
 const NOW = new Date();
-/** The first instant of the month so many months ago. */
+/** The first instant of the month `ago` months before this one. */
 const monthMs = (ago: number) => Date.UTC(NOW.getUTCFullYear(), NOW.getUTCMonth() - ago);
 const nameOf = (ago: number) => new Date(monthMs(ago)).toISOString().slice(0, 7);
 const iso = (ms: number) => new Date(ms).toISOString();

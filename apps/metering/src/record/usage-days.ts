@@ -7,11 +7,12 @@ import { unfinishedSql } from './unfinished';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** An hour or a day is folded so long after its end. */
+/** Time from the end of an hour or a day until it is folded. */
 const FOLD_AFTER_MS = 3 * HOUR_MS;
 /**
- * Hours that began earlier may be folded, so who adds to them looks. An hour is folded FOLD_AFTER_MS after its end at
- * the earliest, which is two hours later. So much may the clocks of two processes differ, and a transaction take.
+ * Hours that began earlier may be folded, so a process that adds to them looks. An hour is folded FOLD_AFTER_MS after
+ * its end at the earliest, which is two hours later. The clocks of two processes may differ by that, and a transaction
+ * may take that long.
  */
 const MAY_BE_FOLDED_MS = 2 * HOUR_MS;
 const EVERY_MS = 10 * 60_000;

@@ -1,5 +1,5 @@
 import type { UsageEvent } from '@tollgate/contracts';
-import { startPatiently } from '@tollgate/postgres';
+import { retryOnTimeout } from '@tollgate/postgres';
 import { countForbidden } from '../admission-metrics';
 import {
   AdmissionStore,
@@ -261,7 +261,7 @@ export class PostgresAdmissionStore extends AdmissionStore {
 
   /** Rejects when the database cannot be reached or was not migrated. */
   async start(): Promise<void> {
-    await startPatiently(() => this.connections.call({ name: 'start', text: 'SELECT FROM hold LIMIT 0', values: [] }));
+    await retryOnTimeout(() => this.connections.call({ name: 'start', text: 'SELECT FROM hold LIMIT 0', values: [] }));
   }
 
   check(): Promise<void> {

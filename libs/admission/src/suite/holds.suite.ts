@@ -161,7 +161,7 @@ export function holdsSuite(open: OpenStore): void {
     expect(await f.progress(id, 1)).toBe(false);
   });
 
-  it('charges an expired hold at the model and the price of what served it, if it was not the one of its draft', async () => {
+  it('charges an expired hold at the model and price that served it, if they are not those of its draft', async () => {
     const f = fixture();
     const id = await f.hold();
     const { price } = f.event(id, 1n);

@@ -1,6 +1,6 @@
 import { Socket } from 'node:net';
 import { UnavailableError } from '@tollgate/contracts';
-import { connectionConfig, outliveConnections, startPatiently } from '@tollgate/postgres';
+import { connectionConfig, outliveConnections, retryOnTimeout } from '@tollgate/postgres';
 import { Pool, type PoolConfig } from 'pg';
 import { CredentialMemory } from '../credential-memory';
 import { CredentialStore, type CredentialRecord } from '../credential-store';
@@ -103,8 +103,8 @@ export class PostgresCredentialStore extends CredentialStore {
 
   async start(): Promise<void> {
     // So that the first request does not wait for a connection.
-    await startPatiently(() => this.reads.query('SELECT'));
-    await startPatiently(() => this.feed.start());
+    await retryOnTimeout(() => this.reads.query('SELECT'));
+    await retryOnTimeout(() => this.feed.start());
     this.started = true;
   }
 

@@ -17,7 +17,7 @@ const MAX_UNHEARD_MS = 12 * 3_600_000;
 export interface FeedListener {
   /** Called with the records that were written since the last call, in the order of their changes. */
   changed(records: CredentialRecord[]): void;
-  /** The last call was so long ago that changes may be missing. */
+  /** Changes may be missing, because the last call was too long ago. */
   missed(): void;
   /** Everything that was written before this moment of `performance.now()` has been passed on. */
   upTo(ms: number): void;

@@ -134,7 +134,7 @@ function emptiedSuite(name: string, urlOf: () => string, nodes: () => { port: nu
       holdFilling();
       await empty();
       await eventually(() => expect(books.fills).toBeGreaterThan(fills));
-      // What the filling has read is older.
+      // The filling has read an older state.
       await books.commit(revoked(during), first);
       await expectRevoked(during);
       release();

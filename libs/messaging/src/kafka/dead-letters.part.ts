@@ -95,7 +95,7 @@ export function deadLettersTests(kafka: KafkaServer): void {
       expect(await store.deadLetters(TOPIC, SUITE_GROUP)).toHaveLength(1);
     });
 
-    it('are also quarantined in a topic that was recreated while consumed, and counts offsets from 0 again', async () => {
+    it('are also quarantined in a topic that was recreated while consumed, with offsets from 0 again', async () => {
       const received = new Received();
       const messages = await start(received.handler);
       await messages.publish(TOPIC, [balanceUpdate('a', 1), balanceUpdate('a', 2), balanceUpdate('a', 3)]);

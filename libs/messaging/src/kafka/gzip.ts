@@ -8,7 +8,7 @@ const OPTIONS = { level: constants.Z_BEST_SPEED };
  * more CPU than to compress it.
  */
 const MAX_SYNC_BYTES = 64 * 1024;
-/** What becomes larger is decompressed by another thread. */
+/** Larger results are decompressed by another thread. */
 const MAX_SYNC_OUTPUT_BYTES = 512 * 1024;
 
 const compressBeside = promisify(gzip);

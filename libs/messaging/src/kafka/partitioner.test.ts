@@ -12,7 +12,7 @@ const args = (key: Buffer | string | null, partitions: number, partition?: numbe
   message: { key, value: null, ...(partition !== undefined && { partition }) },
 });
 
-test('each of 10,000 keys has the partition of kafkajs, at first, when remembered, and after the topic has grown', () => {
+test('each of 10,000 keys has the partition of kafkajs: at first, when remembered, and after the topic grew', () => {
   const ours = createRememberingPartitioner();
   const theirs = Partitioners.DefaultPartitioner();
   const texts = ['', 'a', 'Müller', '日本', '\u{1f600}', ...Array.from({ length: 20 }, (_, n) => 'x'.repeat(n))];

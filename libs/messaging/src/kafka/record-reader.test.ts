@@ -37,7 +37,7 @@ const read = (...records: KafkaMessage[]): Batch[] => [...reader.batches(records
 const numbers = ({ messages }: Batch) => messages.map((data) => (data as { n: number }).n);
 const reasons = ({ dead }: Batch) => dead.map(({ letter, forged }) => [originOf(letter), letter.reason, forged]);
 
-test('an unreadable message within a record is quarantined alone, with its position; its neighbours are handled', () => {
+test('an unreadable message in a record is quarantined alone, with its position; its neighbours are handled', () => {
   const lines = [envelope(0), 'hello', envelope(2), envelope(3, 999), '', envelope(5)];
   const [batch, ...more] = read(recordOf(lines, 17));
   expect(more).toEqual([]);

@@ -128,7 +128,7 @@ export function sharedRecordsTests(kafka: KafkaServer): void {
       expect(await letters()).toHaveLength(1);
     });
 
-    it('are handled again from the first when the consumer is killed in the middle, and nothing before them is', async () => {
+    it('are handled again from the first when the consumer is killed in the middle, but none before them', async () => {
       const victim = await store.spawnConsumer(3);
       const publisher = await start();
       await publisher.publish(TOPIC, [balanceUpdate('a', 1)]);

@@ -74,7 +74,9 @@ export function insertBatches(
   return {
     // Longer calls are rare. A name for each length would keep as many plans.
     ...(parts.length === 1 && { name: 'publish' }),
-    text: `WITH inserted AS (${insert}) SELECT pg_notify('${channelOf(schema)}', queue) FROM unnest($2::text[]) AS queue`,
+    text: `
+    WITH inserted AS (${insert})
+    SELECT pg_notify('${channelOf(schema)}', queue) FROM unnest($2::text[]) AS queue`,
     values: [queues, remote, ...parts],
   };
 }

@@ -30,7 +30,7 @@ interface Running {
 }
 
 export interface WorkersOptions {
-  /** A worker that has not ended so long after the signal is killed: the time of its requests and STOP_RESERVE_MS. */
+  /** Time from the signal until a worker that still runs is killed: that of its requests and STOP_RESERVE_MS. */
   stopTimeoutMs: number;
   /** What workers may ask this process, besides the metrics of all. */
   answers?: Answers;

@@ -11,9 +11,8 @@ LANGUAGE sql IMMUTABLE AS $$
   END::bigint
 $$;
 
--- Admits a batch of requests, one array element for each, in the given order within each tenant. No id may occur twice.
--- Returns one row for each element; `n` is its position from 1. code: 'held', a refusal of admission-store.ts, or
--- 'id_used' (the id belongs to a settled hold, or to one of another key).
+-- Admits a batch of requests, one array element for each, in order within each tenant. No id may occur twice. Returns a
+-- row for each; `n` is its position from 1. code: 'held', a refusal of admission-store.ts, or 'id_used' (rule 2).
 CREATE OR REPLACE FUNCTION admit_batch(
   p_now_ms bigint, p_lease_ms bigint,
   p_id text[], p_tenant_id text[], p_key_id text[], p_draft text[],
@@ -96,10 +95,8 @@ BEGIN
       SELECT s.balance_nanos - s.settled_nanos AS spendable, s.pending_nanos, s.in_flight, s.hold_mean_ms,
           s.suspended, s.budget_nanos,
           CASE WHEN s.month >= v_month THEN s.spent_nanos ELSE 0 END AS spent_nanos,
-          greatest(b.requests_full_us - ahead_us(b.written_us, b.requests_full_us, v_now_us), v_now_us)
-            AS requests_us,
-          greatest(b.tokens_full_us - ahead_us(b.written_us, b.requests_full_us, v_now_us), v_now_us)
-            AS tokens_us,
+          greatest(b.requests_full_us - ahead_us(b.written_us, b.requests_full_us, v_now_us), v_now_us) AS requests_us,
+          greatest(b.tokens_full_us - ahead_us(b.written_us, b.requests_full_us, v_now_us), v_now_us) AS tokens_us,
           coalesce(ahead_us(b.written_us, b.requests_full_us, v_now_us) > 0, false) AS is_ahead
         INTO t
         FROM tenant s LEFT JOIN bucket b ON b.tenant_id = s.tenant_id AND b.key_id = ''
@@ -112,10 +109,8 @@ BEGIN
     IF r.key_id IS DISTINCT FROM k_id THEN
       SELECT coalesce(s.pending_nanos, 0) AS pending_nanos, coalesce(s.in_flight, 0) AS in_flight, s.budget_nanos,
           CASE WHEN s.month >= v_month THEN s.spent_nanos ELSE 0 END AS spent_nanos,
-          greatest(b.requests_full_us - ahead_us(b.written_us, b.requests_full_us, v_now_us), v_now_us)
-            AS requests_us,
-          greatest(b.tokens_full_us - ahead_us(b.written_us, b.requests_full_us, v_now_us), v_now_us)
-            AS tokens_us,
+          greatest(b.requests_full_us - ahead_us(b.written_us, b.requests_full_us, v_now_us), v_now_us) AS requests_us,
+          greatest(b.tokens_full_us - ahead_us(b.written_us, b.requests_full_us, v_now_us), v_now_us) AS tokens_us,
           coalesce(ahead_us(b.written_us, b.requests_full_us, v_now_us) > 0, false) AS is_ahead
         INTO k FROM (SELECT 1) one
         LEFT JOIN key_state s ON s.tenant_id = r.tenant_id AND s.key_id = r.key_id
@@ -157,8 +152,7 @@ BEGIN
 
     IF code IS NULL THEN
       -- rule 3: spendable and unspent
-      -- Spendable is the balance less what is settled. Unspent is a budget less what was spent in the month. Available
-      -- is either of them less the running holds.
+      -- Spendable: balance − settled. Unspent: budget − spent in the month. Available: either − running holds.
       v_credit_available := t.spendable - t.pending_nanos;
       v_key_unspent := coalesce(k.budget_nanos, r.key_budget) - k.spent_nanos;
       v_tenant_unspent := coalesce(t.budget_nanos, r.tenant_budget) - t.spent_nanos;
@@ -167,8 +161,7 @@ BEGIN
       v_money := NULL;
       v_money_scope := 'tenant';
       -- rule 4: requests that cost nothing
-      -- They need no credit and no budget, whatever is owed or spent. All other requests usually get everything they
-      -- want: the exact arithmetic below is for insufficient credit or budgets.
+      -- They need no credit and no budget. Others usually get all they want; the arithmetic below is for the rest.
       IF r.want_nanos = 0 OR r.want_nanos <= least(v_credit_available, v_key_available, v_tenant_available) THEN
         granted_tokens := r.want_tokens;
         granted_nanos := r.want_nanos;

@@ -8,7 +8,7 @@ const PAUSE_MS = 50;
  * any other error at once. The machine or the server may be busy with other starts, and the time limits inside `ask`
  * are those of running requests.
  */
-export async function startPatiently(ask: () => Promise<unknown>): Promise<void> {
+export async function retryOnTimeout(ask: () => Promise<unknown>): Promise<void> {
   const until = performance.now() + START_TIMEOUT_MS;
   for (;;) {
     try {
