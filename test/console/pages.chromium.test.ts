@@ -6,6 +6,7 @@ import { useDataDirectory } from '../e2e/standalone-process';
 import type { Configuration } from '../../apps/console/src/api/answers';
 import { useChromium } from './chromium';
 import { confirmTests } from './confirm.part';
+import { earlyTests } from './early.part';
 import { emptyTests } from './empty.part';
 import { heldTests } from './held.part';
 import { issueInvoice } from './invoice.fixture';
@@ -184,6 +185,8 @@ describe('pages', () => {
   );
 
   keyPageTests(() => ({ base: console_.base, tenantId: console_.demo!.tenantId, page, violations, picture }));
+
+  earlyTests(() => ({ base: console_.base, tenantId: console_.demo!.tenantId, page }));
 
   // Before the test of the invoice, which closes a month that is not over.
   numberTests(() => ({ console_, page, database }));

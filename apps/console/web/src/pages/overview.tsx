@@ -7,6 +7,7 @@ import { useLive } from '../live';
 import { usePerson, useTenant } from '../me';
 import { NoRequests } from '../no-requests';
 import { Answer, DataTable, Page } from '../page';
+import { overviewQuestion } from '../questions';
 import { remedyOf } from '../remedies';
 import { requestsOf } from '../requests-of';
 import { UsageChart } from '../usage-chart';
@@ -24,11 +25,7 @@ const requestsOfDay = (point: { at: string; name: string | null }) => requestsOf
 export function OverviewPage() {
   const { id, path } = useTenant();
   const { currency } = usePerson();
-  const overview = useLive<Overview>({
-    queryKey: ['overview', id],
-    path: path('overview'),
-    stream: path('live', 'overview'),
-  });
+  const overview = useLive({ ...overviewQuestion(id), stream: path('live', 'overview') });
   return (
     <Page title="Overview">
       <Answer of={overview}>

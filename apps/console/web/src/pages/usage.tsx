@@ -1,20 +1,19 @@
 import { Anchor, Button, Card, Group, SegmentedControl } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import type { ModelList, UsageOfRange } from '../../../src/api/answers';
-import { api, queryOf } from '../api';
+import type { ModelList } from '../../../src/api/answers';
+import { api } from '../api';
 import { downloadCsv } from '../download';
 import { Filter, KeyFilter } from '../filter';
 import { count, Money } from '../format';
 import { usePerson, useTenant } from '../me';
 import { NoRequests } from '../no-requests';
 import { Answer, DataTable, Page } from '../page';
+import { usageChoice, usageQuestion, type UsageSearch } from '../questions';
 import { requestsOf } from '../requests-of';
 import { UsageChart } from '../usage-chart';
 import type { RequestsSearch } from './requests';
 
-const HOUR_MS = 60 * 60_000;
-const DAY_MS = 24 * HOUR_MS;
 const RANGES = [
   { value: '1', label: '24 hours' },
   { value: '7', label: '7 days' },
@@ -30,32 +29,15 @@ const STEPS = [
   { value: 'hour', label: 'Hours' },
   { value: 'day', label: 'Days' },
 ];
-/** More hours are too many bars. */
-const MAX_DAYS_BY_HOUR = 7;
-
-export interface UsageSearch {
-  days?: string;
-  by?: string;
-  step?: string;
-  model?: string | undefined;
-  keyId?: string | undefined;
-}
 
 /** Usage of a range by model or key. The choice is in the URL, and each number leads to its requests. */
 export function UsagePage() {
   const { id, path } = useTenant();
   const { currency } = usePerson();
   const search: UsageSearch = useSearch({ strict: false });
-  const { days = '30', by = 'model', model, keyId } = search;
+  const { days, by, step, series, mayBeHours, model, keyId } = usageChoice(search);
   const navigate = useNavigate();
-  const mayBeHours = Number(days) <= MAX_DAYS_BY_HOUR;
-  const step = mayBeHours && (search.step ?? (days === '1' ? 'hour' : 'day')) === 'hour' ? 'hour' : 'day';
-  const series = by === 'model' || by === 'key' ? by : undefined;
-  const usage = useQuery({
-    queryKey: ['usage', id, days, by, step, model, keyId],
-    queryFn: () =>
-      api.get<UsageOfRange>(path('usage') + rangeOf({ days: Number(days), step, by: series, model, keyId })),
-  });
+  const usage = useQuery(usageQuestion(id, search));
   const models = useQuery({
     queryKey: ['models', id],
     queryFn: () => api.get<ModelList>(path('models')),
@@ -170,20 +152,4 @@ function RequestsLink({ requests, search }: { requests: number; search: Requests
       {count(requests)}
     </Anchor>
   );
-}
-
-interface Range {
-  days: number;
-  step: 'day' | 'hour';
-  by: 'model' | 'key' | undefined;
-  model: string | undefined;
-  keyId: string | undefined;
-}
-
-/** Whole steps, so that the same choice is the same question for a while. */
-function rangeOf({ days, step, ...rest }: Range): string {
-  const [stepMs, steps] = step === 'hour' ? [HOUR_MS, days * 24] : [DAY_MS, days];
-  const toMs = (Math.floor(Date.now() / stepMs) + 1) * stepMs;
-  const times = { from: new Date(toMs - steps * stepMs).toISOString(), to: new Date(toMs).toISOString() };
-  return queryOf({ ...times, step, ...rest });
 }
