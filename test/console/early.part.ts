@@ -44,4 +44,27 @@ export function earlyTests(deployed: () => { base: string; tenantId: string; pag
     const held = /\/console\/(api\/me|assets\/usage-[^/]*\.js)$/;
     expect(await timesAsked('usage?days=7&by=key', { numbers, held, shown: 'text=Download CSV' })).toBe(1);
   });
+
+  it('the models of a filter are asked for when it is opened', async () => {
+    const { base, tenantId, page } = deployed();
+    const asked: string[] = [];
+    const note = (request: { url: () => string }) => asked.push(request.url());
+    const models = () => asked.filter((url) => url.endsWith('/models')).length;
+    page.on('request', note);
+    for (const [path, shown] of [
+      ['usage?model=sim-small', page.getByRole('row', { name: /^Total/ })],
+      ['requests?model=sim-small', page.getByRole('button', { name: /^Show the books of / }).first()],
+    ] as const) {
+      await page.goto(`${base}/console/t/${tenantId}/${path}`);
+      await shown.waitFor();
+      const field = page.locator('input[aria-label="Model"]');
+      expect([path, await field.inputValue(), models()]).toEqual([path, 'sim-small', 0]);
+      await field.click();
+      await field.fill('sim-');
+      await page.getByRole('option', { name: 'sim-large' }).waitFor();
+      expect([path, models()]).toEqual([path, 1]);
+      asked.length = 0;
+    }
+    page.off('request', note);
+  });
 }

@@ -1,10 +1,10 @@
 import { Badge, Button, Group, Pill } from '@mantine/core';
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { useInfiniteQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import type { ModelList, RecordedEvent, RequestList } from '../../../src/api/answers';
+import type { RecordedEvent, RequestList } from '../../../src/api/answers';
 import { api, queryOf } from '../api';
 import { Failure } from '../failure';
-import { Filter, KeyFilter } from '../filter';
+import { Filter, KeyFilter, ModelFilter } from '../filter';
 import { count, Money, seconds, secondsOf, Time } from '../format';
 import { usePerson, useTenant } from '../me';
 import { More } from '../more';
@@ -49,10 +49,6 @@ export function RequestsPage() {
     initialPageParam: '',
     getNextPageParam: ({ nextCursor }) => nextCursor,
   });
-  const models = useQuery({
-    queryKey: ['models', id],
-    queryFn: () => api.get<ModelList>(path('models')),
-  });
   const choose = (next: RequestsSearch) =>
     void navigate({ to: '/t/$tenantId/requests', params: { tenantId: id }, search: next });
   const rows = requests.data?.pages.flatMap(({ data }) => data) ?? [];
@@ -60,12 +56,7 @@ export function RequestsPage() {
   return (
     <Page title="Requests" about="What was served, newest first. Prompts and answers are not stored.">
       <Group>
-        <Filter
-          label="Model"
-          value={model}
-          data={(models.data?.data ?? []).map((row) => ({ value: row.id, label: row.id }))}
-          onChange={(value) => choose({ ...search, model: value })}
-        />
+        <ModelFilter value={model} onChange={(value) => choose({ ...search, model: value })} />
         <KeyFilter
           value={keyId}
           name={rows.find((event) => event.keyId === keyId)?.keyName ?? undefined}

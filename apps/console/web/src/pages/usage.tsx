@@ -1,10 +1,8 @@
 import { Anchor, Button, Card, Group, SegmentedControl } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import type { ModelList } from '../../../src/api/answers';
-import { api } from '../api';
 import { downloadCsv } from '../download';
-import { Filter, KeyFilter } from '../filter';
+import { KeyFilter, ModelFilter } from '../filter';
 import { count, Money } from '../format';
 import { usePerson, useTenant } from '../me';
 import { NoRequests } from '../no-requests';
@@ -32,16 +30,12 @@ const STEPS = [
 
 /** Usage of a range by model or key. The choice is in the URL, and each number leads to its requests. */
 export function UsagePage() {
-  const { id, path } = useTenant();
+  const { id } = useTenant();
   const { currency } = usePerson();
   const search: UsageSearch = useSearch({ strict: false });
   const { days, by, step, series, mayBeHours, model, keyId } = usageChoice(search);
   const navigate = useNavigate();
   const usage = useQuery(usageQuestion(id, search));
-  const models = useQuery({
-    queryKey: ['models', id],
-    queryFn: () => api.get<ModelList>(path('models')),
-  });
   const nameOf = (name: string | null) => {
     if (name === null) return series === undefined ? '' : 'others';
     return (series === 'key' && usage.data?.keyNames[name]) || name;
@@ -62,12 +56,7 @@ export function UsagePage() {
         {mayBeHours ? (
           <SegmentedControl aria-label="Step" data={STEPS} value={step} onChange={(value) => choose({ step: value })} />
         ) : null}
-        <Filter
-          label="Model"
-          value={model}
-          data={(models.data?.data ?? []).map((row) => ({ value: row.id, label: row.id }))}
-          onChange={(value) => choose({ model: value })}
-        />
+        <ModelFilter value={model} onChange={(value) => choose({ model: value })} />
         <KeyFilter
           value={keyId}
           name={keyId && usage.data?.keyNames[keyId]}
