@@ -1,6 +1,6 @@
-import { Anchor, Button, Card, Group, SegmentedControl } from '@mantine/core';
+import { Button, Card, Group, SegmentedControl } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { downloadCsv } from '../download';
 import { KeyFilter, ModelFilter } from '../filter';
 import { count, Money } from '../format';
@@ -8,9 +8,9 @@ import { usePerson, useTenant } from '../me';
 import { NoRequests } from '../no-requests';
 import { Answer, DataTable, Page } from '../page';
 import { usageChoice, usageQuestion, type UsageSearch } from '../questions';
+import { RequestsLink, RequestsLinks } from '../requests-links';
 import { requestsOf } from '../requests-of';
 import { UsageChart } from '../usage-chart';
-import type { RequestsSearch } from './requests';
 
 const RANGES = [
   { value: '1', label: '24 hours' },
@@ -94,51 +94,38 @@ export function UsagePage() {
                   Download CSV
                 </Button>
               </Group>
-              <DataTable
-                label="Usage"
-                head={head}
-                rows={[
-                  ...points.map((point) => [
-                    <span className="figures">{point.at.slice(0, step === 'day' ? 10 : 16).replace('T', ' ')}</span>,
-                    nameOf(point.name),
-                    <RequestsLink requests={point.requests} search={requestsOfPoint(point)} />,
-                    count(point.promptTokens),
-                    count(point.completionTokens),
-                    <Money nanos={point.costNanos} currency={currency} />,
-                  ]),
-                  [
-                    <b>Total</b>,
-                    '',
-                    <RequestsLink requests={totals.requests} search={{ from: data.from, to: data.to, model, keyId }} />,
-                    count(totals.promptTokens),
-                    count(totals.completionTokens),
-                    <Money nanos={totals.costNanos} currency={currency} />,
-                  ],
-                ]}
-              />
+              <RequestsLinks>
+                <DataTable
+                  label="Usage"
+                  head={head}
+                  rows={[
+                    ...points.map((point) => [
+                      <span className="figures">{point.at.slice(0, step === 'day' ? 10 : 16).replace('T', ' ')}</span>,
+                      nameOf(point.name),
+                      <RequestsLink tenantId={id} requests={point.requests} search={requestsOfPoint(point)} />,
+                      count(point.promptTokens),
+                      count(point.completionTokens),
+                      <Money nanos={point.costNanos} currency={currency} />,
+                    ]),
+                    [
+                      <b>Total</b>,
+                      '',
+                      <RequestsLink
+                        tenantId={id}
+                        requests={totals.requests}
+                        search={{ from: data.from, to: data.to, model, keyId }}
+                      />,
+                      count(totals.promptTokens),
+                      count(totals.completionTokens),
+                      <Money nanos={totals.costNanos} currency={currency} />,
+                    ],
+                  ]}
+                />
+              </RequestsLinks>
             </>
           );
         }}
       </Answer>
     </Page>
-  );
-}
-
-/** It fills its row, so that each cell leads to the requests. */
-function RequestsLink({ requests, search }: { requests: number; search: RequestsSearch | null }) {
-  const { id } = useTenant();
-  if (search === null) return count(requests);
-  return (
-    <Anchor
-      component={Link}
-      className="whole-row"
-      to="/t/$tenantId/requests"
-      params={{ tenantId: id } as never}
-      search={search as never}
-      underline="always"
-      aria-label={`${requests} requests: show them`}
-    >
-      {count(requests)}
-    </Anchor>
   );
 }
