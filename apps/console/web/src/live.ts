@@ -1,5 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
+import { pauseBeforeStreamMs } from './stream-pause';
 
 /** Without a stream, the page asks this often. */
 const ASK_EVERY_MS = 2_000;
@@ -31,16 +32,20 @@ export function useLive<T>({ queryKey, queryFn, stream }: Live<T>) {
   useEffect(() => {
     if (!isAnswered) return;
     let source: EventSource | null = null;
-    let again: number | undefined;
+    let next: number | undefined;
     const end = () => {
       source?.close();
       source = null;
-      clearTimeout(again);
+      clearTimeout(next);
       setLive(false);
     };
     const begin = () => {
       end();
       if (document.hidden) return;
+      const answeredAtMs = queries.getQueryState(queryKey)?.dataUpdatedAt ?? 0;
+      next = window.setTimeout(open, pauseBeforeStreamMs(answeredAtMs, Date.now()));
+    };
+    const open = () => {
       source = new EventSource(`/console/api${stream}`);
       source.onmessage = ({ data }: MessageEvent<string>) => {
         // An answer that is still under way is older than this one, and would replace it for good.
@@ -52,7 +57,7 @@ export function useLive<T>({ queryKey, queryFn, stream }: Live<T>) {
       source.onerror = () => {
         setLive(false);
         // The browser itself opens a stream again that was cut, but not one that was refused.
-        if (source?.readyState === EventSource.CLOSED) again = window.setTimeout(begin, AGAIN_MS);
+        if (source?.readyState === EventSource.CLOSED) next = window.setTimeout(begin, AGAIN_MS);
       };
     };
     begin();
