@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { downloadCsv } from '../download';
 import { KeyFilter, ModelFilter } from '../filter';
-import { count, Money } from '../format';
+import { count, localTime, Money } from '../format';
 import { usePerson, useTenant } from '../me';
 import { NoRequests } from '../no-requests';
 import { Answer, DataTable, Page } from '../page';
@@ -100,7 +100,9 @@ export function UsagePage() {
                   head={head}
                   rows={[
                     ...points.map((point) => [
-                      <span className="figures">{point.at.slice(0, step === 'day' ? 10 : 16).replace('T', ' ')}</span>,
+                      <span className="figures" title={localTime(point.at)}>
+                        {point.at.slice(0, step === 'day' ? 10 : 16).replace('T', ' ')}
+                      </span>,
                       nameOf(point.name),
                       <RequestsLink tenantId={id} requests={point.requests} search={requestsOfPoint(point)} />,
                       count(point.promptTokens),
