@@ -239,6 +239,14 @@ describe('pages', () => {
     expect(await page.getByRole('navigation').first().isVisible()).toBe(false);
     expect(await page.getByRole('button', { name: 'Print or save as PDF' }).isVisible()).toBe(false);
     await page.emulateMedia({ media: 'screen' });
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await page.goto(`${console_.base}/console/t/${id}/requests`);
+    await page.getByRole('button', { name: /^Show the books of / }).click();
+    await page
+      .getByRole('dialog', { name: 'Request' })
+      .getByRole('link', { name: `Invoice ${number}` })
+      .click();
+    await page.getByRole('heading', { name: `Invoice ${number}`, level: 1 }).waitFor();
   });
 
   it('nothing broke the policy of the pages, and no script failed', () => {
