@@ -52,6 +52,7 @@ export function emptyTests(
       commands.push((await page.getByLabel('Command').textContent())!);
     }
     await openPage(page, { base, tenantId }, ['credit', 'Credit']);
+    await page.getByText('No invoice was issued yet.').waitFor();
     expect(JSON.parse(await runShown(deployed()))).toMatchObject({ balanceCents: 1_000, created: true });
     await openPage(page, { base, tenantId }, ['credit', 'Credit']);
     await page.getByRole('row', { name: / topup 10\.00 USD 10\.00 USD / }).waitFor();
@@ -87,6 +88,38 @@ export function emptyTests(
       },
       { timeoutMs: ARRIVES_WITHIN_MS },
     );
+  });
+
+  it('an audit log without changes says what will be in it, and speaks of filters only if there are some', async () => {
+    const { console_, page } = deployed();
+    const log = /\/console\/api\/operator\/audit/;
+    await page.route(log, (route) => route.fulfill({ json: { data: [], nextCursor: null, actions: [] } }));
+    await openPage(page, { base: console_.base, tenantId: '' }, ['/operator/audit', 'Audit']);
+    await page.getByText('Nothing was changed yet.').waitFor();
+    await page.getByLabel('Author, by id or name').fill('nobody');
+    await page.getByText('No change matches these filters.').waitFor();
+    await page.unroute(log);
+  });
+
+  it('older entries of credit that cannot be read are an error, and are asked for again', async () => {
+    const { console_, page } = deployed();
+    const { base, demo } = console_;
+    const first = /\/console\/api\/tenants\/ten_\w+\/credit$/;
+    const older = /\/console\/api\/tenants\/ten_\w+\/credit\?after=/;
+    const error = { code: 'invalid_request', message: 'No such page.', requestId: 'req_older' };
+    await page.route(first, async (route) => {
+      const answer = (await (await route.fetch()).json()) as { entries: { id: string }[] };
+      await route.fulfill({ json: { ...answer, nextCursor: answer.entries.at(-1)!.id } });
+    });
+    await page.route(older, (route) => route.fulfill({ status: 400, json: { error } }));
+    await openPage(page, { base, tenantId: demo!.tenantId }, ['credit', 'Credit']);
+    await page.getByRole('button', { name: 'Older entries' }).click();
+    await page.getByRole('alert').getByText('No such page.').waitFor();
+    await page.unroute(older);
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByRole('alert').waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Older entries' }).waitFor({ state: 'detached' });
+    await page.unroute(first);
   });
 
   it('an operator who finds no tenant gets a command that makes one', async () => {

@@ -107,6 +107,15 @@ export function manyTests(
         await page.goBack();
         await row.waitFor();
       }
+      // Another tab, and the page stays.
+      const other = page.context().waitForEvent('page');
+      await row.getByRole('link').click({ modifiers: ['Control'] });
+      const tab = await other;
+      await tab.getByRole('button', { name: `Show the books of ${requestId}` }).waitFor();
+      await tab.close();
+      expect(new URL(page.url()).pathname).toMatch(/\/usage$/);
+      // The local time is shown on hover.
+      expect(await row.locator('[title]').getAttribute('title')).toMatch(/\d{4}.*\d{2}:\d{2}:\d{2}/);
       await row.getByRole('link').focus();
       await page.keyboard.press('Enter');
       await listed(/\/requests\?.*from=.*model=sim-small/);

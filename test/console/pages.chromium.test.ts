@@ -6,6 +6,7 @@ import { useDataDirectory } from '../e2e/standalone-process';
 import type { Configuration } from '../../apps/console/src/api/answers';
 import { useChromium } from './chromium';
 import { confirmTests } from './confirm.part';
+import { earlyTests } from './early.part';
 import { emptyTests } from './empty.part';
 import { heldTests } from './held.part';
 import { issueInvoice } from './invoice.fixture';
@@ -185,6 +186,8 @@ describe('pages', () => {
 
   keyPageTests(() => ({ base: console_.base, tenantId: console_.demo!.tenantId, page, violations, picture }));
 
+  earlyTests(() => ({ base: console_.base, tenantId: console_.demo!.tenantId, page }));
+
   // Before the test of the invoice, which closes a month that is not over.
   numberTests(() => ({ console_, page, database }));
 
@@ -236,6 +239,14 @@ describe('pages', () => {
     expect(await page.getByRole('navigation').first().isVisible()).toBe(false);
     expect(await page.getByRole('button', { name: 'Print or save as PDF' }).isVisible()).toBe(false);
     await page.emulateMedia({ media: 'screen' });
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await page.goto(`${console_.base}/console/t/${id}/requests`);
+    await page.getByRole('button', { name: /^Show the books of / }).click();
+    await page
+      .getByRole('dialog', { name: 'Request' })
+      .getByRole('link', { name: `Invoice ${number}` })
+      .click();
+    await page.getByRole('heading', { name: `Invoice ${number}`, level: 1 }).waitFor();
   });
 
   it('nothing broke the policy of the pages, and no script failed', () => {

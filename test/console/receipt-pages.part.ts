@@ -84,7 +84,12 @@ export function receiptPageTests(
     expect((await page.pdf()).subarray(0, 5).toString()).toBe('%PDF-');
     await page.emulateMedia({ media: 'screen' });
     await requests.nth(1).getByRole('link').click();
-    await page.getByRole('dialog', { name: 'Request' }).getByText('Ledger entry').waitFor();
+    const sheet = page.getByRole('dialog', { name: 'Request' });
+    await sheet.getByText('Ledger entry').waitFor();
+    await sheet.getByRole('button', { name: 'Copy Entry' }).waitFor();
+    await sheet.getByRole('link', { name: /^Receipt ent_/ }).click();
+    await page.getByRole('heading', { name: 'Receipt', level: 1 }).waitFor();
+    expect(new URL(page.url()).pathname).toBe(path);
     await lookAt(at, [path.slice(`/console/t/${tenantId}/`.length), 'Receipt'], { name: 'receipt' });
   });
 }

@@ -7,7 +7,7 @@ import { AnySignedIn, FromCaller, type Caller } from '../access/allow';
 import { Members } from '../access/members';
 import { actionsOf, type Role } from '../access/roles';
 import { ConsoleDatabase } from '../database';
-import type { Me } from './answers';
+import type { Me, TenantOfPerson } from './answers';
 import { ApiAddresses } from './api-addresses';
 
 /** The person who is signed in. */
@@ -24,6 +24,13 @@ export class MeController {
   @Get('me')
   @AnySignedIn()
   async me(@FromCaller() { userId, name, email, hasTotp, isOperator }: Caller): Promise<Me> {
+    const [tenants, hasPassword] = await Promise.all([this.tenantsOf(userId, isOperator), this.hasPassword(userId)]);
+    const { inferenceUrl, managementUrl } = this.addresses;
+    const { currency } = this.config.current;
+    return { name, email, hasPassword, hasTotp, isOperator, tenants, inferenceUrl, managementUrl, currency };
+  }
+
+  private async tenantsOf(userId: string, isOperator: boolean): Promise<TenantOfPerson[]> {
     const memberships = await this.members.tenantsOf(userId);
     const found = await Promise.all(
       memberships.map(async ({ tenantId, role: own }) => {
@@ -32,11 +39,7 @@ export class MeController {
         return tenant && { id: tenantId, name: tenant.name, status: tenant.status, role, actions: actionsOf(role) };
       }),
     );
-    const tenants = found.filter((tenant) => tenant !== null);
-    const { inferenceUrl, managementUrl } = this.addresses;
-    const { currency } = this.config.current;
-    const hasPassword = await this.hasPassword(userId);
-    return { name, email, hasPassword, hasTotp, isOperator, tenants, inferenceUrl, managementUrl, currency };
+    return found.filter((tenant) => tenant !== null);
   }
 
   /** An account that single sign-on made has none. */

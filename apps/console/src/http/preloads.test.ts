@@ -1,9 +1,12 @@
+import { newId } from '@tollgate/contracts';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Preloads } from './preloads';
 
-const WHO = '<link rel="preload" as="fetch" href="/console/api/me" crossorigin>';
+const SESSION = '__Host-tollgate.session_token=a';
+const answer = (path: string) => `<link rel="preload" as="fetch" href="/console/api/${path}" crossorigin>`;
+const WHO = answer('me');
 const script = (name: string) => `<link rel="modulepreload" href="/console/assets/${name}.js">`;
 
 describe('what a page of the console preloads', () => {
@@ -20,6 +23,7 @@ describe('what a page of the console preloads', () => {
       '_row.js': chunk('row', '_table.js'),
       'src/pages/tokens.tsx': { ...chunk('tokens', 'index.html', '_table.js'), dynamicImports: ['_chart.js'] },
       '_chart.js': chunk('chart'),
+      'src/pages/overview.tsx': chunk('overview', 'index.html'),
       'src/pages/operator-fleet.tsx': chunk('operator-fleet', '_react.js'),
     }),
   );
@@ -37,7 +41,30 @@ describe('what a page of the console preloads', () => {
   });
 
   it('who is signed in, only with a cookie of a session', () => {
-    expect(preloads.of('/console', '__Host-tollgate.session_token=a')).toBe(WHO);
-    expect(preloads.of('/console', 'other=a')).toBe('');
+    expect(preloads.of('/console/account', SESSION)).toBe(WHO);
+    expect(preloads.of('/console/account', 'other=a')).toBe('');
+  });
+
+  it.each(['/console', '/console/'])('%s: the scripts of the Overview, for a person who is signed in', (path) => {
+    expect(preloads.of(path, SESSION)).toBe(WHO + script('overview'));
+  });
+
+  it('the Overview: its numbers, only with a cookie of a session', () => {
+    const id = newId('ten');
+    const path = `/console/t/${id}/overview`;
+    expect(preloads.of(path, SESSION)).toBe(WHO + answer(`tenants/${id}/overview`) + script('overview'));
+    expect(preloads.of(path)).toBe(script('overview'));
+  });
+
+  it.each(['ten_1', `${newId('ten')}">`, `${newId('ten')}%22`, newId('key'), ''])(
+    'no numbers of %j, which is no id of a tenant',
+    (id) => {
+      expect(preloads.of(`/console/t/${id}/overview`, SESSION)).toBe(WHO + script('overview'));
+    },
+  );
+
+  it('no numbers of the Overview for another page of the tenant', () => {
+    for (const page of ['settings/tokens', 'overview/x', 'x/overview'])
+      expect(preloads.of(`/console/t/${newId('ten')}/${page}`, SESSION)).not.toContain('/api/tenants/');
   });
 });

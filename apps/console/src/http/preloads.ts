@@ -1,3 +1,4 @@
+import { isId } from '@tollgate/contracts';
 import { readFileSync } from 'node:fs';
 
 /** A script of the build: Vite's manifest names it by its source, and other scripts by theirs. */
@@ -8,11 +9,13 @@ interface Chunk {
 
 /** Of better-auth, whatever its prefix. */
 const SESSION_COOKIE = /session_token=/;
-const WHO = '<link rel="preload" as="fetch" href="/console/api/me" crossorigin>';
+/** Where `/console` leads most people. */
+const FIRST_PAGE = 'overview';
 
 /**
  * What the browser can load while it reads the scripts that all pages share: the scripts of the page that the path
- * names (`web/src/pages`), and who is signed in. Otherwise it would ask for one after the other.
+ * names (`web/src/pages`), who is signed in, and the numbers of the Overview. Otherwise it would ask for one after the
+ * other.
  */
 export class Preloads {
   private readonly chunks: Readonly<Record<string, Chunk>>;
@@ -23,8 +26,8 @@ export class Preloads {
 
   /** Elements for the head of the page. `path`: without a query string. */
   of(path: string, cookie = ''): string {
-    const isSignedIn = SESSION_COOKIE.test(cookie);
-    return (isSignedIn ? WHO : '') + this.scriptsOf(pageOf(path));
+    if (!SESSION_COOKIE.test(cookie)) return this.scriptsOf(pageOf(path));
+    return answersOf(path) + this.scriptsOf(pageOf(path) || FIRST_PAGE);
   }
 
   private scriptsOf(page: string): string {
@@ -43,6 +46,16 @@ export class Preloads {
     return [...seen];
   }
 }
+
+/** The path of the Overview names the tenant. Only an id is put into the page. */
+function answersOf(path: string): string {
+  const [, , area, tenantId, ...page] = path.split('/');
+  const isOverview = area === 't' && isId('ten', tenantId) && page.join('/') === 'overview';
+  return answer('me') + (isOverview ? answer(`tenants/${tenantId}/overview`) : '');
+}
+
+/** With this attribute the browser takes it for the `fetch` of the page (`web/src/api.ts`), and does not ask twice. */
+const answer = (path: string): string => `<link rel="preload" as="fetch" href="/console/api/${path}" crossorigin>`;
 
 /**
  * `/console/t/<id>/settings/tokens` is of `pages/tokens.tsx`, and `/console/operator/fleet` of `operator-fleet.tsx`.

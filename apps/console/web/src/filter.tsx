@@ -1,5 +1,10 @@
 import { Select, type SelectProps } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { ModelList } from '../../src/api/answers';
+import { api } from './api';
 import { useKeyChoice } from './key-choice';
+import { useTenant } from './me';
 
 interface Chosen {
   value: string | undefined;
@@ -31,6 +36,23 @@ export function Filter({ label, value, data, onChange, name, field }: FilterProp
       {...field}
     />
   );
+}
+
+/** A choice of one model, or of all. They load when it is opened first. */
+export function ModelFilter(chosen: Chosen) {
+  const { id, path } = useTenant();
+  const [isOpened, setOpened] = useState(false);
+  const { data, error, isPending } = useQuery({
+    queryKey: ['models', id],
+    queryFn: () => api.get<ModelList>(path('models')),
+    enabled: isOpened,
+  });
+  const models = (data?.data ?? []).map((row) => ({ value: row.id, label: row.id }));
+  const field = {
+    onDropdownOpen: () => setOpened(true),
+    nothingFoundMessage: error ? error.message : isPending ? 'Loading…' : 'No such model',
+  };
+  return <Filter label="Model" data={models} field={field} {...chosen} />;
 }
 
 /** A choice of one key by its name, or of all keys. */

@@ -8,6 +8,9 @@ const MS_PER_SECOND = 1_000;
 const number = new Intl.NumberFormat('en');
 const local = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' });
 
+/** In the time zone of the browser, with its name. */
+export const localTime = (at: string): string => local.format(new Date(at));
+
 export const count = (value: number): string => number.format(value);
 
 /** Nanos as a decimal amount with all its digits, at least two: 0.01, 0.000123. Never rounded. */
@@ -48,7 +51,7 @@ export function Money({ cents, nanos, currency }: { cents?: number; nanos?: stri
 export function Time({ at, none = '–' }: { at: string | null; none?: string }) {
   if (at === null) return <>{none}</>;
   return (
-    <Tooltip label={local.format(new Date(at))} events={{ hover: true, focus: true, touch: true }}>
+    <Tooltip label={localTime(at)} events={{ hover: true, focus: true, touch: true }}>
       <time dateTime={at} tabIndex={0}>
         <span className="figures">{at.slice(0, 10)}</span> <span className="figures">{at.slice(11, 19)}</span>
       </time>

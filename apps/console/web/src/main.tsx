@@ -1,15 +1,12 @@
 import '@mantine/core/styles.css';
 import './styles.css';
 import { Anchor, createTheme, Modal, type CSSVariablesResolver, MantineProvider } from '@mantine/core';
-import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
-import { ApiFailure } from './api';
+import { queries } from './queries';
 import { router } from './router';
-
-const STALE_MS = 5_000;
-const MAX_RETRIES = 2;
 
 const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.content ?? '';
 // Where the library behind modal dialogs looks for the nonce of its style sheet.
@@ -35,17 +32,6 @@ const readable: CSSVariablesResolver = () => ({
   variables: {},
   light: { '--mantine-color-dimmed': '#495057', '--mantine-color-placeholder': '#495057' },
   dark: { '--mantine-color-dimmed': '#ced4da', '--mantine-color-placeholder': '#ced4da' },
-});
-
-const queries = new QueryClient({
-  defaultOptions: {
-    queries: {
-      staleTime: STALE_MS,
-      // Only what may pass by itself is asked again.
-      retry: (failures, error) =>
-        failures < MAX_RETRIES && error instanceof ApiFailure && (error.status === 0 || error.status >= 500),
-    },
-  },
 });
 
 createRoot(document.getElementById('root')!).render(

@@ -1,8 +1,9 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Outlet } from '@tanstack/react-router';
 import { Home } from './home';
 import type { RequestsSearch } from './pages/requests';
-import type { UsageSearch } from './pages/usage';
 import { NotFound } from './not-found';
+import { queries } from './queries';
+import { overviewQuestion, usageQuestion, type UsageSearch } from './questions';
 import { Shell } from './shell';
 
 const REQUEST_FILTERS = [
@@ -57,12 +58,16 @@ const tenant = createRoute({ getParentRoute: () => shell, path: '/t/$tenantId' }
 const overview = createRoute({
   getParentRoute: () => tenant,
   path: '/overview',
+  // The page takes the answer from the cache, and shows an error itself.
+  loader: ({ params }) => void queries.prefetchQuery(overviewQuestion(params.tenantId)),
   component: lazyRouteComponent(() => import('./pages/overview'), 'OverviewPage'),
 });
 const usage = createRoute({
   getParentRoute: () => tenant,
   path: '/usage',
   validateSearch: (search: Record<string, unknown>): UsageSearch => textsOf(search, USAGE_FILTERS),
+  loaderDeps: ({ search }) => search,
+  loader: ({ params, deps }) => void queries.prefetchQuery(usageQuestion(params.tenantId, deps)),
   component: lazyRouteComponent(() => import('./pages/usage'), 'UsagePage'),
 });
 const requests = createRoute({

@@ -9,18 +9,29 @@ import { amountOfCents, Time } from '../format';
 import { usePerson, useTenant } from '../me';
 import { DataTable, Empty, Loading, Page } from '../page';
 
+const NONE_OF_TENANT =
+  'Nothing was changed yet. Changes of keys, tokens, members, budgets, credit and plan appear here, with their author.';
+const NONE_OF_ALL =
+  'Nothing was changed yet. Changes of tenants, people, credit, invoices and backends appear here, with their author.';
+
 /** Settings → Audit: the changes of one tenant. */
 export function TenantAuditPage() {
   const { id } = useTenant();
-  return <AuditPage of={pathOf('tenants', id, 'audit')} about="Who changed what in this tenant, newest first." />;
+  return (
+    <AuditPage
+      of={pathOf('tenants', id, 'audit')}
+      about="Who changed what in this tenant, newest first."
+      empty={NONE_OF_TENANT}
+    />
+  );
 }
 
 /** Operator → Audit: the changes of all tenants, and those of none. */
 export function OperatorAuditPage() {
-  return <AuditPage of="/operator/audit" about="Who changed what, newest first." />;
+  return <AuditPage of="/operator/audit" about="Who changed what, newest first." empty={NONE_OF_ALL} />;
 }
 
-function AuditPage({ of, about }: { of: string; about: string }) {
+function AuditPage({ of, about, empty }: { of: string; about: string; empty: string }) {
   const [action, setAction] = useState<string | null>(null);
   const [author, setAuthor] = useState('');
   const log = useInfiniteQuery({
@@ -30,6 +41,7 @@ function AuditPage({ of, about }: { of: string; about: string }) {
     initialPageParam: '',
     getNextPageParam: ({ nextCursor }) => nextCursor,
   });
+  const isFiltered = action !== null || author.trim() !== '';
   const rows = log.data?.pages.flatMap(({ data }) => data) ?? [];
   return (
     <Page
@@ -59,7 +71,7 @@ function AuditPage({ of, about }: { of: string; about: string }) {
       <Failure error={log.error} />
       {log.isPending ? <Loading /> : null}
       {log.data === undefined ? null : rows.length === 0 ? (
-        <Empty text="No change matches these filters." />
+        <Empty text={isFiltered ? 'No change matches these filters.' : empty} />
       ) : (
         <DataTable
           label="Audit"

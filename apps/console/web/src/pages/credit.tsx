@@ -1,4 +1,4 @@
-import { Anchor, Button, Group, Title } from '@mantine/core';
+import { Anchor, Button, Group, Text, Title } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { BillingSummary } from '../../../src/api/answers';
@@ -19,7 +19,12 @@ export function CreditPage() {
     getNextPageParam: ({ nextCursor }) => nextCursor,
   });
   const [first] = credit.data?.pages ?? [];
-  if (!first) return <Page title="Credit">{credit.error ? <Failure error={credit.error} /> : <Loading />}</Page>;
+  if (!first)
+    return (
+      <Page title="Credit">
+        {credit.error ? <Failure error={credit.error} retry={() => void credit.refetch()} /> : <Loading />}
+      </Page>
+    );
   const entries = credit.data?.pages.flatMap((page) => page.entries) ?? [];
   // From the newest entry back: the balance after it is today's.
   let after = first.balanceCents;
@@ -67,6 +72,10 @@ export function CreditPage() {
           ])}
         />
       )}
+      <Failure
+        error={credit.error}
+        retry={() => void (credit.isFetchNextPageError ? credit.fetchNextPage() : credit.refetch())}
+      />
       {credit.hasNextPage ? (
         <Group>
           <Button variant="default" onClick={() => void credit.fetchNextPage()} loading={credit.isFetchingNextPage}>
@@ -77,6 +86,9 @@ export function CreditPage() {
       <Title order={2} size="h4">
         Invoices
       </Title>
+      {first.invoices.some(({ accountingNumber }) => accountingNumber !== null) ? null : (
+        <Text size="sm">No invoice was issued yet. A month that used credit gets one after its end.</Text>
+      )}
       <DataTable
         label="Invoices"
         head={['Month (UTC)', 'Number', '#Amount', 'Status']}

@@ -1,5 +1,6 @@
 import { Badge, SimpleGrid, Title } from '@mantine/core';
 import type { Fleet, FleetBackend } from '../../../src/api/answers';
+import { api } from '../api';
 import { Figure } from '../figure';
 import { count, Money, Time } from '../format';
 import { useLive } from '../live';
@@ -12,9 +13,9 @@ const LATE_S = 60;
 
 /** Operator → Fleet: whether everything runs, and whether the books agree. */
 export function OperatorFleetPage() {
-  const fleet = useLive<Fleet>({
+  const fleet = useLive({
     queryKey: ['operator', 'fleet'],
-    path: '/operator/fleet',
+    queryFn: () => api.get<Fleet>('/operator/fleet'),
     stream: '/operator/live/fleet',
   });
   return (

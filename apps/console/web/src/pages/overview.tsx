@@ -1,12 +1,14 @@
 import { Anchor, Card, Code, SimpleGrid, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import type { Overview, UsageTotals } from '../../../src/api/answers';
+import { lastingOf } from '../burn';
 import { Figure } from '../figure';
 import { count, Money } from '../format';
 import { useLive } from '../live';
 import { usePerson, useTenant } from '../me';
 import { NoRequests } from '../no-requests';
 import { Answer, DataTable, Page } from '../page';
+import { overviewQuestion } from '../questions';
 import { remedyOf } from '../remedies';
 import { requestsOf } from '../requests-of';
 import { UsageChart } from '../usage-chart';
@@ -15,8 +17,6 @@ const DAYS = 30;
 /** Of the burn rate, with today. */
 const BURN_DAYS = 7;
 const DAY_MS = 24 * 60 * 60_000;
-/** More days are a guess. */
-const MAX_DAYS_LEFT = 999;
 
 const requestsOfDay = (point: { at: string; name: string | null }) => requestsOf(point, { step: 'day', by: 'model' });
 
@@ -24,11 +24,7 @@ const requestsOfDay = (point: { at: string; name: string | null }) => requestsOf
 export function OverviewPage() {
   const { id, path } = useTenant();
   const { currency } = usePerson();
-  const overview = useLive<Overview>({
-    queryKey: ['overview', id],
-    path: path('overview'),
-    stream: path('live', 'overview'),
-  });
+  const overview = useLive({ ...overviewQuestion(id), stream: path('live', 'overview') });
   return (
     <Page title="Overview">
       <Answer of={overview}>
@@ -106,16 +102,8 @@ function Burn({ data: { usage, credit }, currency }: { data: Overview; currency:
     .reduce((sum, { costNanos }) => sum + BigInt(costNanos), 0n);
   const perDay = spent / BigInt(BURN_DAYS);
   const left = credit.admission === null ? null : BigInt(credit.admission.availableNanos);
-  const days = left === null || perDay === 0n ? null : Number(left / perDay);
   return (
-    <Figure
-      title={`Burn rate, ${BURN_DAYS} days`}
-      about={
-        days === null
-          ? 'Per day. Without use, the credit lasts.'
-          : `Per day. At this rate the credit lasts ${days > MAX_DAYS_LEFT ? `more than ${MAX_DAYS_LEFT}` : days} days.`
-      }
-    >
+    <Figure title={`Burn rate, ${BURN_DAYS} days`} about={lastingOf({ left, perDay })}>
       <Money nanos={perDay} currency={currency} />
     </Figure>
   );

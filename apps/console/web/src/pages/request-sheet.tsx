@@ -1,5 +1,6 @@
-import { Button, Code, CopyButton, Drawer, Group, Stack, Text, Timeline } from '@mantine/core';
+import { Anchor, Button, Code, CopyButton, Drawer, Group, Stack, Text, Timeline } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { RequestBooks } from '../../../src/api/answers';
 import { api } from '../api';
@@ -78,11 +79,11 @@ function Books({ event, life, books, price }: RequestBooks) {
         <Timeline.Item title={books === null ? 'The charge is on its way to the books' : 'Charged'}>
           {books === null ? null : <Money nanos={books.charge.costNanos} currency={currency} />}
         </Timeline.Item>
-        <Timeline.Item title="Ledger entry">{entryOf(books, currency)}</Timeline.Item>
+        <Timeline.Item title="Ledger entry">
+          <Entry books={books} currency={currency} />
+        </Timeline.Item>
         <Timeline.Item title="Invoice">
-          {books?.invoice
-            ? `${books.invoice.period}, number ${books.invoice.accountingNumber}, ${books.invoice.status}`
-            : 'Its month is open.'}
+          <Invoice invoice={books?.invoice ?? null} />
         </Timeline.Item>
       </Timeline>
     </Stack>
@@ -117,11 +118,24 @@ function Arithmetic({ event, price }: { event: RequestBooks['event']; price: Non
   );
 }
 
-function entryOf(books: RequestBooks['books'], currency: string): ReactNode {
+function Entry({ books, currency }: { books: RequestBooks['books']; currency: string }) {
+  const { id, may } = useTenant();
   if (books?.entry)
     return (
       <>
-        <Id label="Entry" value={books.entry.id} />
+        <Id label="Entry" value={books.entry.id}>
+          {may('credit.read') ? (
+            <Anchor
+              component={Link}
+              to="/t/$tenantId/credit/$entryId"
+              params={{ tenantId: id, entryId: books.entry.id } as never}
+              underline="always"
+              aria-label={`Receipt ${books.entry.id}`}
+            >
+              {books.entry.id}
+            </Anchor>
+          ) : null}
+        </Id>
         <Text size="sm">
           Debits <Money cents={-books.entry.amountCents} currency={currency} /> for this and other requests.
         </Text>
@@ -131,6 +145,33 @@ function entryOf(books: RequestBooks['books'], currency: string): ReactNode {
   return 'Not posted yet: requests are gathered into whole cents.';
 }
 
+function Invoice({ invoice }: Pick<NonNullable<RequestBooks['books']>, 'invoice'>) {
+  const { id, may } = useTenant();
+  if (invoice === null) return 'Its month is open.';
+  const { period, accountingNumber, status } = invoice;
+  const number = String(accountingNumber);
+  return (
+    <>
+      <Id label="Invoice number" value={number}>
+        {may('credit.read') ? (
+          <Anchor
+            component={Link}
+            to="/t/$tenantId/invoices/$number"
+            params={{ tenantId: id, number } as never}
+            underline="always"
+            aria-label={`Invoice ${number}`}
+          >
+            {number}
+          </Anchor>
+        ) : null}
+      </Id>
+      <Text size="sm">
+        {period}, {status}
+      </Text>
+    </>
+  );
+}
+
 /** The index of the last step that is done. */
 function stepsDone(books: RequestBooks['books']): number {
   if (books === null) return 1;
@@ -138,10 +179,11 @@ function stepsDone(books: RequestBooks['books']): number {
   return books.invoice === null ? 3 : 4;
 }
 
-function Id({ label, value }: { label: string; value: string }) {
+/** An id or number to copy. `children`: a link to what has it, if there is one. */
+function Id({ label, value, children }: { label: string; value: string; children?: ReactNode }) {
   return (
     <Group gap="xs" wrap="nowrap">
-      <Code className="secret">{value}</Code>
+      <Code className="secret">{children ?? value}</Code>
       <CopyButton value={value}>
         {({ copied, copy }) => (
           <Button size="compact-xs" variant="default" onClick={copy} aria-label={`Copy ${label}`}>

@@ -1,11 +1,11 @@
 import { Badge, Button, Group, Pill } from '@mantine/core';
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { useInfiniteQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import type { ModelList, RecordedEvent, RequestList } from '../../../src/api/answers';
+import type { RecordedEvent, RequestList } from '../../../src/api/answers';
 import { api, queryOf } from '../api';
 import { Failure } from '../failure';
-import { Filter, KeyFilter } from '../filter';
-import { count, Money, seconds, secondsOf, Time } from '../format';
+import { Filter, KeyFilter, ModelFilter } from '../filter';
+import { count, localTime, Money, seconds, secondsOf, Time } from '../format';
 import { usePerson, useTenant } from '../me';
 import { More } from '../more';
 import { NoRequests } from '../no-requests';
@@ -33,7 +33,13 @@ export interface RequestsSearch {
 
 const MINUTE_CHARS = 16;
 /** Without seconds, UTC. */
-const minute = (at: string | undefined) => at?.slice(0, MINUTE_CHARS).replace('T', ' ');
+const minute = (at: string) => at.slice(0, MINUTE_CHARS).replace('T', ' ');
+
+/** The times of a search. The address may have any text. */
+const spanOf = ({ from, to }: RequestsSearch, textOf: (at: string) => string): string => {
+  const shown = (at: string) => (Number.isNaN(Date.parse(at)) ? at : textOf(at));
+  return `${from === undefined ? 'the beginning' : shown(from)} to ${to === undefined ? 'now' : shown(to)}`;
+};
 
 /** The served requests, newest first. The filters and the open request are in the URL. */
 export function RequestsPage() {
@@ -49,10 +55,6 @@ export function RequestsPage() {
     initialPageParam: '',
     getNextPageParam: ({ nextCursor }) => nextCursor,
   });
-  const models = useQuery({
-    queryKey: ['models', id],
-    queryFn: () => api.get<ModelList>(path('models')),
-  });
   const choose = (next: RequestsSearch) =>
     void navigate({ to: '/t/$tenantId/requests', params: { tenantId: id }, search: next });
   const rows = requests.data?.pages.flatMap(({ data }) => data) ?? [];
@@ -60,12 +62,7 @@ export function RequestsPage() {
   return (
     <Page title="Requests" about="What was served, newest first. Prompts and answers are not stored.">
       <Group>
-        <Filter
-          label="Model"
-          value={model}
-          data={(models.data?.data ?? []).map((row) => ({ value: row.id, label: row.id }))}
-          onChange={(value) => choose({ ...search, model: value })}
-        />
+        <ModelFilter value={model} onChange={(value) => choose({ ...search, model: value })} />
         <KeyFilter
           value={keyId}
           name={rows.find((event) => event.keyId === keyId)?.keyName ?? undefined}
@@ -79,11 +76,12 @@ export function RequestsPage() {
         />
         {from !== undefined || to !== undefined ? (
           <Pill
+            title={spanOf(search, localTime)}
             withRemoveButton
             onRemove={() => choose({ ...search, from: undefined, to: undefined })}
             removeButtonProps={{ 'aria-label': 'All times', 'aria-hidden': false, tabIndex: 0 }}
           >
-            {minute(from) ?? 'the beginning'} to {minute(to) ?? 'now'}
+            {spanOf(search, minute)}
           </Pill>
         ) : null}
       </Group>

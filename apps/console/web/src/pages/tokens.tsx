@@ -30,9 +30,9 @@ export function TokensPage() {
   const queries = useQueryClient();
   const [isOpen, setOpen] = useState(false);
   // The last use of a token is shown soon after it happened.
-  const tokens = useLive<TokenList>({
+  const tokens = useLive({
     queryKey: ['tokens', id],
-    path: path('tokens'),
+    queryFn: () => api.get<TokenList>(path('tokens')),
     stream: path('live', 'tokens'),
   });
   const older = useOlderTokens(tokens.data?.nextCursor ?? null);

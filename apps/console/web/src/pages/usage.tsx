@@ -1,20 +1,17 @@
-import { Anchor, Button, Card, Group, SegmentedControl } from '@mantine/core';
+import { Button, Card, Group, SegmentedControl } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import type { ModelList, UsageOfRange } from '../../../src/api/answers';
-import { api, queryOf } from '../api';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { downloadCsv } from '../download';
-import { Filter, KeyFilter } from '../filter';
-import { count, Money } from '../format';
+import { KeyFilter, ModelFilter } from '../filter';
+import { count, localTime, Money } from '../format';
 import { usePerson, useTenant } from '../me';
 import { NoRequests } from '../no-requests';
 import { Answer, DataTable, Page } from '../page';
+import { usageChoice, usageQuestion, type UsageSearch } from '../questions';
+import { RequestsLink, RequestsLinks } from '../requests-links';
 import { requestsOf } from '../requests-of';
 import { UsageChart } from '../usage-chart';
-import type { RequestsSearch } from './requests';
 
-const HOUR_MS = 60 * 60_000;
-const DAY_MS = 24 * HOUR_MS;
 const RANGES = [
   { value: '1', label: '24 hours' },
   { value: '7', label: '7 days' },
@@ -30,36 +27,15 @@ const STEPS = [
   { value: 'hour', label: 'Hours' },
   { value: 'day', label: 'Days' },
 ];
-/** More hours are too many bars. */
-const MAX_DAYS_BY_HOUR = 7;
-
-export interface UsageSearch {
-  days?: string;
-  by?: string;
-  step?: string;
-  model?: string | undefined;
-  keyId?: string | undefined;
-}
 
 /** Usage of a range by model or key. The choice is in the URL, and each number leads to its requests. */
 export function UsagePage() {
-  const { id, path } = useTenant();
+  const { id } = useTenant();
   const { currency } = usePerson();
   const search: UsageSearch = useSearch({ strict: false });
-  const { days = '30', by = 'model', model, keyId } = search;
+  const { days, by, step, series, mayBeHours, model, keyId } = usageChoice(search);
   const navigate = useNavigate();
-  const mayBeHours = Number(days) <= MAX_DAYS_BY_HOUR;
-  const step = mayBeHours && (search.step ?? (days === '1' ? 'hour' : 'day')) === 'hour' ? 'hour' : 'day';
-  const series = by === 'model' || by === 'key' ? by : undefined;
-  const usage = useQuery({
-    queryKey: ['usage', id, days, by, step, model, keyId],
-    queryFn: () =>
-      api.get<UsageOfRange>(path('usage') + rangeOf({ days: Number(days), step, by: series, model, keyId })),
-  });
-  const models = useQuery({
-    queryKey: ['models', id],
-    queryFn: () => api.get<ModelList>(path('models')),
-  });
+  const usage = useQuery(usageQuestion(id, search));
   const nameOf = (name: string | null) => {
     if (name === null) return series === undefined ? '' : 'others';
     return (series === 'key' && usage.data?.keyNames[name]) || name;
@@ -80,12 +56,7 @@ export function UsagePage() {
         {mayBeHours ? (
           <SegmentedControl aria-label="Step" data={STEPS} value={step} onChange={(value) => choose({ step: value })} />
         ) : null}
-        <Filter
-          label="Model"
-          value={model}
-          data={(models.data?.data ?? []).map((row) => ({ value: row.id, label: row.id }))}
-          onChange={(value) => choose({ model: value })}
-        />
+        <ModelFilter value={model} onChange={(value) => choose({ model: value })} />
         <KeyFilter
           value={keyId}
           name={keyId && usage.data?.keyNames[keyId]}
@@ -123,67 +94,40 @@ export function UsagePage() {
                   Download CSV
                 </Button>
               </Group>
-              <DataTable
-                label="Usage"
-                head={head}
-                rows={[
-                  ...points.map((point) => [
-                    <span className="figures">{point.at.slice(0, step === 'day' ? 10 : 16).replace('T', ' ')}</span>,
-                    nameOf(point.name),
-                    <RequestsLink requests={point.requests} search={requestsOfPoint(point)} />,
-                    count(point.promptTokens),
-                    count(point.completionTokens),
-                    <Money nanos={point.costNanos} currency={currency} />,
-                  ]),
-                  [
-                    <b>Total</b>,
-                    '',
-                    <RequestsLink requests={totals.requests} search={{ from: data.from, to: data.to, model, keyId }} />,
-                    count(totals.promptTokens),
-                    count(totals.completionTokens),
-                    <Money nanos={totals.costNanos} currency={currency} />,
-                  ],
-                ]}
-              />
+              <RequestsLinks>
+                <DataTable
+                  label="Usage"
+                  head={head}
+                  rows={[
+                    ...points.map((point) => [
+                      <span className="figures" title={localTime(point.at)}>
+                        {point.at.slice(0, step === 'day' ? 10 : 16).replace('T', ' ')}
+                      </span>,
+                      nameOf(point.name),
+                      <RequestsLink tenantId={id} requests={point.requests} search={requestsOfPoint(point)} />,
+                      count(point.promptTokens),
+                      count(point.completionTokens),
+                      <Money nanos={point.costNanos} currency={currency} />,
+                    ]),
+                    [
+                      <b>Total</b>,
+                      '',
+                      <RequestsLink
+                        tenantId={id}
+                        requests={totals.requests}
+                        search={{ from: data.from, to: data.to, model, keyId }}
+                      />,
+                      count(totals.promptTokens),
+                      count(totals.completionTokens),
+                      <Money nanos={totals.costNanos} currency={currency} />,
+                    ],
+                  ]}
+                />
+              </RequestsLinks>
             </>
           );
         }}
       </Answer>
     </Page>
   );
-}
-
-/** It fills its row, so that each cell leads to the requests. */
-function RequestsLink({ requests, search }: { requests: number; search: RequestsSearch | null }) {
-  const { id } = useTenant();
-  if (search === null) return count(requests);
-  return (
-    <Anchor
-      component={Link}
-      className="whole-row"
-      to="/t/$tenantId/requests"
-      params={{ tenantId: id } as never}
-      search={search as never}
-      underline="always"
-      aria-label={`${requests} requests: show them`}
-    >
-      {count(requests)}
-    </Anchor>
-  );
-}
-
-interface Range {
-  days: number;
-  step: 'day' | 'hour';
-  by: 'model' | 'key' | undefined;
-  model: string | undefined;
-  keyId: string | undefined;
-}
-
-/** Whole steps, so that the same choice is the same question for a while. */
-function rangeOf({ days, step, ...rest }: Range): string {
-  const [stepMs, steps] = step === 'hour' ? [HOUR_MS, days * 24] : [DAY_MS, days];
-  const toMs = (Math.floor(Date.now() / stepMs) + 1) * stepMs;
-  const times = { from: new Date(toMs - steps * stepMs).toISOString(), to: new Date(toMs).toISOString() };
-  return queryOf({ ...times, step, ...rest });
 }

@@ -1,0 +1,42 @@
+import { defaultStringifySearch, useRouter } from '@tanstack/react-router';
+import type { MouseEvent, ReactNode } from 'react';
+import { count } from './format';
+import { useTenant } from './me';
+import type { RequestsSearch } from './pages/requests';
+
+/**
+ * A table whose rows lead to their requests. It has one handler for all of them: with a link of the router in each of a
+ * few hundred rows, the table is shown later. What the browser does with a link it still does, also in another tab.
+ */
+export function RequestsLinks({ children }: { children: ReactNode }) {
+  const { id } = useTenant();
+  const router = useRouter();
+  const requests = { to: '/t/$tenantId/requests', params: { tenantId: id } } as const;
+  const open = (event: MouseEvent<HTMLElement>) => {
+    const link = (event.target as Element).closest<HTMLAnchorElement>('a.whole-row');
+    const isForBrowser = event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey;
+    if (link === null || isForBrowser) return;
+    event.preventDefault();
+    void router.navigate({ ...requests, search: router.options.parseSearch(link.search) as never });
+  };
+  return (
+    <div onClick={open} onPointerEnter={() => void router.preloadRoute(requests)}>
+      {children}
+    </div>
+  );
+}
+
+/** The number of requests, within RequestsLinks. It fills its row, so that each cell leads to them. */
+export function RequestsLink(of: { tenantId: string; requests: number; search: RequestsSearch | null }) {
+  const { tenantId, requests, search } = of;
+  if (search === null) return count(requests);
+  return (
+    <a
+      className="whole-row mantine-focus-auto"
+      href={`/console/t/${tenantId}/requests${defaultStringifySearch(search)}`}
+      aria-label={`${requests} requests: show them`}
+    >
+      {count(requests)}
+    </a>
+  );
+}
