@@ -7,6 +7,7 @@ import { startConsole, type RunningConsole } from './running-console';
 import { accessTests } from './access.part';
 import { bookTests } from './books.part';
 import { erasureTests } from './erasure.part';
+import { fixationTests } from './fixation.part';
 import { startIssuer, type Issuer } from './issuer';
 import { keyTests } from './keys.part';
 import { liveTests } from './live.part';
@@ -83,6 +84,7 @@ signInTests(() => ({
   ...{ base: console_.base, stderr: () => console_.process.stderr, operator, of, tenantId },
   ...{ mailbox, issuer, database, forgetTries },
 }));
+fixationTests(() => ({ base: console_.base, operator, tenantId, mailbox, forgetTries }));
 liveTests(() => ({ base: console_.base, operator, of, tenantId, database, forgetTries }));
 bookTests(() => ({
   ...{ base: console_.base, operator, of, tenantId, foreignId },
@@ -135,18 +137,6 @@ describe('sign-in', () => {
     expect(answer.text).not.toContain(secret);
     for (const path of ['me', 'sessions', 'auth/get-session', 'auth/list-sessions'])
       expect((await browser.get(`${API}/${path}`)).text).not.toContain(secret);
-  });
-
-  it('a sign-in makes a new session and keeps none that was sent along', async () => {
-    await forgetTries();
-    const browser = new BrowserSession(console_.base);
-    await signIn(browser, 'viewer@example.com');
-    const before = browser.cookies.get('tollgate.session_token');
-    await signIn(browser, 'viewer@example.com');
-    expect(browser.cookies.get('tollgate.session_token')).not.toBe(before);
-    const planted = new BrowserSession(console_.base);
-    planted.cookies.set('tollgate.session_token', 'planted.signature');
-    expect((await planted.get(`${API}/me`)).status).toBe(401);
   });
 
   it('a session that is ended on the list is refused at once, and nobody ends the sessions of others', async () => {

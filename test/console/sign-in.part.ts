@@ -28,6 +28,7 @@ export const PEOPLE_AT_ISSUER = {
   foreign: person('somebody@evil.example', ['ops']),
   invited: person('invited-by-mail@example.com'),
   linked: person(REFUSED_ADDRESS),
+  fixed: person('fixed@example.com'),
 };
 
 /** Mail, the second factor, and single sign-on at a real provider. */
