@@ -28,19 +28,25 @@ export class BrowserSession {
     return this.send('POST', path, body, headers);
   }
 
-  async send(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Reply> {
+  /** `headers`: instead of those of a browser. Undefined: the request has no such header. */
+  async send(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string | undefined> = {},
+  ): Promise<Reply> {
     const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
     const answer = await fetch(this.base + path, {
       dispatcher: this.dispatcher,
       method,
       redirect: 'manual',
       signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
-      headers: {
+      headers: given({
         ...(cookie !== '' && { cookie }),
         ...(method !== 'GET' && { origin: this.base }),
         ...(body !== undefined && { 'content-type': 'application/json' }),
         ...headers,
-      },
+      }),
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
     for (const set of answer.headers.getSetCookie()) this.keep(set);
@@ -68,6 +74,9 @@ export interface Reply {
   text: string;
   json: any; // eslint-disable-line @typescript-eslint/no-explicit-any
 }
+
+const given = (headers: Record<string, string | undefined>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).filter((entry): entry is [string, string] => entry[1] !== undefined));
 
 function jsonOf(text: string): unknown {
   try {

@@ -7,6 +7,8 @@ import { startConsole, type RunningConsole } from './running-console';
 import { accessTests } from './access.part';
 import { bookTests } from './books.part';
 import { erasureTests } from './erasure.part';
+import { fixationTests } from './fixation.part';
+import { invitationTests } from './invitations.part';
 import { startIssuer, type Issuer } from './issuer';
 import { keyTests } from './keys.part';
 import { liveTests } from './live.part';
@@ -83,6 +85,8 @@ signInTests(() => ({
   ...{ base: console_.base, stderr: () => console_.process.stderr, operator, of, tenantId },
   ...{ mailbox, issuer, database, forgetTries },
 }));
+fixationTests(() => ({ base: console_.base, operator, tenantId, mailbox, forgetTries }));
+invitationTests(() => ({ base: console_.base, operator, of, foreignId, mailbox }));
 liveTests(() => ({ base: console_.base, operator, of, tenantId, database, forgetTries }));
 bookTests(() => ({
   ...{ base: console_.base, operator, of, tenantId, foreignId },
@@ -137,18 +141,6 @@ describe('sign-in', () => {
       expect((await browser.get(`${API}/${path}`)).text).not.toContain(secret);
   });
 
-  it('a sign-in makes a new session and keeps none that was sent along', async () => {
-    await forgetTries();
-    const browser = new BrowserSession(console_.base);
-    await signIn(browser, 'viewer@example.com');
-    const before = browser.cookies.get('tollgate.session_token');
-    await signIn(browser, 'viewer@example.com');
-    expect(browser.cookies.get('tollgate.session_token')).not.toBe(before);
-    const planted = new BrowserSession(console_.base);
-    planted.cookies.set('tollgate.session_token', 'planted.signature');
-    expect((await planted.get(`${API}/me`)).status).toBe(401);
-  });
-
   it('a session that is ended on the list is refused at once, and nobody ends the sessions of others', async () => {
     await forgetTries();
     const other = new BrowserSession(console_.base);
@@ -191,17 +183,6 @@ describe('sign-in', () => {
     const credentials = { email: 'viewer@example.com', password: PASSWORD, callbackURL: 'https://evil.example/' };
     const answer = await browser.post(`${API}/auth/sign-in/email`, credentials);
     expect([answer.status, answer.headers.get('location')]).toEqual([200, null]);
-  });
-
-  it('an invitation is for its address: another person who is signed in cannot take it', async () => {
-    const wanted = { tenantId: foreignId, email: 'wanted@example.com', role: 'admin', mailbox } as const;
-    const link = await invite(operator, wanted);
-    const taken = await of('viewer').post(`${API}/invitation/accept`, { secret: secretOf(link) });
-    expect(taken.status).toBe(403);
-    expect((await of('viewer').get(`${API}/tenants/${foreignId}/keys`)).status).toBe(404);
-    // It was not used up.
-    const look = await new BrowserSession(console_.base).post(`${API}/invitation/look`, { secret: secretOf(link) });
-    expect(look.json).toMatchObject({ email: 'wanted@example.com', role: 'admin', tenantName: 'Other' });
   });
 });
 

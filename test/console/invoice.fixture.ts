@@ -27,7 +27,7 @@ export async function chargeFor(
   { url }: Pick<TestDatabase, 'url'>,
   tenantId: string,
   { models }: Configuration,
-  { endedAt, completionTokens }: { endedAt: string; completionTokens: number },
+  { endedAt, completionTokens, keyId = newId('key') }: { endedAt: string; completionTokens: number; keyId?: string },
 ): Promise<Pick<TestInvoice, 'model' | 'tokens' | 'cost'>> {
   const { id: model, price: given } = models.find(({ id }) => id === 'sim-small')!;
   const price = stampPrice({ ...given, cachedInput: given.cachedInput ?? given.input }, 'chat');
@@ -36,7 +36,7 @@ export async function chargeFor(
   const messages = new PostgresMessages({ url, applicationName: 'console-test' });
   try {
     await messages.start();
-    const event = { id: newId('req'), tenantId, keyId: newId('key'), model, kind: 'chat', stream: false } as const;
+    const event = { id: newId('req'), tenantId, keyId, model, kind: 'chat', stream: false } as const;
     const times = { startedAt: endedAt, endedAt, outcome: 'complete', estimated: false } as const;
     const money = { price, costNanos: String(cost), overrunNanos: '0' };
     await messages.publish('usage-events', [{ ...event, ...tokens, ...times, ...money }]);
@@ -55,8 +55,9 @@ export async function issueInvoice(
   database: TestDatabase,
   tenantId: string,
   configuration: Configuration,
+  keyId?: string,
 ): Promise<TestInvoice> {
-  const used = { endedAt: new Date().toISOString(), completionTokens: 200_000 };
+  const used = { endedAt: new Date().toISOString(), completionTokens: 200_000, ...(keyId && { keyId }) };
   const charged = await chargeFor(database, tenantId, configuration, used);
   await eventually(
     async () => {

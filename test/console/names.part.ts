@@ -1,63 +1,139 @@
-import type { TestDatabase } from '@tollgate/testing';
-import type { Page } from 'playwright-core';
-import { openPage } from './looks';
-import { PASSWORD } from './people';
+import { eventually, type TestDatabase } from '@tollgate/testing';
+import type { Browser, Page } from 'playwright-core';
+import { configurationOf, issueInvoice } from './invoice.fixture';
+import { backendOf, openPage } from './looks';
+import { PASSWORD, secretOf } from './people';
+import type { RunningConsole } from './running-console';
 
-const HTML = '<img src=x onerror=document.title=1>';
-/** Sends a body to the backend as the page does. */
-const SEND = async ([path, body]: [string, object]) => {
-  const sent = await fetch(`/console/api/${path}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
-  return (await sent.json()) as { id: string; link: string };
-};
+/** Each name differs, so that a page which shows one does not pass for another. */
+const named = (what: string) => `<img src=x onerror=document.title=1>${what}`;
+const [TENANT, KEY, OWNER, TOKEN, PERSON, PASSKEY] = ['tenant', 'key', 'owner', 'token', 'person', 'passkey'].map(
+  named,
+) as [string, string, string, string, string, string];
+const EMAIL = 'named@example.com';
+const ARRIVES_WITHIN_MS = 60_000;
 
 /** Names that people chose, and a page without a stream. */
-export function nameTests(deployed: () => { base: string; page: Page; database: TestDatabase }): void {
-  it('HTML in the name of a tenant, a key, a token, a person and a passkey is text on every page', async () => {
-    const { base, page, database } = deployed();
-    await page.setViewportSize({ width: 1280, height: 800 });
-    await openPage(page, { base, tenantId: '' }, ['/operator/tenants', 'Tenants']);
-    const send = (path: string, body: object) => page.evaluate(SEND, [path, body] as [string, object]);
-    const { id: tenantId } = await send('operator/tenants', { name: HTML });
-    await send(`tenants/${tenantId}/keys`, { name: HTML, owner: HTML });
-    await send(`tenants/${tenantId}/tokens`, { name: HTML, scopes: ['keys:read'] });
-    const email = 'named@example.com';
-    const { link } = await send(`tenants/${tenantId}/invitations`, { email, role: 'viewer' });
-    const secret = new URL(link).hash.slice(1);
-    await send('invitation/accept-as-new', { secret, name: HTML, email, password: PASSWORD });
-    // A browser gives passkeys names of its own (passkeys.part.ts), and a provider those of its people.
-    await database.query(
-      `INSERT INTO console.passkey
-         ("id", "name", "publicKey", "userId", "credentialID", "counter", "deviceType", "backedUp")
-       SELECT 'named', $1, 'x', id, 'named', 0, 'x', false FROM console."user" WHERE email = 'grace@example.com'`,
-      [HTML],
-    );
-    for (const at of [
-      ['/account', 'Account'],
-      ['keys', 'Keys'],
-      ['settings/tokens', 'Management tokens'],
-      ['settings/members', 'Members'],
-      ['settings/audit', 'Audit'],
-      ['/operator/tenants', 'Tenants'],
-      ['/operator/audit', 'Audit'],
-    ] as const) {
-      await openPage(page, { base, tenantId }, at);
-      const shown = page.getByText(HTML, { exact: at[1] !== 'Audit' }).first();
-      await shown.waitFor();
-      expect([at[0], await page.locator('img').count(), await page.title()]).toEqual([at[0], 0, 'Tollgate']);
-    }
-    await database.query(`DELETE FROM console.passkey WHERE "id" = 'named'`);
-    // Tags have a form of their own.
-    const tagged = await send(`tenants/${tenantId}/keys`, { name: 'tagged', tags: [HTML] });
-    expect(tagged).toMatchObject({ error: { code: 'invalid_request' } });
+export function nameTests(
+  deployed: () => { console_: RunningConsole; page: Page; browser: Browser; database: TestDatabase },
+): void {
+  describe('HTML in a name is text', () => {
+    let tenantId: string;
+    let entryId: string;
+    let invoiceNumber: number;
+    /** Of an invitation that nobody accepts. */
+    let openLink: string;
+    /** The page of the person, who owns the tenant. */
+    let own: Page;
+    beforeAll(async () => {
+      const { console_, page, browser, database } = deployed();
+      await page.setViewportSize({ width: 1280, height: 800 });
+      await openPage(page, { base: console_.base, tenantId: '' }, ['/operator/tenants', 'Tenants']);
+      const send = async (path: string, body: object) => (await backendOf(page)(path, body)) as Record<string, string>;
+      tenantId = (await send('operator/tenants', { name: TENANT }))['id']!;
+      const keyId = (await send(`tenants/${tenantId}/keys`, { name: KEY, owner: OWNER }))['id']!;
+      await send(`tenants/${tenantId}/tokens`, { name: TOKEN, scopes: ['keys:read'] });
+      const { link } = await send(`tenants/${tenantId}/invitations`, { email: EMAIL, role: 'owner' });
+      const account = { secret: secretOf(link!), name: PERSON, email: EMAIL, password: PASSWORD };
+      await send('invitation/accept-as-new', account);
+      const invited = { email: 'never-named@example.com', role: 'viewer' };
+      openLink = (await send(`tenants/${tenantId}/invitations`, invited))['link']!;
+      // A browser gives passkeys names of its own (passkeys.part.ts).
+      await database.query(
+        `INSERT INTO console.passkey ("id", "name", "publicKey", "userId", "credentialID", "counter", "deviceType", "backedUp")
+         SELECT 'named', $1, 'x', id, 'named', 0, 'x', false FROM console."user" WHERE email = $2`,
+        [PASSKEY, EMAIL],
+      );
+      const booking = { kind: 'topup', amountCents: 1_000, reason: 'for an invoice', ref: 'named-1' };
+      const booked = (await backendOf(page)(`operator/tenants/${tenantId}/credit`, booking)) as {
+        entry: { id: string };
+      };
+      entryId = booked.entry.id;
+      const budget = `${console_.base}/console/api/tenants/${tenantId}/keys/${keyId}/budget`;
+      const origin = console_.base;
+      const limited = await page.request.put(budget, { data: { budgetCents: 500 }, headers: { origin } });
+      expect(limited.status()).toBe(200);
+      const configuration = await configurationOf(page, console_);
+      invoiceNumber = (await issueInvoice(database, tenantId, configuration, keyId)).number;
+      await eventually(
+        async () => {
+          const { data } = (await backendOf(page)(`tenants/${tenantId}/requests`)) as { data: { keyId: string }[] };
+          expect(data).toMatchObject([{ keyId }]);
+        },
+        { timeoutMs: ARRIVES_WITHIN_MS },
+      );
+
+      own = await (await browser.newContext({ viewport: { width: 1280, height: 800 } })).newPage();
+      await openPage(own, { base: console_.base, tenantId: '' }, ['/sign-in', 'Tollgate']);
+      await backendOf(own)('auth/sign-in/email', { email: EMAIL, password: PASSWORD });
+    });
+    afterAll(() => own?.context().close());
+
+    /** Waits for the name, and expects that the browser took no name of the page for HTML. */
+    const isText = async (page: Page, name: string) => {
+      await page.locator('main').getByText(name).filter({ visible: true }).first().waitFor();
+      expect([await page.locator('img').count(), await page.title()]).toEqual([0, 'Tollgate']);
+    };
+
+    it.each([
+      ['/account', 'Account', PASSKEY],
+      ['keys', 'Keys', KEY],
+      ['keys', 'Keys', OWNER],
+      ['usage?by=key', 'Usage', KEY],
+      ['requests', 'Requests', KEY],
+      ['settings/tokens', 'Management tokens', TOKEN],
+      ['settings/members', 'Members', PERSON],
+      ['settings/budgets', 'Budgets', KEY],
+      ['settings/audit', 'Audit', KEY],
+    ])('on the page %s of an owner (%s: %s)', async (path, title, name) => {
+      await openPage(own, { base: deployed().console_.base, tenantId }, [path, title]);
+      await isText(own, name);
+    });
+
+    it('on a receipt, on an invoice and on an invitation', async () => {
+      const at = { base: deployed().console_.base, tenantId };
+      await openPage(own, at, [`credit/${entryId}`, 'Receipt']);
+      await isText(own, `${TENANT}, ${tenantId}`);
+      await openPage(own, at, [`invoices/${invoiceNumber}`, `Invoice ${invoiceNumber}`]);
+      await isText(own, TENANT);
+      await openPage(own, at, [`/invitation#${secretOf(openLink)}`, 'Your invitation']);
+      await isText(own, TENANT);
+    });
+
+    it('in the header, in its menus and above the pages of a tenant that an operator sees', async () => {
+      const at = { base: deployed().console_.base, tenantId };
+      await openPage(own, at, ['keys', 'Keys']);
+      const choice = own.getByRole('banner').getByLabel('Tenant').first();
+      expect(await choice.inputValue()).toBe(TENANT);
+      await choice.click();
+      await own.getByRole('option', { name: TENANT, exact: true }).waitFor();
+      await own.keyboard.press('Escape');
+      await own.getByRole('banner').getByRole('button', { name: PERSON, exact: true }).click();
+      await own.getByRole('menuitem', { name: 'Sign out' }).waitFor();
+      expect([await own.locator('img').count(), await own.title()]).toEqual([0, 'Tollgate']);
+      await openPage(deployed().page, at, ['keys', 'Keys']);
+      await isText(deployed().page, TENANT);
+    });
+
+    it.each([
+      ['/operator/tenants', 'Tenants', TENANT],
+      ['/operator/people', 'People', PERSON],
+      ['/operator/audit', 'Audit', KEY],
+    ])('on the page %s of an operator (%s: %s)', async (path, title, name) => {
+      const { console_, page } = deployed();
+      await openPage(page, { base: console_.base, tenantId }, [path, title]);
+      await isText(page, name);
+    });
+
+    it('and tags have a form of their own', async () => {
+      const tagged = await backendOf(own)(`tenants/${tenantId}/keys`, { name: 'tagged', tags: [TENANT] });
+      expect(tagged).toMatchObject({ error: { code: 'invalid_request' } });
+    });
   });
 
   it('a page whose stream is cut asks for its numbers instead', async () => {
-    const { base, page } = deployed();
-    await openPage(page, { base, tenantId: '' }, ['/operator/fleet', 'Fleet']);
+    const { console_, page } = deployed();
+    await openPage(page, { base: console_.base, tenantId: '' }, ['/operator/fleet', 'Fleet']);
     await page.route(/\/console\/api\/operator\/live\/fleet/, (route) => route.abort());
     const asked = () => page.waitForResponse((answer) => answer.url().endsWith('/console/api/operator/fleet'));
     const first = asked();

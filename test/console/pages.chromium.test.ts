@@ -213,7 +213,7 @@ describe('pages', () => {
 
   emptyTests(() => ({ console_, page, call: backendOf(page) }));
 
-  nameTests(() => ({ base: console_.base, page, database }));
+  nameTests(() => ({ console_, page, browser: chromium.browser, database }));
 
   it('an invoice adds up on the screen, and prints without the frame around it', async () => {
     const call = (path: string, body?: unknown) => backendOf(page)(`operator/${path}`, body);

@@ -31,6 +31,18 @@ export function passkeyTests(deployed: () => { base: string; page: Page; person:
       },
     });
     await page.goto(`${base}/console/account`);
+    for (const name of ['lap\u0007top', 'lap\u202etop', '\u200b']) {
+      await page.getByLabel('Name of the new passkey').fill(name);
+      const answered = page.waitForResponse((answer) => answer.url().endsWith('/passkey/verify-registration'));
+      await page.getByRole('button', { name: 'Add a passkey' }).click();
+      const answer = await answered;
+      const code = ((await answer.json()) as { error: { code: string } }).error.code;
+      expect([name, answer.status(), code]).toEqual([name, 400, 'invalid_name']);
+      await page.getByRole('alert').waitFor();
+    }
+    // The device has made them all the same.
+    await devices.send('WebAuthn.clearCredentials', { authenticatorId });
+    await page.getByText('You have no passkey.').waitFor();
     await page.getByLabel('Name of the new passkey').fill('laptop');
     await page.getByRole('button', { name: 'Add a passkey' }).click();
     const row = page.getByRole('region', { name: 'Passkeys' }).getByRole('row', { name: /^laptop/ });

@@ -28,6 +28,11 @@ export const PEOPLE_AT_ISSUER = {
   foreign: person('somebody@evil.example', ['ops']),
   invited: person('invited-by-mail@example.com'),
   linked: person(REFUSED_ADDRESS),
+  fixed: person('fixed@example.com'),
+  bell: { ...person('bell@example.com'), name: 'Be\u0007ll' },
+  turned: { ...person('turned@example.com'), name: 'Ada \u202eecalevoL' },
+  'bell-address': person('be\u0007ll@example.com'),
+  'turned-address': person('a\u202eb@example.com'),
 };
 
 /** Mail, the second factor, and single sign-on at a real provider. */
@@ -152,11 +157,20 @@ export function signInTests(
       expect((await of('viewer').get(`${API}/me`)).json.tenants).toMatchObject([{ role: 'viewer' }]);
     });
 
-    it.each([['unverified'], ['foreign']])('refuses %s, and the sign-in page says why', async (login) => {
-      const { session, page } = await atIssuer(login);
-      expect(page.pathname).toBe('/console/sign-in');
-      expect(page.searchParams.get('error')).not.toBeNull();
-      expect((await session.get(`${API}/me`)).status).toBe(401);
+    it.each(['unverified', 'foreign', 'bell-address', 'turned-address'])(
+      'refuses %s, and the sign-in page says why',
+      async (login) => {
+        const { session, page } = await atIssuer(login);
+        expect(page.pathname).toBe('/console/sign-in');
+        expect(page.searchParams.get('error')).not.toBeNull();
+        expect((await session.get(`${API}/me`)).status).toBe(401);
+      },
+    );
+
+    it.each(['bell', 'turned'])('does not take over the name of %s, which can look like another', async (login) => {
+      const email = `${login}@example.com`;
+      for (let time = 0; time < 2; time++)
+        expect(await me((await atIssuer(login)).session)).toMatchObject({ email, name: email });
     });
 
     it('takes an account over only if its address is proven, or if its person asks for it', async () => {

@@ -1,6 +1,7 @@
 import { AUTH_CALLS } from '../../apps/console/src/sign-in/auth-calls';
-import { boundRoutes } from './access.part';
+import { boundRoutes, matches } from './access.part';
 import { BrowserSession, type Reply } from './browser';
+import { type Forged, ForgingSession } from './forging';
 import { API, invite, join, PASSWORD } from './people';
 import {
   auth,
@@ -15,7 +16,10 @@ import {
   tenant,
 } from './writes.fixture';
 
-/** The audit log has every write: who made it, once, and before it is in force. */
+/**
+ * The audit log has every write: who made it, once, and before it is in force. From another site, each write is refused
+ * just before it succeeds on the console.
+ */
 export function writeTests(
   deployed: () => Pick<Made, 'operator' | 'base' | 'mailbox' | 'database' | 'forgetTries'>,
 ): void {
@@ -26,8 +30,10 @@ export function writeTests(
       [headers.get('x-request-id')],
     );
   let made: Made;
+  const forged: Forged[] = [];
   beforeAll(async () => {
-    const { operator, base, mailbox, forgetTries } = deployed();
+    const { operator, base, mailbox, database, forgetTries } = deployed();
+    const forging = (person: BrowserSession) => new ForgingSession(person, database, forged);
     const { id } = (await operator.post(`${API}/operator/tenants`, { name: 'Writing' })).json as { id: string };
     await forgetTries();
     const owner = await join(
@@ -36,16 +42,34 @@ export function writeTests(
       OWNER,
     );
     made = {
-      ...{ ...deployed(), owner, other: new BrowserSession(base), tenantId: id },
+      ...{ ...deployed(), forging, tenantId: id },
+      ...{ operator: forging(operator), owner: forging(owner), other: forging(new BrowserSession(base)) },
       ...{ keyId: '', tokenId: '', totpUri: '', recoveryLink: '' },
     };
   });
 
-  it.each(STEPS)('%s leaves exactly one row in the audit log: %s by %s', async (_route, action, author, write) => {
-    await made.forgetTries();
-    const answer = await write(made);
-    expect(answer.status).toBeLessThan(300);
-    expect(await rowsOf(answer)).toEqual([{ action, author, kind: 'person' }]);
+  it.each(STEPS)(
+    '%s leaves exactly one row in the audit log, %s by %s, and none from another site',
+    async (route, action, author, write) => {
+      await made.forgetTries();
+      forged.length = 0;
+      const answer = await write(made);
+      expect(answer.status).toBeLessThan(300);
+      expect(await rowsOf(answer)).toEqual([{ action, author, kind: 'person' }]);
+      const refused = forged.filter(({ method, path }) => matches(route, method, path));
+      expect(refused).toHaveLength(2);
+      for (const one of refused) expect(await rowsOf(one.answer)).toEqual([]);
+    },
+  );
+
+  it('writes that change nothing, or only a session, are refused from another site, too', async () => {
+    const { owner, tenantId } = made;
+    const fields = { email: OWNER, password: PASSWORD, secret: 'x'.repeat(43), code: '123456', response: {} };
+    for (const route of NO_CHANGES) {
+      const [method = '', path = ''] = route.replace(':tenantId', tenantId).split(' ');
+      await owner.forge(method, `${API}/${path}`, fields);
+    }
+    expect((await owner.get(`${API}/me`)).status).toBe(200);
   });
 
   it('the table above has every write of the backend', () => {

@@ -105,6 +105,49 @@ describe('a person who comes back from the provider', () => {
     expect(await call('GET /callback/oidc', { handler: away })).toEqual(answered);
   });
 
+  it.each([
+    ...['https://evil.example', 'http://console.example.com/console/', 'https://console.example.com:444/console/'],
+    ...['https://console.example.com.evil.example/console/', 'https://console.example.com@evil.example/console/'],
+    ...['//evil.example', '//evil.example/console/', '///evil.example', '////evil.example', 'https:///evil.example'],
+    ...[
+      '/\\evil.example',
+      '\\\\evil.example',
+      '\\/evil.example',
+      '/\\/evil.example',
+      'https:\\\\evil.example\\console',
+    ],
+    ...['/\t/evil.example', '/\t\\evil.example', 'https:evil.example', 'https:/evil.example'],
+    ...['%2f%2fevil.example', '/%2fevil.example', '/%5cevil.example', '/%09/evil.example', '%68ttps://evil.example'],
+    ...[
+      '/console/..//evil.example',
+      '/console/%2e%2e//evil.example',
+      '/console/..\\\\evil.example',
+      '/console/../docs',
+    ],
+    ...[
+      '/console',
+      '/consolex/',
+      '/v1/models',
+      'javascript:alert(1)',
+      'data:text/html,x',
+      'blob:https://evil.example/x',
+    ],
+    `blob:${ORIGIN}/console/`,
+  ])('is not led to %j, whatever the library answers', async (location) => {
+    const elsewhere = () => new Response(null, { status: 302, headers: { location } });
+    const { status, location: led } = await call('GET /callback/oidc?code=c', { handler: elsewhere });
+    expect([status, led]).toEqual([302, `${ORIGIN}/console/`]);
+  });
+
+  it.each(['/console/account', `${ORIGIN}/console/sign-in?error=x`, '/console/?to=https://evil.example'])(
+    'is led to the page %s of the console',
+    async (location) => {
+      const own = () => new Response(null, { status: 302, headers: { location } });
+      const { location: led } = await call('GET /callback/oidc?code=c', { handler: own });
+      expect(led).toBe(new URL(location, ORIGIN).href);
+    },
+  );
+
   it('ends on the console, and other failures are not taken for a service that is away', async () => {
     expect(await call('GET /callback/oidc', { handler })).toMatchObject({
       status: 302,

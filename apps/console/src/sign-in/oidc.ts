@@ -4,6 +4,7 @@ import type { OidcOptions } from '../options';
 
 export const OIDC_PROVIDER = 'oidc';
 const MAX_NAME_CHARS = 100;
+const MAX_EMAIL_CHARS = 254;
 
 /** What a sign-in by OpenID Connect found out, for the code that called the library. */
 export interface ProviderSignIn {
@@ -37,8 +38,10 @@ export function providerOf({ issuer, clientId, clientSecret, domains, rolesClaim
       const email = textOf(profile['email']).toLowerCase();
       const isVerified = profile['email_verified'] === true;
       const isAllowed = domains.length === 0 || domains.includes(email.split('@').at(-1) ?? '');
+      // It is shown like a name, and people know each other by it.
+      const isPlain = email.length <= MAX_EMAIL_CHARS && validateName(email) === null;
       // The library refuses a profile without an address. An unverified one could belong to somebody else.
-      if (!isVerified || !isAllowed) return { email: '', emailVerified: false };
+      if (!isVerified || !isAllowed || !isPlain) return { email: '', emailVerified: false };
       const signIn = providerSignIn.getStore();
       if (signIn) Object.assign(signIn, { email, groups: groupsOf(profile[rolesClaim]) });
       return { email, emailVerified: true, name: nameOf(profile) ?? email };

@@ -1,0 +1,67 @@
+import { BrowserSession } from './browser';
+import type { Mailbox } from './mailbox';
+import { API, invite, PASSWORD, type Role, secretOf } from './people';
+
+/** Tries of links that an address has in a minute. */
+const MAX_TRIES = 20;
+
+/** What the holder of an invitation can do, and who guesses one cannot. */
+export function invitationTests(
+  deployed: () => {
+    base: string;
+    operator: BrowserSession;
+    of: (role: Role) => BrowserSession;
+    foreignId: string;
+    mailbox: Mailbox;
+  },
+): void {
+  const invited = (email: string) => {
+    const { operator, foreignId, mailbox } = deployed();
+    return invite(operator, { tenantId: foreignId, email, role: 'admin', mailbox });
+  };
+  const look = (link: string, from: string) =>
+    new BrowserSession(deployed().base, from).post(`${API}/invitation/look`, { secret: secretOf(link) });
+
+  it('an invitation is for its address: another person who is signed in cannot take it', async () => {
+    const { of, foreignId } = deployed();
+    const link = await invited('wanted@example.com');
+    const taken = await of('viewer').post(`${API}/invitation/accept`, { secret: secretOf(link) });
+    expect(taken.status).toBe(403);
+    expect((await of('viewer').get(`${API}/tenants/${foreignId}/keys`)).status).toBe(404);
+    // It was not used up.
+    const { json } = await look(link, '127.3.0.1');
+    expect(json).toMatchObject({ email: 'wanted@example.com', role: 'admin', tenantName: 'Other' });
+  });
+
+  it.each([
+    ['look', '127.3.1.1'],
+    ['accept', '127.3.1.2'],
+    ['accept-as-new', '127.3.1.3'],
+  ])('after twenty tries of %s in a minute, an address tries no link any more', async (call, from) => {
+    const { base, of } = deployed();
+    const email = `guessed-by-${call}@example.com`;
+    const link = await invited(email);
+    // Only `accept` needs the session.
+    const guesser = new BrowserSession(base, from);
+    for (const [name, value] of of('viewer').cookies) guesser.cookies.set(name, value);
+    const attempt = (path: string, secret: string, time: number) => {
+      const account = { name: 'Guesser', email, password: PASSWORD };
+      const body = { secret, ...(path === 'accept-as-new' && account) };
+      // A header of the client does not make it another address.
+      const headers = { 'x-forwarded-for': `10.0.0.${time}`, 'x-tollgate-client': `10.0.1.${time}` };
+      return guesser.post(`${API}/invitation/${path}`, body, headers);
+    };
+    for (let time = 1; time <= MAX_TRIES; time++) {
+      const { status, json } = await attempt(call, 'x'.repeat(43), time);
+      expect([time, status, json.error.code]).toEqual([time, 404, 'invitation_invalid']);
+    }
+    // Neither that call nor the others, also with the right secret.
+    for (const path of [call, 'look', 'accept', 'accept-as-new']) {
+      const { status, json, headers } = await attempt(path, secretOf(link), 0);
+      expect([path, status, json.error.code]).toEqual([path, 429, 'rate_limited']);
+      expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
+    }
+    // Other addresses try on, and the invitation was not used up.
+    expect((await look(link, '127.3.1.4')).json).toMatchObject({ email });
+  });
+}
