@@ -40,7 +40,8 @@ export function nameTests(
       openLink = (await send(`tenants/${tenantId}/invitations`, invited))['link']!;
       // A browser gives passkeys names of its own (passkeys.part.ts).
       await database.query(
-        `INSERT INTO console.passkey ("id", "name", "publicKey", "userId", "credentialID", "counter", "deviceType", "backedUp")
+        `INSERT INTO console.passkey
+           ("id", "name", "publicKey", "userId", "credentialID", "counter", "deviceType", "backedUp")
          SELECT 'named', $1, 'x', id, 'named', 0, 'x', false FROM console."user" WHERE email = $2`,
         [PASSKEY, EMAIL],
       );

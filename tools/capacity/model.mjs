@@ -89,9 +89,9 @@ export function capacityOf({ requestsPerSecond, tenants }, costs, assumptions = 
   const entriesPerSecond = Math.min(requestsPerSecond, tenants * assumptions.activeTenantShare);
   const redisCores = of('Redis');
   const postgresCores = of('PostgreSQL') + cores(entriesPerSecond, entryMicros.PostgreSQL);
-  // A process is one thread, so a replica is a core.
-  const used = Object.fromEntries(SERVICES.map((service) => [service, of(service)]));
-  const needed = Object.fromEntries(Object.entries(used).map(([part, busy]) => [part, busy / usableShare]));
+  // A process is one thread, so a replica is a core. A gateway uses a part of it whatever its share of the load is.
+  const usable = (service) => usableShare - (service === 'gateway' ? costs.gatewayCores : 0);
+  const needed = Object.fromEntries(SERVICES.map((service) => [service, of(service) / usable(service)]));
   const replicas = Object.fromEntries(
     Object.entries(needed).map(([part, many]) => [part, Math.max(assumptions.leastReplicas, Math.ceil(many))]),
   );

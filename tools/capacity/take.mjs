@@ -1,14 +1,14 @@
 // node tools/capacity/take.mjs [bench-results/….json]: takes the unit costs of a run of `npm run bench -- --form
 // distributed` into unit-costs.json. Without a file it takes the newest run. Sizes and the cost of a ledger entry stay:
 // docs/operating/capacity.md says where they come from. A run with `--replicas` becomes replicas.json, with which the
-// model is checked. Then run `npm run docs`. Requests that failed are cheaper or dearer than others, so a run with
+// model is checked, and gives `gatewayCores`. Then run `npm run docs`. Requests that failed are cheaper or dearer than others, so a run with
 // errors is refused; the check allows a few.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { format } from 'prettier';
 import { SCENARIOS } from '../bench/load/scenarios.mjs';
 import { ROOT } from '../setup/prepare.mjs';
-import { ALLOWED_ERRORS } from './check.mjs';
+import { ALLOWED_ERRORS, gatewayCosts } from './check.mjs';
 
 const FILE = join(ROOT, 'tools/capacity/unit-costs.json');
 const REPLICAS_FILE = join(ROOT, 'tools/capacity/replicas.json');
@@ -77,6 +77,8 @@ if (process.argv[1] === import.meta.filename) {
     writeFileSync(path, await format(JSON.stringify(value), { parser: 'json', printWidth: 120 }));
   const result = read(file);
   console.log(`taking ${file}`);
-  if (result.runs) await write(REPLICAS_FILE, takeReplicas(result));
-  else await write(FILE, take(result, read(FILE)));
+  if (result.runs) {
+    await write(REPLICAS_FILE, takeReplicas(result));
+    await write(FILE, { ...read(FILE), gatewayCores: Number(gatewayCosts(result).perGateway.toFixed(2)) });
+  } else await write(FILE, take(result, read(FILE)));
 }

@@ -1,5 +1,4 @@
-// The same load on one, two and four gateways, and on one gateway the share of the load that each of several has: from
-// what one gateway costs, the capacity model predicts what several cost.
+// The same load on one, two and four gateways: what a request costs each part may not depend on how many there are.
 import { PLAIN } from '../load/scenarios.mjs';
 import { idleShares, measure } from './cost.mjs';
 import { median } from './rounds.mjs';
@@ -8,9 +7,9 @@ export const REPLICAS = [1, 2, 4];
 /** Of each gateway, so that it gathers as many requests for a call of Redis as it does alone. */
 const CONNECTIONS = 32;
 /** Numbers of requests and not times, so that a slow machine compiles as much of the code as a fast one. */
-const FULL = { warm: 8_000, measured: 8_000, shared: 4_000, idleSeconds: 4 };
+const FULL = { warm: 8_000, measured: 8_000, idleSeconds: 4 };
 /** The same with --quick. */
-const QUICK = { warm: 2_500, measured: 1_500, shared: 800, idleSeconds: 3 };
+const QUICK = { warm: 2_500, measured: 1_500, idleSeconds: 3 };
 /** Far more than a run takes. */
 const LIMIT_SECONDS = 120;
 
@@ -21,8 +20,7 @@ const turns = (urls, round, count) => Array.from({ length: count }, (_, index) =
  * The numbers of replicas take turns in each round, so that what else the machine does falls on all. Gateways that get
  * no load stay: they are idle, and consume their share of the balance updates.
  * @returns {Promise<{ idle: Record<string, number>, runs: object[] }>} `idle`: shares of a core; of each number of
- *   replicas the medians over the rounds: requests a second, and microseconds of CPU of a request by part; `share`: the
- *   same of one gateway at the rate of one of so many
+ *   replicas the medians over the rounds: requests a second, and microseconds of CPU of a request by part
  */
 export async function measureReplicas(form, backend, { rounds, quick, say }) {
   const sizes = quick ? QUICK : FULL;
@@ -34,40 +32,29 @@ export async function measureReplicas(form, backend, { rounds, quick, say }) {
   }
   form.idle = await idleShares(form.parts, sizes.idleSeconds);
   const runs = new Map(REPLICAS.map((count) => [count, []]));
-  const shares = new Map(REPLICAS.map((count) => [count, []]));
-  const run = async (round, count, what, options) => {
-    const urls = turns(form.urls, round, count);
-    const measured = await measure({ ...form, urls }, backend, scenario(count), { seconds: LIMIT_SECONDS, ...options });
-    const costs = Object.entries(measured.cpuMicros).map(([part, micros]) => `${part} ${Math.round(micros)}`);
-    say(`round ${round}/${rounds}: ${what}: ${Math.round(measured.perSecond)}/s, µs: ${costs.join(', ')}`);
-    return measured;
-  };
   for (let round = 1; round <= rounds; round++) {
     for (const count of round % 2 ? REPLICAS : [...REPLICAS].reverse()) {
-      const whole = await run(round, count, `${count} × gateway`, { count: sizes.measured });
-      runs.get(count).push(whole);
-      if (count === 1) continue;
-      const ratePerSecond = Math.round(whole.perSecond / count);
-      shares.get(count).push(await run(round, 1, `1 of ${count}`, { count: sizes.shared, ratePerSecond }));
+      const run = await measure({ ...form, urls: turns(form.urls, round, count) }, backend, scenario(count), {
+        seconds: LIMIT_SECONDS,
+        count: sizes.measured,
+      });
+      const costs = Object.entries(run.cpuMicros).map(([part, micros]) => `${part} ${Math.round(micros)}`);
+      say(`round ${round}/${rounds}: ${count} × gateway: ${Math.round(run.perSecond)}/s, µs: ${costs.join(', ')}`);
+      runs.get(count).push(run);
     }
   }
   const parts = Object.keys(form.parts);
-  const medians = (all) => ({
-    perSecond: Math.round(median(all, ({ perSecond }) => perSecond)),
-    cpuMicros: Object.fromEntries(
-      parts.map((part) => [part, Number(median(all, ({ cpuMicros }) => cpuMicros[part]).toFixed(1))]),
-    ),
-  });
   return {
     idle: form.idle,
     runs: REPLICAS.map((replicas) => {
       const all = runs.get(replicas);
+      const micros = (part) => Number(median(all, (run) => run.cpuMicros[part]).toFixed(1));
       return {
         replicas,
-        requests: all.reduce((sum, { requests }) => sum + requests, 0),
-        errors: all.reduce((sum, { errors }) => sum + errors, 0),
-        ...medians(all),
-        ...(replicas > 1 ? { share: medians(shares.get(replicas)) } : {}),
+        requests: all.reduce((sum, run) => sum + run.requests, 0),
+        errors: all.reduce((sum, run) => sum + run.errors, 0),
+        perSecond: Math.round(median(all, (run) => run.perSecond)),
+        cpuMicros: Object.fromEntries(parts.map((part) => [part, micros(part)])),
       };
     }),
   };
