@@ -13,17 +13,18 @@ const LOAD = { requestsPerSecond: 1_000, tenants: 1_000 };
 const [KIB, MIB] = [1_024, 1_024 * 1_024];
 
 interface Capacity {
-  cores: Record<Service, number>;
+  used: Record<Service, number>;
   open: number;
-  usableShare: number;
+  gatewayCores: number;
 }
 
 /** What the capacity model says of the load, from the measured unit costs. An ES module, so in a process of its own. */
 function capacity(): Capacity {
   const model = pathToFileURL(join(ROOT, 'tools/capacity/model.mjs')).href;
-  const script = `import { ASSUMPTIONS, capacityOf } from '${model}';
-    const load = capacityOf(${JSON.stringify(LOAD)}, ${textOf('tools/capacity/unit-costs.json')});
-    console.log(JSON.stringify({ ...load, usableShare: ASSUMPTIONS.usableShare }));`;
+  const script = `import { capacityOf } from '${model}';
+    const costs = ${textOf('tools/capacity/unit-costs.json')};
+    const load = capacityOf(${JSON.stringify(LOAD)}, costs);
+    console.log(JSON.stringify({ ...load, gatewayCores: costs.gatewayCores }));`;
   return JSON.parse(
     execFileSync(process.execPath, ['--input-type=module', '--eval', script], { encoding: 'utf8', stdio: 'pipe' }),
   ) as Capacity;
@@ -48,12 +49,13 @@ function claimOf(service: Service): number {
 }
 
 describe('a request of CPU', () => {
-  const { cores, open, usableShare } = capacity();
+  const { used, open, gatewayCores } = capacity();
   /** Requests/s with which a pod is at the target of its autoscaler. */
   const carried = (service: Service) => {
     const { resources, autoscaling } = valueOf(service);
-    const coresOfRequest = (cores[service] * usableShare) / LOAD.requestsPerSecond;
-    return (millicores(resources.requests.cpu) * autoscaling.cpuPercent) / 100_000 / coresOfRequest;
+    const target = (millicores(resources.requests.cpu) * autoscaling.cpuPercent) / 100_000;
+    const ofRequests = target - (service === 'gateway' ? gatewayCores : 0);
+    return ofRequests / (used[service] / LOAD.requestsPerSecond);
   };
 
   it.each(SERVICES)('of %s carries what its comment says, and not twice as much', (service) => {

@@ -9,7 +9,8 @@ const TOOLS = join(resolve(__dirname, '../..'), 'tools/capacity');
 const ALLOWED = 0.25;
 type Parts = Record<string, number>;
 interface Costs {
-  measured: { at: string; machine: object; bareProxyMicros: number };
+  measuredRequests: { at: string; machine: object };
+  measuredChunks: { at: string; machine: object; bareProxyMicros: number };
   cpuMicros: { request: Parts; chunk: Parts };
   entryMicros: Parts;
   gatewayCores: number;
@@ -129,14 +130,16 @@ describe('the capacity model', () => {
       expect(Object.keys(costsOf)).toEqual(
         expect.arrayContaining(['gateway', 'auth', 'metering', 'billing', 'Redis', 'Kafka', 'PostgreSQL']),
       );
-    expect(Number.isNaN(Date.parse(costs.measured.at))).toBe(false);
-    expect(Object.keys(costs.measured.machine).length).toBeGreaterThan(0);
-    expect(costs.measured.bareProxyMicros).toBeGreaterThan(0);
+    for (const { at, machine } of [costs.measuredRequests, costs.measuredChunks]) {
+      expect(Number.isNaN(Date.parse(at))).toBe(false);
+      expect(Object.keys(machine).length).toBeGreaterThan(0);
+    }
+    expect(costs.measuredChunks.bareProxyMicros).toBeGreaterThan(0);
     for (const value of [...Object.values(costs.bytes), ...Object.values(costs.entryMicros)])
       expect(value).toBeGreaterThan(0);
   });
 
-  it('takes the costs of a run of the bench without those of idle parts, and refuses a run with errors', () => {
+  it('takes the costs of chunks without those of requests and of idle parts, and refuses a run with errors', () => {
     const row = (micros: number, errors = 0) => ({
       distributed: { perSecond: 1_000, cpuMicros: { gateway: micros, Redis: 1.26, load: 9, backend: 9 }, errors },
       'bare proxy': { ownMicros: 44.6 },
@@ -153,14 +156,14 @@ describe('the capacity model', () => {
         },
       ],
     });
-    expect(ask('take.mjs', 'take', run(0), ROUND)).toEqual({
+    expect(ask('take.mjs', 'takeChunks', run(0), ROUND)).toEqual({
       ...ROUND,
-      measured: { at: '2026-11-25T09:30:00.000Z', machine: { cpus: 2 }, bareProxyMicros: 45 },
+      measuredChunks: { at: '2026-11-25T09:30:00.000Z', machine: { cpus: 2 }, bareProxyMicros: 45 },
       // A stream of 500 chunks also costs what a request costs: 400.04 µs, or 0.8 µs a chunk, of the gateway's 4.
-      cpuMicros: { request: { gateway: 400, Redis: 1.3 }, chunk: { gateway: 3.2, Redis: 1.26 } },
+      cpuMicros: { ...ROUND.cpuMicros, chunk: { gateway: 3.2, Redis: 1.26 } },
       bytes: { ...ROUND.bytes, wal: 3_000 },
     });
-    expect(() => ask('take.mjs', 'take', run(3), ROUND)).toThrow('plain128 had 3 errors');
+    expect(() => ask('take.mjs', 'takeChunks', run(3), ROUND)).toThrow('plain128 had 3 errors');
   });
 
   it('reserves of each gateway the part that it uses whatever its share of the load is', () => {
@@ -169,42 +172,57 @@ describe('the capacity model', () => {
     expect(replicas).toEqual({ ...capacity(100_000, 1_000).replicas, gateway: 200 });
   });
 
-  it('predicts the cores of several gateways from the costs of one and of two, without those of idle parts', () => {
+  describe('with runs of several gateways', () => {
     const parts = (gateway: number, Redis: number) => ({
       ...{ gateway, Redis, Kafka: 50, PostgreSQL: 40, metering: 30, billing: 20, auth: 10 },
     });
-    const record = {
+    const record = (ofTwo: number, errors = 0) => ({
+      ...{ at: '2026-11-27T06:00:00.000Z', machine: { cpus: 2 } },
       idle: { ...parts(0, 0.01), Kafka: 0, PostgreSQL: 0, metering: 0, billing: 0, auth: 0 },
       runs: [
         // 0.4 cores, of which a gateway uses 0.1 for itself: 300 µs a request.
-        { replicas: 1, perSecond: 1_000, cpuMicros: parts(400, 110) },
+        { replicas: 1, requests: 1_000 - errors, errors, perSecond: 1_000, cpuMicros: parts(400, 110) },
         // 0.35 cores. Redis uses 20 µs of its cost when idle.
-        { replicas: 2, perSecond: 500, cpuMicros: parts(700, 120) },
+        { replicas: 2, requests: 1_000, errors: 0, perSecond: 500, cpuMicros: parts(ofTwo, 120) },
         // 0.5 cores.
-        { replicas: 4, perSecond: 500, cpuMicros: parts(1_000, 120) },
+        { replicas: 4, requests: 1_000, errors: 0, perSecond: 500, cpuMicros: parts(1_000, 120) },
       ],
-    };
-    const rows = ask<{ replicas: number; part: string; predicted: number; measured: number; off: number }[]>(
-      ...(['check.mjs', 'compare', record] as const),
-    );
-    expect(rows.map(({ replicas, part }) => [replicas, part])).toEqual([
-      [2, 'all parts'],
-      [4, 'gateway'],
-      [4, 'all parts'],
-    ]);
-    // All others: 250 µs a request, Redis's 100 among them.
-    expect(rows.map(({ predicted, measured }) => [predicted, measured])).toEqual([
-      [expect.closeTo(0.475, 9), expect.closeTo(0.475, 9)],
-      [expect.closeTo(0.55, 9), expect.closeTo(0.5, 9)],
-      [expect.closeTo(0.675, 9), expect.closeTo(0.625, 9)],
-    ]);
-    expect(rows[1]!.off).toBeCloseTo(0.1, 9);
-  });
+    });
 
-  it('takes a run with several gateways if at most 2 % of its requests failed', () => {
-    const run = (errors: number) => ({ runs: [{ replicas: 1, requests: 1_000 - errors, errors }] });
-    expect(ask('take.mjs', 'takeReplicas', run(20))).toEqual(run(20));
-    expect(() => ask('take.mjs', 'takeReplicas', run(30))).toThrow('3 % of the requests to 1 × gateway failed');
+    it('takes the costs of requests and of a gateway itself, without those of idle parts', () => {
+      expect(ask('take.mjs', 'takeRequests', record(700), ROUND)).toEqual({
+        ...ROUND,
+        measuredRequests: { at: '2026-11-27T06:00:00.000Z', machine: { cpus: 2 } },
+        cpuMicros: { ...ROUND.cpuMicros, request: parts(300, 100) },
+        gatewayCores: 0.1,
+      });
+    });
+
+    it('takes them if at most 2 % of the requests failed, and if a gateway itself leaves room for requests', () => {
+      expect(ask('take.mjs', 'takeRequests', record(700, 20), ROUND)).toMatchObject({ gatewayCores: 0.1 });
+      expect(() => ask('take.mjs', 'takeRequests', record(700, 30), ROUND)).toThrow(
+        '3 % of the requests to 1 × gateway failed',
+      );
+      expect(() => ask('take.mjs', 'takeRequests', record(2_500), ROUND)).toThrow('was the run disturbed?');
+    });
+
+    it('predicts the cores of four gateways', () => {
+      const rows = ask<{ replicas: number; part: string; predicted: number; measured: number; off: number }[]>(
+        ...(['check.mjs', 'compare', record(700)] as const),
+      );
+      expect(rows.map(({ replicas, part }) => [replicas, part])).toEqual([
+        [2, 'all parts'],
+        [4, 'gateway'],
+        [4, 'all parts'],
+      ]);
+      // All others: 250 µs a request, Redis's 100 among them.
+      expect(rows.map(({ predicted, measured }) => [predicted, measured])).toEqual([
+        [expect.closeTo(0.475, 9), expect.closeTo(0.475, 9)],
+        [expect.closeTo(0.55, 9), expect.closeTo(0.5, 9)],
+        [expect.closeTo(0.675, 9), expect.closeTo(0.625, 9)],
+      ]);
+      expect(rows[1]!.off).toBeCloseTo(0.1, 9);
+    });
   });
 
   it('counts a prediction as close if it is off by at most a quarter, to either side and for every part', () => {
@@ -220,7 +238,8 @@ describe('the capacity model', () => {
     it('has one, two and four gateways, with thousands of requests each', () => {
       expect(record.runs.map(({ replicas }) => replicas)).toEqual([1, 2, 4]);
       for (const { requests } of record.runs) expect(requests).toBeGreaterThan(5_000);
-      expect(ask('take.mjs', 'takeReplicas', record)).toEqual(record);
+      // The unit costs are those of this run.
+      expect(ask('take.mjs', 'takeRequests', record, costs)).toEqual(costs);
       expect(rows.map(({ part }) => part)).toEqual(['all parts', 'gateway', 'all parts']);
     });
 

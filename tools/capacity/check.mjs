@@ -17,27 +17,6 @@ const NO_BYTES = {
 };
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 
-/** The cores in use, by part, that the model predicts for a number of requests a second. */
-function predictedCores(requestsPerSecond, request) {
-  const chunk = Object.fromEntries(Object.keys(request).map((part) => [part, 0]));
-  const costs = { cpuMicros: { request, chunk }, entryMicros: { PostgreSQL: 0 }, gatewayCores: 0, bytes: NO_BYTES };
-  const { cores, redis, kafka, postgres } = capacityOf({ requestsPerSecond, tenants: 1 }, costs, AS_MEASURED);
-  return { ...cores, Redis: redis.largestTenantCores, Kafka: kafka.cores, PostgreSQL: postgres.cores };
-}
-
-/**
- * What gateways use, from a run with one and a run with two: of each gateway a part of a core, whatever its share of the
- * load is, and of each request the rest. A gateway gathers requests for a turn of its event loop and for its messages.
- * Where more gateways share a load, each has as many turns and messages as before, with fewer requests in them.
- * @returns {{ perGateway: number, perRequest: number }} cores; cores of one request a second
- */
-export function gatewayCosts({ idle, runs: [one, two] }) {
-  const growth = two.perSecond / one.perSecond;
-  const [ofOne, ofTwo] = [one, two].map((run) => coresOf(run, idle).gateway);
-  const perGateway = Math.max(0, (ofTwo - ofOne * growth) / (two.replicas - one.replicas * growth));
-  return { perGateway, perRequest: (ofOne - perGateway) / one.perSecond };
-}
-
 /** The cores that each part of a run uses beyond what it uses when idle, which does not grow with the requests. */
 const coresOf = ({ cpuMicros, perSecond }, idle) =>
   Object.fromEntries(
@@ -45,25 +24,49 @@ const coresOf = ({ cpuMicros, perSecond }, idle) =>
   );
 
 /**
+ * The unit costs of a run with one gateway and one with two. A gateway gathers requests for a turn of its event loop and
+ * for its messages. Where more gateways share a load, each has as many turns and messages as before, with fewer requests
+ * in them. So a gateway uses a part of a core whatever its share of the load is, and the rest for each request.
+ * @returns {{ gatewayCores: number, request: Record<string, number> }} cores; microseconds of a request by part
+ */
+export function unitCosts({ idle, runs: [one, two] }) {
+  const cores = coresOf(one, idle);
+  const growth = two.perSecond / one.perSecond;
+  const more = coresOf(two, idle).gateway - cores.gateway * growth;
+  const gatewayCores = Math.max(0, more / (two.replicas - one.replicas * growth));
+  cores.gateway -= gatewayCores * one.replicas;
+  return {
+    gatewayCores,
+    request: Object.fromEntries(Object.entries(cores).map(([part, used]) => [part, (used * 1e6) / one.perSecond])),
+  };
+}
+
+/** The cores in use, by part, that the model predicts for so many requests a second and gateways. */
+function predictedCores({ perSecond, replicas }, { request, gatewayCores }) {
+  const chunk = Object.fromEntries(Object.keys(request).map((part) => [part, 0]));
+  const costs = { cpuMicros: { request, chunk }, entryMicros: { PostgreSQL: 0 }, gatewayCores, bytes: NO_BYTES };
+  const { used, redis, kafka, postgres } = capacityOf({ requestsPerSecond: perSecond, tenants: 1 }, costs, AS_MEASURED);
+  const gateway = used.gateway + gatewayCores * replicas;
+  return { ...used, gateway, Redis: redis.largestTenantCores, Kafka: kafka.cores, PostgreSQL: postgres.cores };
+}
+
+/**
  * @param {{ idle: Record<string, number>, runs: object[] }} record  runs of one, two and more gateways
  * @returns {{ replicas: number, part: string, predicted: number, measured: number, off: number }[]} cores in use, of the
  *   gateways and of all parts together, for each further number of gateways; `off` 0.1: the model predicts 10 % more.
  *   Of two gateways only all parts: their own cost is one of the two that predict the others.
  */
-export function compare({ idle, runs: [one, two, ...more] }) {
-  const { perGateway, perRequest } = gatewayCosts({ idle, runs: [one, two] });
-  const micros = Object.entries(coresOf(one, idle)).map(([part, cores]) => [part, (cores * 1e6) / one.perSecond]);
-  const unit = { ...Object.fromEntries(micros), gateway: perRequest * 1e6 };
-  return [two, ...more].flatMap((run) => {
-    const predicted = predictedCores(run.perSecond, unit);
-    predicted.gateway += perGateway * run.replicas;
+export function compare({ idle, runs }) {
+  const units = unitCosts({ idle, runs });
+  return runs.slice(1).flatMap((run, place) => {
+    const predicted = predictedCores(run, units);
     const measured = coresOf(run, idle);
     const row = (part, expected, found) => ({
       ...{ replicas: run.replicas, part, predicted: expected, measured: found, off: expected / found - 1 },
     });
     const parts = Object.keys(measured);
     return [
-      ...(run === two ? [] : [row('gateway', predicted.gateway, measured.gateway)]),
+      ...(place === 0 ? [] : [row('gateway', predicted.gateway, measured.gateway)]),
       row(ALL, sum(parts.map((part) => predicted[part])), sum(parts.map((part) => measured[part]))),
     ];
   });

@@ -91,7 +91,8 @@ export function capacityOf({ requestsPerSecond, tenants }, costs, assumptions = 
   const postgresCores = of('PostgreSQL') + cores(entriesPerSecond, entryMicros.PostgreSQL);
   // A process is one thread, so a replica is a core. A gateway uses a part of it whatever its share of the load is.
   const usable = (service) => usableShare - (service === 'gateway' ? costs.gatewayCores : 0);
-  const needed = Object.fromEntries(SERVICES.map((service) => [service, of(service) / usable(service)]));
+  const used = Object.fromEntries(SERVICES.map((service) => [service, of(service)]));
+  const needed = Object.fromEntries(SERVICES.map((service) => [service, used[service] / usable(service)]));
   const replicas = Object.fromEntries(
     Object.entries(needed).map(([part, many]) => [part, Math.max(assumptions.leastReplicas, Math.ceil(many))]),
   );
@@ -100,6 +101,8 @@ export function capacityOf({ requestsPerSecond, tenants }, costs, assumptions = 
     tenants,
     open: requestsPerSecond * (streamShare * streamSeconds + (1 - streamShare) * plainSeconds),
     replicas,
+    /** Cores that requests use, without the reserve and the gateways' own part; and replicas before rounding up. */
+    used,
     cores: needed,
     redis: {
       shards: Math.max(1, Math.ceil(redisCores / usableShare)),

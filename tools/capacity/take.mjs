@@ -1,14 +1,16 @@
-// node tools/capacity/take.mjs [bench-results/….json]: takes the unit costs of a run of `npm run bench -- --form
-// distributed` into unit-costs.json. Without a file it takes the newest run. Sizes and the cost of a ledger entry stay:
-// docs/operating/capacity.md says where they come from. A run with `--replicas` becomes replicas.json, with which the
-// model is checked, and gives `gatewayCores`. Then run `npm run docs`. Requests that failed are cheaper or dearer than others, so a run with
-// errors is refused; the check allows a few.
+// node tools/capacity/take.mjs [bench-results/….json]: takes the unit costs of a run of the bench into unit-costs.json.
+// Without a file it takes the newest run. Then run `npm run docs`.
+// - `npm run bench -- --replicas` has the costs of requests, and becomes replicas.json, with which the model is checked.
+// - `npm run bench -- --form distributed` has those of chunks, and the write-ahead log.
+// Sizes and the cost of a ledger entry stay: docs/operating/capacity.md says where they come from. Requests that failed
+// cost other than the rest, so a run of the second kind with errors is refused; the check of the first allows a few.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { format } from 'prettier';
 import { SCENARIOS } from '../bench/load/scenarios.mjs';
 import { ROOT } from '../setup/prepare.mjs';
-import { ALLOWED_ERRORS, gatewayCosts } from './check.mjs';
+import { ALLOWED_ERRORS, unitCosts } from './check.mjs';
+import { ASSUMPTIONS } from './model.mjs';
 
 const FILE = join(ROOT, 'tools/capacity/unit-costs.json');
 const REPLICAS_FILE = join(ROOT, 'tools/capacity/replicas.json');
@@ -18,11 +20,15 @@ const DIGITS = { request: 1, chunk: 2 };
 /** A chunk for each token. */
 const CHUNKS = SCENARIOS.streams.body.max_tokens;
 
+const rounded = (micros, digits) =>
+  Object.fromEntries(Object.entries(micros).map(([part, value]) => [part, Number(value.toFixed(digits))]));
+
 /**
- * @param {object} result what the bench keeps of a run
+ * The costs of chunks.
+ * @param {object} result what the bench keeps of a run of the distributed form
  * @param {object} costs of before
  */
-export function take({ at, machine, forms }, costs) {
+export function takeChunks({ at, machine, forms }, costs) {
   const summary = forms.find(({ form }) => form === 'distributed');
   if (!summary) throw new Error('this run has no distributed form');
   const microsOf = (scenario) => {
@@ -39,28 +45,38 @@ export function take({ at, machine, forms }, costs) {
   const chunk = Object.fromEntries(
     Object.entries(microsOf('streams')).map(([part, micros]) => [part, Math.max(0, micros - request[part] / CHUNKS)]),
   );
-  const rounded = (micros, digits) =>
-    Object.fromEntries(Object.entries(micros).map(([part, value]) => [part, Number(value.toFixed(digits))]));
   return {
     ...costs,
-    measured: { at, machine, bareProxyMicros: Math.round(summary.table.plain128['bare proxy'].ownMicros) },
-    cpuMicros: { request: rounded(request, DIGITS.request), chunk: rounded(chunk, DIGITS.chunk) },
+    measuredChunks: { at, machine, bareProxyMicros: Math.round(summary.table.plain128['bare proxy'].ownMicros) },
+    cpuMicros: { ...costs.cpuMicros, chunk: rounded(chunk, DIGITS.chunk) },
     bytes: { ...costs.bytes, wal: Math.round(summary.store.plain32['WAL bytes']) },
   };
 }
 
 /**
- * @param {{ runs: { replicas: number, requests: number, errors: number }[] }} result what a run with `--replicas` keeps
+ * The costs of requests, and of a gateway.
+ * @param {object} record what the bench keeps of a run with `--replicas`
+ * @param {object} costs of before
  */
-export function takeReplicas(result) {
-  for (const { replicas, requests, errors } of result.runs) {
+export function takeRequests(record, costs) {
+  for (const { replicas, requests, errors } of record.runs) {
     const share = errors / (requests + errors);
     if (share > ALLOWED_ERRORS)
       throw new Error(
         `${Math.round(share * 100)} % of the requests to ${replicas} × gateway failed, which is too many`,
       );
   }
-  return result;
+  const { gatewayCores, request } = unitCosts(record);
+  if (gatewayCores >= ASSUMPTIONS.usableShare)
+    throw new Error(
+      `a gateway without requests would use ${gatewayCores.toFixed(2)} cores, which cannot be: was the run disturbed?`,
+    );
+  return {
+    ...costs,
+    measuredRequests: { at: record.at, machine: record.machine },
+    cpuMicros: { ...costs.cpuMicros, request: rounded(request, DIGITS.request) },
+    gatewayCores: Number(gatewayCores.toFixed(2)),
+  };
 }
 
 /** The names of results begin with their time. */
@@ -78,7 +94,7 @@ if (process.argv[1] === import.meta.filename) {
   const result = read(file);
   console.log(`taking ${file}`);
   if (result.runs) {
-    await write(REPLICAS_FILE, takeReplicas(result));
-    await write(FILE, { ...read(FILE), gatewayCores: Number(gatewayCosts(result).perGateway.toFixed(2)) });
-  } else await write(FILE, take(result, read(FILE)));
+    await write(FILE, takeRequests(result, read(FILE)));
+    await write(REPLICAS_FILE, result);
+  } else await write(FILE, takeChunks(result, read(FILE)));
 }

@@ -26,12 +26,12 @@ const rough = (number) => Number(number.toPrecision(2)).toLocaleString('en-US', 
 const gbOf = (gb) => (gb < 0.1 ? '< 0.1 GB' : `${rough(gb)} GB`);
 
 /** When and on what a run was made. */
-const circumstances = ({ at, machine: { cores, load, rounds } }) =>
-  `- Measured on ${at.slice(0, 10)} on ${cores} cores, rounds: ${rounds}, load average before: ` +
+const circumstances = (what, { at, machine: { cores, load, rounds } }) =>
+  `- ${what}: measured on ${at.slice(0, 10)} on ${cores} cores, rounds: ${rounds}, load average before: ` +
   `${load.map((mean) => mean.toFixed(1)).join(', ')}.`;
 
 export const unitCostsTable = () => {
-  const { cpuMicros, measured } = costs();
+  const { cpuMicros, measuredRequests, measuredChunks, gatewayCores } = costs();
   const table = markdownTable(
     ['CPU, µs', 'a request', 'a chunk of a stream'],
     Object.entries(cpuMicros.request).map(([part, micros]) => [
@@ -40,8 +40,14 @@ export const unitCostsTable = () => {
       cpuMicros.chunk[part] === undefined ? '–' : rough(cpuMicros.chunk[part]),
     ]),
   );
-  const bare = `- A bare Node proxy cost ${measured.bareProxyMicros} µs a request in the same run.`;
-  return `${table}\n\n${circumstances(measured)}\n${bare}`;
+  const bare = `A bare Node proxy cost ${measuredChunks.bareProxyMicros} µs a request in the second run.`;
+  return [
+    `${table}\n`,
+    circumstances('Requests', measuredRequests),
+    `- A gateway itself uses ${gatewayCores} cores.`,
+    circumstances('Chunks', measuredChunks),
+    `- ${bare}`,
+  ].join('\n');
 };
 
 export const capacityTable = () =>
@@ -96,5 +102,5 @@ export const replicasTable = () => {
   const [requests, errors] = ['requests', 'errors'].map((name) => record.runs.reduce((sum, run) => sum + run[name], 0));
   const short = record.machine.quick ? ' A short run (`--quick`).' : '';
   const failed = `- ${whole(requests)} requests were answered, and ${whole(errors)} failed.${short}`;
-  return [table, '', circumstances(record), failed, ...verdicts].join('\n');
+  return [table, '', circumstances('All', record), failed, ...verdicts].join('\n');
 };
