@@ -16,6 +16,10 @@ beforeEach(() =>
   ),
 );
 
+// A replica saves prices in the background. The next test must not find them.
+const opened: PriceVersions[] = [];
+afterEach(() => Promise.all(opened.splice(0).map((prices) => prices.beforeApplicationShutdown())));
+
 type Model = [id: string, kind: 'chat' | 'embedding', output: string];
 
 const price = (output: string) => ({ input: '1', output, request: '0' });
@@ -42,6 +46,7 @@ class Config {
 
 async function replica(config?: Config, { lookEveryMs = 0, dataSource = database.dataSource } = {}) {
   const prices = new PriceVersions(dataSource, config as unknown as ConfigSource, lookEveryMs);
+  opened.push(prices);
   await prices.onModuleInit();
   return { prices, consumer: new UsageConsumer(dataSource, prices) };
 }
