@@ -15,6 +15,8 @@ const CREDIT_CENTS = 1_000_000;
 const STEADY_MS = 15_000;
 const ANSWER_WAIT_MS = 60_000;
 const RECONCILE_WAIT_MS = 180_000;
+/** Of the request that starts a run: it waits 10 s for the end, after what a busy node takes. */
+const START_WAIT_MS = 60_000;
 const POLL_MS = 3_000;
 /** Of what is wrong. */
 const MAX_NAMED = 10;
@@ -62,7 +64,7 @@ export async function credit(release, customer, amountCents) {
 async function reconcile(release) {
   const end = Date.now() + RECONCILE_WAIT_MS;
   for (;;) {
-    const { data } = await operator(release, (client) => client.post('/reconcile'));
+    const { data } = await operator(release, (client) => client.post('/reconcile', {}, START_WAIT_MS));
     let report = data;
     // A run that takes long goes on by itself.
     while (report.state === 'running' && Date.now() < end) {

@@ -57,7 +57,11 @@ export const failedUpgrades = (release) =>
       if (code === 0) throw new SetupError(`The upgrade "${name}" was expected to fail.`);
       if (!output.includes('has been rolled back')) throw new SetupError(`"${name}" was not taken back:\n${output}`);
       seconds[name] = secondsSince(startedMs);
-      if (says === undefined) continue;
+      if (says === undefined) {
+        // A job that fails takes the upgrade back as well, before any pod was replaced.
+        if (output.includes('pre-upgrade hooks failed')) throw new SetupError(`"${name}" was not tried:\n${output}`);
+        continue;
+      }
       const log = await kubectl(['-n', release.namespace, 'logs', `job/${release.release}-check-config`]);
       if (!log.includes(says)) throw new SetupError(`The job does not say what is wrong with "${name}":\n${log}`);
     }
