@@ -86,7 +86,7 @@ signInTests(() => ({
   ...{ mailbox, issuer, database, forgetTries },
 }));
 fixationTests(() => ({ base: console_.base, operator, tenantId, mailbox, forgetTries }));
-invitationTests(() => ({ base: console_.base, operator, of, foreignId, mailbox }));
+invitationTests(() => ({ base: console_.base, operator, of, foreignId, mailbox, forgetTries }));
 liveTests(() => ({ base: console_.base, operator, of, tenantId, database, forgetTries }));
 bookTests(() => ({
   ...{ base: console_.base, operator, of, tenantId, foreignId },

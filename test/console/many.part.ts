@@ -114,8 +114,11 @@ export function manyTests(
       await tab.getByRole('button', { name: `Show the books of ${requestId}` }).waitFor();
       await tab.close();
       expect(new URL(page.url()).pathname).toMatch(/\/usage$/);
-      // The local time is shown on hover.
-      expect(await row.locator('[title]').getAttribute('title')).toMatch(/\d{4}.*\d{2}:\d{2}:\d{2}/);
+      // The local time is shown on hover: on what is under the pointer, which is the link.
+      const { x, y, height } = (await row.locator('.figures').first().boundingBox())!;
+      const cell = `document.elementFromPoint(${x + 2}, ${y + height / 2})`;
+      const hovered = await page.evaluate(`${cell}.closest('[title]').getAttribute('title')`);
+      expect(hovered).toMatch(/\d{4}.*\d{2}:\d{2}:\d{2}/);
       await row.getByRole('link').focus();
       await page.keyboard.press('Enter');
       await listed(/\/requests\?.*from=.*model=sim-small/);

@@ -63,6 +63,13 @@ describe('what a page of the console preloads', () => {
     },
   );
 
+  it.each(['sign-in', 'forgot-password', 'reset-password'])(
+    'no answer for /console/%s, after which another person may be signed in',
+    (page) => {
+      expect(preloads.of(`/console/${page}`, SESSION)).toBe('');
+    },
+  );
+
   it('no numbers of the Overview for another page of the tenant', () => {
     for (const page of ['settings/tokens', 'overview/x', 'x/overview'])
       expect(preloads.of(`/console/t/${newId('ten')}/${page}`, SESSION)).not.toContain('/api/tenants/');

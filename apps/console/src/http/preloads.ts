@@ -9,6 +9,8 @@ interface Chunk {
 
 /** Of better-auth, whatever its prefix. */
 const SESSION_COOKIE = /session_token=/;
+/** The parts of paths whose pages ask who is signed in at once. */
+const ASKING_AREAS = ['', 't', 'operator', 'account', 'invitation'];
 /** Where `/console` leads most people. */
 const FIRST_PAGE = 'overview';
 
@@ -47,9 +49,13 @@ export class Preloads {
   }
 }
 
-/** The path of the Overview names the tenant. Only an id is put into the page. */
+/**
+ * The path of the Overview names the tenant. Only an id is put into the page. A page that does not ask who is signed in
+ * gets nothing: a later sign-in would find the answer of before.
+ */
 function answersOf(path: string): string {
-  const [, , area, tenantId, ...page] = path.split('/');
+  const [, , area = '', tenantId, ...page] = path.split('/');
+  if (!ASKING_AREAS.includes(area)) return '';
   const isOverview = area === 't' && isId('ten', tenantId) && page.join('/') === 'overview';
   return answer('me') + (isOverview ? answer(`tenants/${tenantId}/overview`) : '');
 }

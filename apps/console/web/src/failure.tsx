@@ -27,7 +27,8 @@ export function Failure({ error, retry }: { error: unknown; retry?: () => void }
 const SIGN_ON_FAILURES: Readonly<Record<string, string>> = {
   account_not_linked: 'This address has an account with a password. Sign in with it, and connect single sign-on there.',
   signup_disabled: 'You have no account here. Ask an owner of your tenant for an invitation.',
-  email_not_found: 'Your address is not verified, or its domain may not sign in here.',
+  email_not_found:
+    'Your address is not verified, its domain may not sign in here, or it has characters that are not allowed.',
   email_does_not_match: 'Sign in at the provider with the address of this account.',
   account_already_linked_to_different_user: 'This account of the provider is connected with another person here.',
   unavailable: 'A service does not answer now. Try again shortly.',

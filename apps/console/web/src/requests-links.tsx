@@ -6,7 +6,7 @@ import type { RequestsSearch } from './pages/requests';
 
 /**
  * A table whose rows lead to their requests. It has one handler for all of them: with a link of the router in each of a
- * few hundred rows, the table is shown later. What the browser does with a link it still does, also in another tab.
+ * few hundred rows, the table is shown later. The browser still opens the links in another tab.
  */
 export function RequestsLinks({ children }: { children: ReactNode }) {
   const { id } = useTenant();
@@ -27,12 +27,19 @@ export function RequestsLinks({ children }: { children: ReactNode }) {
 }
 
 /** The number of requests, within RequestsLinks. It fills its row, so that each cell leads to them. */
-export function RequestsLink(of: { tenantId: string; requests: number; search: RequestsSearch | null }) {
-  const { tenantId, requests, search } = of;
+export function RequestsLink(of: {
+  tenantId: string;
+  requests: number;
+  search: RequestsSearch | null;
+  /** Shown on hover over the row, which the link covers. */
+  title?: string;
+}) {
+  const { tenantId, requests, search, title } = of;
   if (search === null) return count(requests);
   return (
     <a
       className="whole-row mantine-focus-auto"
+      title={title}
       href={`/console/t/${tenantId}/requests${defaultStringifySearch(search)}`}
       aria-label={`${requests} requests: show them`}
     >

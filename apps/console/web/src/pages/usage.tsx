@@ -104,7 +104,12 @@ export function UsagePage() {
                         {point.at.slice(0, step === 'day' ? 10 : 16).replace('T', ' ')}
                       </span>,
                       nameOf(point.name),
-                      <RequestsLink tenantId={id} requests={point.requests} search={requestsOfPoint(point)} />,
+                      <RequestsLink
+                        tenantId={id}
+                        requests={point.requests}
+                        search={requestsOfPoint(point)}
+                        title={localTime(point.at)}
+                      />,
                       count(point.promptTokens),
                       count(point.completionTokens),
                       <Money nanos={point.costNanos} currency={currency} />,
