@@ -1,6 +1,6 @@
 // node tools/capacity/take.mjs [bench-results/….json]: takes the unit costs of a run of the bench into unit-costs.json.
 // Without a file it takes the newest run. Then run `npm run docs`.
-// - `npm run bench -- --replicas` has the costs of requests, and becomes replicas.json, with which the model is checked.
+// - `npm run bench -- --replicas` has the costs of requests, and becomes replicas.json, which checks the model.
 // - `npm run bench -- --form distributed` has those of chunks, and the write-ahead log.
 // Sizes and the cost of a ledger entry stay: docs/operating/capacity.md says where they come from. Requests that failed
 // cost other than the rest, so a run of the second kind with errors is refused; the check of the first allows a few.
