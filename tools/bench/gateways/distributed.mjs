@@ -99,7 +99,7 @@ async function startServices({ home, backend, servers, stops, optionsOf, gateway
     // The heap that docker-compose.yml and the image give it.
     const heap = [
       `--max-old-space-size=${app === 'gateway' ? 1_024 : 320}`,
-      ...(app === 'gateway' ? ['--max-semi-space-size=64'] : []),
+      ...(app === 'gateway' ? ['--max-semi-space-size=64', '--no-allocation-site-pretenuring'] : []),
     ];
     const running = startNode(core, ['--enable-source-maps', ...heap, INSPECTABLE, ...optionsOf(app), mainOf(app)], {
       env,

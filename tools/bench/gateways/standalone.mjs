@@ -22,7 +22,13 @@ export async function startStandalone(backend, { nodeOptions = [], directory } =
   writeFileSync(join(home, 'tollgate.yaml'), configOf(backend.url));
   const began = performance.now();
   // The options that `npm start` gives it.
-  const options = ['--max-semi-space-size=16', '--enable-source-maps', INSPECTABLE, ...nodeOptions];
+  const options = [
+    '--max-semi-space-size=16',
+    '--no-allocation-site-pretenuring',
+    '--enable-source-maps',
+    INSPECTABLE,
+    ...nodeOptions,
+  ];
   const running = startNode(MEASURED, [...options, join(ROOT, 'apps/standalone/dist/main.js'), '--json'], {
     env: {
       TOLLGATE_PORT: '0',

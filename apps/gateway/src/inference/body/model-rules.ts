@@ -91,22 +91,31 @@ export function hasDottedName(body: ChatCompletionRequest): boolean {
   return false;
 }
 
+interface NameAt {
+  name: string;
+  param: string;
+}
+
 /** The names of all tools and functions, with their paths. */
-function* namesIn(body: ChatCompletionRequest): Iterable<{ name: string; param: string }> {
-  const inTool = function* (tool: Tool, at: string) {
-    if (typeof tool !== 'object' || tool === null) return;
-    for (const kind of ['function', 'custom'] as const) {
-      const name = tool[kind]?.name;
-      if (name !== undefined) yield { name, param: `${at}.${kind}.name` };
-    }
-  };
-  for (const [i, tool] of (body.tools ?? []).entries()) yield* inTool(tool, `tools[${i}]`);
-  for (const [i, { name }] of ((body.functions ?? []) as { name: string }[]).entries())
-    yield { name, param: `functions[${i}].name` };
-  yield* inTool(body.tool_choice, 'tool_choice');
-  const called = body.function_call as Named | string | null | undefined;
+function namesIn({ tools, functions, tool_choice, function_call }: ChatCompletionRequest): NameAt[] {
+  const names: NameAt[] = [];
+  tools?.forEach((tool, i) => addNames(names, tool, `tools[${i}]`));
+  (functions as { name: string }[] | null | undefined)?.forEach(({ name }, i) =>
+    names.push({ name, param: `functions[${i}].name` }),
+  );
+  addNames(names, tool_choice, 'tool_choice');
+  const called = function_call as Named | string | null | undefined;
   if (typeof called === 'object' && called?.name !== undefined)
-    yield { name: called.name, param: 'function_call.name' };
+    names.push({ name: called.name, param: 'function_call.name' });
+  return names;
+}
+
+function addNames(names: NameAt[], tool: Tool, at: string): void {
+  if (typeof tool !== 'object' || tool === null) return;
+  for (const kind of ['function', 'custom'] as const) {
+    const name = tool[kind]?.name;
+    if (name !== undefined) names.push({ name, param: `${at}.${kind}.name` });
+  }
 }
 
 /**
