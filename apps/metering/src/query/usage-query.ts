@@ -39,24 +39,32 @@ const EVENTS = `
   FROM usage_event WHERE tenant_id = $1`;
 
 /**
- * Rollups for the whole hours [$4, $5), and events for the edges [$2, $4) and [$5, $3). One statement, so one snapshot.
- * $6, $7: model and key or null.
+ * Rollups for the whole hours [$4, end), and events for the edges [$2, $4) and [end, $3). The end is $5, the last full
+ * hour; or $8, the end of the hour of $3, if no event of that hour ended after $3. So a range until now reads no events
+ * of the current hour. One statement, so one snapshot. $6, $7: model and key or null.
  */
 const usageFrom = ({ complete }: Rollups) => `
   SELECT hour, model, key_id, NULL::text AS backend, ${NUMBERS} FROM ${complete} AS hours
   UNION ALL ${EVENTS} AND ended_at >= $2 AND ended_at < $4
-  UNION ALL ${EVENTS} AND ended_at >= $5 AND ended_at < $3`;
-const WHOLE = { tenant: '$1', from: '$4', to: '$5', firstDay: '$8', endOfDays: '$9' };
-/** The smallest rollups that know what is asked. [$8, $9), for the days of keys: the whole days of the whole hours. */
+  UNION ALL ${EVENTS} AND ended_at >= ${END} AND ended_at < $3`;
+const END = '(SELECT until FROM whole)';
+const WITH_END = `
+  WITH whole AS MATERIALIZED (
+    SELECT CASE WHEN EXISTS (
+        SELECT FROM usage_event WHERE tenant_id = $1 AND ended_at >= $3 AND ended_at < $8::timestamptz)
+      THEN $5::timestamptz ELSE $8 END AS until
+  )`;
+const WHOLE = { tenant: '$1', from: '$4', to: END, firstDay: '$9', endOfDays: '$10' };
+/** The smallest rollups that know what is asked. [$9, $10), for the days of keys: the whole days of the whole hours. */
 const USAGE = {
   models: usageFrom(hoursOfModels(WHOLE, 'true')),
   days: usageFrom(daysOfKeys(WHOLE, 'true')),
   keyDays: usageFrom(daysOfKeysAlone(WHOLE, 'true')),
   hours: usageFrom(hoursOfKeys(WHOLE, 'true')),
 };
-/** Rollups do not know backends. $4 and $5 are parameters without use. */
+/** Rollups do not know backends. $4, $5 and $8 are parameters without use. */
 const USAGE_OF_EVENTS = `${EVENTS} AND ended_at >= $2 AND ended_at < $3
-  AND $4::timestamptz IS NOT NULL AND $5::timestamptz IS NOT NULL`;
+  AND ($4::timestamptz, $5::timestamptz, $8::timestamptz) IS NOT NULL`;
 
 interface SumRow {
   day?: Date;
@@ -98,10 +106,11 @@ export class UsageQueries {
     // A range within one hour has no whole hour. All of it comes from the events, as the edge before wholeFrom = to.
     const wholeFrom = Math.min(Math.ceil(from / HOUR_MS) * HOUR_MS, to);
     const wholeTo = Math.max(Math.floor(to / HOUR_MS) * HOUR_MS, wholeFrom);
-    const times = [from, to, wholeFrom, wholeTo].map((ms) => new Date(ms).toISOString());
+    const times = [from, to, wholeFrom, wholeTo].map(iso);
+    const endOfHour = iso(wholeTo === to ? to : wholeTo + HOUR_MS);
     const source = sourceOf(groups, asked);
     const days = source === 'days' || source === 'keyDays' ? wholeDays(times[2]!, times[3]!) : [];
-    const values = [asked.tenantId, ...times, asked.model ?? null, asked.keyId ?? null, ...days];
+    const values = [asked.tenantId, ...times, asked.model ?? null, asked.keyId ?? null, endOfHour, ...days];
     const rows = await query<SumRow>(this.dataSource, statement(groups, source), values);
     // After the answer: a month that was dropped before it, is known here.
     const needed = groups.includes('backend') ? [from] : [from, to].filter(ofPartialHour);
@@ -116,6 +125,8 @@ export class UsageQueries {
     return { from: times[0]!, to: times[1]!, ...summarize(rows, groups) };
   }
 }
+
+const iso = (ms: number): string => new Date(ms).toISOString();
 
 type Source = keyof typeof USAGE | 'events';
 
@@ -133,6 +144,7 @@ function statement(groups: readonly UsageGroup[], source: Source): string {
     groups.length > 0 ? `GROUP BY ${positions} ORDER BY ${positions} LIMIT ${MAX_GROUPS + 1}` : 'HAVING count(*) > 0';
   const sums = NUMBERS.split(/,\s+/).map((name) => `sum(${name}) AS ${name}`);
   return `
+    ${source === 'events' ? '' : WITH_END}
     SELECT ${keys}${sums.join(', ')}
     FROM (${source === 'events' ? USAGE_OF_EVENTS : USAGE[source]}) AS usage
     WHERE ($6::text IS NULL OR model = $6) AND ($7::text IS NULL OR key_id = $7)
