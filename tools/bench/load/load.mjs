@@ -42,6 +42,8 @@ const targets = urls.map((each) => {
 });
 const HEAD_END = Buffer.from('\r\n\r\n');
 const EVENT = Buffer.from('data: ');
+/** An event with output. The first event of a chat only says who speaks. */
+const OUTPUT = /"(?:content|text)": ?"[^"]/;
 const LAST_CHUNK = '0\r\n\r\n';
 const RECONNECT_MS = 20;
 const TIMELINE_MS = 100;
@@ -124,7 +126,7 @@ function client(index, due, finished) {
     if (chunked) {
       const before = chunks;
       for (let at = data.indexOf(EVENT); at >= 0; at = data.indexOf(EVENT, at + 6)) chunks++;
-      if (!firstAt && chunks > before) firstAt = performance.now();
+      if (!firstAt && chunks > before && OUTPUT.test(data.toString('latin1'))) firstAt = performance.now();
       tail = (tail + data.toString('latin1', Math.max(0, data.length - 16))).slice(-16);
       if (tail.endsWith(LAST_CHUNK)) done();
     } else {
