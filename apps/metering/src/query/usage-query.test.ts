@@ -3,6 +3,7 @@ import { assertRuns } from '@tollgate/testing';
 import fc from 'fast-check';
 import { UsageConsumer } from '../consume/usage-consumer';
 import { useMeteringDatabase } from '../metering-database.fixture';
+import { UsageDays } from '../record/usage-days';
 import { ANY_PRICE, KEY, TENANT, usageEvent } from '../sample-events.fixture';
 import { MAX_GROUPS, UsageQueries } from './usage-query';
 
@@ -200,14 +201,15 @@ describe('groups', () => {
   });
 });
 
-it('any range and grouping equals the events, and its parts add up', async () => {
-  const DAY_MS = Date.UTC(2026, 10, 21);
-  const HOURS_MS = 4 * 3_600_000;
-  const minute = fc.integer({ min: -5, max: 245 }).map((n) => new Date(DAY_MS + n * 60_000).toISOString());
+it('any range and grouping equals the events, before and after they are folded, and its parts add up', async () => {
+  const HOUR_MS = 3_600_000;
+  // Over a midnight.
+  const FROM_MS = Date.UTC(2026, 10, 20, 22);
+  const minute = fc.integer({ min: -5, max: 245 }).map((n) => new Date(FROM_MS + n * 60_000).toISOString());
   const tenantId = newId('ten');
   const events = fc.sample(
     fc.record({
-      ms: fc.nat(HOURS_MS),
+      ms: fc.nat(4 * HOUR_MS),
       model: fc.constantFrom('a', 'b', 'c'),
       keyId: fc.constantFrom(KEY, OTHER_KEY),
       promptTokens: fc.integer({ min: 0, max: 1000 }),
@@ -216,34 +218,34 @@ it('any range and grouping equals the events, and its parts add up', async () =>
     { seed: 7, numRuns: 300 },
   );
   const recorded = events.map(({ ms, cost, ...rest }) =>
-    costing(cost, { ...rest, tenantId, endedAt: new Date(DAY_MS + ms).toISOString(), cachedTokens: 0 }),
+    costing(cost, { ...rest, tenantId, endedAt: new Date(FROM_MS + ms).toISOString(), cachedTokens: 0 }),
   );
   // In batches of 100, so that sums are added to, not only created.
   for (let i = 0; i < 300; i += 100)
     await new UsageConsumer(database.dataSource, ANY_PRICE).consume(recorded.slice(i, i + 100));
-  await assertRuns(
-    fc.asyncProperty(
-      minute,
-      minute,
-      fc.subarray<UsageGroup>(['model', 'key', 'day', 'hour', 'backend']),
-      async (a, b, groupBy) => {
-        const [from, to] = [a, b].sort() as [string, string];
-        const inside = recorded.filter(({ endedAt }) => endedAt >= from && endedAt < to);
-        const { totals, groups } = await ask(from, to, { tenantId, groupBy });
-        const nanos = inside.reduce((sum, event) => sum + Number(event.costNanos), 0);
-        expect(totals).toMatchObject({
-          requests: inside.length,
-          promptTokens: inside.reduce((sum, event) => sum + event.promptTokens, 0),
-          costCents: Math.floor((nanos + 5_000_000) / 10_000_000),
-        });
-        if (groupBy.length === 0) return expect(groups).toEqual([]);
-        for (const name of ['requests', 'promptTokens', 'completionTokens', 'totalTokens', 'costCents'] as const) {
-          expect(groups.reduce((sum, group) => sum + group[name], 0)).toBe(totals[name]);
-        }
-        const keys = groups.map(({ day, hour, model, key }) => [day, hour, model, key].join(' '));
-        expect(keys).toEqual([...new Set(keys)].sort());
-      },
-    ),
-    { seed: 11, leastRuns: 50, mostRuns: 150, timeBoxMs: 8_000 },
-  );
+  const holds = (seed: number) => {
+    const grouping = fc.subarray<UsageGroup>(['model', 'key', 'day', 'hour', 'backend']);
+    const property = fc.asyncProperty(minute, minute, grouping, async (a, b, groupBy) => {
+      const [from, to] = [a, b].sort() as [string, string];
+      const inside = recorded.filter(({ endedAt }) => endedAt >= from && endedAt < to);
+      const { totals, groups } = await ask(from, to, { tenantId, groupBy });
+      const nanos = inside.reduce((sum, event) => sum + Number(event.costNanos), 0);
+      expect(totals).toMatchObject({
+        requests: inside.length,
+        promptTokens: inside.reduce((sum, event) => sum + event.promptTokens, 0),
+        costCents: Math.floor((nanos + 5_000_000) / 10_000_000),
+      });
+      if (groupBy.length === 0) return expect(groups).toEqual([]);
+      for (const name of ['requests', 'promptTokens', 'completionTokens', 'totalTokens', 'costCents'] as const) {
+        expect(groups.reduce((sum, group) => sum + group[name], 0)).toBe(totals[name]);
+      }
+      const keys = groups.map(({ day, hour, model, key }) => [day, hour, model, key].join(' '));
+      expect(keys).toEqual([...new Set(keys)].sort());
+    });
+    return assertRuns(property, { seed, leastRuns: 50, mostRuns: 150, timeBoxMs: 8_000 });
+  };
+  await holds(11);
+  // The first day, and three hours of the second.
+  expect(await new UsageDays(database.dataSource).fold(FROM_MS + 8 * HOUR_MS)).toBeGreaterThan(0);
+  await holds(12);
 });

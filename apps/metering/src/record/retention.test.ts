@@ -230,14 +230,14 @@ describe('a month of usage events', () => {
 
   it('is known by full hours afterwards: other questions are refused, with the time of the bound', async () => {
     const bound = new RegExp(`kept from ${iso(NEXT_MS + HOUR_MS)} on`);
-    const to = iso(NEXT_MS + 2 * HOUR_MS);
-    const usage = (from: number, groupBy: 'backend'[] = []) =>
-      new UsageQueries(database.dataSource).query({ tenantId: TENANT, from: iso(from), to, groupBy });
+    const usage = (from: number, groupBy: 'backend'[] = [], to = NEXT_MS + 2 * HOUR_MS) =>
+      new UsageQueries(database.dataSource).query({ tenantId: TENANT, from: iso(from), to: iso(to), groupBy });
     await expect(usage(OLD_MS + MINUTE_MS)).rejects.toThrow(bound);
+    await expect(usage(OLD_MS, [], NEXT_MS + 30 * MINUTE_MS)).rejects.toThrow(bound);
     await expect(usage(NEXT_MS, ['backend'])).rejects.toThrow(bound);
     expect((await usage(NEXT_MS + HOUR_MS + MINUTE_MS)).totals.requests).toBe(0);
     const exported = (from: number) =>
-      new UsageExport(database.dataSource).page({ from: iso(from), to, step: 'request' });
+      new UsageExport(database.dataSource).page({ from: iso(from), to: iso(NEXT_MS + 2 * HOUR_MS), step: 'request' });
     await expect(exported(NEXT_MS)).rejects.toThrow(bound);
     expect((await exported(NEXT_MS + HOUR_MS)).data).toEqual([]);
     const requests = new RequestsList(database.dataSource);
