@@ -1,10 +1,8 @@
 import { BrowserSession } from './browser';
 import { signInAtIssuer } from './issuer';
 import type { Mailbox } from './mailbox';
-import { API, invite, join, PASSWORD, type Role, signIn } from './people';
+import { API, invite, join, PASSWORD, type Role, SESSION, signIn } from './people';
 import { totpOf } from './totp';
-
-const SESSION = 'tollgate.session_token';
 
 /** Whoever plants a session in the browser of another person does not get the account of that person. */
 export function fixationTests(

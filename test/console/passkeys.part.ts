@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core';
-import { PASSWORD } from './people';
+import { BrowserSession } from './browser';
+import { NEXT_PASSWORD, PASSWORD, SESSION, signIn } from './people';
 import { totpOf } from './totp';
 
 /**
@@ -18,7 +19,10 @@ const TOUCH_ONLY = `(async () => {
   return { status: answer.status, flags: new Uint8Array(response.response.authenticatorData)[32] & 0b101 };
 })()`;
 
-/** Signs in with a passkey, by an authenticator that Chromium plays. The person is signed in before and after. */
+/**
+ * Signs in with a passkey, by an authenticator that Chromium plays. The person is signed in before and after, and has
+ * the password of `passwordTests`.
+ */
 export function passkeyTests(deployed: () => { base: string; page: Page; person: string; email: string }): void {
   it('a passkey is added, signs its person in without a password, and is removed again', async () => {
     const { base, page, person, email } = deployed();
@@ -57,8 +61,17 @@ export function passkeyTests(deployed: () => { base: string; page: Page; person:
     await page.getByRole('button', { name: 'Use a passkey' }).click();
     await page.getByRole('alert').waitFor();
     await devices.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: true });
+    // A session that somebody else knows is in the browser.
+    const planter = new BrowserSession(base);
+    await signIn(planter, email, NEXT_PASSWORD);
+    const planted = planter.cookies.get(SESSION)!;
+    await page.context().addCookies([{ name: SESSION, value: planted, url: base }]);
     await page.getByRole('button', { name: 'Use a passkey' }).click();
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    const made = (await page.context().cookies(base)).filter(({ name }) => name === SESSION);
+    expect(made).toHaveLength(1);
+    // Behind the point is only the signature.
+    expect(made[0]!.value.split('.')[0]).not.toBe(planted.split('.')[0]);
 
     await page.goto(`${base}/console/account`);
     await row.getByRole('button', { name: 'Remove' }).click();
@@ -81,10 +94,9 @@ export function passkeyTests(deployed: () => { base: string; page: Page; person:
 export function passwordTests(deployed: () => { base: string; page: Page; person: string; email: string }): void {
   it('a person changes the password, and signs in with the new one only', async () => {
     const { base, page, person, email } = deployed();
-    const next = 'a password that is new';
     await page.goto(`${base}/console/account`);
     await page.getByLabel('Current password').fill('not the password');
-    await page.getByLabel('New password').fill(next);
+    await page.getByLabel('New password').fill(NEXT_PASSWORD);
     await page.getByRole('button', { name: 'Change the password' }).click();
     await page.getByRole('alert').waitFor();
     await page.getByLabel('Current password').fill(PASSWORD);
@@ -97,7 +109,7 @@ export function passwordTests(deployed: () => { base: string; page: Page; person
     await page.getByLabel('Password', { exact: false }).first().fill(PASSWORD);
     await page.getByRole('button', { name: 'Sign in', exact: true }).click();
     await page.getByRole('alert').waitFor();
-    await page.getByLabel('Password', { exact: false }).first().fill(next);
+    await page.getByLabel('Password', { exact: false }).first().fill(NEXT_PASSWORD);
     await page.getByRole('button', { name: 'Sign in', exact: true }).click();
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
   });

@@ -3,6 +3,9 @@ import type { Mailbox } from './mailbox';
 
 export const API = '/console/api';
 export const PASSWORD = 'correct horse battery staple';
+export const NEXT_PASSWORD = 'a password that is new';
+/** The name of the session's cookie, over plain HTTP. */
+export const SESSION = 'tollgate.session_token';
 export const ROLES = ['owner', 'admin', 'billing', 'member', 'viewer'] as const;
 export type Role = (typeof ROLES)[number];
 
