@@ -41,7 +41,8 @@ const EVENTS = `
 /**
  * Rollups for the whole hours [$4, end), and events for the edges [$2, $4) and [end, $3). The end is $5, that of the
  * last full hour; or $8, that of the hour of $3, if no event of this hour ended after $3. So a range until now reads
- * only those events of the current hour that did not end normally, unless a later one is recorded. One statement, so one snapshot. $6, $7: model and key or null.
+ * only those events of the current hour that did not end normally, unless a later one is recorded. One statement, so
+ * one snapshot. $6, $7: model and key or null.
  */
 const usageFrom = ({ complete }: Rollups) => `
   SELECT hour, model, key_id, NULL::text AS backend, ${NUMBERS} FROM ${complete} AS hours
