@@ -27,7 +27,6 @@ import { unknownRoute } from './management/unknown-route.controller';
 
 /** For the head and body of a request to arrive. Its answer may take longer. */
 const REQUEST_TIMEOUT_MS = 120_000;
-const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 /** For settling and answering requests that are cut off. */
 const CUT_OFF_TIMEOUT_MS = 2_000;
 const FLUSH_TIMEOUT_MS = 2_000;
@@ -82,7 +81,6 @@ export async function createPublicApp(
         port: 'public',
         maxConnections,
         requestTimeoutMs: REQUEST_TIMEOUT_MS,
-        keepAliveTimeoutMs: KEEP_ALIVE_TIMEOUT_MS,
         envelope: earlyEnvelope,
         ...(options.trustedProxies !== undefined && { isProxy: (address) => addresses.isProxy(address) }),
       });

@@ -12,13 +12,17 @@ export interface AcceptOptions {
   maxConnections: number;
   /** For the head and body of a request to arrive. Its answer may take longer. */
   requestTimeoutMs: number;
-  keepAliveTimeoutMs?: number;
   envelope: Envelope;
   /** Who may name its client by a PROXY header. */
   isProxy?: (address: string) => boolean;
 }
 
 const RETRY_AFTER_SECONDS = 1;
+/**
+ * An idle connection stays open for longer than a load balancer keeps it (65 s, deploy/haproxy/haproxy.cfg). Otherwise a
+ * request that is sent while the connection closes has no answer, and nobody repeats a POST.
+ */
+const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 /**
  * After this time without traffic, the kernel probes a connection once a second. After ten probes without an answer the
  * connection is closed, and its request is aborted.
@@ -35,14 +39,14 @@ const owed = new WeakSet<IncomingMessage>();
  * - It does not read the rest of an unwanted body.
  */
 export function acceptingServer(handler: RequestListener, options: AcceptOptions): Server {
-  const { envelope, requestTimeoutMs, keepAliveTimeoutMs } = options;
+  const { envelope, requestTimeoutMs } = options;
   const server = createServer({
     // Checked by `validateHttp`, so that the refusal is in the envelope.
     requireHostHeader: false,
     keepAlive: true,
     keepAliveInitialDelay: KEEP_ALIVE_PROBES_AFTER_MS,
     requestTimeout: requestTimeoutMs,
-    ...(keepAliveTimeoutMs !== undefined && { keepAliveTimeout: keepAliveTimeoutMs }),
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
   });
   if (options.isProxy) readProxyHeaders(server, options.isProxy, requestTimeoutMs);
   const exchanges = new Exchanges();

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { AdmissionStore } from '@tollgate/admission';
 import type { Messages } from '@tollgate/messaging';
 import { type ConfigSource, Health } from '@tollgate/runtime';
@@ -35,6 +36,13 @@ it.each([
   expect(JSON.parse(answer.split('\r\n\r\n')[1]!)).toEqual({
     error: { code: 'invalid_request', message: expect.any(String) },
   });
+});
+
+it('an idle connection stays open for longer than the load balancer keeps it', async () => {
+  const config = readFileSync('deploy/haproxy/haproxy.cfg', 'utf8');
+  const balancerSeconds = Number(/^ *timeout http-keep-alive (\d+)s$/m.exec(config)![1]);
+  const { headers } = await fetch(`${url}/livez`);
+  expect(Number(/timeout=(\d+)/.exec(headers.get('keep-alive')!)![1])).toBeGreaterThan(balancerSeconds);
 });
 
 it('a client that waits for 100 Continue gets it', async () => {
