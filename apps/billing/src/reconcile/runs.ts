@@ -80,7 +80,7 @@ export class ReconcileRuns implements BeforeApplicationShutdown {
     return { ...run, state: 'running', ...row.progress };
   }
 
-  /** The run that started last, on any replica. Null: none, or it is no longer kept. */
+  /** The run that started last, on any replica. It is kept until another one starts. Null: it never ran. */
   async latest(): Promise<ReconcileRun | null> {
     const [row] = await query<{ id: string }>(
       this.dataSource,

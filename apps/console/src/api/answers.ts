@@ -240,7 +240,7 @@ export interface FleetBackend {
 /** The whole installation. */
 export interface Fleet extends Omit<MeteringFleet, 'backends'>, BillingFleet {
   backends: FleetBackend[];
-  /** The newest run of the last day. */
+  /** The newest run. Null: it never ran. */
   reconcile: ReconcileRun | null;
 }
 

@@ -33,7 +33,7 @@ export function Reconcile({ latest }: { latest: ReconcileRun | null }) {
         Reconcile compares events, charges, ledger entries, invoices and balances. It changes nothing.
       </Text>
       <Failure error={start.error ?? own.error} />
-      {run === null ? <Text size="sm">There was no run in the last day.</Text> : <Run of={run} />}
+      {run === null ? <Text size="sm">Reconcile has not run yet.</Text> : <Run of={run} />}
     </Stack>
   );
 }
