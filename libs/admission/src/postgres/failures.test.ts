@@ -1,5 +1,5 @@
 import { UnavailableError } from '@tollgate/contracts';
-import { eventually, PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
+import { elapsedMs, eventually, PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
 import { Client } from 'pg';
 import { AdmissionClient } from '../admission-client';
 import { TOKEN_NANOS, useFixture } from '../suite/store.fixture';
@@ -15,10 +15,11 @@ describe('when PostgreSQL does not answer', () => {
   it('an unreachable server is an UnavailableError, in bounded time', async () => {
     const store = new PostgresAdmissionStore({ url: 'postgres://nobody@127.0.0.1:1/none' });
     const client = new AdmissionClient(store);
-    const started = Date.now();
-    await expect(store.start()).rejects.toThrow(UnavailableError);
-    await expect(client.admit(fixture().request())).rejects.toThrow(UnavailableError);
-    expect(Date.now() - started).toBeLessThan(BOUND_MS);
+    const tookMs = await elapsedMs(async () => {
+      await expect(store.start()).rejects.toThrow(UnavailableError);
+      await expect(client.admit(fixture().request())).rejects.toThrow(UnavailableError);
+    });
+    expect(tookMs).toBeLessThan(BOUND_MS);
     await client.close();
     await store.close();
   });
@@ -31,9 +32,8 @@ describe('when PostgreSQL does not answer', () => {
     await locker.connect();
     await locker.query('BEGIN');
     await locker.query('SELECT 1 FROM admission.tenant WHERE tenant_id = $1 FOR UPDATE', [f.tenantId]);
-    const started = Date.now();
-    await expect(client.admit(f.request())).rejects.toThrow(UnavailableError);
-    expect(Date.now() - started).toBeLessThan(BOUND_MS);
+    const tookMs = await elapsedMs(() => expect(client.admit(f.request())).rejects.toThrow(UnavailableError));
+    expect(tookMs).toBeLessThan(BOUND_MS);
     await locker.end();
     expect(await client.admit(f.request())).toMatchObject({ kind: 'held' });
     expect(await f.sums()).toMatchObject({ pendingHolds: 1 });
