@@ -95,6 +95,8 @@ interface DataTableProps {
 }
 
 const NUMBERS = '#';
+/** The last column of buttons. It stays in view when the table scrolls sideways. */
+const ACTIONS = 'Actions';
 /** A table becomes no narrower than this for each column, so that words stay whole. Few columns fit on a phone. */
 const COLUMN_MIN_PX = 105;
 const MAX_MIN_PX = 560;
@@ -102,13 +104,15 @@ const MAX_MIN_PX = 560;
 /** A table that scrolls sideways on a narrow screen. */
 export function DataTable({ label, head, rows }: DataTableProps) {
   const align = head.map((title) => (title.startsWith(NUMBERS) ? 'right' : 'left'));
+  const classOf = (index: number) =>
+    head[index] === ACTIONS ? 'actions' : align[index] === 'right' ? 'figures' : undefined;
   return (
-    <ScrollArea type="auto" viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': label }}>
+    <ScrollArea type="auto" offsetScrollbars="x" viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': label }}>
       <Table highlightOnHover verticalSpacing="xs" miw={Math.min(head.length * COLUMN_MIN_PX, MAX_MIN_PX)}>
         <Table.Thead>
           <Table.Tr>
             {head.map((title, index) => (
-              <Table.Th key={index} ta={align[index]}>
+              <Table.Th key={index} ta={align[index]} className={head[index] === ACTIONS ? 'actions' : undefined}>
                 {title.replace(NUMBERS, '')}
               </Table.Th>
             ))}
@@ -118,7 +122,7 @@ export function DataTable({ label, head, rows }: DataTableProps) {
           {rows.map((cells, row) => (
             <Table.Tr key={row}>
               {cells.map((cell, index) => (
-                <Table.Td key={index} ta={align[index]} className={align[index] === 'right' ? 'figures' : ''}>
+                <Table.Td key={index} ta={align[index]} className={classOf(index)}>
                   {cell}
                 </Table.Td>
               ))}
