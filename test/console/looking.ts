@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { layoutShift, openPage, unreachableByKeyboard } from './looks';
 
 /** Content that moves by less is not seen to move. */
@@ -46,7 +46,8 @@ export function lookingAt(page: () => Page) {
     return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' | ')}`);
   }
 
-  async function picture(path: string, look: string): Promise<void> {
+  /** `secrets` are covered. */
+  async function picture(path: string, look: string, secrets: Locator[] = []): Promise<void> {
     if (process.env['TOLLGATE_SCREENSHOTS'] === undefined) return;
     mkdirSync(PICTURES, { recursive: true });
     const name = path.replace(/^\//, '').replaceAll('/', '-');
@@ -55,7 +56,7 @@ export function lookingAt(page: () => Page) {
     const height = await page().evaluate<number>(HEIGHT);
     await page().setViewportSize({ ...size, height: Math.min(Math.max(size.height, height), MAX_HEIGHT) });
     // The frame grows with the window in an animation, which is at its end here.
-    await page().screenshot({ path: `${PICTURES}/${name}-${look}.png`, animations: 'disabled' });
+    await page().screenshot({ path: `${PICTURES}/${name}-${look}.png`, animations: 'disabled', mask: secrets });
     await page().setViewportSize(size);
   }
 

@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { BrowserSession } from './browser';
 import { NEXT_PASSWORD, PASSWORD, SESSION, signIn } from './people';
 import { totpOf } from './totp';
@@ -121,7 +121,7 @@ export function totpTests(
     base: string;
     page: Page;
     violations: () => Promise<string[]>;
-    picture: (path: string, look: string) => Promise<void>;
+    picture: (path: string, look: string, secrets: Locator[]) => Promise<void>;
   },
 ): void {
   it('an authenticator is set up by a QR code or an address, and turned off again', async () => {
@@ -134,8 +134,9 @@ export function totpTests(
     // Its modules: one path of dark squares for 100 and more characters.
     expect((await code.locator('path').last().getAttribute('d'))!.length).toBeGreaterThan(1_000);
     expect(await violations()).toEqual([]);
-    await picture('account-totp', 'light');
-    const address = (await page.getByLabel('Address for the authenticator').textContent())!.trim();
+    const shown = page.getByLabel('Address for the authenticator');
+    await picture('account-totp', 'light', [code, shown]);
+    const address = (await shown.textContent())!.trim();
     await page.getByLabel('Code of the authenticator').fill(totpOf(address));
     await page.getByRole('button', { name: 'Turn it on' }).click();
     await page.getByText('A code is asked for beside the password.').waitFor();
