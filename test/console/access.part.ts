@@ -236,6 +236,8 @@ export function accessTests(
     ]) {
       const answer = await deployed().operator.post(`${API}/operator/tenants`, { name: 'forged' }, { origin });
       expect([origin, answer.status, answer.json.error.code]).toEqual([origin, 403, 'wrong_origin']);
+      expect(answer.json.error.message).toContain('Open that address.');
+      expect(answer.json.error.message).toContain(`${base}/console `);
     }
   });
 

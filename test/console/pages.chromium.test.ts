@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib';
 import type { BrowserContext, Page } from 'playwright-core';
 import { useDataDirectory } from '../e2e/standalone-process';
 import type { Configuration } from '../../apps/console/src/api/answers';
+import { brokenPageTests } from './broken-page.part';
 import { useChromium } from './chromium';
 import { confirmTests } from './confirm.part';
 import { earlyTests } from './early.part';
@@ -210,6 +211,8 @@ describe('pages', () => {
   recoveryPageTests(() => ({ console_, page, browser: chromium.browser, call: backendOf(page) }));
 
   openedTests(() => ({ console_, page, browser: chromium.browser, call: backendOf(page) }));
+
+  brokenPageTests(() => ({ console_, page }));
 
   emptyTests(() => ({ console_, page, call: backendOf(page) }));
 

@@ -54,7 +54,10 @@ export class AccessGuard implements CanActivate {
 
   /** Browsers send Origin with every write. A page of another site cannot forge it. */
   private requireOwnOrigin({ headers }: CallerRequest): void {
-    if (headers.origin !== this.signIn.origin) throw new ConsoleError('wrong_origin');
+    const { origin } = this.signIn;
+    if (headers.origin === origin) return;
+    // A person who opened the console by another of its names learns which one works.
+    throw new ConsoleError('wrong_origin', `Only pages of ${origin}/console may do this. Open that address.`);
   }
 
   private async roleIn(tenantId: string, userId: string, isOperator: boolean): Promise<Role> {

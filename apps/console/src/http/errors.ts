@@ -18,7 +18,7 @@ export const CONSOLE_ERRORS = {
   unauthenticated: { status: 401, message: 'Sign in first.' },
   forbidden: { status: 403, message: 'Your role does not allow this.' },
   sign_in_again: { status: 403, message: 'Sign out, sign in again, and try again within ten minutes.' },
-  wrong_origin: { status: 403, message: 'This request did not come from the console.' },
+  wrong_origin: { status: 403, message: 'Only pages of the console may do this.' },
   not_found: { status: 404, message: 'This does not exist, or you may not see it.' },
   invitation_invalid: { status: 404, message: 'This link was used already, or it has expired. Ask for a new one.' },
   recovery_invalid: {

@@ -7,7 +7,7 @@ export function Failure({ error, retry }: { error: unknown; retry?: () => void }
   const failure = error instanceof ApiFailure ? error : null;
   return (
     <Alert color="red" variant="outline" role="alert" title="This did not work">
-      <Text size="sm">{failure?.message ?? 'The page has an error. Reload it.'}</Text>
+      <Text size="sm">{failure?.message ?? 'The page could not be shown. Try again, or reload it.'}</Text>
       {failure?.requestId ? (
         <Text size="sm" mt="xs">
           Request id <Code>{failure.requestId}</Code>
@@ -23,6 +23,9 @@ export function Failure({ error, retry }: { error: unknown; retry?: () => void }
     </Alert>
   );
 }
+
+/** In the place of a page whose script did not arrive, as after an update of the console, or failed. */
+export const BrokenPage = ({ error }: { error: unknown }) => <Failure error={error} retry={() => location.reload()} />;
 
 const SIGN_ON_FAILURES: Readonly<Record<string, string>> = {
   account_not_linked: 'This address has an account with a password. Sign in with it, and connect single sign-on there.',

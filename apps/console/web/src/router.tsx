@@ -1,4 +1,5 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Outlet } from '@tanstack/react-router';
+import { BrokenPage } from './failure';
 import { Home } from './home';
 import type { RequestsSearch } from './pages/requests';
 import { NotFound } from './not-found';
@@ -185,6 +186,7 @@ export const router = createRouter({
     ]),
   ]),
   defaultPreload: 'intent',
+  defaultErrorComponent: BrokenPage,
 });
 
 declare module '@tanstack/react-router' {
