@@ -98,7 +98,6 @@ it('an erasure reads only the rows of its person, however large the log is', asy
        jsonb_build_object('name', 'n' || n) FROM generate_series(1, 20000) n`,
     [tenantId],
   );
-  await database.query('ANALYZE auth.audit_log');
   // The counters may still have reads of transactions before this one.
   const reads = async () => {
     const [read] = await database.query<{ scans: number; rows: number }>(
@@ -107,14 +106,18 @@ it('an erasure reads only the rows of its person, however large the log is', asy
     );
     return read!;
   };
-  await database.query('BEGIN');
-  const before = await reads();
-  await database.query('SELECT auth.erase_person($1, $2)', [few.id, few.name]);
-  const after = await reads();
-  await database.query('COMMIT');
-  expect(after.scans).toBe(before.scans);
-  expect(after.rows).toBeGreaterThan(before.rows);
-  expect(after.rows - before.rows).toBeLessThan(20);
+  // Each sample of ANALYZE leads to other estimates.
+  for (let sample = 0; sample < 10; sample++) {
+    await database.query('ANALYZE auth.audit_log');
+    await database.query('BEGIN');
+    const before = await reads();
+    await database.query('SELECT auth.erase_person($1, $2)', [few.id, few.name]);
+    const after = await reads();
+    await database.query('COMMIT');
+    expect(after.scans).toBe(before.scans);
+    expect(after.rows).toBeGreaterThan(before.rows);
+    expect(after.rows - before.rows).toBeLessThan(20);
+  }
   const [row] = await database.query('SELECT author_name, after FROM auth.audit_log WHERE target = $1', [few.id]);
   expect(row).toEqual({ author_name: null, after: { name: 'erased' } });
 });

@@ -76,20 +76,22 @@ DECLARE
   tenants text[] := ARRAY(
     SELECT tenant_id FROM audit_log WHERE author_kind = 'person' AND author_id = person
     UNION SELECT tenant_id FROM audit_log WHERE target = person);
+  -- Found before the UPDATE. If it searched for them, PostgreSQL would read the whole log after some ANALYZEs.
+  rows_of_person text[] := ARRAY(
+    SELECT id FROM audit_log
+     WHERE author_kind = 'person' AND author_id = person AND (author_name IS NOT NULL OR address IS NOT NULL)
+    UNION ALL
+    SELECT id FROM audit_log
+     WHERE ARRAY[lower(before ->> 'name'), lower(after ->> 'name'), lower(before ->> 'owner'), lower(after ->> 'owner')]
+             @> ARRAY[person_email]
+       AND (tenant_id = ANY (tenants) OR target = person OR author_id = person));
 BEGIN
   PERFORM set_config('tollgate.erased_person', person, true), set_config('tollgate.erased_email', person_email, true);
   UPDATE credential SET owner = NULL WHERE tenant_id = ANY (tenants) AND lower(owner) = person_email;
   UPDATE audit_log AS line
      SET (author_name, address, before, after) = (
        SELECT e.author_name, e.address, e.before, e.after FROM without_person(line, person, person_email) AS e)
-   WHERE id IN (
-     SELECT id FROM audit_log
-      WHERE author_kind = 'person' AND author_id = person AND (author_name IS NOT NULL OR address IS NOT NULL)
-     UNION ALL
-     SELECT id FROM audit_log
-      WHERE ARRAY[lower(before ->> 'name'), lower(after ->> 'name'), lower(before ->> 'owner'), lower(after ->> 'owner')]
-              @> ARRAY[person_email]
-        AND (tenant_id = ANY (tenants) OR target = person OR author_id = person));
+   WHERE id = ANY (rows_of_person);
   PERFORM set_config('tollgate.erased_person', '', true), set_config('tollgate.erased_email', '', true);
 END $$;
 
