@@ -1,4 +1,5 @@
 import { csvCell, csvOf } from '../../apps/console/web/src/csv';
+import { usageRows } from '../../apps/console/web/src/usage-rows';
 
 it.each([
   ['=HYPERLINK("http://evil.example")', `"'=HYPERLINK(""http://evil.example"")"`],
@@ -17,4 +18,15 @@ it('quotes, commas and lines stay within their cell, and numbers stay numbers', 
     { name: 'plain', cents: 7, none: undefined },
   ];
   expect(csvOf(rows)).toBe('name,cents,none\r\n"a ""b"", c\nd",-5,\r\nplain,7,\r\n');
+});
+
+it('usage by key has the id of each key beside its name, and others have none', () => {
+  const points = [
+    { name: 'key_1', requests: 1 },
+    { name: null, requests: 2 },
+  ].map((one) => ({ at: 'now', ...one }));
+  const nameOf = (name: string | null) => (name === null ? 'others' : '=first');
+  const csvBy = (by: 'key' | 'model') => csvOf(usageRows(points as never, by, nameOf));
+  expect(csvBy('key')).toBe("at,keyId,name,requests\r\nnow,key_1,'=first,1\r\nnow,,others,2\r\n");
+  expect(csvBy('model')).toBe("at,name,requests\r\nnow,'=first,1\r\nnow,others,2\r\n");
 });

@@ -46,9 +46,13 @@ const FORGET = `
   beginning.focus();
   beginning.remove();
   for (const one of document.querySelectorAll('[data-reached]')) one.removeAttribute('data-reached')`;
+// The Tab key stops in a date several times: at its day, month and year.
 const REACH = `(() => {
   const at = document.activeElement;
-  if (!at || at === document.body || at.hasAttribute('data-reached')) return false;
+  if (!at || at === document.body) return false;
+  const isNext = at.type === 'date' && at === globalThis.lastReached;
+  globalThis.lastReached = at;
+  if (at.hasAttribute('data-reached')) return isNext;
   at.setAttribute('data-reached', '');
   return true;
 })()`;

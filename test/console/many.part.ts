@@ -92,7 +92,7 @@ export function manyTests(
     ] as const)('a click on a bar of %s leads to its requests', async (path, title) => {
       const { page } = deployed();
       await openPage(page, at, [path, title]);
-      await page.locator('.recharts-bar-rectangle path').first().click();
+      await page.locator('rect[data-bar]').first().click();
       await listed(/\/requests\?.*from=.*model=sim-small/);
     });
 
@@ -101,6 +101,7 @@ export function manyTests(
       const row = page.getByRole('region', { name: 'Usage' }).getByRole('row', { name: / sim-small 1 / });
       await openPage(page, at, ['usage', 'Usage']);
       for (const cell of await row.getByRole('cell').all()) {
+        await cell.scrollIntoViewIfNeeded();
         const box = (await cell.boundingBox())!;
         await page.mouse.click(box.x + box.width / 2, box.y + box.height / 2);
         await listed(/\/requests\?.*from=.*model=sim-small/);
@@ -115,6 +116,7 @@ export function manyTests(
       await tab.close();
       expect(new URL(page.url()).pathname).toMatch(/\/usage$/);
       // The local time is shown on hover: on what is under the pointer, which is the link.
+      await row.scrollIntoViewIfNeeded();
       const { x, y, height } = (await row.locator('.figures').first().boundingBox())!;
       const cell = `document.elementFromPoint(${x + 2}, ${y + height / 2})`;
       const hovered = await page.evaluate(`${cell}.closest('[title]').getAttribute('title')`);

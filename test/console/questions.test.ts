@@ -29,6 +29,17 @@ it.each<[UsageSearch, string]>([
     { days: '90', step: 'hour', by: 'none', model: 'sim-small', keyId: 'key_1' },
     'from=2025-12-11T00:00:00.000Z&to=2026-03-11T00:00:00.000Z&step=day&model=sim-small&keyId=key_1',
   ],
+  [
+    { days: '7', from: '2025-02-01T00:00:00.000Z', to: '2026-03-01T00:00:00.000Z' },
+    'from=2025-02-01T00:00:00.000Z&to=2026-03-01T00:00:00.000Z&step=day&by=model',
+  ],
+  [
+    { from: '2026-02-01T00:00:00.000Z', to: '2026-02-02T00:00:00.000Z', by: 'none' },
+    'from=2026-02-01T00:00:00.000Z&to=2026-02-02T00:00:00.000Z&step=hour',
+  ],
+  [{ from: '2026-03-01T00:00:00.000Z' }, 'from=2026-03-01T00:00:00.000Z&to=2026-03-11T00:00:00.000Z&step=day&by=model'],
+  [{ to: '2026-03-03T00:00:00.000Z' }, 'from=2026-02-01T00:00:00.000Z&to=2026-03-03T00:00:00.000Z&step=day&by=model'],
+  [{ to: 'today' }, 'from=today&to=today&step=day&by=model'],
 ])('the usage that %j chooses is asked for in whole steps, with the running one', async (search, query) => {
   expect(await askedFor(search)).toBe(`/console/api/tenants/${TENANT}/usage?${query}`);
 });
@@ -36,7 +47,7 @@ it.each<[UsageSearch, string]>([
 it('one choice is one question, also when its defaults are named', () => {
   const { queryKey } = usageQuestion(TENANT, {});
   expect(usageQuestion(TENANT, { days: '30', by: 'model', step: 'hour' }).queryKey).toEqual(queryKey);
-  for (const other of [{ days: '7' }, { by: 'key' }, { model: 'a' }, { keyId: 'b' }])
+  for (const other of [{ days: '7' }, { from: NOW }, { by: 'key' }, { model: 'a' }, { keyId: 'b' }])
     expect(usageQuestion(TENANT, other).queryKey).not.toEqual(queryKey);
   expect(usageQuestion('ten_2', {}).queryKey).not.toEqual(queryKey);
 });

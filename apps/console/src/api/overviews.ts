@@ -6,7 +6,7 @@ import type { Overview, UsageTotals } from './answers';
 const DAY_MS = 24 * 60 * 60_000;
 const OVERVIEW_DAYS = 30;
 /** More series than colours cannot be told apart in a chart: the others are one. */
-export const SERIES = 8;
+const SERIES = 8;
 
 /** What a tenant has, and its last 30 days beside the 30 days before. */
 @Injectable()

@@ -1,5 +1,6 @@
 import { Controller, Get, Param, Query } from '@nestjs/common';
 import { Type } from '@sinclair/typebox';
+import { MAX_SERIES_NAMES, MAX_SERIES_POINTS } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource } from '@tollgate/runtime';
 import { AllowInTenant } from '../access/allow';
@@ -8,7 +9,7 @@ import type { ModelList, Overview, Plan, UsageOfRange } from './answers';
 import { KeyIdField, ModelField } from './fields';
 import { keyNames } from './key-names';
 import { modelRows } from './model-rows';
-import { Overviews, SERIES, totalsOf } from './overviews';
+import { Overviews, totalsOf } from './overviews';
 
 const instant = Type.String({ format: 'date-time' });
 const readUsage = queryOf(
@@ -21,6 +22,17 @@ const readUsage = queryOf(
     keyId: Type.Optional(KeyIdField),
   }),
 );
+
+const STEP_MS = { hour: 3_600_000, day: 86_400_000 };
+
+/**
+ * Models or keys with points of their own: as many as fit into one answer, with the others and a first and a last step
+ * that are widened.
+ */
+function topOf(rangeMs: number, step: 'hour' | 'day'): number {
+  const steps = Math.ceil(Math.max(rangeMs, 0) / STEP_MS[step]) + 1;
+  return Math.min(Math.max(Math.floor(MAX_SERIES_POINTS / steps) - 1, 1), MAX_SERIES_NAMES);
+}
 
 /** What a tenant used, and what it can use. */
 @Controller('console/api/tenants/:tenantId')
@@ -37,17 +49,18 @@ export class UsageController {
     return this.overviews.of(tenantId);
   }
 
-  /** At most 400 days by day, or 32 by hour. */
+  /** At most 400 days by day, or 32 by hour. Models or keys that are too many for one answer have points without name. */
   @Get('usage')
   @AllowInTenant('usage.read')
   async usage(@Param('tenantId') tenantId: string, @Query() query: unknown): Promise<UsageOfRange> {
     const { from, to, ...rest } = readUsage(query);
+    const [start, end] = [new Date(from), new Date(to)];
     const series = await this.services.request('metering.usage.series', {
       ...rest,
       tenantId,
-      from: new Date(from).toISOString(),
-      to: new Date(to).toISOString(),
-      top: SERIES,
+      from: start.toISOString(),
+      to: end.toISOString(),
+      top: topOf(end.getTime() - start.getTime(), rest.step),
     });
     const totals = totalsOf(series);
     // A filter may have the id of any key. Without usage here, it is not a key of this tenant.

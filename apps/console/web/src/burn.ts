@@ -1,5 +1,28 @@
+import type { Overview } from '../../src/api/answers';
+
 /** More days are a guess. */
 const MAX_DAYS_LEFT = 999;
+/** Of the burn rate, with today. */
+const BURN_DAYS = 7;
+const DAY_MS = 24 * 60 * 60_000;
+
+/**
+ * Nanos a day, and the days that this is the mean of: the last 7, or those since the first use. Days before it would
+ * make the rate too low. The answer knows 60 days, so an older use counts as none.
+ */
+export function burnOf(
+  { usage: { points }, before }: Pick<Overview, 'usage' | 'before'>,
+  nowMs: number,
+): { perDay: bigint; days: number } {
+  const today = Math.floor(nowMs / DAY_MS);
+  const dayOf = ({ at }: { at: string }) => Math.floor(Date.parse(at) / DAY_MS);
+  const first = before.requests > 0 ? 0 : Math.min(...points.map(dayOf));
+  const days = points.length === 0 ? BURN_DAYS : Math.min(Math.max(today - first + 1, 1), BURN_DAYS);
+  const spent = points
+    .filter((point) => dayOf(point) > today - days)
+    .reduce((sum, { costNanos }) => sum + BigInt(costNanos), 0n);
+  return { perDay: spent / BigInt(days), days };
+}
 
 /**
  * How long credit lasts at a rate, in nanos and nanos a day. `left`: null while the store that admits requests does not

@@ -30,18 +30,19 @@ export function RequestsLinks({ children }: { children: ReactNode }) {
 export function RequestsLink(of: {
   tenantId: string;
   requests: number;
-  search: RequestsSearch | null;
+  search: RequestsSearch;
+  /** What the link leads to, if it is more than these requests. */
+  label?: string;
   /** Shown on hover over the row, which the link covers. */
   title?: string;
 }) {
-  const { tenantId, requests, search, title } = of;
-  if (search === null) return count(requests);
+  const { tenantId, requests, search, label = `${requests} requests: show them`, title } = of;
   return (
     <a
       className="whole-row mantine-focus-auto"
       title={title}
       href={`/console/t/${tenantId}/requests${defaultStringifySearch(search)}`}
-      aria-label={`${requests} requests: show them`}
+      aria-label={label}
     >
       {count(requests)}
     </a>

@@ -10,18 +10,20 @@ interface Chosen {
   keyId?: string | undefined;
 }
 
-/** The filters of the requests behind a part of a bar. Null: those that have no series of their own have no filter. */
+/**
+ * The filters of the requests behind a part of a bar. Those of "others" are a part of the requests of their step: no
+ * filter excludes the named ones.
+ */
 export function requestsOf(
   { at, name }: { at: string; name: string | null },
   { step, by, model, keyId }: Chosen,
-): RequestsSearch | null {
-  if (by !== undefined && name === null) return null;
+): RequestsSearch {
   return {
     from: at,
     to: new Date(Date.parse(at) + STEP_MS[step]).toISOString(),
     ...(model !== undefined && { model }),
     ...(keyId !== undefined && { keyId }),
-    ...(by === 'model' && { model: name! }),
-    ...(by === 'key' && { keyId: name! }),
+    ...(name !== null && by === 'model' && { model: name }),
+    ...(name !== null && by === 'key' && { keyId: name }),
   };
 }

@@ -15,7 +15,15 @@ const REQUEST_FILTERS = [
   'to',
   'request',
 ] as const satisfies readonly (keyof RequestsSearch)[];
-const USAGE_FILTERS = ['days', 'by', 'step', 'model', 'keyId'] as const satisfies readonly (keyof UsageSearch)[];
+const USAGE_FILTERS = [
+  'days',
+  'from',
+  'to',
+  'by',
+  'step',
+  'model',
+  'keyId',
+] as const satisfies readonly (keyof UsageSearch)[];
 
 /** The texts of the query string that a page knows. The router reads digits as numbers. */
 const textsOf = <K extends string>(search: Record<string, unknown>, names: readonly K[]): Partial<Record<K, string>> =>

@@ -1,91 +1,146 @@
-import { Skeleton } from '@mantine/core';
+import { Box, ColorSwatch, Group, Paper, Text } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
-import { lazy, Suspense } from 'react';
-import type { BarRectangleItem } from 'recharts';
+import { useMemo, useState, type MouseEvent, type PointerEvent } from 'react';
 import type { Usage } from '../../src/api/answers';
+import { barsOf, labelled, ticksOf, type Bar } from './bars';
 import { amountOfNanos } from './format';
 import { useTenant } from './me';
 import type { RequestsSearch } from './pages/requests';
 
-/** The largest library of the pages, so it loads after the numbers. */
-const BarChart = lazy(() => import('./bar-chart'));
-
-const HEIGHT = 280;
-/** Room for amounts of a fraction of a cent. */
-const AXIS_WIDTH = 90;
-const NANOS_PER_UNIT = 1e9;
-const STEP_MS = { hour: 3_600_000, day: 86_400_000 };
 const LABEL_CHARS = { hour: 16, day: 10 };
-const OTHERS = 'others';
-const ALL = 'spend';
-const COLORS = [
-  'indigo.6',
-  'teal.6',
-  'orange.6',
-  'grape.6',
-  'cyan.6',
-  'lime.7',
-  'pink.6',
-  'yellow.7',
-  'gray.6',
-] as const;
-
-/** A bar for every step of the range, those without requests too. */
-function emptyBars({ from, to }: Usage, step: 'day' | 'hour'): Map<string, Record<string, string | number>> {
-  const bars = new Map<string, Record<string, string | number>>();
-  for (let ms = Date.parse(from); ms < Date.parse(to); ms += STEP_MS[step]) {
-    const at = new Date(ms).toISOString();
-    bars.set(at, { from: at, at: at.slice(0, LABEL_CHARS[step]).replace('T', ' ') });
-  }
-  return bars;
-}
+/** On a phone, every second one. */
+const LABELS = 6;
+/** Of the height and width of the drawing, which is stretched to its place. */
+const WHOLE = 100;
+/** Of the width of a bar; the rest is the gap. */
+const FILLED = 0.8;
+const NAMES = ['indigo-6', 'teal-6', 'orange-6', 'grape-6', 'cyan-6', 'lime-7', 'pink-6', 'yellow-7', 'gray-6'];
+const COLORS = NAMES.map((name) => `var(--mantine-color-${name})`);
 
 interface UsageChartProps {
   usage: Usage;
   step: 'day' | 'hour';
-  /** The name of a series, by its model or key. */
-  nameOf: (name: string) => string;
-  /**
-   * The requests behind a part of a bar; null if they have no filter. A table or link beside it is for the keyboard.
-   */
-  requestsOf: (point: { at: string; name: string | null }) => RequestsSearch | null;
+  /** The name of a series, by its model or key. Null: all others, or all requests. */
+  nameOf: (name: string | null) => string;
+  /** The requests behind a part of a bar. A table or link beside it is for the keyboard. */
+  requestsOf: (point: { at: string; name: string | null }) => RequestsSearch;
 }
 
-/** Stacked bars of the spend. A click on one leads to its requests. */
+/**
+ * Stacked bars of the spend. A click on one leads to its requests. It is drawn here, because Recharts would add
+ * 117 KB to the 204 KB of the first page (ADR 0032).
+ */
 export function UsageChart({ usage, step, nameOf, requestsOf }: UsageChartProps) {
   const { id } = useTenant();
   const navigate = useNavigate();
-  const rest = usage.names.length === 0 ? ALL : OTHERS;
-  const bars = emptyBars(usage, step);
-  // The heights of the bars; the numbers beside them are exact.
-  for (const { at, name, costNanos } of usage.points) bars.get(at)![name ?? rest] = Number(costNanos) / NANOS_PER_UNIT;
-  const hasRest = usage.points.some(({ name }) => name === null);
-  const series = [...usage.names, ...(hasRest ? [rest] : [])].map((name, index) => ({
-    name,
-    label: name === rest ? rest : nameOf(name),
-    color: COLORS[index % COLORS.length]!,
-  }));
+  const [pointed, setPointed] = useState<number | null>(null);
+  const { series, bars } = useMemo(() => barsOf(usage, step), [usage, step]);
+  const ticks = useMemo(() => ticksOf(bars), [bars]);
+  const drawn = useMemo(() => <Parts bars={bars} top={ticks.at(-1)!} />, [bars, ticks]);
+  const labelOf = ({ from }: Bar) => from.slice(0, LABEL_CHARS[step]).replace('T', ' ');
+  const point = ({ clientX, currentTarget }: PointerEvent) => {
+    const { left, width } = currentTarget.getBoundingClientRect();
+    const index = Math.floor(((clientX - left) / width) * bars.length);
+    setPointed(Math.min(Math.max(index, 0), bars.length - 1));
+  };
+  const open = ({ target }: MouseEvent) => {
+    const { bar, part } = (target as SVGElement).dataset;
+    if (bar === undefined || part === undefined) return;
+    const search = requestsOf({ at: bars[Number(bar)]!.from, name: series[Number(part)]! });
+    void navigate({ to: '/t/$tenantId/requests', params: { tenantId: id }, search: search as never });
+  };
   return (
-    <Suspense fallback={<Skeleton h={HEIGHT} />}>
-      <BarChart
-        h={HEIGHT}
-        data={[...bars.values()]}
-        dataKey="at"
-        type="stacked"
-        withLegend
-        yAxisProps={{ width: AXIS_WIDTH }}
-        series={series}
-        barProps={({ name: series }) => {
-          const name = series === rest ? null : series;
-          if (requestsOf({ at: usage.from, name }) === null) return {};
-          const open = ({ payload }: BarRectangleItem) => {
-            const search = requestsOf({ at: (payload as { from: string }).from, name });
-            void navigate({ to: '/t/$tenantId/requests', params: { tenantId: id }, search: search as never });
-          };
-          return { onClick: open, cursor: 'pointer' };
-        }}
-        valueFormatter={(value: number) => amountOfNanos(BigInt(Math.round(value * NANOS_PER_UNIT)))}
-      />
-    </Suspense>
+    <Box my="sm">
+      <Group gap="md" mb="xs">
+        {series.map((name, index) => (
+          <Named key={name} name={nameOf(name)} color={COLORS[index]!} />
+        ))}
+      </Group>
+      <div className="chart">
+        <div className="chart-amounts figures">
+          {ticks.map((tick, index) => (
+            <span key={index} style={{ bottom: `${(index / (ticks.length - 1)) * WHOLE}%` }}>
+              {amountOfNanos(tick)}
+            </span>
+          ))}
+        </div>
+        <div className="chart-plot" onPointerMove={point} onPointerLeave={() => setPointed(null)} onClick={open}>
+          {ticks.map((_, index) => (
+            <hr key={index} style={{ bottom: `${(index / (ticks.length - 1)) * WHOLE}%` }} />
+          ))}
+          <svg
+            role="img"
+            aria-label="Spend as stacked bars"
+            viewBox={`0 0 ${bars.length} ${WHOLE}`}
+            preserveAspectRatio="none"
+          >
+            {drawn}
+          </svg>
+          {pointed === null || bars[pointed] === undefined ? null : (
+            <Paper withBorder shadow="md" p="xs" className="chart-tip" style={besideOf(pointed, bars.length)}>
+              <Text size="sm" fw={600}>
+                {labelOf(bars[pointed])}
+              </Text>
+              {series.map((name, index) => (
+                <Group key={name} gap="lg" justify="space-between" wrap="nowrap">
+                  <Named name={nameOf(name)} color={COLORS[index]!} />
+                  <span className="figures">{amountOfNanos(bars[pointed]!.nanos[index]!)}</span>
+                </Group>
+              ))}
+            </Paper>
+          )}
+        </div>
+        <div className="chart-times figures">
+          {labelled(bars.length, LABELS).map((place, index) => (
+            <Box
+              component="span"
+              key={place}
+              {...(index % 2 === 1 && { visibleFrom: 'md' })}
+              style={{ left: `${((place + 0.5) / bars.length) * WHOLE}%` }}
+            >
+              {labelOf(bars[place]!)}
+            </Box>
+          ))}
+        </div>
+      </div>
+    </Box>
   );
+}
+
+const Named = ({ name, color }: { name: string; color: string }) => (
+  <Group gap={6} wrap="nowrap">
+    <ColorSwatch color={color} size={12} withShadow={false} />
+    <Text size="sm" className="chart-name">
+      {name}
+    </Text>
+  </Group>
+);
+
+/** It hides no bar at which the pointer is. */
+const besideOf = (index: number, bars: number) =>
+  index < bars / 2 ? { left: `${((index + 1) / bars) * WHOLE}%` } : { right: `${(1 - index / bars) * WHOLE}%` };
+
+/** One rectangle for each series of each bar, in heights of `top`. */
+function Parts({ bars, top }: { bars: readonly Bar[]; top: bigint }) {
+  return bars.map(({ from, nanos }, bar) => {
+    let below = 0;
+    return nanos.map((part, index) => {
+      if (part === 0n) return null;
+      // Heights of the screen; the numbers beside them are exact.
+      const height = (Number(part) / Number(top)) * WHOLE;
+      below += height;
+      return (
+        <rect
+          key={`${from} ${index}`}
+          data-bar={bar}
+          data-part={index}
+          x={bar + (1 - FILLED) / 2}
+          y={WHOLE - below}
+          width={FILLED}
+          height={height}
+          style={{ fill: COLORS[index] }}
+        />
+      );
+    });
+  });
 }

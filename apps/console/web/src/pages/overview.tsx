@@ -1,7 +1,7 @@
 import { Anchor, Card, Code, SimpleGrid, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import type { Overview, UsageTotals } from '../../../src/api/answers';
-import { lastingOf } from '../burn';
+import { burnOf, lastingOf } from '../burn';
 import { Figure } from '../figure';
 import { count, Money } from '../format';
 import { useLive } from '../live';
@@ -14,9 +14,6 @@ import { requestsOf } from '../requests-of';
 import { UsageChart } from '../usage-chart';
 
 const DAYS = 30;
-/** Of the burn rate, with today. */
-const BURN_DAYS = 7;
-const DAY_MS = 24 * 60 * 60_000;
 
 const requestsOfDay = (point: { at: string; name: string | null }) => requestsOf(point, { step: 'day', by: 'model' });
 
@@ -36,7 +33,12 @@ export function OverviewPage() {
             ) : (
               <Card withBorder>
                 <Text fw={600}>Spend by day and model ({currency})</Text>
-                <UsageChart usage={data.usage} step="day" nameOf={(model) => model} requestsOf={requestsOfDay} />
+                <UsageChart
+                  usage={data.usage}
+                  step="day"
+                  nameOf={(model) => model ?? 'others'}
+                  requestsOf={requestsOfDay}
+                />
                 <Anchor component={Link} to="/t/$tenantId/usage" params={{ tenantId: id } as never} underline="always">
                   These days in a table, each with its requests
                 </Anchor>
@@ -95,15 +97,11 @@ function Numbers({ data, currency }: { data: Overview; currency: string }) {
 }
 
 /** What a day costs, and how long the credit lasts at that rate. */
-function Burn({ data: { usage, credit }, currency }: { data: Overview; currency: string }) {
-  const since = Math.floor(Date.now() / DAY_MS - BURN_DAYS + 1) * DAY_MS;
-  const spent = usage.points
-    .filter(({ at }) => Date.parse(at) >= since)
-    .reduce((sum, { costNanos }) => sum + BigInt(costNanos), 0n);
-  const perDay = spent / BigInt(BURN_DAYS);
+function Burn({ data: { usage, before, credit }, currency }: { data: Overview; currency: string }) {
+  const { perDay, days } = burnOf({ usage, before }, Date.now());
   const left = credit.admission === null ? null : BigInt(credit.admission.availableNanos);
   return (
-    <Figure title={`Burn rate, ${BURN_DAYS} days`} about={lastingOf({ left, perDay })}>
+    <Figure title={`Burn rate, ${days === 1 ? 'today' : `${days} days`}`} about={lastingOf({ left, perDay })}>
       <Money nanos={perDay} currency={currency} />
     </Figure>
   );

@@ -10,6 +10,7 @@ import { usePerson, useTenant } from '../me';
 import { More } from '../more';
 import { NoRequests } from '../no-requests';
 import { DataTable, Empty, Loading, Page } from '../page';
+import { RangeFields } from '../range-fields';
 import { RequestSheet } from './request-sheet';
 
 const OUTCOMES: readonly { value: RecordedEvent['outcome']; label: string }[] = [
@@ -74,6 +75,7 @@ export function RequestsPage() {
           data={OUTCOMES}
           onChange={(value) => choose({ ...search, outcome: value })}
         />
+        <RangeFields value={{ from, to }} onChange={(range) => choose({ ...search, ...range })} />
         {from !== undefined || to !== undefined ? (
           <Pill
             title={spanOf(search, localTime)}

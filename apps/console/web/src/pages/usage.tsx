@@ -1,6 +1,8 @@
-import { Button, Card, Group, SegmentedControl } from '@mantine/core';
+import { Button, Card, Group, SegmentedControl, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { Usage } from '../../../src/api/answers';
 import { downloadCsv } from '../download';
 import { KeyFilter, ModelFilter } from '../filter';
 import { count, localTime, Money } from '../format';
@@ -8,10 +10,16 @@ import { usePerson, useTenant } from '../me';
 import { NoRequests } from '../no-requests';
 import { Answer, DataTable, Page } from '../page';
 import { usageChoice, usageQuestion, type UsageSearch } from '../questions';
+import { RangeFields } from '../range-fields';
 import { RequestsLink, RequestsLinks } from '../requests-links';
 import { requestsOf } from '../requests-of';
 import { UsageChart } from '../usage-chart';
+import { usageRows } from '../usage-rows';
 
+/** What the backend answers at once. */
+const MAX_DAYS = 400;
+/** More rows at once delay the page. */
+const ROWS = 300;
 const RANGES = [
   { value: '1', label: '24 hours' },
   { value: '7', label: '7 days' },
@@ -28,13 +36,18 @@ const STEPS = [
   { value: 'day', label: 'Days' },
 ];
 
+const cutText = (named: number, series: string) =>
+  `Table and file have the ${named} ${series}s with the highest cost, and the rest as others. ` +
+  'A shorter range has more of them.';
+
 /** Usage of a range by model or key. The choice is in the URL, and each number leads to its requests. */
 export function UsagePage() {
   const { id } = useTenant();
   const { currency } = usePerson();
   const search: UsageSearch = useSearch({ strict: false });
-  const { days, by, step, series, mayBeHours, model, keyId } = usageChoice(search);
+  const { days, from, to, by, step, series, mayBeHours, model, keyId } = usageChoice(search);
   const navigate = useNavigate();
+  const [rows, setRows] = useState(ROWS);
   const usage = useQuery(usageQuestion(id, search));
   const nameOf = (name: string | null) => {
     if (name === null) return series === undefined ? '' : 'others';
@@ -44,14 +57,21 @@ export function UsagePage() {
     void navigate({
       to: '/t/$tenantId/usage',
       params: { tenantId: id },
-      search: { ...search, days, by, ...next } as never,
+      search: { ...search, ...(days !== '' && { days }), by, ...next } as never,
     });
   const requestsOfPoint = (point: { at: string; name: string | null }) =>
     requestsOf(point, { step, by: series, model, keyId });
+  const isOthers = ({ name }: Usage['points'][number]) => name === null && series !== undefined;
   return (
     <Page title="Usage">
       <Group>
-        <SegmentedControl aria-label="Range" data={RANGES} value={days} onChange={(value) => choose({ days: value })} />
+        <SegmentedControl
+          aria-label="Range"
+          data={RANGES}
+          value={days}
+          onChange={(value) => choose({ days: value, from: undefined, to: undefined })}
+        />
+        <RangeFields value={{ from, to }} onChange={choose} maxDays={MAX_DAYS} />
         <SegmentedControl aria-label="Group by" data={GROUPS} value={by} onChange={(value) => choose({ by: value })} />
         {mayBeHours ? (
           <SegmentedControl aria-label="Step" data={STEPS} value={step} onChange={(value) => choose({ step: value })} />
@@ -65,7 +85,8 @@ export function UsagePage() {
       </Group>
       <Answer of={usage}>
         {(data) => {
-          const { points, totals } = data;
+          const { points, totals, names } = data;
+          const isCut = series !== undefined && points.some(({ name }) => name === null);
           if (totals.requests === 0) return <NoRequests text="There was no such request in this range." />;
           const head = [
             `${step === 'day' ? 'Day' : 'Hour'} (UTC)`,
@@ -78,18 +99,19 @@ export function UsagePage() {
           return (
             <>
               <Card withBorder>
-                <UsageChart usage={data} step={step} nameOf={nameOf} requestsOf={requestsOfPoint} />
+                <UsageChart
+                  usage={data}
+                  step={step}
+                  nameOf={(name) => nameOf(name) || 'spend'}
+                  requestsOf={requestsOfPoint}
+                />
               </Card>
-              <Group justify="flex-end">
+              <Group justify="space-between">
+                <Text size="sm">{isCut ? cutText(names.length, series) : ''}</Text>
                 <Button
                   variant="default"
                   size="xs"
-                  onClick={() =>
-                    downloadCsv(
-                      'usage.csv',
-                      points.map((point) => ({ ...point, name: nameOf(point.name) })),
-                    )
-                  }
+                  onClick={() => downloadCsv('usage.csv', usageRows(points, series, nameOf))}
                 >
                   Download CSV
                 </Button>
@@ -99,7 +121,7 @@ export function UsagePage() {
                   label="Usage"
                   head={head}
                   rows={[
-                    ...points.map((point) => [
+                    ...points.slice(0, rows).map((point) => [
                       <span className="figures" title={localTime(point.at)}>
                         {point.at.slice(0, step === 'day' ? 10 : 16).replace('T', ' ')}
                       </span>,
@@ -109,6 +131,7 @@ export function UsagePage() {
                         requests={point.requests}
                         search={requestsOfPoint(point)}
                         title={localTime(point.at)}
+                        {...(isOthers(point) && { label: `${point.requests} requests: show all of this time` })}
                       />,
                       count(point.promptTokens),
                       count(point.completionTokens),
@@ -129,6 +152,11 @@ export function UsagePage() {
                   ]}
                 />
               </RequestsLinks>
+              {points.length > rows ? (
+                <Button variant="default" onClick={() => setRows(rows + ROWS)}>
+                  More rows: {count(points.length - rows)}
+                </Button>
+              ) : null}
             </>
           );
         }}
