@@ -84,6 +84,13 @@ export function bookTests(
     const filtered = await deployed().of('owner').get(`${tenant()}/audit?action=budget.set&limit=1`);
     expect(filtered.json.data.map(({ action }: AuditRow) => action)).toEqual(['budget.set']);
     expect(filtered.json.nextCursor).not.toBeNull();
+    const { at } = all.find(({ action }) => action === 'budget.set')!;
+    const since = await deployed().operator.get(`${API}/operator/audit?from=${at}&limit=200`);
+    expect((since.json.data as AuditRow[]).every((row) => row.at >= at)).toBe(true);
+    const until = await deployed().operator.get(`${API}/operator/audit?to=${at}&limit=200`);
+    expect((until.json.data as AuditRow[]).every((row) => row.at < at)).toBe(true);
+    expect(since.json.data.length + until.json.data.length).toBeGreaterThanOrEqual(all.length);
+    expect((await deployed().operator.get(`${API}/operator/audit?from=today`)).status).toBe(400);
     const foreign = await deployed().of('owner').get(`${tenant()}/audit?limit=200`);
     expect(foreign.text).not.toContain(deployed().foreignId);
   });

@@ -15,6 +15,8 @@ const readQuery = queryOf(
     Type.Object({
       action: Type.Optional(ActionField),
       author: Type.Optional(Type.String({ minLength: 1, maxLength: 254 })),
+      from: Type.Optional(Type.String({ format: 'date-time' })),
+      to: Type.Optional(Type.String({ format: 'date-time' })),
     }),
   ]),
 );

@@ -1,6 +1,7 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Outlet } from '@tanstack/react-router';
 import { BrokenPage } from './failure';
 import { Home } from './home';
+import type { AuditSearch } from './pages/audit';
 import type { RequestsSearch } from './pages/requests';
 import { NotFound } from './not-found';
 import { queries } from './queries';
@@ -25,6 +26,8 @@ const USAGE_FILTERS = [
   'keyId',
 ] as const satisfies readonly (keyof UsageSearch)[];
 
+const AUDIT_FILTERS = ['action', 'author', 'from', 'to'] as const satisfies readonly (keyof AuditSearch)[];
+
 /** The texts of the query string that a page knows. The router reads digits as numbers. */
 const textsOf = <K extends string>(search: Record<string, unknown>, names: readonly K[]): Partial<Record<K, string>> =>
   Object.fromEntries(
@@ -33,6 +36,8 @@ const textsOf = <K extends string>(search: Record<string, unknown>, names: reado
       return typeof value === 'string' || typeof value === 'number' ? [[name, String(value)]] : [];
     }),
   ) as Partial<Record<K, string>>;
+
+const auditSearch = (search: Record<string, unknown>): AuditSearch => textsOf(search, AUDIT_FILTERS);
 
 const root = createRootRoute({ component: Outlet, notFoundComponent: NotFound });
 const signIn = createRoute({
@@ -123,6 +128,7 @@ const budgets = createRoute({
 const audit = createRoute({
   getParentRoute: () => tenant,
   path: '/settings/audit',
+  validateSearch: auditSearch,
   component: lazyRouteComponent(() => import('./pages/audit'), 'TenantAuditPage'),
 });
 const invoice = createRoute({
@@ -143,6 +149,7 @@ const operatorPlans = createRoute({
 const operatorAudit = createRoute({
   getParentRoute: () => shell,
   path: '/operator/audit',
+  validateSearch: auditSearch,
   component: lazyRouteComponent(() => import('./pages/audit'), 'OperatorAuditPage'),
 });
 const operatorTenants = createRoute({

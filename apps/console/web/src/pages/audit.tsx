@@ -1,13 +1,14 @@
 import { Button, Group, Select, Text, TextInput } from '@mantine/core';
-import { useInfiniteQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useInfiniteQuery, useMutation } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { AuditList, AuditRow } from '../../../src/api/answers';
 import { api, pathOf, queryOf } from '../api';
 import { downloadCsv } from '../download';
 import { Failure } from '../failure';
-import { amountOfCents, Time } from '../format';
+import { amountOfCents, count, Time } from '../format';
 import { usePerson, useTenant } from '../me';
 import { DataTable, Empty, Loading, Page } from '../page';
+import { RangeFields } from '../range-fields';
 
 const NONE_OF_TENANT =
   'Nothing was changed yet. Changes of keys, tokens, members, budgets, credit and plan appear here, with their author.';
@@ -31,25 +32,59 @@ export function OperatorAuditPage() {
   return <AuditPage of="/operator/audit" about="Who changed what, newest first." empty={NONE_OF_ALL} />;
 }
 
+/** The filters, in the URL. */
+export interface AuditSearch {
+  action?: string | undefined;
+  /** The id or the name. */
+  author?: string | undefined;
+  /** From inclusive, to exclusive; ISO 8601. */
+  from?: string | undefined;
+  to?: string | undefined;
+}
+
+/** A page of the file. */
+const FILE_PAGE_ROWS = '200';
+/** More take the browser too much memory. */
+const MAX_FILE_ROWS = 50_000;
+
+/** All rows that the filters match, newest first, at most MAX_FILE_ROWS. */
+async function matching(of: string, filters: AuditSearch): Promise<{ rows: AuditRow[]; isCut: boolean }> {
+  const rows: AuditRow[] = [];
+  let after: string | null = '';
+  while (after !== null && rows.length < MAX_FILE_ROWS) {
+    const page: AuditList = await api.get(of + queryOf({ ...filters, after, limit: FILE_PAGE_ROWS }));
+    rows.push(...page.data);
+    after = page.nextCursor;
+  }
+  return { rows, isCut: after !== null };
+}
+
 function AuditPage({ of, about, empty }: { of: string; about: string; empty: string }) {
-  const [action, setAction] = useState<string | null>(null);
-  const [author, setAuthor] = useState('');
+  const search: AuditSearch = useSearch({ strict: false });
+  const { action, author, from, to } = search;
+  const filters = { action, author: author?.trim(), from, to };
+  const navigate = useNavigate();
+  const choose = (next: AuditSearch) =>
+    void navigate({ to: '.', search: { ...search, ...next } as never, replace: true });
   const log = useInfiniteQuery({
-    queryKey: ['audit', of, action, author],
-    queryFn: ({ pageParam }) =>
-      api.get<AuditList>(of + queryOf({ after: pageParam, action: action ?? undefined, author: author.trim() })),
+    queryKey: ['audit', of, filters],
+    queryFn: ({ pageParam }) => api.get<AuditList>(of + queryOf({ ...filters, after: pageParam })),
     initialPageParam: '',
     getNextPageParam: ({ nextCursor }) => nextCursor,
   });
-  const isFiltered = action !== null || author.trim() !== '';
+  const file = useMutation({
+    mutationFn: () => matching(of, filters),
+    onSuccess: ({ rows: all }) => downloadCsv('audit.csv', all.map(flat)),
+  });
+  const isFiltered = Object.values(filters).some(Boolean);
   const rows = log.data?.pages.flatMap(({ data }) => data) ?? [];
   return (
     <Page
       title="Audit"
       about={about}
       action={
-        <Button variant="default" disabled={rows.length === 0} onClick={() => downloadCsv('audit.csv', rows.map(flat))}>
-          CSV of the rows below
+        <Button variant="default" disabled={rows.length === 0} loading={file.isPending} onClick={() => file.mutate()}>
+          Download CSV
         </Button>
       }
     >
@@ -59,16 +94,22 @@ function AuditPage({ of, about, empty }: { of: string; about: string; empty: str
           clearable
           searchable
           data={log.data?.pages[0]?.actions ?? []}
-          value={action}
-          onChange={setAction}
+          value={action ?? null}
+          onChange={(value) => choose({ action: value ?? undefined })}
         />
         <TextInput
           label="Author, by id or name"
-          value={author}
-          onChange={({ currentTarget }) => setAuthor(currentTarget.value)}
+          value={author ?? ''}
+          onChange={({ currentTarget }) => choose({ author: currentTarget.value || undefined })}
         />
+        <RangeFields value={{ from, to }} onChange={choose} />
       </Group>
-      <Failure error={log.error} />
+      {file.data?.isCut ? (
+        <Text size="sm" role="status">
+          The file has the newest {count(MAX_FILE_ROWS)} changes. Choose a shorter time for those before them.
+        </Text>
+      ) : null}
+      <Failure error={log.error ?? file.error} />
       {log.isPending ? <Loading /> : null}
       {log.data === undefined ? null : rows.length === 0 ? (
         <Empty text={isFiltered ? 'No change matches these filters.' : empty} />
