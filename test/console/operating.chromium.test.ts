@@ -2,6 +2,7 @@ import { useTestDatabase } from '@tollgate/testing';
 import type { BrowserContext, Page } from 'playwright-core';
 import { useDataDirectory } from '../e2e/standalone-process';
 import { useChromium } from './chromium';
+import { codeLineTests } from './code-lines.part';
 import { acceptInvitation } from './entering';
 import { lookingAt } from './looking';
 import { backendOf } from './looks';
@@ -37,6 +38,7 @@ beforeAll(async () => {
 
 moneyFormTests(() => ({ console_, page, call: backendOf(page), violations }));
 
+codeLineTests(() => ({ console_, page, call: backendOf(page) }));
 
 
 
