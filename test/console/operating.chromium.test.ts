@@ -7,6 +7,7 @@ import { acceptInvitation } from './entering';
 import { lookingAt } from './looking';
 import { backendOf } from './looks';
 import { moneyFormTests } from './money-forms.part';
+import { rolePageTests } from './role-pages.part';
 import { startConsole, type RunningConsole } from './running-console';
 
 /** A step of the browser never takes this long, however slow the machine is. */
@@ -25,6 +26,7 @@ let context: BrowserContext;
 let page: Page;
 const { violations } = lookingAt(() => page);
 const failures: string[] = [];
+const forgetTries = () => database.query('DELETE FROM console."rateLimit"');
 
 beforeAll(async () => {
   console_ = await startConsole({ DATABASE_URL: database.url, TOLLGATE_DATA_DIR: directory.path });
@@ -40,6 +42,7 @@ moneyFormTests(() => ({ console_, page, call: backendOf(page), violations }));
 
 codeLineTests(() => ({ console_, page, call: backendOf(page) }));
 
+rolePageTests(() => ({ console_, browser: chromium.browser, call: backendOf(page), forgetTries }));
 
 
 it('no script of these pages failed', () => {
