@@ -7,6 +7,7 @@ import { acceptInvitation } from './entering';
 import { lookingAt } from './looking';
 import { backendOf } from './looks';
 import { moneyFormTests } from './money-forms.part';
+import { returningTests } from './returning.part';
 import { rolePageTests } from './role-pages.part';
 import { startConsole, type RunningConsole } from './running-console';
 
@@ -44,6 +45,7 @@ codeLineTests(() => ({ console_, page, call: backendOf(page) }));
 
 rolePageTests(() => ({ console_, browser: chromium.browser, call: backendOf(page), forgetTries }));
 
+returningTests(() => ({ console_, browser: chromium.browser, call: backendOf(page), forgetTries }));
 
 it('no script of these pages failed', () => {
   expect(failures).toEqual([]);
