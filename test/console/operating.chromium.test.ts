@@ -3,6 +3,7 @@ import type { BrowserContext, Page } from 'playwright-core';
 import { useDataDirectory } from '../e2e/standalone-process';
 import { useChromium } from './chromium';
 import { codeLineTests } from './code-lines.part';
+import { dialogLookTests } from './dialog-looks.part';
 import { acceptInvitation } from './entering';
 import { lookingAt } from './looking';
 import { backendOf } from './looks';
@@ -42,6 +43,8 @@ beforeAll(async () => {
 moneyFormTests(() => ({ console_, page, call: backendOf(page), violations }));
 
 codeLineTests(() => ({ console_, page, call: backendOf(page) }));
+
+dialogLookTests(() => ({ console_, page, call: backendOf(page), violations }));
 
 rolePageTests(() => ({ console_, browser: chromium.browser, call: backendOf(page), forgetTries }));
 
