@@ -172,7 +172,7 @@ describe('pages', () => {
     await page.getByText('No request matches these filters.').waitFor();
   });
 
-  it('the pictures show a month of use', () => seedUsage({ console_, page, database }));
+  it('the pages have use to show', () => seedUsage({ console_, page, database }));
 
   it.each(PAGES)(
     '%s has no violation of axe in light, dark and on a phone, does not move, and is reached by the keyboard',
