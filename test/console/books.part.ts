@@ -8,6 +8,7 @@ import { API, invite, join, type Role, secretOf } from './people';
 const NANOS_PER_CENT = 10_000_000n;
 
 interface AuditRow {
+  at: string;
   action: string;
   target: string | null;
   tenantId: string | null;

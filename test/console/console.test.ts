@@ -2,7 +2,7 @@ import { newId } from '@tollgate/contracts';
 import { useTestDatabase } from '@tollgate/testing';
 import { operator as operatorApi } from '../e2e/deployment';
 import { useDataDirectory } from '../e2e/standalone-process';
-import { BrowserSession } from './browser';
+import { BrowserSession, type Reply } from './browser';
 import { startConsole, type RunningConsole } from './running-console';
 import { accessTests } from './access.part';
 import { bookTests } from './books.part';
@@ -40,6 +40,9 @@ const forgetTries = () => database.query('DELETE FROM console."rateLimit"');
 /** What the pages of the console answered while it was turned off. */
 const whileOff: { page: string; status: number; code: string }[] = [];
 
+/** The answer to whoever uses the link of the first operator too late. */
+let afterTenMinutes: Reply;
+
 beforeAll(async () => {
   const off = await startConsole({
     DATABASE_URL: database.url,
@@ -68,6 +71,15 @@ beforeAll(async () => {
     TOLLGATE_OIDC_ROLES:
       `ops=operator,acme-viewers=${tenantId}:viewer,acme-admins=${tenantId}:admin,` + `unknown=${newId('ten')}:owner`,
   });
+  const shift = (span: string) =>
+    database.query(`UPDATE console.invitation SET expires_at = expires_at + $1::interval WHERE operator`, [span]);
+  const late = { name: 'Late', email: 'late@example.com', password: PASSWORD };
+  await shift('-10 minutes');
+  afterTenMinutes = await new BrowserSession(console_.base).post(`${API}/invitation/accept-as-new`, {
+    secret: secretOf(console_.operatorLink!),
+    ...late,
+  });
+  await shift('10 minutes');
   operator = await join(console_.base, console_.operatorLink!, 'operator@example.com', 'Grace');
   for (const role of ROLES) {
     await forgetTries();
@@ -86,7 +98,7 @@ signInTests(() => ({
   ...{ mailbox, issuer, database, forgetTries },
 }));
 fixationTests(() => ({ base: console_.base, operator, tenantId, mailbox, forgetTries }));
-invitationTests(() => ({ base: console_.base, operator, of, foreignId, mailbox, forgetTries }));
+invitationTests(() => ({ base: console_.base, operator, of, foreignId, mailbox, forgetTries, database }));
 liveTests(() => ({ base: console_.base, operator, of, tenantId, database, forgetTries }));
 bookTests(() => ({
   ...{ base: console_.base, operator, of, tenantId, foreignId },
@@ -103,6 +115,10 @@ keyTests(() => ({ of, tenantId, inferenceUrl: console_.inferenceUrl }));
 revokedTests(() => ({ of, tenantId, managementUrl: console_.managementUrl }));
 
 describe('sign-in', () => {
+  it('the link of the first operator works for ten minutes', () => {
+    expect([afterTenMinutes.status, afterTenMinutes.json.error.code]).toEqual([404, 'invitation_invalid']);
+  });
+
   it('the link of the first operator works once, and no later start prints another', async () => {
     const again = await operator.post(`${API}/invitation/look`, { secret: secretOf(console_.operatorLink!) });
     expect([again.status, again.json.error.code]).toEqual([404, 'invitation_invalid']);

@@ -1,9 +1,11 @@
+import type { TestDatabase } from '@tollgate/testing';
 import { BrowserSession } from './browser';
 import type { Mailbox } from './mailbox';
 import { API, invite, join, PASSWORD, type Role, secretOf } from './people';
 
 /** Tries of links that an address has in a minute. */
 const MAX_TRIES = 20;
+const WEEK_MS = 7 * 24 * 60 * 60_000;
 
 /** What the holder of an invitation can do. A guesser can do nothing. */
 export function invitationTests(
@@ -14,6 +16,7 @@ export function invitationTests(
     foreignId: string;
     mailbox: Mailbox;
     forgetTries: () => Promise<unknown>;
+    database: Pick<TestDatabase, 'query'>;
   },
 ): void {
   /** Of these tests alone, because the invitations of one person are limited. */
@@ -40,6 +43,46 @@ export function invitationTests(
     // It was not used up.
     const { json } = await look(link, '127.3.0.1');
     expect(json).toMatchObject({ email: 'wanted@example.com', role: 'admin', tenantName: 'Other' });
+  });
+
+  it('an invitation works until its last second, and then neither its page nor its list has it', async () => {
+    const { base, of, foreignId, database } = deployed();
+    const email = 'late@example.com';
+    const link = await invited(email);
+    const secret = secretOf(link);
+    const expireIn = (span: string) =>
+      database.query(`UPDATE console.invitation SET expires_at = now() + $2::interval WHERE email = $1`, [email, span]);
+    const listed = async () => {
+      const { invitations } = (await inviter.get(`${API}/tenants/${foreignId}/members`)).json as {
+        invitations: { email: string }[];
+      };
+      return invitations.some((one) => one.email === email);
+    };
+    await expireIn('1 minute');
+    expect((await look(link, '127.3.2.1')).json).toMatchObject({ email });
+    expect(await listed()).toBe(true);
+    await expireIn('-1 second');
+    const account = { secret, name: 'Late', email, password: PASSWORD };
+    for (const answer of [
+      await look(link, '127.3.2.1'),
+      await new BrowserSession(base, '127.3.2.2').post(`${API}/invitation/accept-as-new`, account),
+      await of('viewer').post(`${API}/invitation/accept`, { secret }),
+    ])
+      expect([answer.status, answer.json.error.code]).toEqual([404, 'invitation_invalid']);
+    expect(await listed()).toBe(false);
+    const made = await database.query(`SELECT 1 FROM console."user" WHERE email = $1`, [email]);
+    expect(made).toEqual([]);
+  });
+
+  it('an invitation is promised for seven days', async () => {
+    const { mailbox, foreignId } = deployed();
+    const asked = { email: 'a-week@example.com', role: 'viewer' };
+    const before = Date.now();
+    const { json } = await inviter.post(`${API}/tenants/${foreignId}/invitations`, asked);
+    const expiresAt = Date.parse((json as { expiresAt: string }).expiresAt);
+    expect(expiresAt).toBeGreaterThanOrEqual(before + WEEK_MS);
+    expect(expiresAt).toBeLessThanOrEqual(Date.now() + WEEK_MS);
+    expect(mailbox.linkTo(asked.email)).toContain('/console/invitation#');
   });
 
   it.each([

@@ -13,13 +13,13 @@ import { heldTests } from './held.part';
 import { issueInvoice } from './invoice.fixture';
 import { clickedPageTests, keyPageTests } from './key-pages.part';
 import { lookingAt } from './looking';
+import { acceptInvitation, enterPassword } from './entering';
 import { backendOf, PAGES } from './looks';
 import { manyTests } from './many.part';
 import { nameTests } from './names.part';
 import { numberTests } from './numbers.part';
 import { openedTests } from './opened.part';
 import { passkeyTests, passwordTests, totpTests } from './passkeys.part';
-import { PASSWORD } from './people';
 import { rangeTests } from './ranges.part';
 import { receiptPageTests } from './receipt-pages.part';
 import { recoveryPageTests } from './recovery-pages.part';
@@ -103,12 +103,7 @@ async function createToken(name: string): Promise<string> {
 }
 
 it('the first operator makes an account by the printed link, and the link leaves the address line', async () => {
-  await page.goto(console_.operatorLink!);
-  await page.getByLabel('Name').fill('Grace Hopper');
-  expect(page.url()).not.toContain('#');
-  await page.getByLabel('E-mail').fill('grace@example.com');
-  await page.getByLabel('Password', { exact: false }).first().fill(PASSWORD);
-  await page.getByRole('button', { name: 'Make the account' }).click();
+  await acceptInvitation(page, console_.operatorLink!, { name: 'Grace Hopper', email: 'grace@example.com' });
   await page.getByRole('heading', { name: 'Overview' }).waitFor();
 });
 
@@ -181,7 +176,7 @@ describe('pages', () => {
     await page.getByText('No request matches these filters.').waitFor();
   });
 
-  it('the pictures show a month of use', () => seedUsage({ console_, page, database }));
+  it('the pages have use to show', () => seedUsage({ console_, page, database }));
 
   it.each(PAGES)(
     '%s has no violation of axe in light, dark and on a phone, does not move, and is reached by the keyboard',
@@ -269,9 +264,7 @@ describe('pages', () => {
     const warned = console_.process.stderr.split('\n').filter((line) => line.includes('TOLLGATE_OIDC_ISSUER'));
     expect(warned).toHaveLength(1);
     expect(await page.getByRole('button', { name: 'Single sign-on' }).count()).toBe(0);
-    await page.getByLabel('E-mail').fill('grace@example.com');
-    await page.getByLabel('Password', { exact: false }).first().fill(PASSWORD);
-    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await enterPassword(page, 'grace@example.com');
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
   });
 

@@ -35,6 +35,8 @@ export interface TenantOfPerson {
   role: Role;
   /** What the person may do in the tenant. */
   actions: TenantAction[];
+  /** The roles that the person may give, change and take away in the tenant. */
+  grants: TenantRole[];
 }
 
 export interface Me {

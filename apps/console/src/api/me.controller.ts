@@ -5,7 +5,7 @@ import { query } from '@tollgate/postgres';
 import { ConfigSource } from '@tollgate/runtime';
 import { AnySignedIn, FromCaller, type Caller } from '../access/allow';
 import { Members } from '../access/members';
-import { actionsOf, type Role } from '../access/roles';
+import { actionsOf, grantsOf, type Role } from '../access/roles';
 import { ConsoleDatabase } from '../database';
 import type { Me, TenantOfPerson } from './answers';
 import { ApiAddresses } from './api-addresses';
@@ -36,7 +36,8 @@ export class MeController {
       memberships.map(async ({ tenantId, role: own }) => {
         const tenant = await this.tenant(tenantId);
         const role: Role = isOperator ? 'operator' : own;
-        return tenant && { id: tenantId, name: tenant.name, status: tenant.status, role, actions: actionsOf(role) };
+        const rights = { role, actions: actionsOf(role), grants: grantsOf(role) };
+        return tenant && { id: tenantId, name: tenant.name, status: tenant.status, ...rights };
       }),
     );
     return found.filter((tenant) => tenant !== null);

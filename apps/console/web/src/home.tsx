@@ -1,11 +1,15 @@
 import { Code, Stack, Text, Title } from '@mantine/core';
 import { Navigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { askedPage } from './asked-page';
 import { usePerson } from './me';
 
-/** Leads to the first tenant of the person. */
+/** Leads to the page that was asked for before the sign-in, or else to the first tenant of the person. */
 export function Home() {
   const { tenants, isOperator } = usePerson();
   const [first] = tenants;
+  const [asked] = useState(askedPage.get);
+  if (asked !== null) return <Navigate to="/" href={asked} replace />;
   if (first) return <Navigate to="/t/$tenantId/overview" params={{ tenantId: first.id }} replace />;
   if (isOperator) return <Navigate to="/operator/fleet" replace />;
   return (

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
-import type { Me, TenantAction, TenantOfPerson } from '../../src/api/answers';
+import type { Me, TenantAction, TenantOfPerson, TenantRole } from '../../src/api/answers';
 import { api, pathOf } from './api';
 
 const FRESH_MS = 30_000;
@@ -25,6 +25,8 @@ export function useTenant() {
     tenant,
     /** Hides what the backend would refuse. */
     may: (action: TenantAction) => isOperator || tenant?.actions.includes(action) === true,
+    /** Whether the person may give, change and take away the role of others. */
+    mayGrant: (role: TenantRole) => isOperator || tenant?.grants.includes(role) === true,
     path: (...rest: string[]) => pathOf('tenants', tenantId, ...rest),
   };
 }

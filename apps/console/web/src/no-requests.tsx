@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import type { ModelList } from '../../src/api/answers';
 import { api } from './api';
-import { curlOf } from './curl';
+import { curlOf } from './calls';
 import { usePerson, useTenant } from './me';
 import { Empty, Loading } from './page';
 

@@ -2,6 +2,7 @@ import { Button, Group, Skeleton, Stack, Text, TextInput, Title } from '@mantine
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { lazy, Suspense, useState, type FormEvent } from 'react';
 import { api } from './api';
+import { codeOf } from './code';
 import { Failure } from './failure';
 import { usePerson } from './me';
 import { Command } from './page';
@@ -16,13 +17,13 @@ export function SecondFactor() {
   const { hasTotp } = usePerson();
   const queries = useQueryClient();
   const [password, setPassword] = useState('');
-  const [code, setCode] = useState('');
+  const [typed, setTyped] = useState('');
   const refresh = () => queries.invalidateQueries({ queryKey: ['me'] });
   const enable = useMutation({
     mutationFn: () => api.post<{ totpURI: string; backupCodes: string[] }>('/auth/two-factor/enable', { password }),
   });
   const verify = useMutation({
-    mutationFn: () => api.post('/auth/two-factor/verify-totp', { code }),
+    mutationFn: () => api.post('/auth/two-factor/verify-totp', { code: codeOf(typed) }),
     onSuccess: refresh,
   });
   const disable = useMutation({
@@ -82,8 +83,8 @@ export function SecondFactor() {
                 label="Code of the authenticator"
                 autoComplete="one-time-code"
                 required
-                value={code}
-                onChange={({ currentTarget }) => setCode(currentTarget.value.trim())}
+                value={typed}
+                onChange={({ currentTarget }) => setTyped(currentTarget.value)}
               />
               <Button type="submit" loading={verify.isPending}>
                 Turn it on

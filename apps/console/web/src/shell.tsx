@@ -20,6 +20,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, Navigate, Outlet, useLocation, useNavigate, useParams } from '@tanstack/react-router';
 import { useEffect, useState, type ReactNode } from 'react';
 import { api, isSignedOut, pathOf } from './api';
+import { askedPage } from './asked-page';
 import { Failure } from './failure';
 import { useMe, usePerson } from './me';
 import { Answer, Page } from './page';
@@ -48,10 +49,12 @@ const OPERATOR_PAGES = [
   { to: '/operator/audit', label: 'Audit' },
 ] as const;
 
+const HOME = '/';
+
 /** Frame of all pages for people who are signed in: navigation, the choice of the tenant, the account. */
 export function Shell() {
   const me = useMe();
-  if (isSignedOut(me.error)) return <Navigate to="/sign-in" replace />;
+  if (isSignedOut(me.error)) return <ToSignIn />;
   if (me.error)
     return (
       <Container py="xl" component="main">
@@ -65,6 +68,13 @@ export function Shell() {
       </Center>
     );
   return <Frame />;
+}
+
+/** The sign-in leads back to the page. */
+function ToSignIn() {
+  const [page] = useState(() => location.pathname + location.search);
+  useEffect(() => askedPage.keep(page), [page]);
+  return <Navigate to="/sign-in" replace />;
 }
 
 /** The tenant of the menu: that of the page, or else that of the last page that had one, or the person's first. */
@@ -81,6 +91,10 @@ function Frame() {
   const me = usePerson();
   const [isOpen, { toggle, close }] = useDisclosure(false);
   const tenantId = useMenuTenant(me);
+  const { pathname } = useLocation();
+  useEffect(() => {
+    if (pathname !== HOME) askedPage.forget();
+  }, [pathname]);
   return (
     <AppShell
       header={{ height: 56 }}
@@ -231,6 +245,8 @@ function AccountMenu({ me }: { me: Me }) {
     await api.post('/auth/sign-out');
     queries.clear();
     await navigate({ to: '/sign-in' });
+    // Whoever signs in next begins anew.
+    askedPage.forget();
   };
   return (
     <Menu position="bottom-end" width={220}>

@@ -20,7 +20,7 @@ const ROLES: { value: TenantRole; label: string }[] = [
 
 /** Settings → Members: who belongs to the tenant, in which role. */
 export function MembersPage() {
-  const { id, may, path } = useTenant();
+  const { id, may, mayGrant, path } = useTenant();
   const { email: ownEmail } = usePerson();
   const queries = useQueryClient();
   const [isOpen, setOpen] = useState(false);
@@ -57,29 +57,35 @@ export function MembersPage() {
               rows={data.map((member) => [
                 member.name,
                 member.email,
-                <Select
-                  aria-label={`Role of ${member.name}`}
-                  size="xs"
-                  w={130}
-                  allowDeselect={false}
-                  data={ROLES.map(({ value }) => value)}
-                  value={member.role}
-                  onChange={(role) => role !== null && role !== member.role && setRoleOf({ member, role })}
-                />,
+                mayGrant(member.role) ? (
+                  <Select
+                    aria-label={`Role of ${member.name}`}
+                    size="xs"
+                    w={130}
+                    allowDeselect={false}
+                    data={ROLES.map(({ value }) => value).filter(mayGrant)}
+                    value={member.role}
+                    onChange={(role) => role !== null && role !== member.role && setRoleOf({ member, role })}
+                  />
+                ) : (
+                  member.role
+                ),
                 <Time at={member.createdAt} />,
                 <Group gap="xs" wrap="nowrap">
                   {may('members.recover') && member.email !== ownEmail ? (
                     <PasswordLink name={member.name} path={path('members', member.userId, 'recovery')} />
                   ) : null}
-                  <ConfirmButton
-                    label={`Remove ${member.name}`}
-                    title={`Remove ${member.name} from the tenant`}
-                    text="The person no longer sees this tenant. Keys and tokens that the person made go on working."
-                    action="Remove"
-                    typed={member.name}
-                    work={() => api.delete(path('members', member.userId))}
-                    onDone={refresh}
-                  />
+                  {mayGrant(member.role) ? (
+                    <ConfirmButton
+                      label={`Remove ${member.name}`}
+                      title={`Remove ${member.name} from the tenant`}
+                      text="The person no longer sees this tenant. Keys and tokens that the person made go on working."
+                      action="Remove"
+                      typed={member.name}
+                      work={() => api.delete(path('members', member.userId))}
+                      onDone={refresh}
+                    />
+                  ) : null}
                 </Group>,
               ])}
             />
@@ -115,7 +121,7 @@ export function MembersPage() {
 }
 
 function Invite({ onClose, onInvited }: { onClose: () => void; onInvited: () => Promise<void> }) {
-  const { path } = useTenant();
+  const { mayGrant, path } = useTenant();
   const [email, setEmail] = useState('');
   const [role, setRole] = useState<string>('member');
   const invite = useMutation({
@@ -158,7 +164,7 @@ function Invite({ onClose, onInvited }: { onClose: () => void; onInvited: () => 
             <Select
               label="Role"
               allowDeselect={false}
-              data={ROLES}
+              data={ROLES.filter(({ value }) => mayGrant(value))}
               value={role}
               onChange={(value) => setRole(value ?? 'member')}
             />

@@ -4,11 +4,13 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import { useState, type FormEvent } from 'react';
 import { PasswordField } from '../password-field';
 import { api } from '../api';
+import { codeOf } from '../code';
 import { Failure, SignOnFailure } from '../failure';
 import { signInWithPasskey } from '../passkeys';
 import { useSignInOptions } from '../sign-in-options';
 
-const CODE_DIGITS = 6;
+/** Those of an authenticator. Every other code is a backup code. */
+const SIX_DIGITS = /^\d{6}$/;
 
 /** Password, passkey or OpenID Connect; then the code of TOTP, if the account has it. */
 export function SignIn() {
@@ -102,10 +104,11 @@ function PasswordForm({ onDone, onCode }: { onDone: () => Promise<void>; onCode:
 }
 
 function CodeForm({ onDone }: { onDone: () => Promise<void> }) {
-  const [code, setCode] = useState('');
+  const [typed, setTyped] = useState('');
+  const code = codeOf(typed);
   const verify = useMutation({
     mutationFn: () =>
-      code.length === CODE_DIGITS
+      SIX_DIGITS.test(code)
         ? api.post('/auth/two-factor/verify-totp', { code })
         : api.post('/auth/two-factor/verify-backup-code', { code }),
     onSuccess: onDone,
@@ -123,8 +126,8 @@ function CodeForm({ onDone }: { onDone: () => Promise<void> }) {
           autoComplete="one-time-code"
           required
           autoFocus
-          value={code}
-          onChange={({ currentTarget }) => setCode(currentTarget.value.trim())}
+          value={typed}
+          onChange={({ currentTarget }) => setTyped(currentTarget.value)}
         />
         <Button type="submit" loading={verify.isPending}>
           Continue

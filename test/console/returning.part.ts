@@ -1,0 +1,103 @@
+import type { Browser, Page } from 'playwright-core';
+import type { InvitationCreated } from '../../apps/console/src/api/answers';
+import { enterPassword } from './entering';
+import { lookingAt } from './looking';
+import { backendOf } from './looks';
+import { PASSWORD, SESSION, secretOf } from './people';
+import type { RunningConsole } from './running-console';
+import { totpOf } from './totp';
+
+/** How a person with a second factor comes back to the page on which the session ended. */
+export function returningTests(
+  deployed: () => {
+    console_: RunningConsole;
+    browser: Browser;
+    call: (path: string, body?: unknown) => Promise<unknown>;
+    forgetTries: () => Promise<unknown>;
+  },
+): void {
+  const email = 'returning@example.com';
+  let tenantId: string;
+  // Every person of the tests calls from one address.
+  beforeEach(() => deployed().forgetTries());
+  beforeAll(async () => {
+    const { call } = deployed();
+    tenantId = ((await call('operator/tenants', { name: 'Returning' })) as { id: string }).id;
+    const invitation = { email, role: 'admin' };
+    const { link } = (await call(`tenants/${tenantId}/invitations`, invitation)) as InvitationCreated;
+    await call('invitation/accept-as-new', { secret: secretOf(link!), name: 'Ada', email, password: PASSWORD });
+  });
+
+  async function withPage(use: (page: Page) => Promise<void>): Promise<void> {
+    const context = await deployed().browser.newContext({ viewport: { width: 1280, height: 800 } });
+    try {
+      await use(await context.newPage());
+    } finally {
+      await context.close();
+    }
+  }
+  const enterCode = async (page: Page, code: string) => {
+    await page.getByLabel('Code').fill(code);
+    await page.getByRole('button', { name: 'Continue' }).click();
+  };
+
+  it('after the session ended, the sign-in with a code as it is shown leads back to the page', () =>
+    withPage(async (page) => {
+      const { base } = deployed().console_;
+      const call = backendOf(page);
+      await page.goto(`${base}/console/sign-in`);
+      await enterPassword(page, email);
+      await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+      const { totpURI, backupCodes } = (await call('auth/two-factor/enable', { password: PASSWORD })) as {
+        totpURI: string;
+        backupCodes: string[];
+      };
+      await call('auth/two-factor/verify-totp', { code: totpOf(totpURI) });
+
+      const filtered = `${base}/console/t/${tenantId}/requests?model=sim-small`;
+      await page.context().clearCookies({ name: SESSION });
+      await page.goto(filtered);
+      await enterPassword(page, email);
+      await page.getByLabel('Code').waitFor();
+      expect(await lookingAt(() => page).violations()).toEqual([]);
+      await enterCode(page, '12 34 5');
+      await page.getByRole('alert').waitFor();
+      await enterCode(page, totpOf(totpURI).replace(/^(...)/, '$1 '));
+      await page.getByRole('heading', { name: 'Requests', level: 1 }).waitFor();
+      expect(page.url()).toBe(filtered);
+
+      // A backup code, too. It works once.
+      await page.context().clearCookies({ name: SESSION });
+      await page.goto(filtered.replace('requests', 'usage'));
+      await enterPassword(page, email);
+      await enterCode(page, ` ${backupCodes[0]!} `);
+      await page.getByRole('heading', { name: 'Usage', level: 1 }).waitFor();
+    }));
+
+  it('after a person signed out, the next sign-in begins at the first page', () =>
+    withPage(async (page) => {
+      const { base } = deployed().console_;
+      await page.goto(`${base}/console/account`);
+      await enterPassword(page, 'grace@example.com');
+      await page.getByRole('heading', { name: 'Account', level: 1 }).waitFor();
+      await page.getByRole('button', { name: 'Grace Hopper' }).click();
+      await page.getByRole('menuitem', { name: 'Sign out' }).click();
+      await enterPassword(page, 'grace@example.com');
+      await page.getByRole('heading', { name: 'Fleet', level: 1 }).waitFor();
+    }));
+
+  it('neither an address nor a stored text leads a sign-in to another site', () =>
+    withPage(async (page) => {
+      const { base } = deployed().console_;
+      const hostile = ['https://evil.example/', '//evil.example/console/', '/\\evil.example/', 'javascript:alert(1)'];
+      for (const to of hostile) {
+        const asked = encodeURIComponent(to);
+        await page.goto(`${base}/console/sign-in?next=${asked}&redirect=${asked}&callbackURL=${asked}`);
+        await page.evaluate(`sessionStorage.setItem('tollgate.asked-page', ${JSON.stringify(to)})`);
+        await page.context().clearCookies();
+        await enterPassword(page, 'role-viewer@example.com');
+        await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+        expect(new URL(page.url()).origin).toBe(base);
+      }
+    }));
+}
