@@ -167,6 +167,14 @@ describe('pages', () => {
     const path = `requests?request=${requestId}`;
     expect(page.url()).toContain(`request=${requestId}`);
     expect(await sheet.getByText(cost).count()).toBe(2);
+    await sheet.getByText('demo', { exact: true }).waitFor();
+    await sheet.getByText('complete', { exact: true }).waitFor();
+    await sheet.getByText(/^\d+ input × 0\.15 \/ 1,000,000$/).waitFor();
+    await sheet.getByText(/^\d+ output × 0\.6 ?\/ 1,000,000$|^\d+ output × 0\.60 \/ 1,000,000$/).waitFor();
+    await page.goto(`${tenant}/requests`);
+    await page.getByLabel('Request id').fill(requestId);
+    await page.getByRole('button', { name: 'Show the request' }).click();
+    await sheet.getByText('Charged', { exact: true }).waitFor();
     await lookAt({ base: console_.base, tenantId: console_.demo!.tenantId }, [path, 'Requests'], {
       name: 'request',
       isShown: () => sheet.getByText('Charged', { exact: true }).waitFor(),

@@ -99,6 +99,8 @@ export type RequestList = Page<RequestRow>;
 /** A request, and where it is in the books. */
 export interface RequestBooks {
   event: Omit<ServedRequest, 'backend' | 'life'>;
+  /** Null: nobody knows the key now. */
+  keyName: string | null;
   /** Null: its gateway died, or was of an earlier version. */
   life: {
     /** Decimal strings: what was held at its admission and at its end. */

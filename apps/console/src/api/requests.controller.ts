@@ -79,7 +79,8 @@ export class RequestsController {
       throw error;
     });
     const price = prices.find(({ model, version }) => model === event.model && version === event.priceVersion);
-    return { event, life: lifeOf(found), books, price: price ?? null };
+    const { [event.keyId]: keyName = null } = await keyNames(this.services, [event.keyId]);
+    return { event, keyName, life: lifeOf(found), books, price: price ?? null };
   }
 }
 

@@ -6,6 +6,7 @@ import type { RequestBooks } from '../../../src/api/answers';
 import { api } from '../api';
 import { count, Money, seconds, secondsOf, Time } from '../format';
 import { usePerson, useTenant } from '../me';
+import { outcomeLabel } from '../outcomes';
 import { Answer, Facts } from '../page';
 
 /** While the charge is on its way to the books. */
@@ -36,7 +37,7 @@ export function RequestSheet({ requestId, onClose }: { requestId: string; onClos
   );
 }
 
-function Books({ event, life, books, price }: RequestBooks) {
+function Books({ event, keyName, life, books, price }: RequestBooks) {
   const { currency } = usePerson();
   const isExtended = life !== null && life.extensions > 0;
   const uncached = event.promptTokens - event.cachedTokens;
@@ -46,6 +47,8 @@ function Books({ event, life, books, price }: RequestBooks) {
       <Facts
         rows={[
           ['Model', event.model],
+          ['Key', keyName ?? event.keyId],
+          ['Status', outcomeLabel(event.outcome)],
           ['Kind', `${event.kind}${event.stream ? ', streamed' : ''}`],
           ['Seconds', secondsOf(event)],
           ['First token', life?.firstMs == null ? '–' : `after ${seconds(life.firstMs)} s`],

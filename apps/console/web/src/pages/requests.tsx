@@ -1,7 +1,8 @@
-import { Badge, Button, Group, Pill } from '@mantine/core';
+import { Badge, Button, Group, Pill, TextInput } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import type { RecordedEvent, RequestList } from '../../../src/api/answers';
+import { useState, type FormEvent } from 'react';
+import type { RequestList } from '../../../src/api/answers';
 import { api, queryOf } from '../api';
 import { Failure } from '../failure';
 import { Filter, KeyFilter, ModelFilter } from '../filter';
@@ -9,17 +10,10 @@ import { count, localTime, Money, seconds, secondsOf, Time } from '../format';
 import { usePerson, useTenant } from '../me';
 import { More } from '../more';
 import { NoRequests } from '../no-requests';
+import { OUTCOMES, outcomeLabel } from '../outcomes';
 import { DataTable, Empty, Loading, Page } from '../page';
 import { RangeFields } from '../range-fields';
 import { RequestSheet } from './request-sheet';
-
-const OUTCOMES: readonly { value: RecordedEvent['outcome']; label: string }[] = [
-  { value: 'complete', label: 'complete' },
-  { value: 'client_closed', label: 'client left' },
-  { value: 'upstream_error', label: 'model broke off' },
-  { value: 'credit_ended', label: 'credit ended' },
-  { value: 'expired', label: 'gateway died' },
-];
 
 export interface RequestsSearch {
   model?: string | undefined;
@@ -76,6 +70,7 @@ export function RequestsPage() {
           onChange={(value) => choose({ ...search, outcome: value })}
         />
         <RangeFields value={{ from, to }} onChange={(range) => choose({ ...search, ...range })} />
+        <FindRequest onFound={(request) => choose({ ...search, request })} />
         {from !== undefined || to !== undefined ? (
           <Pill
             title={spanOf(search, localTime)}
@@ -119,7 +114,7 @@ export function RequestsPage() {
             count(event.completionTokens),
             <Money nanos={event.costNanos} currency={currency} />,
             <Badge variant="outline" color={event.outcome === 'complete' ? 'green' : 'orange'}>
-              {OUTCOMES.find(({ value }) => value === event.outcome)?.label ?? event.outcome}
+              {outcomeLabel(event.outcome)}
             </Badge>,
             <span className="figures">{seconds(event.firstMs)}</span>,
             <span className="figures">{secondsOf(event)}</span>,
@@ -143,5 +138,30 @@ export function RequestsPage() {
         />
       )}
     </Page>
+  );
+}
+
+/** Opens the sheet of a request by its id, which an answer of the API has as `x-request-id`. */
+function FindRequest({ onFound }: { onFound: (id: string) => void }) {
+  const [id, setId] = useState('');
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (id.trim() !== '') onFound(id.trim());
+  };
+  return (
+    <form onSubmit={submit}>
+      <Group gap="xs">
+        <TextInput
+          size="xs"
+          aria-label="Request id"
+          placeholder="req_…"
+          value={id}
+          onChange={({ currentTarget }) => setId(currentTarget.value)}
+        />
+        <Button type="submit" size="xs" variant="default">
+          Show the request
+        </Button>
+      </Group>
+    </form>
   );
 }
