@@ -67,6 +67,22 @@ export function moneyFormTests(
     },
   );
 
+  it('a preview refuses an amount that the balance does not have', async () => {
+    const { page } = deployed();
+    await page
+      .getByRole('row', { name: /^Booked / })
+      .getByRole('button', { name: 'Credit' })
+      .click();
+    const dialog = page.getByRole('dialog', { name: 'Credit of Booked' });
+    await dialog.getByRole('combobox', { name: 'Kind' }).click();
+    await page.getByRole('option', { name: 'refund' }).click();
+    await dialog.getByLabel('Amount (USD)').pressSequentially('2.80');
+    await dialog.getByLabel('Reason').fill('too much');
+    await dialog.getByRole('button', { name: 'Preview' }).click();
+    await dialog.getByText('The balance is smaller than this amount. Choose a smaller one.').waitFor();
+    await dialog.getByRole('button', { name: 'Preview' }).waitFor();
+  });
+
   it('the entries are on the page of the credit, each with the balance after it', async () => {
     const { console_, page, call } = deployed();
     await openPage(page, { base: console_.base, tenantId }, ['credit', 'Credit']);

@@ -6,6 +6,7 @@ import { ConfigSource } from '@tollgate/runtime';
 import type { FastifyRequest } from 'fastify';
 import { AllowOperator, ByCaller } from '../access/allow';
 import { bodyOf, queryOf } from '../http/body';
+import { ConsoleError } from '../http/errors';
 import type { Booked, Configuration, CreditPreview, Fleet, InvoiceList, TenantList } from './answers';
 import { checkedName, exact, InvoicePage, NameField, pageOf } from './fields';
 import { FleetStates } from './fleet-states';
@@ -126,6 +127,9 @@ export class OperatorController {
     const booking = readBooking(request);
     const { balanceCents } = await this.services.request('billing.summary', { tenantId, limit: 1 });
     const amountCents = signedAmount(booking);
+    // Billing also refuses what requests hold or have used: it decides when the entry is booked.
+    if (amountCents < 0 && balanceCents + amountCents < 0)
+      throw new ConsoleError('insufficient_credit', 'The balance is smaller than this amount. Choose a smaller one.');
     return {
       type: booking.kind,
       amountCents,

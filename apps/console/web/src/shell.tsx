@@ -116,7 +116,7 @@ function Frame() {
           <AccountMenu me={me} />
         </Group>
       </AppShell.Header>
-      <AppShell.Navbar p="xs" aria-label="Pages">
+      <AppShell.Navbar p="xs" aria-label="Pages" className={isOpen ? undefined : 'closed'}>
         <Pages me={me} tenantId={tenantId} onChoice={close} />
       </AppShell.Navbar>
       <AppShell.Main id="page">
