@@ -42,7 +42,7 @@ const common = {
 
 /**
  * Tests that need the whole machine: they start all services in containers, or measure the effects of a fault or the
- * wait for a lock. They run last, one after the other. Beside the others, all of them together took longer: services
+ * wait for a lock, or bear no refusal, and a gateway refuses what it cannot admit within a second. They run last, one after the other. Beside the others, all of them together took longer: services
  * that run for longer, and tests that look again and again, use the processors, too.
  */
 const ALONE = [
@@ -51,6 +51,7 @@ const ALONE = [
   '<rootDir>/test/faults/faults.docker.test.ts',
   '<rootDir>/test/e2e/composed.docker.test.ts',
   '<rootDir>/test/stack/stack.docker.test.ts',
+  '<rootDir>/test/upgrade/two-versions.history.docker.test.ts',
 ];
 /** Unit and conformance tests without containers. CI runs them first, while the images of the others are made. */
 const UNITS = ['<rootDir>/(apps|libs)/*/src/**/*.test.ts'];
