@@ -41,9 +41,10 @@ const common = {
 };
 
 /**
- * Tests that need the whole machine: they start all services in containers, or measure the effects of a fault or the
- * wait for a lock, or bear no refusal, and a gateway refuses what it cannot admit within a second. They run last, one after the other. Beside the others, all of them together took longer: services
- * that run for longer, and tests that look again and again, use the processors, too.
+ * Tests that need the whole machine: they start all services in containers, measure the effects of a fault or the wait
+ * for a lock, or bear no refusal, and a gateway refuses what it cannot admit within a second. They run last, one after
+ * the other. Beside the others, all of them together took longer: services that run for longer, and tests that look
+ * again and again, use the processors, too.
  */
 const ALONE = [
   '<rootDir>/test/contention/postgres.test.ts',

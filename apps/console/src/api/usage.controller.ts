@@ -49,7 +49,7 @@ export class UsageController {
     return this.overviews.of(tenantId);
   }
 
-  /** At most 400 days by day, or 32 by hour. Models or keys that are too many for one answer have points without name. */
+  /** At most 400 days by day, or 32 by hour. Models or keys that do not fit into one answer have points without name. */
   @Get('usage')
   @AllowInTenant('usage.read')
   async usage(@Param('tenantId') tenantId: string, @Query() query: unknown): Promise<UsageOfRange> {

@@ -14,13 +14,17 @@ export function curlOf(url: string, { path, body, apiKey }: Call): string {
   return `curl ${url}${path} -H ${bearer} -H 'Content-Type: application/json' -d '${json}'`;
 }
 
+/** The method of the package `openai`, and what its answer is about: the same words in both languages. */
+const methodOf = ({ path }: Call): readonly [method: string, shown: string] =>
+  path === '/embeddings'
+    ? ['embeddings', 'answer.data[0].embedding']
+    : ['chat.completions', 'answer.choices[0].message.content'];
+
 /** The same as a module of Node.js, with the package `openai`. */
-export function nodeOf(url: string, { path, body, apiKey }: Call): string {
+export function nodeOf(url: string, call: Call): string {
+  const { body, apiKey } = call;
   const key = apiKey === undefined ? 'process.env.TOLLGATE_KEY' : `'${apiKey}'`;
-  const [method, shown] =
-    path === '/embeddings'
-      ? ['embeddings', 'answer.data[0].embedding']
-      : ['chat.completions', 'answer.choices[0].message.content'];
+  const [method, shown] = methodOf(call);
   return [
     `import OpenAI from 'openai';`,
     `const client = new OpenAI({ baseURL: '${url}', apiKey: ${key} });`,
@@ -30,12 +34,10 @@ export function nodeOf(url: string, { path, body, apiKey }: Call): string {
 }
 
 /** The same as a program of Python, with the package `openai`. */
-export function pythonOf(url: string, { path, body, apiKey }: Call): string {
+export function pythonOf(url: string, call: Call): string {
+  const { body, apiKey } = call;
   const key = apiKey === undefined ? 'os.environ["TOLLGATE_KEY"]' : `"${apiKey}"`;
-  const [method, shown] =
-    path === '/embeddings'
-      ? ['embeddings', 'answer.data[0].embedding']
-      : ['chat.completions', 'answer.choices[0].message.content'];
+  const [method, shown] = methodOf(call);
   // Texts, numbers, lists and objects are written in Python as in JSON.
   const fields = Object.entries(body).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
   return [

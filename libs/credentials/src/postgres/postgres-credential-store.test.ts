@@ -122,18 +122,21 @@ describe('PostgresCredentialStore', () => {
 
   // The first is for reads, the second for the feed.
   it.each([[[1]], [[2]], [[1, 2, 4]]])('starts although its connections %j get no answer', async (connections) => {
-    const late = await open();
-    try {
-      late.link.swallow(connections);
-      await late.store.start();
-      const record = aRecord();
-      // A call is given up when a busy machine takes too long to connect.
-      await eventually(() => late.store.put([record]));
-      await eventually(async () => expect(await late.store.lookup(record.hash)).toEqual(record));
-    } finally {
-      await late.store.close();
-      await late.link.close();
-    }
+    const startAndCall = async () => {
+      const late = await open();
+      try {
+        late.link.swallow(connections);
+        await late.store.start();
+        const record = aRecord();
+        await late.store.put([record]);
+        expect(await late.store.lookup(record.hash)).toEqual(record);
+      } finally {
+        await late.store.close();
+        await late.link.close();
+      }
+    };
+    // A busy machine may take longer to connect than a call waits, but not for three stores.
+    await startAndCall().catch(startAndCall).catch(startAndCall);
   });
 
   it('leaves no connection behind when it is closed', async () => {
