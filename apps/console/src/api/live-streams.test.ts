@@ -1,6 +1,7 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { EventEmitter } from 'node:events';
 import type { AccessGuard } from '../access/access.guard';
+import type { CallerRequest } from '../access/allow';
 import { ConsoleError } from '../http/errors';
 import { LiveStreams } from './live-streams';
 
@@ -47,11 +48,13 @@ jest.mock('node:timers/promises', () => ({
 beforeEach(() => jest.useFakeTimers());
 afterEach(() => jest.useRealTimers());
 
+const requestOf = (userId: string) => ({ consoleCaller: { userId } }) as CallerRequest;
+
 function open(read: () => Promise<unknown>, check: () => Promise<void> = () => Promise.resolve()) {
   const raw = new Sent();
   const streams = new LiveStreams({ check } as unknown as AccessGuard);
   const reply = { raw, hijack: () => {}, getHeaders: () => ({}) } as unknown as FastifyReply;
-  const done = streams.send({ request: {} as FastifyRequest, reply }, { access: ACCESS, read });
+  const done = streams.send({ request: requestOf('a person'), reply }, { access: ACCESS, read });
   return { raw, streams, done };
 }
 
@@ -144,17 +147,20 @@ it('a first look that fails is answered as any route, and has no stream', async 
   expect([raw.isEnded, streams.count]).toEqual([false, 0]);
 });
 
-it('looks that are under way count as streams, so no process has more than its limit', async () => {
+it('looks that are under way count as streams, so no process and no person has more than its limit', async () => {
   const streams = new LiveStreams({ check: () => Promise.resolve() } as unknown as AccessGuard);
-  const begin = () => {
+  const begin = (userId: string) => {
     const reply = { raw: new Sent(), hijack: () => {}, getHeaders: () => ({}) } as unknown as FastifyReply;
     return streams.send(
-      { request: {} as FastifyRequest, reply },
+      { request: requestOf(userId), reply },
       { access: ACCESS, read: () => after(100).then(() => 1) },
     );
   };
-  const begun = Array.from({ length: 500 }, begin);
-  await expect(begin()).rejects.toMatchObject({ code: 'unavailable' });
+  // One person leaves places for others.
+  const begun = Array.from({ length: 20 }, () => begin('greedy'));
+  await expect(begin('greedy')).rejects.toMatchObject({ code: 'unavailable' });
+  begun.push(...Array.from({ length: 480 }, (_, n) => begin(`person ${n}`)));
+  await expect(begin('late')).rejects.toMatchObject({ code: 'unavailable' });
   streams.close();
   await jest.advanceTimersByTimeAsync(100);
   await Promise.all(begun);

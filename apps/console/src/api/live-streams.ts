@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AccessGuard } from '../access/access.guard';
-import type { Access } from '../access/allow';
+import type { Access, CallerRequest } from '../access/allow';
 import { publicError } from '../http/envelope';
 import { ConsoleError } from '../http/errors';
 
@@ -14,8 +14,9 @@ const LOOK_EVERY_MS = 1_000;
 const MIN_PAUSE_MS = 200;
 /** A line that keeps proxies from ending a quiet stream. */
 const QUIET_MS = 15_000;
-/** Of this process. A page without a stream asks by itself. */
+/** Of this process, and of a person in it. A page without a stream asks by itself. */
 const MAX_STREAMS = 500;
+const MAX_STREAMS_OF_PERSON = 20;
 const EVENT_STREAM = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
 
 /**
@@ -24,7 +25,8 @@ const EVENT_STREAM = { 'content-type': 'text/event-stream; charset=utf-8', 'x-ac
  */
 @Injectable()
 export class LiveStreams {
-  private readonly open = new Set<AbortController>();
+  /** Each with its person. */
+  private readonly open = new Map<AbortController, string>();
   private closed = false;
 
   constructor(private readonly guard: AccessGuard) {}
@@ -36,15 +38,18 @@ export class LiveStreams {
 
   /** Sends what `read` returns now, and again whenever it has changed. */
   async send(
-    { request, reply }: { request: FastifyRequest; reply: FastifyReply },
+    { request, reply }: { request: CallerRequest; reply: FastifyReply },
     { access, read }: { access: Exclude<Access, 'anybody'>; read: () => Promise<unknown> },
   ): Promise<void> {
-    if (this.closed || this.open.size >= MAX_STREAMS) throw new ConsoleError('unavailable');
+    const { userId } = request.consoleCaller!;
+    const own = [...this.open.values()].filter((person) => person === userId).length;
+    if (this.closed || this.open.size >= MAX_STREAMS || own >= MAX_STREAMS_OF_PERSON)
+      throw new ConsoleError('unavailable');
     const startedAtMs = performance.now();
     const ended = new AbortController();
     // Before the first look: a browser that leaves during it says so only once.
     reply.raw.on('close', () => ended.abort());
-    this.open.add(ended);
+    this.open.set(ended, userId);
     try {
       const first = JSON.stringify(await read());
       reply.hijack();
@@ -61,11 +66,11 @@ export class LiveStreams {
   /** Pages then ask by themselves, and open a stream at the next process. */
   close(): void {
     this.closed = true;
-    for (const ended of this.open) ended.abort();
+    for (const ended of this.open.keys()) ended.abort();
   }
 
   private async follow(
-    { request, reply }: { request: FastifyRequest; reply: FastifyReply },
+    { request, reply }: { request: CallerRequest; reply: FastifyReply },
     {
       access,
       read,
