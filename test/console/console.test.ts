@@ -8,6 +8,7 @@ import { accessTests } from './access.part';
 import { bookTests } from './books.part';
 import { erasureTests } from './erasure.part';
 import { fixationTests } from './fixation.part';
+import { foreignIdTests } from './foreign-ids.part';
 import { invitationTests } from './invitations.part';
 import { startIssuer, type Issuer } from './issuer';
 import { keyTests } from './keys.part';
@@ -93,6 +94,8 @@ beforeAll(async () => {
 const of = (role: Role) => people.get(role)!;
 
 accessTests(() => ({ base: console_.base, operator, of, tenantId, foreignId, database }));
+
+foreignIdTests(() => ({ operator, of, tenantId, foreignId, database }));
 signInTests(() => ({
   ...{ base: console_.base, stderr: () => console_.process.stderr, operator, of, tenantId },
   ...{ mailbox, issuer, database, forgetTries },

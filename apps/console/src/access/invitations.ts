@@ -97,15 +97,17 @@ export class Invitations {
     }));
   }
 
-  /** Errors: not_found. */
-  async withdraw(by: Author, tenantId: string, id: string): Promise<void> {
+  /** `mayWithdraw` throws if the person may not give this role. Errors: not_found, and its own. */
+  async withdraw(by: Author, tenantId: string, id: string, mayWithdraw: (role: TenantRole) => void): Promise<void> {
     await transaction(this.database.dataSource, async (tx) => {
-      const [row] = await query<{ name: string | null; role: TenantRole | null }>(
+      // An invitation to a tenant has a role.
+      const [row] = await query<{ name: string | null; role: TenantRole }>(
         tx,
         'SELECT email AS name, role FROM invitation WHERE tenant_id = $1 AND id = $2 AND used_at IS NULL FOR UPDATE',
         [tenantId, id],
       );
       if (!row) throw new ConsoleError('not_found');
+      mayWithdraw(row.role);
       await query(tx, 'DELETE FROM invitation WHERE id = $1', [id]);
       await this.changes.record(by, { action: 'invitation.withdraw', target: id, tenantId, before: { ...row } });
     });

@@ -71,8 +71,13 @@ export class MembersController {
   @Delete('invitations/:id')
   @AllowInTenant('members.write')
   @HttpCode(204)
-  async withdraw(@Param('tenantId') tenantId: string, @Param('id') id: string, @ByCaller() by: Author): Promise<void> {
-    await this.invitations.withdraw(by, tenantId, id);
+  async withdraw(
+    @Param('tenantId') tenantId: string,
+    @Param('id') id: string,
+    @FromCaller() caller: Caller,
+    @ByCaller() by: Author,
+  ): Promise<void> {
+    await this.invitations.withdraw(by, tenantId, id, (role) => requireGrant(caller, role));
   }
 
   @Patch('members/:userId')

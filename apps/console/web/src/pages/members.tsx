@@ -102,14 +102,16 @@ export function MembersPage() {
                   invitation.email,
                   invitation.role,
                   <Time at={invitation.expiresAt} />,
-                  <Button
-                    size="xs"
-                    variant="default"
-                    aria-label={`Withdraw the invitation of ${invitation.email}`}
-                    onClick={() => withdraw.mutate(invitation.id)}
-                  >
-                    Withdraw
-                  </Button>,
+                  invitation.role !== null && mayGrant(invitation.role) ? (
+                    <Button
+                      size="xs"
+                      variant="default"
+                      aria-label={`Withdraw the invitation of ${invitation.email}`}
+                      onClick={() => withdraw.mutate(invitation.id)}
+                    >
+                      Withdraw
+                    </Button>
+                  ) : null,
                 ])}
               />
             )}
