@@ -39,6 +39,10 @@ it.each<[UsageSearch, string]>([
   ],
   [{ from: '2026-03-01T00:00:00.000Z' }, 'from=2026-03-01T00:00:00.000Z&to=2026-03-11T00:00:00.000Z&step=day&by=model'],
   [{ to: '2026-03-03T00:00:00.000Z' }, 'from=2026-02-01T00:00:00.000Z&to=2026-03-03T00:00:00.000Z&step=day&by=model'],
+  ...['abc', '0', '-7', '1e12', '401'].map((days): [UsageSearch, string] => [
+    { days },
+    'from=2026-02-09T00:00:00.000Z&to=2026-03-11T00:00:00.000Z&step=day&by=model',
+  ]),
   [{ to: 'today' }, 'from=today&to=today&step=day&by=model'],
 ])('the usage that %j chooses is asked for in whole steps, with the running one', async (search, query) => {
   expect(await askedFor(search)).toBe(`/console/api/tenants/${TENANT}/usage?${query}`);

@@ -9,6 +9,8 @@ const DAY_MS = 24 * HOUR_MS;
 /** More hours are too many bars. */
 const MAX_DAYS_BY_HOUR = 7;
 const DEFAULT_DAYS = '30';
+/** From 1 to the 400 that the backend answers. The address may have any text. */
+const DAYS = /^([1-9]\d?|[123]\d\d|400)$/;
 
 /** What is chosen on the page of the usage, in its URL. */
 export interface UsageSearch {
@@ -43,7 +45,8 @@ export function usageQuestion(tenantId: string, search: UsageSearch) {
 export function usageChoice(search: UsageSearch) {
   const { by = 'model', step: wanted, model, keyId } = search;
   const { from, to } = rangeOf(search);
-  const days = from === undefined ? (search.days ?? DEFAULT_DAYS) : '';
+  const wantedDays = DAYS.test(search.days ?? '') ? search.days! : DEFAULT_DAYS;
+  const days = from === undefined ? wantedDays : '';
   const length = from === undefined ? Number(days) : (Date.parse(to) - Date.parse(from)) / DAY_MS;
   const mayBeHours = length <= MAX_DAYS_BY_HOUR;
   const isByHour = mayBeHours && (wanted ?? (length <= 1 ? 'hour' : 'day')) === 'hour';

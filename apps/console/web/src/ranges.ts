@@ -2,6 +2,8 @@ const DAY_MS = 24 * 60 * 60_000;
 const DAY_CHARS = 10;
 /** This month and those before it. Earlier ones are chosen by their days. */
 const MONTHS = 13;
+/** Other years have more characters. */
+const MONTH = /^\d{4}-\d{2}$/;
 const monthName = new Intl.DateTimeFormat('en', { month: 'long', year: 'numeric', timeZone: 'UTC' });
 
 /** From inclusive, to exclusive; ISO 8601. Undefined: open. */
@@ -57,7 +59,7 @@ export function rangeOfMonth(month: string): Required<Range> {
 /** The month that the range is; undefined if it is none. */
 export function monthOf({ from, to }: Range): string | undefined {
   const month = daysOf({ from }).first.slice(0, 7);
-  if (month === '') return undefined;
+  if (!MONTH.test(month)) return undefined;
   const whole = rangeOfMonth(month);
   return whole.from === from && whole.to === to ? month : undefined;
 }
