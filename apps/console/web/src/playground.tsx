@@ -15,10 +15,10 @@ const MAX_OUTPUT_TOKENS = 1_000;
 const DEFAULT_OUTPUT_TOKENS = 200;
 const OK = 200;
 
-/** Tries a model with a key of this session, and shows the request as code. */
-export function Playground({ models }: { models: readonly ModelRow[] }) {
+/** Tries a model with a key of this session, and shows the request as code. `first`: the one that is chosen at first. */
+export function Playground({ models, first }: { models: readonly ModelRow[]; first: string | undefined }) {
   const { path } = useTenant();
-  const [model, setModel] = useState(models[0]?.id ?? '');
+  const [model, setModel] = useState(first ?? '');
   const [prompt, setPrompt] = useState('Say hello in one sentence.');
   const [maxTokens, setMaxTokens] = useState<string | number>(DEFAULT_OUTPUT_TOKENS);
   const run = useMutation({

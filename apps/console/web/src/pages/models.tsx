@@ -23,10 +23,10 @@ export function ModelsPage() {
       }
     >
       <Answer of={models}>
-        {({ data }) => (
+        {({ data, firstChat }) => (
           <>
             <ModelTable models={data} />
-            {may('models.try') ? <Playground models={data} /> : null}
+            {may('models.try') ? <Playground models={data} first={firstChat ?? data[0]?.id} /> : null}
           </>
         )}
       </Answer>
