@@ -1,10 +1,14 @@
-import { Select, type SelectProps } from '@mantine/core';
+import { Select, type SelectProps, TextInput } from '@mantine/core';
+import { useDebouncedCallback } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { ModelList } from '../../src/api/answers';
 import { api } from './api';
 import { useKeyChoice } from './key-choice';
 import { useTenant } from './me';
+
+/** While a person types, nothing is searched. */
+const TYPING_MS = 250;
 
 interface Chosen {
   value: string | undefined;
@@ -60,4 +64,22 @@ export function KeyFilter({ name, ...chosen }: Chosen & Pick<FilterProps, 'name'
   const { keys, field } = useKeyChoice();
   const data = keys.map((row) => ({ value: row.id, label: `${row.name} …${row.last4}` }));
   return <Filter label="Key" data={data} name={name} field={field} {...chosen} />;
+}
+
+interface SearchFieldProps {
+  label: string;
+  /** What is searched for at first. */
+  value?: string;
+  onSearch: (text: string) => void;
+}
+
+/** Searches when a person stops typing. */
+export function SearchField({ label, value = '', onSearch }: SearchFieldProps) {
+  const [typed, setTyped] = useState(value);
+  const search = useDebouncedCallback(onSearch, TYPING_MS);
+  const type = (text: string) => {
+    setTyped(text);
+    search(text.trim());
+  };
+  return <TextInput label={label} value={typed} onChange={({ currentTarget }) => type(currentTarget.value)} />;
 }

@@ -78,7 +78,12 @@ function Sessions() {
               session.isCurrent ? (
                 <Badge variant="outline">this session</Badge>
               ) : (
-                <Button size="xs" variant="default" onClick={() => end.mutate(session.id)}>
+                <Button
+                  size="xs"
+                  variant="default"
+                  aria-label={`End the session of ${session.createdAt.slice(0, 16).replace('T', ' ')}`}
+                  onClick={() => end.mutate(session.id)}
+                >
                   End
                 </Button>
               ),
@@ -120,7 +125,12 @@ function Passkeys() {
               rows={data.map((passkey) => [
                 passkey.name ?? '–',
                 <Time at={passkey.createdAt} />,
-                <Button size="xs" variant="default" onClick={() => remove.mutate(passkey.id)}>
+                <Button
+                  size="xs"
+                  variant="default"
+                  aria-label={`Remove ${passkey.name ?? 'the passkey'}`}
+                  onClick={() => remove.mutate(passkey.id)}
+                >
                   Remove
                 </Button>,
               ])}

@@ -1,10 +1,11 @@
-import { Button, Group, Select, Text, TextInput } from '@mantine/core';
+import { Button, Group, Select, Text } from '@mantine/core';
 import { useInfiniteQuery, useMutation } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { AuditList, AuditRow } from '../../../src/api/answers';
 import { api, pathOf, queryOf } from '../api';
 import { downloadCsv } from '../download';
 import { Failure } from '../failure';
+import { SearchField } from '../filter';
 import { amountOfCents, count, Time } from '../format';
 import { usePerson, useTenant } from '../me';
 import { DataTable, Empty, Loading, Page } from '../page';
@@ -62,10 +63,8 @@ async function matching(of: string, filters: AuditSearch): Promise<{ rows: Audit
 function AuditPage({ of, about, empty }: { of: string; about: string; empty: string }) {
   const search: AuditSearch = useSearch({ strict: false });
   const { action, author, from, to } = search;
-  const filters = { action, author: author?.trim(), from, to };
+  const filters = { action, author, from, to };
   const navigate = useNavigate();
-  const choose = (next: AuditSearch) =>
-    void navigate({ to: '.', search: { ...search, ...next } as never, replace: true });
   const log = useInfiniteQuery({
     queryKey: ['audit', of, filters],
     queryFn: ({ pageParam }) => api.get<AuditList>(of + queryOf({ ...filters, after: pageParam })),
@@ -76,6 +75,11 @@ function AuditPage({ of, about, empty }: { of: string; about: string; empty: str
     mutationFn: () => matching(of, filters),
     onSuccess: ({ rows: all }) => downloadCsv('audit.csv', all.map(flat)),
   });
+  const choose = (next: AuditSearch) => {
+    // What was said of the last file is not true of the next one.
+    file.reset();
+    void navigate({ to: '.', search: { ...search, ...next } as never, replace: true });
+  };
   const isFiltered = Object.values(filters).some(Boolean);
   const rows = log.data?.pages.flatMap(({ data }) => data) ?? [];
   return (
@@ -97,10 +101,10 @@ function AuditPage({ of, about, empty }: { of: string; about: string; empty: str
           value={action ?? null}
           onChange={(value) => choose({ action: value ?? undefined })}
         />
-        <TextInput
+        <SearchField
           label="Author, by id or name"
           value={author ?? ''}
-          onChange={({ currentTarget }) => choose({ author: currentTarget.value || undefined })}
+          onSearch={(text) => choose({ author: text || undefined })}
         />
         <RangeFields value={{ from, to }} onChange={choose} />
       </Group>

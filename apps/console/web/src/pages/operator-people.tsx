@@ -1,25 +1,21 @@
-import { Badge, Group, TextInput } from '@mantine/core';
-import { useDebouncedValue } from '@mantine/hooks';
+import { Badge, Group } from '@mantine/core';
 import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { PeopleList, PersonRow } from '../../../src/api/answers';
 import { api, pathOf, queryOf } from '../api';
 import { ConfirmButton } from '../confirm';
 import { Failure } from '../failure';
+import { SearchField } from '../filter';
 import { count, Time } from '../format';
 import { usePerson } from '../me';
 import { More } from '../more';
 import { DataTable, Empty, Loading, Page } from '../page';
 import { PasswordLink } from '../password-link';
 
-/** While a person types, nothing is searched. */
-const TYPING_MS = 250;
-
 /** Operator → People: everybody who has an account. */
 export function OperatorPeoplePage() {
   const queries = useQueryClient();
-  const [search, setSearch] = useState('');
-  const [wanted] = useDebouncedValue(search.trim(), TYPING_MS);
+  const [wanted, setWanted] = useState('');
   const people = useInfiniteQuery({
     queryKey: ['operator', 'people', wanted],
     queryFn: ({ pageParam }) => api.get<PeopleList>(`/operator/people${queryOf({ after: pageParam, search: wanted })}`),
@@ -30,11 +26,7 @@ export function OperatorPeoplePage() {
   const rows = people.data?.pages.flatMap(({ data }) => data) ?? [];
   return (
     <Page title="People" about="Everybody who has an account in this console.">
-      <TextInput
-        label="Search by name or e-mail"
-        value={search}
-        onChange={({ currentTarget }) => setSearch(currentTarget.value)}
-      />
+      <SearchField label="Search by name or e-mail" onSearch={setWanted} />
       <Failure error={people.error} />
       {people.isPending ? <Loading /> : null}
       {people.data === undefined ? null : rows.length === 0 ? (

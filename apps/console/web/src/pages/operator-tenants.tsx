@@ -1,5 +1,4 @@
 import { Anchor, Badge, Button, Group, Modal, NumberInput, Select, Stack, Table, Text, TextInput } from '@mantine/core';
-import { useDebouncedValue } from '@mantine/hooks';
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState, type FormEvent } from 'react';
@@ -7,6 +6,7 @@ import type { Booked, CreditPreview, TenantList, TenantRow } from '../../../src/
 import { api, pathOf, queryOf } from '../api';
 import { ConfirmButton } from '../confirm';
 import { Failure } from '../failure';
+import { SearchField } from '../filter';
 import { Money } from '../format';
 import { usePerson } from '../me';
 import { DataTable, Empty, Loading, Page } from '../page';
@@ -15,16 +15,12 @@ const CENTS = 100;
 
 const setStatusOf = ({ id }: TenantRow, status: 'active' | 'suspended') =>
   api.patch<TenantRow>(pathOf('operator', 'tenants', id), { status });
-/** While a person types, nothing is searched. */
-const TYPING_MS = 250;
-
 /** Operator → Tenants. */
 export function OperatorTenantsPage() {
   const queries = useQueryClient();
   const { currency } = usePerson();
   const [open, setOpen] = useState<'create' | TenantRow | null>(null);
-  const [search, setSearch] = useState('');
-  const [wanted] = useDebouncedValue(search.trim(), TYPING_MS);
+  const [wanted, setWanted] = useState('');
   const tenants = useInfiniteQuery({
     queryKey: ['operator', 'tenants', wanted],
     queryFn: ({ pageParam }) =>
@@ -44,11 +40,7 @@ export function OperatorTenantsPage() {
       {open !== null && open !== 'create' ? (
         <BookCredit tenant={open} onClose={() => setOpen(null)} onBooked={refresh} />
       ) : null}
-      <TextInput
-        label="Search by name or id"
-        value={search}
-        onChange={({ currentTarget }) => setSearch(currentTarget.value)}
-      />
+      <SearchField label="Search by name or id" onSearch={setWanted} />
       <Failure error={tenants.error ?? resume.error} />
       {tenants.isPending ? <Loading /> : null}
       {tenants.data === undefined ? null : rows.length === 0 ? (
@@ -74,7 +66,12 @@ export function OperatorTenantsPage() {
             <Money cents={tenant.debitedCents} currency={currency} />,
             tenant.id,
             <Group gap="xs" wrap="nowrap">
-              <Button size="xs" variant="default" onClick={() => setOpen(tenant)}>
+              <Button
+                size="xs"
+                variant="default"
+                aria-label={`Credit of ${tenant.name}`}
+                onClick={() => setOpen(tenant)}
+              >
                 Credit
               </Button>
               {tenant.status === 'active' ? (
