@@ -1,12 +1,9 @@
-import type { Page } from 'playwright-core';
 import { openPage } from './looks';
 import { runNode, runShell } from './running-lines';
-import type { RunningConsole } from './running-console';
+import type { OnPage } from './deployed';
 
 /** The lines of code for a new key. Those of Python: code-lines.python.test.ts. */
-export function codeLineTests(
-  deployed: () => { console_: RunningConsole; page: Page; call: (path: string, body?: unknown) => Promise<unknown> },
-): void {
+export function codeLineTests(deployed: () => OnPage): void {
   it('the lines that the page shows for a new key run as they are', async () => {
     const { console_, page, call } = deployed();
     const { id } = (await call('operator/tenants', { name: 'Programming' })) as { id: string };

@@ -1,18 +1,10 @@
-import type { Page } from 'playwright-core';
 import type { InvitationCreated, MemberList, TenantRow } from '../../apps/console/src/api/answers';
 import { openPage } from './looks';
 import { PASSWORD, secretOf } from './people';
-import type { RunningConsole } from './running-console';
+import type { OnPageWithAxe } from './deployed';
 
 /** Changes that others notice at once. */
-export function confirmTests(
-  deployed: () => {
-    console_: RunningConsole;
-    page: Page;
-    call: (path: string, body?: unknown) => Promise<unknown>;
-    violations: () => Promise<string[]>;
-  },
-): void {
+export function confirmTests(deployed: () => OnPageWithAxe): void {
   it('a tenant is suspended only after its name was typed, and is resumed by one click', async () => {
     const { console_, page, call, violations } = deployed();
     await openPage(page, { base: console_.base, tenantId: '' }, ['/operator/tenants', 'Tenants']);

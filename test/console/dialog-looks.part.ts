@@ -1,7 +1,6 @@
 import { eventually } from '@tollgate/testing';
-import type { Page } from 'playwright-core';
 import { openPage } from './looks';
-import type { RunningConsole } from './running-console';
+import type { OnPageWithAxe } from './deployed';
 
 const MOVES_WITHIN_MS = 60_000;
 /** Dialogs by the buttons that open them. */
@@ -14,14 +13,7 @@ const DIALOGS = [
 ] as const;
 
 /** What opens by a click and is no page: axe looks at it, too. */
-export function dialogLookTests(
-  deployed: () => {
-    console_: RunningConsole;
-    page: Page;
-    call: (path: string, body?: unknown) => Promise<unknown>;
-    violations: () => Promise<string[]>;
-  },
-): void {
+export function dialogLookTests(deployed: () => OnPageWithAxe): void {
   let tenantId: string;
   beforeAll(async () => {
     const { call } = deployed();

@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import { openPage } from './looks';
 import type { RunningConsole } from './running-console';
+import type { OnPage } from './deployed';
 
 const run = promisify(execFile);
 const ARRIVES_WITHIN_MS = 120_000;
@@ -37,9 +38,7 @@ function answerOf(command: string, env: NodeJS.ProcessEnv): Promise<unknown> {
 }
 
 /** Pages that have nothing to show, and the commands that they show instead. */
-export function emptyTests(
-  deployed: () => { console_: RunningConsole; page: Page; call: (path: string, body?: unknown) => Promise<unknown> },
-): void {
+export function emptyTests(deployed: () => OnPage): void {
   it('every empty page of a tenant has a command that works, and a first token is made on its page', async () => {
     const { console_, page, call } = deployed();
     const { base } = console_;

@@ -1,15 +1,12 @@
 import { eventually } from '@tollgate/testing';
-import type { Page } from 'playwright-core';
 import type { Overview } from '../../apps/console/src/api/answers';
 import { openPage } from './looks';
-import type { RunningConsole } from './running-console';
+import type { OnPage } from './deployed';
 
 const ARRIVES_WITHIN_MS = 120_000;
 
 /** Credit that a running request holds. */
-export function heldTests(
-  deployed: () => { console_: RunningConsole; page: Page; call: (path: string, body?: unknown) => Promise<unknown> },
-): void {
+export function heldTests(deployed: () => OnPage): void {
   it('what a running stream holds is on the overview to the last digit, and gone after its end', async () => {
     const { console_, page, call } = deployed();
     await openPage(page, { base: console_.base, tenantId: '' }, ['/operator/tenants', 'Tenants']);

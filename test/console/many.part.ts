@@ -1,17 +1,14 @@
 import { eventually } from '@tollgate/testing';
 import { readFileSync } from 'node:fs';
-import type { Page } from 'playwright-core';
 import { openPage } from './looks';
-import type { RunningConsole } from './running-console';
+import type { OnPage } from './deployed';
 
 const ARRIVES_WITHIN_MS = 120_000;
 /** One more than a page of a list has. */
 const MANY = 51;
 
 /** A tenant with more keys and tokens than a page of a list has, and a request of its first key. */
-export function manyTests(
-  deployed: () => { console_: RunningConsole; page: Page; call: (path: string, body?: unknown) => Promise<unknown> },
-): void {
+export function manyTests(deployed: () => OnPage): void {
   describe('many keys and tokens', () => {
     let at: { base: string; tenantId: string };
     let requestId: string;

@@ -1,7 +1,6 @@
-import type { Page } from 'playwright-core';
 import type { BillingSummary, MemberList, TenantList } from '../../apps/console/src/api/answers';
 import { openPage } from './looks';
-import type { RunningConsole } from './running-console';
+import type { OnPageWithAxe } from './deployed';
 
 /** What a person enters, and what the pages show: U+2212 is the minus sign of negative amounts. */
 const BOOKINGS = [
@@ -14,15 +13,21 @@ const BOOKINGS = [
 const centsOf = (shown: string) => Math.round(Number(shown.replace('−', '-')) * 100);
 
 /** How an operator makes a tenant, books its credit and invites its first person, as a person does it. */
-export function moneyFormTests(
-  deployed: () => {
-    console_: RunningConsole;
-    page: Page;
-    call: (path: string, body?: unknown) => Promise<unknown>;
-    violations: () => Promise<string[]>;
-  },
-): void {
+export function moneyFormTests(deployed: () => OnPageWithAxe): void {
   let tenantId: string;
+
+  /** The dialog of a booking, filled in, when its preview is asked for. */
+  async function preview({ kind, amount, reason }: { kind: string; amount: string; reason: string }) {
+    const { page } = deployed();
+    await page.getByRole('button', { name: 'Credit of Booked' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Credit of Booked' });
+    await dialog.getByRole('combobox', { name: 'Kind' }).click();
+    await page.getByRole('option', { name: kind }).click();
+    await dialog.getByLabel('Amount (USD)').pressSequentially(amount);
+    await dialog.getByLabel('Reason').fill(reason);
+    await dialog.getByRole('button', { name: 'Preview' }).click();
+    return dialog;
+  }
 
   it('an operator makes a tenant in a form', async () => {
     const { console_, page, call, violations } = deployed();
@@ -43,16 +48,7 @@ export function moneyFormTests(
       const { page, call, violations } = deployed();
       const balance = async () => ((await call(`tenants/${tenantId}/credit`)) as BillingSummary).balanceCents;
       const before = await balance();
-      await page
-        .getByRole('row', { name: /^Booked / })
-        .getByRole('button', { name: 'Credit' })
-        .click();
-      const dialog = page.getByRole('dialog', { name: 'Credit of Booked' });
-      await dialog.getByRole('combobox', { name: 'Kind' }).click();
-      await page.getByRole('option', { name: kind }).click();
-      await dialog.getByLabel('Amount (USD)').pressSequentially(amount);
-      await dialog.getByLabel('Reason').fill(reason);
-      await dialog.getByRole('button', { name: 'Preview' }).click();
+      const dialog = await preview({ kind, amount, reason });
       await dialog.getByRole('row', { name: `Entry ${type} of ${shown} USD`, exact: true }).waitFor();
       await dialog.getByRole('row', { name: new RegExp(`^Balance .* → ${after} USD$`) }).waitFor();
       expect(await violations()).toEqual([]);
@@ -67,20 +63,17 @@ export function moneyFormTests(
     },
   );
 
-  it('a preview refuses an amount that the balance does not have', async () => {
-    const { page } = deployed();
-    await page
-      .getByRole('row', { name: /^Booked / })
-      .getByRole('button', { name: 'Credit' })
-      .click();
-    const dialog = page.getByRole('dialog', { name: 'Credit of Booked' });
-    await dialog.getByRole('combobox', { name: 'Kind' }).click();
-    await page.getByRole('option', { name: 'refund' }).click();
-    await dialog.getByLabel('Amount (USD)').pressSequentially('2.80');
-    await dialog.getByLabel('Reason').fill('too much');
-    await dialog.getByRole('button', { name: 'Preview' }).click();
-    await dialog.getByText('The balance is smaller than this amount. Choose a smaller one.').waitFor();
-    await dialog.getByRole('button', { name: 'Preview' }).waitFor();
+  it.each([
+    ['refund', '2.80', 'The balance is smaller than this amount. Choose a smaller one.'],
+    ['adjustment (signed)', '-2.80', 'The balance is smaller than this amount. Choose a smaller one.'],
+    ['top-up', '0', 'The amount must be above zero. Only an adjustment may be below.'],
+    ['adjustment (signed)', '0', 'The amount must be above zero. Only an adjustment may be below.'],
+  ])('a preview of a %s of %s, which cannot be booked, is refused with the reason', async (kind, amount, reason) => {
+    const dialog = await preview({ kind, amount, reason: 'not booked' });
+    await dialog.getByText(reason).waitFor();
+    expect(await dialog.getByRole('button', { name: 'Book it' }).count()).toBe(0);
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    await dialog.waitFor({ state: 'detached' });
   });
 
   it('the entries are on the page of the credit, each with the balance after it', async () => {

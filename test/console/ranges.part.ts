@@ -1,8 +1,7 @@
 import { eventually } from '@tollgate/testing';
 import { readFileSync } from 'node:fs';
-import type { Page } from 'playwright-core';
 import { openPage } from './looks';
-import type { RunningConsole } from './running-console';
+import type { OnPage } from './deployed';
 
 const ARRIVES_WITHIN_MS = 120_000;
 const DAY_MS = 86_400_000;
@@ -12,9 +11,7 @@ const KEYS = 26;
 const NAMED_IN_400_DAYS = 23;
 
 /** The days of Usage and Requests, and usage by more keys than a chart shows. */
-export function rangeTests(
-  deployed: () => { console_: RunningConsole; page: Page; call: (path: string, body?: unknown) => Promise<unknown> },
-): void {
+export function rangeTests(deployed: () => OnPage): void {
   describe('any range', () => {
     let at: { base: string; tenantId: string };
     /** Of one key. */

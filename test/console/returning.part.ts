@@ -1,21 +1,14 @@
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import type { InvitationCreated } from '../../apps/console/src/api/answers';
 import { enterPassword } from './entering';
 import { lookingAt } from './looking';
 import { backendOf } from './looks';
 import { PASSWORD, SESSION, secretOf } from './people';
-import type { RunningConsole } from './running-console';
 import { totpOf } from './totp';
+import type { InBrowsers } from './deployed';
 
 /** How a person with a second factor comes back to the page on which the session ended. */
-export function returningTests(
-  deployed: () => {
-    console_: RunningConsole;
-    browser: Browser;
-    call: (path: string, body?: unknown) => Promise<unknown>;
-    forgetTries: () => Promise<unknown>;
-  },
-): void {
+export function returningTests(deployed: () => InBrowsers): void {
   const email = 'returning@example.com';
   let tenantId: string;
   // Every person of the tests calls from one address.
@@ -84,6 +77,24 @@ export function returningTests(
       await page.getByRole('menuitem', { name: 'Sign out' }).click();
       await enterPassword(page, 'grace@example.com');
       await page.getByRole('heading', { name: 'Fleet', level: 1 }).waitFor();
+    }));
+
+  it('a person whose sign-out failed is told so, and signs out by another try', () =>
+    withPage(async (page) => {
+      const { base } = deployed().console_;
+      const signOut = '**/console/api/auth/sign-out';
+      await page.goto(`${base}/console/account`);
+      await enterPassword(page, 'grace@example.com');
+      await page.getByRole('heading', { name: 'Account', level: 1 }).waitFor();
+      await page.route(signOut, (route) => route.abort());
+      await page.getByRole('button', { name: 'Grace Hopper' }).click();
+      await page.getByRole('menuitem', { name: 'Sign out' }).click();
+      const dialog = page.getByRole('dialog', { name: 'You are still signed in' });
+      await dialog.getByText('The console does not answer.').waitFor();
+      expect(await lookingAt(() => page).violations()).toEqual([]);
+      await page.unroute(signOut);
+      await dialog.getByRole('button', { name: 'Try again' }).click();
+      await page.getByRole('button', { name: 'Sign in', exact: true }).waitFor();
     }));
 
   it('neither an address nor a stored text leads a sign-in to another site', () =>

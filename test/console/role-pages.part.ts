@@ -1,10 +1,10 @@
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import type { InvitationCreated } from '../../apps/console/src/api/answers';
 import { grantsOf, mayDo, type Role, TENANT_ROLES, type TenantAction } from '../../apps/console/src/access/roles';
 import { enterPassword } from './entering';
 import { openPage } from './looks';
 import { PASSWORD, secretOf } from './people';
-import type { RunningConsole } from './running-console';
+import type { InBrowsers } from './deployed';
 
 type Control = readonly [name: string, action: TenantAction];
 /** The pages of the navigation, each with the action that shows it, and its controls with theirs. */
@@ -49,14 +49,7 @@ const OPERATOR_PAGES = ['Fleet', 'Tenants', 'People', 'Invoices', 'Plans and pri
 const FORBIDDEN = 403;
 
 /** What each role sees is what it may do. */
-export function rolePageTests(
-  deployed: () => {
-    console_: RunningConsole;
-    browser: Browser;
-    call: (path: string, body?: unknown) => Promise<unknown>;
-    forgetTries: () => Promise<unknown>;
-  },
-): void {
+export function rolePageTests(deployed: () => InBrowsers): void {
   let tenantId: string;
   // Every person of the tests calls from one address.
   beforeEach(() => deployed().forgetTries());

@@ -126,6 +126,8 @@ export class OperatorController {
   async preview(@Param('tenantId') tenantId: string, @Req() request: FastifyRequest): Promise<CreditPreview> {
     const booking = readBooking(request);
     const { balanceCents } = await this.services.request('billing.summary', { tenantId, limit: 1 });
+    if (booking.amountCents === 0 || (booking.amountCents < 0 && booking.kind !== 'adjustment'))
+      throw new ConsoleError('invalid_amount', 'The amount must be above zero. Only an adjustment may be below.');
     const amountCents = signedAmount(booking);
     // Billing also refuses what requests hold or have used: it decides when the entry is booked.
     if (amountCents < 0 && balanceCents + amountCents < 0)

@@ -9,6 +9,7 @@ import {
   Group,
   Loader,
   Menu,
+  Modal,
   NavLink,
   Select,
   Text,
@@ -16,7 +17,7 @@ import {
   useMantineColorScheme,
 } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, Navigate, Outlet, useLocation, useNavigate, useParams } from '@tanstack/react-router';
 import { useEffect, useState, type ReactNode } from 'react';
 import { api, isSignedOut, pathOf } from './api';
@@ -116,7 +117,7 @@ function Frame() {
           <AccountMenu me={me} />
         </Group>
       </AppShell.Header>
-      <AppShell.Navbar p="xs" aria-label="Pages" className={isOpen ? undefined : 'closed'}>
+      <AppShell.Navbar p="xs" aria-label="Pages" className={isOpen ? undefined : 'closed-menu'}>
         <Pages me={me} tenantId={tenantId} onChoice={close} />
       </AppShell.Navbar>
       <AppShell.Main id="page">
@@ -241,15 +242,20 @@ function AccountMenu({ me }: { me: Me }) {
   const navigate = useNavigate();
   const { setColorScheme } = useMantineColorScheme();
   const scheme = useComputedColorScheme('light');
-  const signOut = async () => {
-    await api.post('/auth/sign-out');
-    queries.clear();
-    await navigate({ to: '/sign-in' });
-    // Whoever signs in next begins anew.
-    askedPage.forget();
-  };
+  const signOut = useMutation({
+    mutationFn: () => api.post('/auth/sign-out'),
+    onSuccess: async () => {
+      queries.clear();
+      await navigate({ to: '/sign-in' });
+      // Whoever signs in next begins anew.
+      askedPage.forget();
+    },
+  });
   return (
     <Menu position="bottom-end" width={220}>
+      <Modal opened={signOut.isError} onClose={signOut.reset} title="You are still signed in">
+        <Failure error={signOut.error} retry={() => signOut.mutate()} />
+      </Modal>
       <Menu.Target>
         {/* On a narrow screen the choice of the tenant gives way. */}
         <Button variant="default" size="xs" maw={160} flex="none">
@@ -266,7 +272,7 @@ function AccountMenu({ me }: { me: Me }) {
         <Menu.Item onClick={() => setColorScheme(scheme === 'dark' ? 'light' : 'dark')}>
           {scheme === 'dark' ? 'Light colours' : 'Dark colours'}
         </Menu.Item>
-        <Menu.Item onClick={() => void signOut()}>Sign out</Menu.Item>
+        <Menu.Item onClick={() => signOut.mutate()}>Sign out</Menu.Item>
       </Menu.Dropdown>
     </Menu>
   );

@@ -1,4 +1,4 @@
-import { Badge, Button, Group, Pill, TextInput } from '@mantine/core';
+import { Badge, Button, Group, Pill, Text, TextInput } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState, type FormEvent } from 'react';
@@ -26,6 +26,7 @@ export interface RequestsSearch {
   request?: string | undefined;
 }
 
+const REQUEST_ID = /^req_[0-9a-z]{26}$/;
 const MINUTE_CHARS = 16;
 /** Without seconds, UTC. */
 const minute = (at: string) => at.slice(0, MINUTE_CHARS).replace('T', ' ');
@@ -141,12 +142,18 @@ export function RequestsPage() {
   );
 }
 
-/** Opens the sheet of a request by its id, which an answer of the API has as `x-request-id`. */
+/**
+ * Opens the sheet of a request by our id of it. An answer has that as `x-tollgate-request-id`, because a caller may
+ * choose its `x-request-id`.
+ */
 function FindRequest({ onFound }: { onFound: (id: string) => void }) {
-  const [id, setId] = useState('');
+  const [typed, setTyped] = useState('');
+  const [isWrong, setWrong] = useState(false);
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    if (id.trim() !== '') onFound(id.trim());
+    const id = typed.trim();
+    setWrong(!REQUEST_ID.test(id));
+    if (REQUEST_ID.test(id)) onFound(id);
   };
   return (
     <form onSubmit={submit}>
@@ -155,12 +162,19 @@ function FindRequest({ onFound }: { onFound: (id: string) => void }) {
           size="xs"
           aria-label="Request id"
           placeholder="req_…"
-          value={id}
-          onChange={({ currentTarget }) => setId(currentTarget.value)}
+          value={typed}
+          error={isWrong}
+          aria-describedby={isWrong ? 'request-id-error' : undefined}
+          onChange={({ currentTarget }) => setTyped(currentTarget.value)}
         />
         <Button type="submit" size="xs" variant="default">
           Show the request
         </Button>
+        {isWrong ? (
+          <Text id="request-id-error" role="alert" size="sm">
+            An id begins with req_. An answer has it in the header x-tollgate-request-id.
+          </Text>
+        ) : null}
       </Group>
     </form>
   );
