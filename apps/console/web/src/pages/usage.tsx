@@ -38,7 +38,7 @@ const STEPS = [
 
 const cutText = (named: number, series: string) =>
   `Table and file have the ${named} ${series}s with the highest cost, and the rest as others. ` +
-  'A shorter range has more of them.';
+  'A shorter range, or days instead of hours, has more of them.';
 
 /** Usage of a range by model or key. The choice is in the URL, and each number leads to its requests. */
 export function UsagePage() {
