@@ -188,6 +188,25 @@ describe('sign-in', () => {
     await forgetTries();
   });
 
+  it.each([
+    ['two-factor/verify-totp', { code: '000000' }],
+    ['two-factor/verify-backup-code', { code: 'wrong' }],
+    ['two-factor/enable', { password: 'wrong password' }],
+    ['passkey/verify-authentication', { response: {} }],
+    ['change-password', { currentPassword: 'wrong password', newPassword: 'another password' }],
+  ])('after ten tries in a minute from an address, %s is not tried any more', async (call, wrong) => {
+    await forgetTries();
+    const browser = of('viewer');
+    const attempt = async () => (await browser.post(`${API}/auth/${call}`, wrong)).status;
+    expect([400, 401, 403]).toContain(await attempt());
+    // The next eight, which a slow machine could not do in the same minute.
+    await database.query(`UPDATE console."rateLimit" SET count = 9`);
+    expect([400, 401, 403]).toContain(await attempt());
+    expect([await attempt(), await attempt()]).toEqual([429, 429]);
+    expect((await browser.get(`${API}/me`)).status).toBe(200);
+    await forgetTries();
+  });
+
   it('nobody can sign up, and the calls of the library that are not listed do not exist', async () => {
     const browser = new BrowserSession(console_.base);
     const account = { name: 'x', email: 'x@example.com', password: PASSWORD };

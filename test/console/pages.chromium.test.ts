@@ -242,6 +242,12 @@ describe('pages', () => {
     await page.getByRole('heading', { name: `Invoice ${number}`, level: 1 }).waitFor();
   });
 
+  it('the storage of the browser has no secret that a page has shown', async () => {
+    const stored = await page.evaluate<string>('JSON.stringify([{ ...localStorage }, { ...sessionStorage }])');
+    expect(stored).not.toMatch(/sk-svc-|fma_|otpauth|password|#/);
+    expect(await page.evaluate<string>('document.cookie')).toBe('');
+  });
+
   it('nothing broke the policy of the pages, and no script failed', () => {
     expect(failures).toEqual([]);
   });
