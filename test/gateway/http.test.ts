@@ -248,7 +248,7 @@ describe('the running process', () => {
     const streamed = await gateway.post('/v1/chat/completions', { ...CHAT, stream: true }, caller, {});
     expect([streamed.status, streamed.headers.get('connection')]).toEqual([200, 'close']);
     expect(await streamed.text()).toContain('data: [DONE]');
-    // It began before the signal, so only the end of the connection can tell its client.
+    // It began before the signal, so only the end of the connection can tell its client, which sends nothing more.
     const text = await begun;
     expect(text).toMatch(/^HTTP\/1\.1 200 .*connection: keep-alive.*data: \[DONE\]/is);
   });

@@ -15,6 +15,7 @@ import { DOCS_PATHS } from './openapi/docs.module';
 import { InferenceError } from './inference/errors';
 import { GATEWAY_OPTIONS, type GatewayOptions } from './options';
 import { InFlight } from './inference/in-flight';
+import { KeptConnections } from './inference/kept-connections';
 import { Pipeline } from './inference/pipeline';
 import { Settlements } from './settle/settlement';
 import { bindInference, inferenceShortcut, refuseEarly, refuseUnknownRoute } from './inference/bind-routes';
@@ -150,9 +151,11 @@ export async function createPublicApp(
   const parts = {
     pipeline: pipeline(),
     inFlight: inFlight(),
+    connections: app.get(KeptConnections, { strict: false }),
     activity: app.get(KeyActivity, { strict: false }),
     tracer: app.get<GatewayOptions>(GATEWAY_OPTIONS, { strict: false }).tracer ?? null,
   };
+  parts.connections.watch(server.server);
   bindInference(server, parts);
   // At level debug, a hook of Fastify logs each request.
   if (!log.isLevelEnabled('debug')) shortcut = inferenceShortcut(parts);
@@ -168,11 +171,13 @@ export function leave(app: NestFastifyApplication): void {
 }
 
 /**
- * Refuses new inference requests and lets running ones finish to their last byte. False when one took longer than
- * `timeoutMs`.
+ * Refuses new inference requests, closes idle connections, and lets running requests finish to their last byte. False
+ * when one took longer than `timeoutMs`.
  */
 export function drain(app: NestFastifyApplication, timeoutMs: number): Promise<boolean> {
-  return app.get(InFlight, { strict: false }).drain(timeoutMs);
+  const drained = app.get(InFlight, { strict: false }).drain(timeoutMs);
+  app.get(KeptConnections, { strict: false }).closeIdle();
+  return drained;
 }
 
 /**

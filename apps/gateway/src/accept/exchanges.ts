@@ -3,12 +3,20 @@ import type { Socket } from 'node:net';
 import { hasUnreadBody } from './http-form';
 import { linger } from './linger';
 
+/** The answers in progress of each connection that has had a request. */
+const running = new WeakMap<Socket, ServerResponse[]>();
+
+/** Whether a connection has no answer in progress. Null: it has not had a request yet. */
+export function isIdle(socket: Socket): boolean | null {
+  const responses = running.get(socket);
+  return responses ? responses.length === 0 : null;
+}
+
 /**
  * The exchanges in progress on a port, by connection: which responses may write to it, and whether it can be used
  * again.
  */
 export class Exchanges {
-  private readonly running = new WeakMap<Socket, ServerResponse[]>();
   private readonly ending = new WeakSet<Socket>();
 
   /**
@@ -24,8 +32,8 @@ export class Exchanges {
   }
 
   begin({ socket }: IncomingMessage, response: ServerResponse): void {
-    let responses = this.running.get(socket);
-    if (!responses) this.running.set(socket, (responses = []));
+    let responses = running.get(socket);
+    if (!responses) running.set(socket, (responses = []));
     responses.push(response);
     response.once('close', () => {
       responses.splice(responses.indexOf(response), 1);
@@ -50,7 +58,7 @@ export class Exchanges {
   }
 
   private of(socket: Socket): readonly ServerResponse[] {
-    return this.running.get(socket) ?? [];
+    return running.get(socket) ?? [];
   }
 }
 

@@ -7,6 +7,7 @@ import { Client } from './client';
 import { CLIENT_CLOSED, refusedRequest } from './refused-request';
 import { InferenceError } from './errors';
 import type { InFlight } from './in-flight';
+import type { KeptConnections } from './kept-connections';
 import type { Pipeline } from './pipeline';
 import { traceContextOf } from '../http/trace-context';
 import type { Tracer } from '@tollgate/runtime';
@@ -18,6 +19,7 @@ import { INFERENCE_PREFIX, INFERENCE_ROUTES, type InferenceEndpoint } from './ro
 export interface InferenceParts {
   pipeline: Pipeline;
   inFlight: InFlight;
+  connections: KeptConnections;
   activity: KeyActivity;
   /** Null: there is no tracing. */
   tracer: Tracer | null;
@@ -97,20 +99,21 @@ interface Received extends InferenceParts {
 
 function answer(
   kind: InferenceEndpoint['kind'],
-  { pipeline, inFlight, activity, tracer, request, response, id: requestId, rest }: Received,
+  { pipeline, inFlight, connections, activity, tracer, request, response, id: requestId, rest }: Received,
 ): void {
   // Money is never keyed by an id that a caller may reuse.
   const id = ownIdOf(request, requestId);
   const client = new Client(response, requestId, id, inFlight.leaving);
-  if (inFlight.draining) return client.refuse(unavailable());
+  const { socket } = request;
+  if (inFlight.draining && !connections.isAwaited(socket)) return client.refuse(unavailable());
   if (tracer) client.traced = new RequestTrace(tracer, traceContextOf(request));
   inFlight.begin(client);
+  if (inFlight.leaving) connections.arrived(socket);
   void answered().finally(() => {
     noteActivity(activity, client, Date.now());
     client.afterLastByte(() => {
+      if (inFlight.leaving) connections.awaitNext(socket);
       inFlight.end(client);
-      // An answer that began before the stop signal did not say that its connection ends.
-      if (inFlight.leaving) request.socket.destroySoon();
     });
   });
 

@@ -18,6 +18,7 @@ import { Authentication } from './authentication';
 import { BodyReader, readLimits } from './body/body-reader';
 import { InFlight } from './in-flight';
 import { Intake } from './intake';
+import { KeptConnections } from './kept-connections';
 import { Pipeline } from './pipeline';
 import { Serving } from './serving';
 
@@ -41,7 +42,7 @@ const bodyReader = {
     UpstreamModule,
     SettleModule,
   ],
-  providers: [bodyReader, Authentication, Intake, Serving, Pipeline, InFlight],
+  providers: [bodyReader, Authentication, Intake, Serving, Pipeline, InFlight, KeptConnections],
 })
 export class InferenceModule implements OnApplicationShutdown {
   constructor(
