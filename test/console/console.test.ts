@@ -102,7 +102,10 @@ signInTests(() => ({
 }));
 fixationTests(() => ({ base: console_.base, operator, tenantId, mailbox, forgetTries }));
 invitationTests(() => ({ base: console_.base, operator, of, foreignId, mailbox, forgetTries, database }));
-liveTests(() => ({ base: console_.base, operator, of, tenantId, database, forgetTries }));
+liveTests(() => ({
+  ...{ base: console_.base, operator, of, tenantId, inferenceUrl: console_.inferenceUrl },
+  ...{ database, forgetTries },
+}));
 bookTests(() => ({
   ...{ base: console_.base, operator, of, tenantId, foreignId },
   ...{ mailbox, database, forgetTries },

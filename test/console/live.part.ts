@@ -1,5 +1,5 @@
 import { elapsedMs, eventually, type TestDatabase } from '@tollgate/testing';
-import type { Fleet, Overview, TokenList } from '../../apps/console/src/api/answers';
+import type { Fleet, KeyList, Overview, TokenList } from '../../apps/console/src/api/answers';
 import { BrowserSession } from './browser';
 import { API, type Role, signIn } from './people';
 import { expectWithin } from './promptly';
@@ -9,6 +9,11 @@ const ARRIVES_WITHIN_MS = 60_000;
 /** What an open page promises. */
 const MAX_AGE_MS = 2_000;
 const PREFIX = 'data: ';
+
+interface MadeKey {
+  id: string;
+  key: string;
+}
 
 /** The events of a stream, one after the other. Null: it ended. */
 class EventReader {
@@ -53,6 +58,7 @@ export function liveTests(
     operator: BrowserSession;
     of: (role: Role) => BrowserSession;
     tenantId: string;
+    inferenceUrl: string;
     database: Pick<TestDatabase, 'query'>;
     forgetTries: () => Promise<unknown>;
   },
@@ -98,6 +104,41 @@ export function liveTests(
       });
     };
     await expectWithin(MAX_AGE_MS, arrivalMs, () => of('viewer').get(`${tenant()}/overview`));
+  });
+
+  it('a refusal arrives within two seconds of its answer, and so does the first use of a key', async () => {
+    const { operator, inferenceUrl } = deployed();
+    const { id } = (await operator.post(`${API}/operator/tenants`, { name: 'Refused' })).json as { id: string };
+    const path = `${API}/tenants/${id}`;
+    const makeKey = async () => (await operator.post(`${path}/keys`, { name: 'refused' })).json as MadeKey;
+    const refuse = async ({ key }: MadeKey) => {
+      const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+      const body = JSON.stringify({ model: 'sim-small', messages: [{ role: 'user', content: 'Hello' }] });
+      const answer = await fetch(`${inferenceUrl}/chat/completions`, { method: 'POST', headers, body });
+      expect([answer.status, await answer.json()]).toMatchObject([402, { error: { code: 'credit_exhausted' } }]);
+    };
+    const stream = await open(operator, `${path}/live/overview`);
+    expect((await stream.next<Overview>())?.refusals).toEqual([]);
+    let refused = 0;
+    const key = await makeKey();
+    const refusalMs = async () => {
+      await refuse(key);
+      refused++;
+      return elapsedMs(() => stream.until<Overview>(({ refusals: [first] }) => first?.requests === refused));
+    };
+    await expectWithin(MAX_AGE_MS, refusalMs, () => operator.get(`${path}/overview`));
+
+    const useMs = async () => {
+      const unused = await makeKey();
+      await refuse(unused);
+      return elapsedMs(() =>
+        eventually(async () => {
+          const { data } = (await operator.get(`${path}/keys`)).json as KeyList;
+          expect(data.find((row) => row.id === unused.id)?.lastUsedAt).toEqual(expect.any(String));
+        }),
+      );
+    };
+    await expectWithin(MAX_AGE_MS, useMs, () => operator.get(`${path}/keys`));
   });
 
   it('a stream ends with its session, and with the role that may see it', async () => {

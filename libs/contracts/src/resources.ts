@@ -37,7 +37,10 @@ export interface KeyRow {
   last4: string;
   status: 'active' | 'revoked' | 'expired';
   createdAt: string;
-  /** The end of its last request, about a minute late. Null: never used. Not shown by the management API. */
+  /**
+   * The end of its last request; while it is in use, about a minute late. Null: never used. Not shown by the management
+   * API.
+   */
   lastUsedAt: string | null;
   expiresAt: string | null;
   /** When its newest secret was made. Null: it has its first one. */

@@ -50,11 +50,17 @@ afterEach(() => jest.useRealTimers());
 
 const requestOf = (userId: string) => ({ consoleCaller: { userId } }) as CallerRequest;
 
-function open(read: () => Promise<unknown>, check: () => Promise<void> = () => Promise.resolve()) {
+type Check = (request: CallerRequest) => Promise<void>;
+const streamsWith = (check: Check) => new LiveStreams({ check } as unknown as AccessGuard);
+
+function open(
+  read: () => Promise<unknown>,
+  check: Check = () => Promise.resolve(),
+  { streams = streamsWith(check), person = 'a person', name = 'one' } = {},
+) {
   const raw = new Sent();
-  const streams = new LiveStreams({ check } as unknown as AccessGuard);
   const reply = { raw, hijack: () => {}, getHeaders: () => ({}) } as unknown as FastifyReply;
-  const done = streams.send({ request: requestOf('a person'), reply }, { access: ACCESS, read });
+  const done = streams.send({ request: requestOf(person), reply }, { access: ACCESS, name, read });
   return { raw, streams, done };
 }
 
@@ -148,12 +154,12 @@ it('a first look that fails is answered as any route, and has no stream', async 
 });
 
 it('looks that are under way count as streams, so no process and no person has more than its limit', async () => {
-  const streams = new LiveStreams({ check: () => Promise.resolve() } as unknown as AccessGuard);
+  const streams = streamsWith(() => Promise.resolve());
   const begin = (userId: string) => {
     const reply = { raw: new Sent(), hijack: () => {}, getHeaders: () => ({}) } as unknown as FastifyReply;
     return streams.send(
       { request: requestOf(userId), reply },
-      { access: ACCESS, read: () => after(100).then(() => 1) },
+      { access: ACCESS, name: userId, read: () => after(100).then(() => 1) },
     );
   };
   // One person leaves places for others.
@@ -165,4 +171,112 @@ it('looks that are under way count as streams, so no process and no person has m
   await jest.advanceTimersByTimeAsync(100);
   await Promise.all(begun);
   expect(streams.count).toBe(0);
+});
+
+describe('streams that show the same', () => {
+  const valuesOf = ({ raw }: { raw: Sent }) => raw.events.map(({ value }) => value);
+
+  it('share one look a second, however many they are, and a newcomer has the last one at once', async () => {
+    let looks = 0;
+    const read = () => Promise.resolve(++looks);
+    const first = open(read);
+    await settled();
+    const all = [first, ...Array.from({ length: 19 }, () => open(read, undefined, { streams: first.streams }))];
+    await settled();
+    expect([looks, all.map(valuesOf)]).toEqual([1, all.map(() => [1])]);
+    await jest.advanceTimersByTimeAsync(2_000);
+    expect([looks, all.map(valuesOf)]).toEqual([3, all.map(() => [1, 2, 3])]);
+    await jest.advanceTimersByTimeAsync(900);
+    const late = open(read, undefined, { streams: first.streams, person: 'late' });
+    await settled();
+    expect([looks, valuesOf(late)]).toEqual([3, [3]]);
+    await jest.advanceTimersByTimeAsync(100);
+    expect([looks, valuesOf(late)]).toEqual([4, [3, 4]]);
+    first.streams.close();
+    await Promise.all([...all, late].map(({ done }) => done));
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it('look until the last one leaves, and anew after that', async () => {
+    let looks = 0;
+    const read = () => Promise.resolve(++looks);
+    const one = open(read);
+    const other = open(read, undefined, { streams: one.streams });
+    await settled();
+    one.raw.leave();
+    await jest.advanceTimersByTimeAsync(1_000);
+    expect([looks, valuesOf(one), valuesOf(other)]).toEqual([2, [1], [1, 2]]);
+    other.raw.leave();
+    await Promise.all([one.done, other.done]);
+    expect([jest.getTimerCount(), one.streams.count]).toEqual([0, 0]);
+    await jest.advanceTimersByTimeAsync(60_000);
+    expect(looks).toBe(2);
+    const again = open(read, undefined, { streams: one.streams });
+    await settled();
+    expect(valuesOf(again)).toEqual([3]);
+    again.raw.leave();
+    await again.done;
+  });
+
+  it('end one by one with the session of their person, and no look is shown after that', async () => {
+    let value = 1;
+    const ended = new Set<string>();
+    const check: Check = (request) =>
+      ended.has(request.consoleCaller!.userId)
+        ? Promise.reject(new ConsoleError('unauthenticated'))
+        : Promise.resolve();
+    const read = () => Promise.resolve(value);
+    const gone = open(read, check, { streams: streamsWith(check), person: 'gone' });
+    const { streams } = gone;
+    const stays = open(read, check, { streams, person: 'stays' });
+    await settled();
+    ended.add('gone');
+    value = 2;
+    await jest.advanceTimersByTimeAsync(1_000);
+    await gone.done;
+    expect([gone.raw.isEnded, valuesOf(gone)]).toEqual([true, [1]]);
+    expect([stays.raw.isEnded, valuesOf(stays)]).toEqual([false, [1, 2]]);
+    streams.close();
+    await stays.done;
+  });
+
+  it('do not wait for one whose session is looked up slowly, and that one misses no look', async () => {
+    let value = 1;
+    const check: Check = ({ consoleCaller }) => (consoleCaller!.userId === 'slow' ? after(1_500) : Promise.resolve());
+    const read = () => Promise.resolve(value++);
+    const quick = open(read, check, { streams: streamsWith(check), person: 'quick' });
+    const { streams } = quick;
+    const slow = open(read, check, { streams, person: 'slow' });
+    await jest.advanceTimersByTimeAsync(4_000);
+    expect(valuesOf(quick)).toEqual([1, 2, 3, 4, 5]);
+    // Those of 1 s and of 2 s, which is over when the first check is.
+    expect(valuesOf(slow)).toEqual([1, 2, 3]);
+    streams.close();
+    await jest.advanceTimersByTimeAsync(1_500);
+    await Promise.all([quick.done, slow.done]);
+  });
+
+  it('all end when a look fails for good, and none when a service is away for a moment', async () => {
+    let problem: ConsoleError | null = null;
+    const read = () => (problem ? Promise.reject(problem) : Promise.resolve('same'));
+    const one = open(read);
+    const other = open(read, undefined, { streams: one.streams });
+    await settled();
+    problem = new ConsoleError('unavailable');
+    await jest.advanceTimersByTimeAsync(3_000);
+    expect([one.raw.isEnded, other.raw.isEnded]).toEqual([false, false]);
+    problem = new ConsoleError('not_found');
+    await jest.advanceTimersByTimeAsync(1_000);
+    await Promise.all([one.done, other.done]);
+    expect([one.raw.isEnded, other.raw.isEnded, one.streams.count]).toEqual([true, true, 0]);
+  });
+
+  it('are those of one name: others have looks of their own', async () => {
+    const one = open(() => Promise.resolve('of one tenant'));
+    const other = open(() => Promise.resolve('of another'), undefined, { streams: one.streams, name: 'another' });
+    await settled();
+    expect([one, other].map(valuesOf)).toEqual([['of one tenant'], ['of another']]);
+    one.streams.close();
+    await Promise.all([one.done, other.done]);
+  });
 });

@@ -1,17 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { AccessGuard } from '../access/access.guard';
 import type { Access, CallerRequest } from '../access/allow';
 import { publicError } from '../http/envelope';
 import { ConsoleError } from '../http/errors';
+import { type Following, type Look, SharedLooks } from './shared-looks';
 
-/**
- * From one look at the services to the next. A number is as old as that and the time of a look: two seconds at most.
- */
-const LOOK_EVERY_MS = 1_000;
-/** After a slow look. */
-const MIN_PAUSE_MS = 200;
 /** A line that keeps proxies from ending a quiet stream. */
 const QUIET_MS = 15_000;
 /** Of this process, and of a person in it. A page without a stream asks by itself. */
@@ -19,14 +13,24 @@ const MAX_STREAMS = 500;
 const MAX_STREAMS_OF_PERSON = 20;
 const EVENT_STREAM = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
 
+/** What a stream shows. */
+interface Shown {
+  access: Exclude<Access, 'anybody'>;
+  /** Streams of the same name share their looks, so it names all that the answer of `read` depends on. */
+  name: string;
+  read: () => Promise<unknown>;
+}
+
 /**
- * Numbers that change while a page is open, as server-sent events. Each look first asks whether the person may still
- * see them, so a stream ends with its session or role.
+ * Numbers that change while a page is open, as server-sent events. Streams that show the same share one look at the
+ * services. For each stream, each look asks whether its person may still see it, so a stream ends with its session or
+ * role.
  */
 @Injectable()
 export class LiveStreams {
   /** Each with its person. */
   private readonly open = new Map<AbortController, string>();
+  private readonly looks = new SharedLooks();
   private closed = false;
 
   constructor(private readonly guard: AccessGuard) {}
@@ -39,26 +43,28 @@ export class LiveStreams {
   /** Sends what `read` returns now, and again whenever it has changed. */
   async send(
     { request, reply }: { request: CallerRequest; reply: FastifyReply },
-    { access, read }: { access: Exclude<Access, 'anybody'>; read: () => Promise<unknown> },
+    { access, name, read }: Shown,
   ): Promise<void> {
     const { userId } = request.consoleCaller!;
     const own = [...this.open.values()].filter((person) => person === userId).length;
     if (this.closed || this.open.size >= MAX_STREAMS || own >= MAX_STREAMS_OF_PERSON)
       throw new ConsoleError('unavailable');
-    const startedAtMs = performance.now();
     const ended = new AbortController();
     // Before the first look: a browser that leaves during it says so only once.
     reply.raw.on('close', () => ended.abort());
     this.open.set(ended, userId);
+    const following = this.looks.follow(name, read);
     try {
-      const first = JSON.stringify(await read());
+      const look = following.newest;
+      const first = await look.text;
       reply.hijack();
       if (reply.raw.destroyed) return;
       reply.raw.writeHead(200, { ...stringHeaders(reply), ...EVENT_STREAM });
       reply.raw.write(`data: ${first}\n\n`);
-      await this.follow({ request, reply }, { access, read, first, startedAtMs, signal: ended.signal });
+      await this.follow({ request, reply }, { access, following, look, first, signal: ended.signal });
       reply.raw.end();
     } finally {
+      following.leave();
       this.open.delete(ended);
     }
   }
@@ -73,28 +79,19 @@ export class LiveStreams {
     { request, reply }: { request: CallerRequest; reply: FastifyReply },
     {
       access,
-      read,
+      following,
+      look: firstLook,
       first,
-      startedAtMs,
       signal,
-    }: {
-      access: Exclude<Access, 'anybody'>;
-      read: () => Promise<unknown>;
-      first: string;
-      startedAtMs: number;
-      signal: AbortSignal;
-    },
+    }: Pick<Shown, 'access'> & { following: Following; look: Look; first: string; signal: AbortSignal },
   ): Promise<void> {
     let [sent, sentAtMs] = [first, Date.now()];
-    let lookedAtMs = startedAtMs;
-    while (!signal.aborted) {
-      const pauseMs = Math.max(MIN_PAUSE_MS, lookedAtMs + LOOK_EVERY_MS - performance.now());
-      await sleep(pauseMs, undefined, { signal }).catch(() => {});
-      if (signal.aborted) return;
-      lookedAtMs = performance.now();
+    for (let look: Look | null = firstLook; (look = await following.after(look, signal)) !== null;) {
       try {
         await this.guard.check(request, access);
-        const now = JSON.stringify(await read());
+        const now = await look.text;
+        // The browser left, or the process stops.
+        if (signal.aborted) return;
         if (now !== sent) {
           reply.raw.write(`data: ${now}\n\n`);
           [sent, sentAtMs] = [now, Date.now()];

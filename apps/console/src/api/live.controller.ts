@@ -23,19 +23,22 @@ export class LiveController {
   @AllowInTenant('usage.read')
   overview(@Param('tenantId') tenantId: string, @Req() request: FastifyRequest, @Res() reply: FastifyReply) {
     const read = () => this.overviews.of(tenantId);
-    return this.streams.send({ request, reply }, { access: { tenant: 'usage.read' }, read });
+    const name = `overview ${tenantId}`;
+    return this.streams.send({ request, reply }, { access: { tenant: 'usage.read' }, name, read });
   }
 
   @Get('tenants/:tenantId/live/tokens')
   @AllowInTenant('tokens.read')
   tokens(@Param('tenantId') tenantId: string, @Req() request: FastifyRequest, @Res() reply: FastifyReply) {
     const read = () => this.services.request('auth.tokens.list', { tenantId, limit: TOKENS });
-    return this.streams.send({ request, reply }, { access: { tenant: 'tokens.read' }, read });
+    const name = `tokens ${tenantId}`;
+    return this.streams.send({ request, reply }, { access: { tenant: 'tokens.read' }, name, read });
   }
 
   @Get('operator/live/fleet')
   @AllowOperator('books.check')
   fleetState(@Req() request: FastifyRequest, @Res() reply: FastifyReply) {
-    return this.streams.send({ request, reply }, { access: { operator: 'books.check' }, read: () => this.fleet.now() });
+    const read = () => this.fleet.now();
+    return this.streams.send({ request, reply }, { access: { operator: 'books.check' }, name: 'fleet', read });
   }
 }

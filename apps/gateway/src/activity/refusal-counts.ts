@@ -8,6 +8,7 @@ import {
 } from '@tollgate/contracts';
 import type { Requests } from '@tollgate/messaging';
 import { Counter, logger, metrics } from '@tollgate/runtime';
+import type { Reported } from './paced-reports';
 import { RefusalSamples } from './refusal-samples';
 
 /** Keys × codes of an hour. Those beyond are not counted. */
@@ -60,14 +61,17 @@ export class RefusalCounts {
   }
 
   /** Reports what has grown, in parts. Never rejects: what was not received is sent the next time. */
-  async report(deadlineMs?: number): Promise<void> {
+  async report(deadlineMs?: number): Promise<Reported> {
     const grown = [...this.counts.values()].filter(({ requests, reported }) => requests > reported);
     const refused = this.samples.take();
+    const rows = grown.length + refused.length;
     const parts = Math.max(grown.length / MAX_REFUSAL_COUNTS, refused.length / MAX_REFUSED_IN_REPORT);
     for (let part = 0; part < parts; part++) {
       const counts = partOf(grown, part, MAX_REFUSAL_COUNTS);
-      if (!(await this.send(counts, partOf(refused, part, MAX_REFUSED_IN_REPORT), deadlineMs))) return;
+      if (!(await this.send(counts, partOf(refused, part, MAX_REFUSED_IN_REPORT), deadlineMs)))
+        return { rows, isComplete: false };
     }
+    return { rows, isComplete: true };
   }
 
   private beginHour(nowMs: number): void {

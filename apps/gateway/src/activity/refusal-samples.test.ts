@@ -57,4 +57,38 @@ describe('refused requests that are kept', () => {
     const [next] = note(samples, 'more', 1);
     expect(samples.take()).toEqual([...taken.slice(4), next]);
   });
+
+  it('are no more in ten seconds than the bound, however often they are taken', () => {
+    jest.useFakeTimers();
+    try {
+      // The place of the first one, which is on its way.
+      const samples = new RefusalSamples(2, 10, () => 0);
+      const taken: RefusedRequest[] = [];
+      const report = () => {
+        const part = samples.take();
+        taken.push(...part);
+        samples.sent(part);
+      };
+      const [first] = note(samples, 'a', 1);
+      report();
+      const [second] = note(samples, 'a', 1);
+      report();
+      note(samples, 'a', 3);
+      report();
+      expect(taken).toEqual([first, second]);
+      jest.advanceTimersByTime(10_000);
+      const next = note(samples, 'a', 2);
+      report();
+      expect(taken).toEqual([first, second, ...next]);
+      // Those that are kept at the end of a round are reported, too.
+      jest.advanceTimersByTime(10_000);
+      const last = note(samples, 'a', 2);
+      jest.advanceTimersByTime(10_000);
+      const [new_] = note(samples, 'a', 1);
+      report();
+      expect(taken.slice(4)).toEqual([...last, new_]);
+    } finally {
+      jest.useRealTimers();
+    }
+  });
 });

@@ -2,9 +2,12 @@ import type { RefusedRequest } from '@tollgate/contracts';
 import { Counter, metrics } from '@tollgate/runtime';
 
 /**
- * Of a key and code between two reports. Later ones replace earlier ones by chance, so that these are a fair sample.
+ * Of a key and code in a round. Later ones replace earlier ones that are not sent yet by chance, so that these are a
+ * fair sample of the time until their report.
  */
 const MAX_OF_ONE = 5;
+/** Longer than the time between two reports, so that a flood fills no minute of metering at its beginning. */
+const ROUND_MS = 10_000;
 /** In memory, also those that metering has not received yet. */
 const MAX_SAMPLES = 1_000;
 
@@ -16,6 +19,8 @@ const dropped = new Counter({
 
 interface Group {
   seen: number;
+  /** Of this round, and taken for a report: these are not replaced. */
+  taken: number;
   kept: RefusedRequest[];
 }
 
@@ -25,6 +30,7 @@ interface Group {
  */
 export class RefusalSamples {
   private groups = new Map<string, Group>();
+  private roundEndsMs = 0;
   private size = 0;
   /** Taken for a report that was not received yet. */
   private unsent: RefusedRequest[] = [];
@@ -36,29 +42,33 @@ export class RefusalSamples {
   ) {}
 
   note(keyId: string, code: string, make: () => RefusedRequest): void {
+    if (performance.now() >= this.roundEndsMs) this.beginRound();
     const name = `${keyId} ${code}`;
     let group = this.groups.get(name);
     const isFull = this.size + this.unsent.length >= this.maxSamples;
     if (!group) {
       if (isFull) return dropped.inc();
-      this.groups.set(name, (group = { seen: 0, kept: [] }));
+      this.groups.set(name, (group = { seen: 0, taken: 0, kept: [] }));
     }
     group.seen += 1;
-    if (group.kept.length < this.maxOfOne && !isFull) {
+    if (group.taken + group.kept.length < this.maxOfOne && !isFull) {
       group.kept.push(make());
       this.size += 1;
       return;
     }
     dropped.inc();
     // Each of those seen is kept with the same probability (algorithm R).
-    const place = Math.floor(this.random() * group.seen);
-    if (place < group.kept.length) group.kept[place] = make();
+    const place = Math.floor(this.random() * group.seen) - group.taken;
+    if (place >= 0 && place < group.kept.length) group.kept[place] = make();
   }
 
   /** For a report. Those that are not `sent` are taken again. */
   take(): readonly RefusedRequest[] {
-    for (const { kept } of this.groups.values()) this.unsent.push(...kept);
-    this.groups = new Map();
+    for (const group of this.groups.values()) {
+      this.unsent.push(...group.kept);
+      group.taken += group.kept.length;
+      group.kept = [];
+    }
     this.size = 0;
     return [...this.unsent];
   }
@@ -66,5 +76,12 @@ export class RefusalSamples {
   /** Metering has the next part of what was taken. */
   sent(part: readonly RefusedRequest[]): void {
     this.unsent.splice(0, part.length);
+  }
+
+  private beginRound(): void {
+    this.roundEndsMs = performance.now() + ROUND_MS;
+    // Kept ones of the last round wait for their report as those that were taken.
+    this.take();
+    this.groups = new Map();
   }
 }

@@ -1,36 +1,26 @@
-import {
-  type BeforeApplicationShutdown,
-  Injectable,
-  type OnApplicationShutdown,
-  type OnModuleInit,
-} from '@nestjs/common';
+import { type BeforeApplicationShutdown, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { ServiceClient } from '@tollgate/messaging/nest';
-import { LastUses } from '../http/account/last-uses';
+import { LastUses } from '../activity/last-uses';
 
-/** lastUsedAt advances within 10 s of a use, even if one message is lost. */
-const FLUSH_INTERVAL_MS = 3_000;
+/** The row of a token that works without end changes this often at most. */
+const TOKEN_RESTS_MS = 3_000;
 
-/** Gathers the last use of each token and sends it to auth every few seconds. */
+/** Sends the last use of each token to auth. */
 @Injectable()
-export class TokenUses implements OnModuleInit, BeforeApplicationShutdown, OnApplicationShutdown {
+export class TokenUses implements BeforeApplicationShutdown, OnApplicationShutdown {
   private readonly uses: LastUses;
-  private timer: NodeJS.Timeout | undefined;
 
   constructor(services: ServiceClient) {
-    this.uses = new LastUses(services, 'auth.tokens.used');
+    this.uses = new LastUses(services, 'auth.tokens.used', TOKEN_RESTS_MS);
   }
 
   record(tokenId: string, atMs: number): void {
     this.uses.record(tokenId, atMs);
   }
 
-  onModuleInit(): void {
-    this.timer = setInterval(() => void this.uses.flush(), FLUSH_INTERVAL_MS).unref();
-  }
-
   /** Sends what has gathered while all services still answer. */
   async beforeApplicationShutdown(): Promise<void> {
-    clearInterval(this.timer);
+    this.uses.close();
     await this.uses.flush();
   }
 

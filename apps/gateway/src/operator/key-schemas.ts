@@ -27,7 +27,10 @@ export const OperatorKey = Type.Object(
     owner: orNull(Owner, 'null: nobody is named.'),
     tags: Tags,
     models: Models,
-    lastUsedAt: orNull(timestamp('End of its last request; about a minute late.'), 'null: never used.'),
+    lastUsedAt: orNull(
+      timestamp('End of its last request; while it is in use, about a minute late.'),
+      'null: never used.',
+    ),
     rotatedAt: orNull(timestamp('When its newest secret was made.'), 'null: it has its first one.'),
     formerUntil: orNull(timestamp('Until when a former secret is accepted.'), 'null: there is none.'),
   },
