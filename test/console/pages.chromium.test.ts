@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib';
 import type { Page } from 'playwright-core';
 import type { Configuration } from '../../apps/console/src/api/answers';
 import { brokenPageTests } from './broken-page.part';
+import { chartTests } from './chart.part';
 import { confirmTests } from './confirm.part';
 import { STEP_TIMEOUT_MS, useConsolePage } from './console-page';
 import { earlyTests } from './early.part';
@@ -172,6 +173,8 @@ describe('pages', () => {
     '%s has no violation of axe in light, dark and on a phone, does not move, and is reached by the keyboard',
     (path, title) => lookAt({ base: console_.base, tenantId: console_.demo!.tenantId }, [path, title]),
   );
+
+  chartTests(() => ({ console_, page, call: backendOf(page), tenantId: console_.demo!.tenantId }));
 
   keyPageTests(() => ({ base: console_.base, tenantId: console_.demo!.tenantId, page, violations, picture }));
 
