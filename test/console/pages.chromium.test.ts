@@ -23,6 +23,7 @@ import { passkeyTests, passwordTests, totpTests } from './passkeys.part';
 import { rangeTests } from './ranges.part';
 import { receiptPageTests } from './receipt-pages.part';
 import { recoveryPageTests } from './recovery-pages.part';
+import { requestSheetTests } from './request-sheet.part';
 import type { RunningConsole } from './running-console';
 import { seedUsage } from './seed.fixture';
 
@@ -142,8 +143,9 @@ describe('pages', () => {
     await page.goto(`${tenant}/requests?model=sim-small&outcome=complete`);
     await page.getByRole('button', { name: `Show the books of ${requestId}` }).click();
     const sheet = page.getByRole('dialog', { name: 'Request' });
-    await sheet.getByText(requestId, { exact: true }).waitFor();
     await sheet.getByText('Charged', { exact: true }).waitFor();
+    // Its own id, and that of its charge.
+    expect(await sheet.getByText(requestId, { exact: true }).count()).toBe(2);
     const path = `requests?request=${requestId}`;
     expect(page.url()).toContain(`request=${requestId}`);
     expect(await sheet.getByText(cost).count()).toBe(2);
@@ -179,6 +181,8 @@ describe('pages', () => {
   keyPageTests(() => ({ base: console_.base, tenantId: console_.demo!.tenantId, page, violations, picture }));
 
   earlyTests(() => ({ base: console_.base, tenantId: console_.demo!.tenantId, page }));
+
+  requestSheetTests(() => ({ console_, page, call: backendOf(page) }));
 
   // Before the test of the invoice, which closes a month that is not over.
   numberTests(() => ({ console_, page, database }));

@@ -1,6 +1,7 @@
 import { eventually } from '@tollgate/testing';
 import type { RequestBooks, RequestList } from '../../apps/console/src/api/answers';
 import type { BrowserSession } from './browser';
+import { longStream } from './long-stream.fixture';
 import { API, type Role } from './people';
 
 const ARRIVES_WITHIN_MS = 120_000;
@@ -20,19 +21,7 @@ export function requestTests(
     const credit = { kind: 'topup', amountCents: 1_000, reason: 'to stream', ref: 'stream-1' };
     await operator.post(`${API}/operator/tenants/${id}/credit`, credit);
     const { key } = (await operator.post(`${API}/tenants/${id}/keys`, { name: 'streaming' })).json as { key: string };
-    const answer = await fetch(`${inferenceUrl}/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({
-        model: 'sim-small',
-        messages: [{ role: 'user', content: 'A long story' }],
-        stream: true,
-        simulator: { tokensPerSecond: 4_000, answerTokens: 3_600 },
-      }),
-    });
-    expect(answer.status).toBe(200);
-    await answer.text();
-    const requestId = answer.headers.get('x-request-id')!;
+    const requestId = await longStream({ inferenceUrl }, key);
     const path = `${API}/tenants/${id}/requests`;
     await eventually(
       async () => {
