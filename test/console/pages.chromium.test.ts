@@ -154,11 +154,11 @@ describe('pages', () => {
     await sheet.getByText(/^\d+ input × 0\.15 \/ 1,000,000$/).waitFor();
     await sheet.getByText(/^\d+ output × 0\.6 ?\/ 1,000,000$|^\d+ output × 0\.60 \/ 1,000,000$/).waitFor();
     await page.goto(`${tenant}/requests`);
-    await page.getByLabel('Request id').fill('my-own-id');
-    await page.getByRole('button', { name: 'Show the request' }).click();
-    await page.getByText('An id begins with req_.').waitFor();
+    await page.getByLabel('Request id').fill('my own id');
+    await page.getByRole('button', { name: 'Find', exact: true }).click();
+    await page.getByText('An id has at most 64 letters').waitFor();
     await page.getByLabel('Request id').fill(requestId);
-    await page.getByRole('button', { name: 'Show the request' }).click();
+    await page.getByRole('button', { name: 'Find', exact: true }).click();
     await sheet.getByText('Charged', { exact: true }).waitFor();
     await lookAt({ base: console_.base, tenantId: console_.demo!.tenantId }, [path, 'Requests'], {
       name: 'request',

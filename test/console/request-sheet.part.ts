@@ -1,13 +1,14 @@
 import { eventually } from '@tollgate/testing';
-import type { RequestBooks } from '../../apps/console/src/api/answers';
+import type { RequestBooks, RequestList } from '../../apps/console/src/api/answers';
 import type { OnPage } from './deployed';
 import { longStream } from './long-stream.fixture';
 import { openPage } from './looks';
+import { namedRequest } from './named-request.fixture';
 import { nanosOf } from './shown-amounts';
 
 const ARRIVES_WITHIN_MS = 120_000;
 
-/** The side sheet of a request that needed more than was held for it at first. */
+/** A request that needed more than was held for it at first, in its side sheet, and requests that are looked up. */
 export function requestSheetTests(deployed: () => OnPage): void {
   it('a long stream has its extensions and its charge on its sheet, and the id of the charge is copied', async () => {
     const { console_, page, call } = deployed();
@@ -45,5 +46,43 @@ export function requestSheetTests(deployed: () => OnPage): void {
     await step('Charged').getByText('Copied', { exact: true }).waitFor();
     expect(await page.evaluate<string>('navigator.clipboard.readText()')).toBe(books!.charge.id);
     await page.context().clearPermissions();
+  });
+
+  it("requests are found by their callers' id, which stays in the address and is taken away again", async () => {
+    const { console_, page, call } = deployed();
+    await openPage(page, { base: console_.base, tenantId: '' }, ['/operator/tenants', 'Tenants']);
+    const { id: tenantId } = (await call('operator/tenants', { name: 'Named' })) as { id: string };
+    await call(`operator/tenants/${tenantId}/credit`, {
+      kind: 'topup',
+      amountCents: 100,
+      reason: 'to name',
+      ref: 'named-1',
+    });
+    const { key } = (await call(`tenants/${tenantId}/keys`, { name: 'named' })) as { key: string };
+    const [named, repeated, other] = [
+      await namedRequest(console_, key, '1e5'),
+      await namedRequest(console_, key, '1e5'),
+      await namedRequest(console_, key, 'order-18'),
+    ];
+    await eventually(
+      async () => expect(((await call(`tenants/${tenantId}/requests`)) as RequestList).data).toHaveLength(3),
+      { timeoutMs: ARRIVES_WITHIN_MS },
+    );
+    const row = (id: string) => page.getByRole('button', { name: `Show the books of ${id}` });
+    await openPage(page, { base: console_.base, tenantId }, ['requests', 'Requests']);
+    await row(other).waitFor();
+    // A text that is also a number.
+    await page.getByLabel('Request id').fill(' 1e5 ');
+    await page.keyboard.press('Enter');
+    await row(other).waitFor({ state: 'detached' });
+    for (const id of [named, repeated]) await row(id).waitFor();
+    await page.reload();
+    for (const id of [named, repeated]) await row(id).waitFor();
+    expect(await row(other).count()).toBe(0);
+    await page.getByRole('button', { name: 'All request ids' }).click();
+    await row(other).waitFor();
+    await page.getByLabel('Request id').fill('order-19');
+    await page.getByRole('button', { name: 'Find', exact: true }).click();
+    await page.getByText('No request matches these filters.').waitFor();
   });
 }
