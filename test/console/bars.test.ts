@@ -1,5 +1,5 @@
 import type { Usage } from '../../apps/console/src/api/answers';
-import { barsOf, labelled, ticksOf } from '../../apps/console/web/src/bars';
+import { barsOf, labelled, placeOf, ticksOf } from '../../apps/console/web/src/bars';
 
 const DAY = '2026-10-01T00:00:00.000Z';
 const point = (name: string | null, costNanos: string, at = DAY) => ({ at, name, costNanos });
@@ -46,4 +46,18 @@ it.each([
   [30, [2, 7, 12, 17, 22, 27]],
 ])('the labels of %s bars are apart from the edges', (bars, places) => {
   expect(labelled(bars, 6)).toEqual(places);
+});
+
+it.each([
+  ['ArrowRight', 3, 4],
+  ['ArrowUp', 29, 29],
+  ['ArrowLeft', 3, 2],
+  ['ArrowDown', 0, 0],
+  ['PageUp', 3, 6],
+  ['PageDown', 2, 0],
+  ['Home', 20, 0],
+  ['End', 3, 29],
+  ['Tab', 3, null],
+])('%s leads from bar %s of 30 to %s', (key, place, next) => {
+  expect(placeOf(key, place, 30)).toBe(next);
 });

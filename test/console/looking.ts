@@ -16,6 +16,7 @@ const HEIGHT = `Math.max(
     .map(({ scrollHeight }) => scrollHeight),
 )`;
 const MAX_HEIGHT = 1_800;
+const PHONE_PX = 375;
 /** Where TOLLGATE_SCREENSHOTS is set, the pictures of the pages are written. */
 const PICTURES = resolve(__dirname, '../../docs/console');
 
@@ -65,7 +66,7 @@ export function lookingAt(page: () => Page) {
     for (const [scheme, width] of [
       ['light', 1280],
       ['dark', 1280],
-      ['light', 375],
+      ['light', PHONE_PX],
     ] as const) {
       await page().emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' });
       await page().setViewportSize({ width, height: 800 });
@@ -76,8 +77,10 @@ export function lookingAt(page: () => Page) {
       expect(overflow).toBeLessThanOrEqual(0);
       expect(await page().evaluate<string[]>(CUT_NAMES)).toEqual([]);
       if (!moves) expect(await layoutShift(page())).toBeLessThanOrEqual(MAX_SHIFT);
-      if (name !== null) await picture(name, width === 375 ? 'phone' : scheme);
-      if (scheme === 'dark' || moves) expect(await unreachableByKeyboard(page())).toEqual([]);
+      if (name !== null) await picture(name, width === PHONE_PX ? 'phone' : scheme);
+      // Once in each width.
+      if (scheme === 'dark' || width === PHONE_PX || moves)
+        expect([width, await unreachableByKeyboard(page())]).toEqual([width, []]);
     }
   };
 

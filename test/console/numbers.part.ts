@@ -4,21 +4,14 @@ import { operator as operatorApi } from '../e2e/deployment';
 import { reconcileReport, type Report } from '../e2e/reconcile';
 import { configurationOf } from './invoice.fixture';
 import { endMonth } from './month-end.fixture';
+import { nanosOf } from './shown-amounts';
 import { openPage } from './looks';
 import type { RunningConsole } from './running-console';
 
 const ARRIVES_WITHIN_MS = 120_000;
-const NANOS_PER_UNIT = 1_000_000_000n;
 const NANOS_PER_CENT = 10_000_000n;
 const SERVED = 6;
 const CUT = 3;
-
-/** An amount of a page in nanos: all its digits are there. */
-function nanosOf(shown: string): bigint {
-  const [, sign, whole = '', decimals = ''] = /^(−?)([\d,]+)\.(\d+)/.exec(shown.trim()) ?? [];
-  const size = BigInt(whole.replaceAll(',', '')) * NANOS_PER_UNIT + BigInt(decimals.padEnd(9, '0'));
-  return sign === '−' ? -size : size;
-}
 
 /** After a month's end, whole answers, streams that their client cut, a refund and an adjustment. */
 export function numberTests(deployed: () => { console_: RunningConsole; page: Page; database: TestDatabase }): void {

@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib';
 import type { Page } from 'playwright-core';
 import type { Configuration } from '../../apps/console/src/api/answers';
 import { brokenPageTests } from './broken-page.part';
+import { chartTests } from './chart.part';
 import { confirmTests } from './confirm.part';
 import { STEP_TIMEOUT_MS, useConsolePage } from './console-page';
 import { earlyTests } from './early.part';
@@ -22,6 +23,7 @@ import { passkeyTests, passwordTests, totpTests } from './passkeys.part';
 import { rangeTests } from './ranges.part';
 import { receiptPageTests } from './receipt-pages.part';
 import { recoveryPageTests } from './recovery-pages.part';
+import { requestSheetTests } from './request-sheet.part';
 import type { RunningConsole } from './running-console';
 import { seedUsage } from './seed.fixture';
 
@@ -141,8 +143,9 @@ describe('pages', () => {
     await page.goto(`${tenant}/requests?model=sim-small&outcome=complete`);
     await page.getByRole('button', { name: `Show the books of ${requestId}` }).click();
     const sheet = page.getByRole('dialog', { name: 'Request' });
-    await sheet.getByText(requestId, { exact: true }).waitFor();
     await sheet.getByText('Charged', { exact: true }).waitFor();
+    // Its own id, and that of its charge.
+    expect(await sheet.getByText(requestId, { exact: true }).count()).toBe(2);
     const path = `requests?request=${requestId}`;
     expect(page.url()).toContain(`request=${requestId}`);
     expect(await sheet.getByText(cost).count()).toBe(2);
@@ -151,11 +154,11 @@ describe('pages', () => {
     await sheet.getByText(/^\d+ input × 0\.15 \/ 1,000,000$/).waitFor();
     await sheet.getByText(/^\d+ output × 0\.6 ?\/ 1,000,000$|^\d+ output × 0\.60 \/ 1,000,000$/).waitFor();
     await page.goto(`${tenant}/requests`);
-    await page.getByLabel('Request id').fill('my-own-id');
-    await page.getByRole('button', { name: 'Show the request' }).click();
-    await page.getByText('An id begins with req_.').waitFor();
+    await page.getByLabel('Request id').fill('my own id');
+    await page.getByRole('button', { name: 'Find', exact: true }).click();
+    await page.getByText('An id has at most 64 letters').waitFor();
     await page.getByLabel('Request id').fill(requestId);
-    await page.getByRole('button', { name: 'Show the request' }).click();
+    await page.getByRole('button', { name: 'Find', exact: true }).click();
     await sheet.getByText('Charged', { exact: true }).waitFor();
     await lookAt({ base: console_.base, tenantId: console_.demo!.tenantId }, [path, 'Requests'], {
       name: 'request',
@@ -173,9 +176,13 @@ describe('pages', () => {
     (path, title) => lookAt({ base: console_.base, tenantId: console_.demo!.tenantId }, [path, title]),
   );
 
+  chartTests(() => ({ console_, page, call: backendOf(page), tenantId: console_.demo!.tenantId }));
+
   keyPageTests(() => ({ base: console_.base, tenantId: console_.demo!.tenantId, page, violations, picture }));
 
   earlyTests(() => ({ base: console_.base, tenantId: console_.demo!.tenantId, page }));
+
+  requestSheetTests(() => ({ console_, page, call: backendOf(page) }));
 
   // Before the test of the invoice, which closes a month that is not over.
   numberTests(() => ({ console_, page, database }));

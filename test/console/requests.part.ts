@@ -1,6 +1,8 @@
 import { eventually } from '@tollgate/testing';
 import type { RequestBooks, RequestList } from '../../apps/console/src/api/answers';
 import type { BrowserSession } from './browser';
+import { longStream } from './long-stream.fixture';
+import { namedRequest } from './named-request.fixture';
 import { API, type Role } from './people';
 
 const ARRIVES_WITHIN_MS = 120_000;
@@ -20,19 +22,7 @@ export function requestTests(
     const credit = { kind: 'topup', amountCents: 1_000, reason: 'to stream', ref: 'stream-1' };
     await operator.post(`${API}/operator/tenants/${id}/credit`, credit);
     const { key } = (await operator.post(`${API}/tenants/${id}/keys`, { name: 'streaming' })).json as { key: string };
-    const answer = await fetch(`${inferenceUrl}/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({
-        model: 'sim-small',
-        messages: [{ role: 'user', content: 'A long story' }],
-        stream: true,
-        simulator: { tokensPerSecond: 4_000, answerTokens: 3_600 },
-      }),
-    });
-    expect(answer.status).toBe(200);
-    await answer.text();
-    const requestId = answer.headers.get('x-request-id')!;
+    const requestId = await longStream({ inferenceUrl }, key);
     const path = `${API}/tenants/${id}/requests`;
     await eventually(
       async () => {
@@ -53,5 +43,37 @@ export function requestTests(
       const refused = await (other.startsWith(path) ? operator : of('owner')).get(other);
       expect([refused.status, refused.json.error.code]).toEqual([404, 'not_found']);
     }
+  });
+
+  it('requests are found by the id that their callers chose, each by its own tenant only', async () => {
+    const { operator, of, tenantId, inferenceUrl } = deployed();
+    const callersId = 'order-17';
+    const tenants: string[] = [];
+    const own: string[][] = [];
+    for (const name of ['Ordering', 'Ordering too']) {
+      const { id } = (await operator.post(`${API}/operator/tenants`, { name })).json as { id: string };
+      const credit = { kind: 'topup', amountCents: 100, reason: 'to order', ref: `order-${tenants.length}` };
+      await operator.post(`${API}/operator/tenants/${id}/credit`, credit);
+      const { key } = (await operator.post(`${API}/tenants/${id}/keys`, { name: 'ordering' })).json as { key: string };
+      tenants.push(id);
+      own.push([]);
+      // One tenant has used it twice.
+      for (let n = tenants.length; n <= 2; n++) own.at(-1)!.push(await namedRequest({ inferenceUrl }, key, callersId));
+      await namedRequest({ inferenceUrl }, key, 'order-18');
+    }
+    for (const [index, id] of tenants.entries())
+      await eventually(
+        async () => {
+          const path = `${API}/tenants/${id}/requests?callerRequestId=${callersId}`;
+          const { data, nextCursor } = (await operator.get(path)).json as RequestList;
+          expect([data.map((row) => row.id).sort(), nextCursor]).toEqual([own[index]!.sort(), null]);
+        },
+        { timeoutMs: ARRIVES_WITHIN_MS },
+      );
+    const at = (id: string) => `${API}/tenants/${id}/requests?callerRequestId=${callersId}`;
+    expect((await of('owner').get(at(tenantId))).json).toEqual({ data: [], nextCursor: null });
+    expect((await of('owner').get(at(tenants[0]!))).status).toBe(404);
+    const wrong = await operator.get(`${API}/tenants/${tenants[0]}/requests?callerRequestId=a%20b`);
+    expect([wrong.status, wrong.json.error.code]).toEqual([400, 'invalid_parameter']);
   });
 }

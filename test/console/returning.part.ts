@@ -91,6 +91,8 @@ export function returningTests(deployed: () => InBrowsers): void {
       await page.getByRole('menuitem', { name: 'Sign out' }).click();
       const dialog = page.getByRole('dialog', { name: 'You are still signed in' });
       await dialog.getByText('The console does not answer.').waitFor();
+      // The menu closes in an animation, and is half hidden meanwhile.
+      await page.getByRole('menu').waitFor({ state: 'detached' });
       expect(await lookingAt(() => page).violations()).toEqual([]);
       await page.unroute(signOut);
       await dialog.getByRole('button', { name: 'Try again' }).click();

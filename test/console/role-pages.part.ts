@@ -43,8 +43,11 @@ const PAGES: readonly (readonly [label: string, action: TenantAction, controls: 
     ],
   ],
   ['Budgets', 'budgets.read', [['Change: Budget of all keys together', 'budgets.write']]],
+  ['Sessions and passkeys', 'tenant.read', [['Add a passkey', 'tenant.read']]],
   ['Audit', 'audit.read', []],
 ];
+/** Of pages whose title is not their label. */
+const TITLES: Record<string, string> = { 'Sessions and passkeys': 'Account' };
 const OPERATOR_PAGES = ['Fleet', 'Tenants', 'People', 'Invoices', 'Plans and prices', 'Audit'];
 const FORBIDDEN = 403;
 
@@ -119,7 +122,7 @@ export function rolePageTests(deployed: () => InBrowsers): void {
             .filter({ hasText: new RegExp(`^${label}$`) })
             .first()
             .click();
-          await page.getByRole('heading', { name: label, exact: true, level: 1 }).waitFor();
+          await page.getByRole('heading', { name: TITLES[label] ?? label, exact: true, level: 1 }).waitFor();
           await page.locator('[aria-label="Loading"]').first().waitFor({ state: 'detached' });
           for (const [name, action] of controls) {
             const shown = await page.getByRole('button', { name, exact: true }).count();

@@ -15,6 +15,8 @@ export interface RequestsQuery extends PageQuery {
   model?: string;
   keyId?: string;
   outcome?: Outcome;
+  /** The `x-request-id` that callers chose: of their newest 1,000 with it, those of the tenant. */
+  callerRequestId?: string;
 }
 
 /** The width of a point. `all`: one point for the whole range. */

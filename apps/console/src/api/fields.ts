@@ -25,6 +25,8 @@ export const MonthField = Type.String({ pattern: '^\\d{4}-(0[1-9]|1[0-2])$' });
 
 export const ModelField = Type.String({ minLength: 1, maxLength: 128 });
 export const KeyIdField = Type.String({ pattern: '^key_[0-7][0-9a-hjkmnp-tv-z]{25}$' });
+/** An `x-request-id` that a caller chose. */
+export const CallerRequestIdField = Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' });
 export const ProfileField = Type.String({ minLength: 1, maxLength: 100 });
 /** Null: nobody is named. */
 export const OwnerField = Type.Union([NameField, Type.Null()]);

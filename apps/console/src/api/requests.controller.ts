@@ -6,7 +6,7 @@ import { AllowInTenant } from '../access/allow';
 import { queryOf } from '../http/body';
 import { ConsoleError } from '../http/errors';
 import type { RequestBooks, RequestList } from './answers';
-import { KeyIdField, ModelField, pageSize } from './fields';
+import { CallerRequestIdField, KeyIdField, ModelField, pageSize } from './fields';
 import { keyNames } from './key-names';
 
 /** A search among millions of requests answers in short or empty pages. One call asks for this many of them. */
@@ -23,6 +23,7 @@ const readList = queryOf(
     to: Type.Optional(Type.String({ format: 'date-time' })),
     model: Type.Optional(ModelField),
     keyId: Type.Optional(KeyIdField),
+    callerRequestId: Type.Optional(CallerRequestIdField),
     outcome: Type.Optional(Type.Unsafe<Outcome>({ type: 'string', maxLength: 32 })),
   }),
 );

@@ -4,6 +4,8 @@ const STEP_MS = { hour: 3_600_000, day: 86_400_000 };
 /** More series than colours cannot be told apart: the others are one. */
 const MAX_SERIES = 8;
 const MAX_TICKS = 5;
+/** Steps of the keys for pages, from one end to the other. */
+const PAGES = 10;
 
 export interface Bar {
   /** The beginning of its step. */
@@ -54,4 +56,18 @@ function roundSteps(highest: bigint): bigint[] {
 /** Places for `wanted` labels, in the middle of equal parts, so that none is cut at the edges. */
 export function labelled(bars: number, wanted: number): number[] {
   return [...new Set(Array.from({ length: wanted }, (_, part) => Math.floor(((part + 0.5) * bars) / wanted)))];
+}
+
+/**
+ * The bar to which a key leads from another one, as keys move a slider. The keys for pages go a tenth of the way. Null:
+ * the key moves nothing.
+ */
+export function placeOf(key: string, place: number, bars: number): number | null {
+  const page = Math.max(1, Math.round(bars / PAGES));
+  const moves: Record<string, number> = {
+    ...{ ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 },
+    ...{ PageDown: -page, PageUp: page, Home: -bars, End: bars },
+  };
+  const move = moves[key];
+  return move === undefined ? null : Math.min(Math.max(place + move, 0), bars - 1);
 }

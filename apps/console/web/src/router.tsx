@@ -12,6 +12,7 @@ const REQUEST_FILTERS = [
   'model',
   'keyId',
   'outcome',
+  'callerRequestId',
   'from',
   'to',
   'request',

@@ -35,12 +35,14 @@ const TENANT_PAGES = [
   { to: '/t/$tenantId/credit', label: 'Credit', action: 'credit.read' },
   { to: '/t/$tenantId/models', label: 'Models', action: 'models.read' },
 ] as const satisfies readonly { to: string; label: string; action: TenantAction }[];
+/** Without an action: it is the person's own, and needs no tenant. */
 const SETTINGS_PAGES = [
   { to: '/t/$tenantId/settings/tokens', label: 'Management tokens', action: 'tokens.read' },
   { to: '/t/$tenantId/settings/members', label: 'Members', action: 'members.read' },
   { to: '/t/$tenantId/settings/budgets', label: 'Budgets', action: 'budgets.read' },
+  { to: '/account', label: 'Sessions and passkeys', action: null },
   { to: '/t/$tenantId/settings/audit', label: 'Audit', action: 'audit.read' },
-] as const satisfies readonly { to: string; label: string; action: TenantAction }[];
+] as const satisfies readonly { to: string; label: string; action: TenantAction | null }[];
 const OPERATOR_PAGES = [
   { to: '/operator/fleet', label: 'Fleet' },
   { to: '/operator/tenants', label: 'Tenants' },
@@ -209,21 +211,19 @@ function Pages({ me, tenantId, onChoice }: { me: Me; tenantId: string | undefine
             onClick={onChoice}
           />
         ))}
-      {tenantId !== undefined && SETTINGS_PAGES.some(({ action }) => may(action)) && (
-        <>
-          <Divider my="xs" label="Settings" labelPosition="left" />
-          {SETTINGS_PAGES.filter(({ action }) => may(action)).map(({ to, label }) => (
-            <NavLink
-              key={to}
-              component={Link}
-              to={to}
-              params={{ tenantId } as never}
-              label={label}
-              active={isActive(to)}
-              onClick={onChoice}
-            />
-          ))}
-        </>
+      <Divider my="xs" label="Settings" labelPosition="left" />
+      {SETTINGS_PAGES.filter(({ action }) => action === null || (tenantId !== undefined && may(action))).map(
+        ({ to, label }) => (
+          <NavLink
+            key={to}
+            component={Link}
+            to={to}
+            params={{ tenantId } as never}
+            label={label}
+            active={isActive(to)}
+            onClick={onChoice}
+          />
+        ),
       )}
       {me.isOperator && (
         <>

@@ -1,8 +1,8 @@
 import { Box, ColorSwatch, Group, Paper, Text } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
-import { useMemo, useState, type MouseEvent, type PointerEvent } from 'react';
+import { useMemo, useState, type KeyboardEvent, type MouseEvent, type PointerEvent } from 'react';
 import type { Usage } from '../../src/api/answers';
-import { barsOf, labelled, ticksOf, type Bar } from './bars';
+import { barsOf, labelled, placeOf, ticksOf, type Bar } from './bars';
 import { amountOfNanos } from './format';
 import { useTenant } from './me';
 import type { RequestsSearch } from './pages/requests';
@@ -22,26 +22,48 @@ interface UsageChartProps {
   step: 'day' | 'hour';
   /** The name of a series, by its model or key. Null: all others, or all requests. */
   nameOf: (name: string | null) => string;
-  /** The requests behind a part of a bar. A table or link beside it is for the keyboard. */
+  /** The requests behind a part of a bar. A table or link beside the chart leads the keyboard to them. */
   requestsOf: (point: { at: string; name: string | null }) => RequestsSearch;
 }
 
 /**
- * Stacked bars of the spend. A click on one leads to its requests. It is drawn here, because Recharts would add
+ * Stacked bars of the spend. The pointer, or an arrow key, shows the amounts of one; a click leads to its requests. For
+ * the keyboard and screen readers it is a slider over the bars, because that is one stop of the Tab key, and each move
+ * is read out with its date and amounts. It is drawn here, because Recharts would add
  * 117 KB to the 204 KB of the first page (ADR 0032).
  */
 export function UsageChart({ usage, step, nameOf, requestsOf }: UsageChartProps) {
   const { id } = useTenant();
   const navigate = useNavigate();
-  const [pointed, setPointed] = useState<number | null>(null);
+  /** Null: the newest. It stays when its amounts are hidden, so that arrow keys go on from it. */
+  const [chosen, setChosen] = useState<number | null>(null);
+  const [isShown, setShown] = useState(false);
   const { series, bars } = useMemo(() => barsOf(usage, step), [usage, step]);
   const ticks = useMemo(() => ticksOf(bars), [bars]);
   const drawn = useMemo(() => <Parts bars={bars} top={ticks.at(-1)!} />, [bars, ticks]);
   const labelOf = ({ from }: Bar) => from.slice(0, LABEL_CHARS[step]).replace('T', ' ');
+  const newest = bars.length - 1;
+  // Another range may have fewer bars.
+  const place = Math.min(chosen ?? newest, newest);
+  const bar = bars[place]!;
+  const show = (index: number) => {
+    setChosen(index);
+    setShown(true);
+  };
   const point = ({ clientX, currentTarget }: PointerEvent) => {
     const { left, width } = currentTarget.getBoundingClientRect();
     const index = Math.floor(((clientX - left) / width) * bars.length);
-    setPointed(Math.min(Math.max(index, 0), bars.length - 1));
+    show(Math.min(Math.max(index, 0), bars.length - 1));
+  };
+  const press = (event: KeyboardEvent) => {
+    if (event.key === 'Escape') setShown(false);
+    // With another key, such as Alt, they are the browser's.
+    const isModified = event.altKey || event.ctrlKey || event.metaKey || event.shiftKey;
+    const next = isModified ? null : placeOf(event.key, place, bars.length);
+    if (next === null) return;
+    // The arrows would also scroll the page.
+    event.preventDefault();
+    show(next);
   };
   const open = ({ target }: MouseEvent) => {
     const { bar, part } = (target as SVGElement).dataset;
@@ -64,31 +86,49 @@ export function UsageChart({ usage, step, nameOf, requestsOf }: UsageChartProps)
             </span>
           ))}
         </div>
-        <div className="chart-plot" onPointerMove={point} onPointerLeave={() => setPointed(null)} onClick={open}>
+        <div
+          className="chart-plot mantine-focus-auto"
+          role="slider"
+          tabIndex={0}
+          aria-label={`Spend by ${step}`}
+          aria-valuemin={0}
+          aria-valuemax={newest}
+          aria-valuenow={place}
+          aria-valuetext={`${labelOf(bar)}: ${series
+            .map((name, index) => `${nameOf(name)} ${amountOfNanos(bar.nanos[index]!)}`)
+            .join(', ')}`}
+          onPointerMove={point}
+          onPointerLeave={() => setShown(false)}
+          onFocus={() => setShown(true)}
+          onBlur={() => setShown(false)}
+          onKeyDown={press}
+          onClick={open}
+        >
           {ticks.map((_, index) => (
             <hr key={index} style={{ bottom: `${(index / (ticks.length - 1)) * WHOLE}%` }} />
           ))}
-          <svg
-            role="img"
-            aria-label="Spend as stacked bars"
-            viewBox={`0 0 ${bars.length} ${WHOLE}`}
-            preserveAspectRatio="none"
-          >
+          {isShown ? (
+            <div
+              className="chart-chosen"
+              style={{ left: `${(place / bars.length) * WHOLE}%`, width: `${WHOLE / bars.length}%` }}
+            />
+          ) : null}
+          <svg viewBox={`0 0 ${bars.length} ${WHOLE}`} preserveAspectRatio="none">
             {drawn}
           </svg>
-          {pointed === null || bars[pointed] === undefined ? null : (
-            <Paper withBorder shadow="md" p="xs" className="chart-tip" style={besideOf(pointed, bars.length)}>
+          {isShown ? (
+            <Paper withBorder shadow="md" p="xs" className="chart-tip" style={besideOf(place, bars.length)}>
               <Text size="sm" fw={600}>
-                {labelOf(bars[pointed])}
+                {labelOf(bar)}
               </Text>
               {series.map((name, index) => (
                 <Group key={name} gap="lg" justify="space-between" wrap="nowrap">
                   <Named name={nameOf(name)} color={COLORS[index]!} />
-                  <span className="figures">{amountOfNanos(bars[pointed]!.nanos[index]!)}</span>
+                  <span className="figures">{amountOfNanos(bar.nanos[index]!)}</span>
                 </Group>
               ))}
             </Paper>
-          )}
+          ) : null}
         </div>
         <div className="chart-times figures">
           {labelled(bars.length, LABELS).map((place, index) => (
@@ -116,7 +156,7 @@ const Named = ({ name, color }: { name: string; color: string }) => (
   </Group>
 );
 
-/** It hides no bar at which the pointer is. */
+/** It does not hide the bar. */
 const besideOf = (index: number, bars: number) =>
   index < bars / 2 ? { left: `${((index + 1) / bars) * WHOLE}%` } : { right: `${(1 - index / bars) * WHOLE}%` };
 

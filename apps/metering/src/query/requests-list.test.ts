@@ -94,6 +94,7 @@ describe('the requests of a tenant', () => {
     ['an unknown outcome', { outcome: 'toString' as Outcome }],
     ['a model that no text of PostgreSQL can be', { model: 'a\0' }],
     ['a key that is no text', { keyId: {} as string }],
+    ['an id that no caller can have chosen', { callerRequestId: 'a b' }],
     ['another cursor', { after: newId('req') }],
     ['a cursor of no time', { after: '2026-99-21T00:00:00.000Z~' }],
     ['a cursor of no request', { after: '2026-11-21T00:00:00.000Z~x' }],
@@ -154,4 +155,27 @@ it('a streamed request has the time to its first output', async () => {
   const { data } = await list().page({ tenantId, limit: 10 });
   const shown = new Map(data.map(({ id, firstMs }) => [id, firstMs]));
   expect(events.map(({ id }) => shown.get(id))).toEqual([84, null, null]);
+});
+
+it('an id that callers chose finds the requests of the tenant with it, newest first, page by page', async () => {
+  const [tenantId, other] = [newId('ten'), newId('ten')];
+  const callerRequestId = 'order-17';
+  const at = (ms: number, more: Partial<UsageEvent>) =>
+    usageEvent({ tenantId, callerRequestId, endedAt: new Date(DAY_MS + ms).toISOString(), ...more });
+  const [first, second, third] = [at(1, {}), at(2, { model: 'b' }), at(HOUR_MS, {})];
+  const others = [at(3, { callerRequestId: 'order-18' }), usageEvent({ tenantId }), at(4, { tenantId: other })];
+  await new UsageConsumer(database.dataSource, ANY_PRICE).consume([first, second, third, ...others]);
+  const ids = async (asked: Omit<RequestsQuery, 'tenantId'>) => {
+    const { data, nextCursor } = await list().page({ tenantId, callerRequestId, ...asked });
+    return [data.map(({ id }) => id), nextCursor] as const;
+  };
+  expect(await ids({})).toEqual([[third.id, second.id, first.id], null]);
+  const [page, nextCursor] = await ids({ limit: 2 });
+  expect(page).toEqual([third.id, second.id]);
+  expect(await ids({ limit: 2, after: nextCursor! })).toEqual([[first.id], null]);
+  expect(await ids({ model: 'b' })).toEqual([[second.id], null]);
+  expect(await ids({ from: third.endedAt })).toEqual([[third.id], null]);
+  expect(await ids({ callerRequestId: 'order-19' })).toEqual([[], null]);
+  expect((await list().page({ tenantId: other, callerRequestId })).data).toMatchObject([{ id: others[2]!.id }]);
+  expect((await list().page({ tenantId: newId('ten'), callerRequestId })).data).toEqual([]);
 });

@@ -10,6 +10,7 @@ import {
 import { query } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import { MeteringDataSource } from '../database';
+import { isCallerRequestId } from '../record/caller-requests';
 import { checkKept } from '../record/kept-from';
 import { byIndex } from './by-index';
 import { HOUR_MS, hourOf, parseCount, parseFilter, parseTime } from './parameters';
@@ -18,6 +19,8 @@ import { hoursOfKeys, hoursOfModels } from './whole-hours';
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 200;
+/** Requests of all tenants with the same id of their callers that are searched, the newest ones. */
+const MAX_NAMED = 1_000;
 /**
  * The work of one page of a search: the hours that it may search, and the time after which it searches no further hour.
  * It searches at least one, so that every page gets ahead.
@@ -50,6 +53,7 @@ interface Search {
   model: string | null;
   keyId: string | null;
   outcome: Outcome | null;
+  callerRequestId: string | null;
   limit: number;
 }
 
@@ -68,7 +72,7 @@ interface Found {
  *
  * No index has the model or the key: each would cost the recording of every event. The rollups know in which hours a
  * key or a model was used, so a search reads these hours alone. Requests that did not end normally have an index of
- * their own (migrations/006_unfinished.sql).
+ * their own (migrations/006_unfinished.sql). So have the ids that callers chose (migrations/008_caller_requests.sql).
  */
 @Injectable()
 export class RequestsList {
@@ -93,8 +97,9 @@ export class RequestsList {
   }
 
   private async find(tx: EntityManager, search: Search): Promise<Found> {
-    const { fromMs, below, model, keyId, outcome } = search;
-    if (outcome !== null || model !== null || keyId !== null) return this.searchHours(tx, search);
+    const { fromMs, below, model, keyId, outcome, callerRequestId } = search;
+    const isInHours = outcome !== null || model !== null || keyId !== null;
+    if (isInHours && callerRequestId === null) return this.searchHours(tx, search);
     return { rows: await read(tx, search, [fromMs, below.ms + 1], search.limit + 1), untilMs: null };
   }
 
@@ -137,7 +142,7 @@ async function hoursOf(
 /** The requests of a period, newest first, at most `limit`. */
 function read(
   tx: EntityManager,
-  { tenantId, fromMs, below, model, keyId, outcome }: Search,
+  { tenantId, fromMs, below, model, keyId, outcome, callerRequestId }: Search,
   [startMs, endMs]: readonly [number, number],
   limit: number,
 ): Promise<ListedRow[]> {
@@ -148,13 +153,25 @@ function read(
   if (outcome !== null && OUTCOMES[outcome]) filters.push(`outcome <> 'complete'`);
   return query<ListedRow>(
     tx,
-    `SELECT ${EVENT_COLUMNS}, (life::json ->> 'firstMs')::int AS first_ms FROM usage_event
+    `SELECT ${EVENT_COLUMNS}, (life::json ->> 'firstMs')::int AS first_ms
+     FROM ${callerRequestId === null ? 'usage_event' : ofCaller(callerRequestId, values)} AS events
      WHERE ${['tenant_id = $1', 'ended_at >= $2', 'ended_at < $3', 'ended_at <= $4', ...filters].join(' AND ')}
        AND (ended_at, id) < ($4, $5)
      ORDER BY ended_at DESC, id DESC LIMIT $6`,
     values,
   );
 }
+
+/**
+ * The events with an id that their callers chose. OFFSET keeps the planner from searching all requests of the tenant
+ * for them.
+ */
+const ofCaller = (callerRequestId: string, values: unknown[]): string => `(
+  SELECT * FROM usage_event WHERE id = ANY(ARRAY(
+    SELECT c.id FROM caller_request c WHERE caller_request_id = $${values.push(callerRequestId)}
+    ORDER BY id DESC LIMIT ${MAX_NAMED}
+  )) OFFSET 0
+)`;
 
 /** A condition of a filter, if there is one. Adds its value. */
 function named(column: string, value: string | null, values: unknown[]): string[] {
@@ -168,6 +185,9 @@ function readSearch(asked: RequestsQuery): Search {
   const { outcome = null } = asked;
   if (outcome !== null && !Object.hasOwn(OUTCOMES, outcome))
     throw new RequestError('invalid_parameter', `outcome must be one of ${Object.keys(OUTCOMES).join(', ')}.`);
+  const { callerRequestId = null } = asked;
+  if (callerRequestId !== null && !isCallerRequestId(callerRequestId))
+    throw new RequestError('invalid_parameter', 'callerRequestId must have 1 to 64 characters from A-Za-z0-9_-.');
   const after = asked.after === undefined ? null : readCursor(asked.after);
   return {
     tenantId: asked.tenantId,
@@ -176,6 +196,7 @@ function readSearch(asked: RequestsQuery): Search {
     model: parseFilter('model', asked.model),
     keyId: parseFilter('keyId', asked.keyId),
     outcome,
+    callerRequestId,
     limit: parseCount('limit', asked.limit ?? DEFAULT_LIMIT, MAX_LIMIT),
   };
 }

@@ -80,7 +80,15 @@ function Books({ event, keyName, life, books, price }: RequestBooks) {
           <Time at={event.endedAt} />
         </Timeline.Item>
         <Timeline.Item title={books === null ? 'The charge is on its way to the books' : 'Charged'}>
-          {books === null ? null : <Money nanos={books.charge.costNanos} currency={currency} />}
+          {books === null ? null : (
+            <>
+              <Id label="Charge" value={books.charge.id} />
+              <Text size="sm">
+                <Money nanos={books.charge.costNanos} currency={currency} />, billed in {books.charge.period}. In the
+                books a charge has the id of its request.
+              </Text>
+            </>
+          )}
         </Timeline.Item>
         <Timeline.Item title="Ledger entry">
           <Entry books={books} currency={currency} />

@@ -19,6 +19,8 @@ export interface RequestsSearch {
   model?: string | undefined;
   keyId?: string | undefined;
   outcome?: string | undefined;
+  /** The `x-request-id` that their callers chose. */
+  callerRequestId?: string | undefined;
   /** When they ended: from inclusive, to exclusive; ISO 8601. */
   from?: string | undefined;
   to?: string | undefined;
@@ -27,6 +29,7 @@ export interface RequestsSearch {
 }
 
 const REQUEST_ID = /^req_[0-9a-z]{26}$/;
+const CALLER_REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
 const MINUTE_CHARS = 16;
 /** Without seconds, UTC. */
 const minute = (at: string) => at.slice(0, MINUTE_CHARS).replace('T', ' ');
@@ -43,18 +46,18 @@ export function RequestsPage() {
   const { currency } = usePerson();
   const navigate = useNavigate();
   const search: RequestsSearch = useSearch({ strict: false });
-  const { model, keyId, outcome, from, to } = search;
+  const { model, keyId, outcome, callerRequestId, from, to } = search;
+  const filters = { model, keyId, outcome, callerRequestId, from, to };
   const requests = useInfiniteQuery({
-    queryKey: ['requests', id, model, keyId, outcome, from, to],
-    queryFn: ({ pageParam }) =>
-      api.get<RequestList>(path('requests') + queryOf({ after: pageParam, model, keyId, outcome, from, to })),
+    queryKey: ['requests', id, filters],
+    queryFn: ({ pageParam }) => api.get<RequestList>(path('requests') + queryOf({ after: pageParam, ...filters })),
     initialPageParam: '',
     getNextPageParam: ({ nextCursor }) => nextCursor,
   });
   const choose = (next: RequestsSearch) =>
     void navigate({ to: '/t/$tenantId/requests', params: { tenantId: id }, search: next });
   const rows = requests.data?.pages.flatMap(({ data }) => data) ?? [];
-  const isFiltered = [model, keyId, outcome, from, to].some((filter) => filter !== undefined);
+  const isFiltered = Object.values(filters).some((filter) => filter !== undefined);
   return (
     <Page title="Requests" about="What was served, newest first. Prompts and answers are not stored.">
       <Group>
@@ -71,7 +74,19 @@ export function RequestsPage() {
           onChange={(value) => choose({ ...search, outcome: value })}
         />
         <RangeFields value={{ from, to }} onChange={(range) => choose({ ...search, ...range })} />
-        <FindRequest onFound={(request) => choose({ ...search, request })} />
+        <FindRequest
+          onOwn={(request) => choose({ ...search, request })}
+          onCallers={(callersId) => choose({ ...search, callerRequestId: callersId })}
+        />
+        {callerRequestId === undefined ? null : (
+          <Pill
+            withRemoveButton
+            onRemove={() => choose({ ...search, callerRequestId: undefined })}
+            removeButtonProps={{ 'aria-label': 'All request ids', 'aria-hidden': false, tabIndex: 0 }}
+          >
+            {callerRequestId}
+          </Pill>
+        )}
         {from !== undefined || to !== undefined ? (
           <Pill
             title={spanOf(search, localTime)}
@@ -143,17 +158,18 @@ export function RequestsPage() {
 }
 
 /**
- * Opens the sheet of a request by our id of it. An answer has that as `x-tollgate-request-id`, because a caller may
- * choose its `x-request-id`.
+ * Finds a request by our id of it, which an answer has as `x-tollgate-request-id`, or those with the `x-request-id` that
+ * their callers chose, as it is in their logs. Several requests may have that.
  */
-function FindRequest({ onFound }: { onFound: (id: string) => void }) {
+function FindRequest({ onOwn, onCallers }: { onOwn: (id: string) => void; onCallers: (id: string) => void }) {
   const [typed, setTyped] = useState('');
   const [isWrong, setWrong] = useState(false);
   const submit = (event: FormEvent) => {
     event.preventDefault();
     const id = typed.trim();
-    setWrong(!REQUEST_ID.test(id));
-    if (REQUEST_ID.test(id)) onFound(id);
+    setWrong(!CALLER_REQUEST_ID.test(id));
+    if (REQUEST_ID.test(id)) onOwn(id);
+    else if (CALLER_REQUEST_ID.test(id)) onCallers(id);
   };
   return (
     <form onSubmit={submit}>
@@ -161,18 +177,19 @@ function FindRequest({ onFound }: { onFound: (id: string) => void }) {
         <TextInput
           size="xs"
           aria-label="Request id"
-          placeholder="req_…"
+          placeholder="req_… or x-request-id"
           value={typed}
           error={isWrong}
           aria-describedby={isWrong ? 'request-id-error' : undefined}
           onChange={({ currentTarget }) => setTyped(currentTarget.value)}
         />
         <Button type="submit" size="xs" variant="default">
-          Show the request
+          Find
         </Button>
         {isWrong ? (
           <Text id="request-id-error" role="alert" size="sm">
-            An id begins with req_. An answer has it in the header x-tollgate-request-id.
+            An id has at most 64 letters, digits, _ and -. It is in the header x-tollgate-request-id of the answer, or
+            it is the x-request-id of the caller.
           </Text>
         ) : null}
       </Group>
