@@ -1,8 +1,9 @@
 // Records usage and posts it, with the code of metering and billing, at many times the speed of requests. So the books
-// stay complete: `reconcile` finds no difference afterwards. The events are those of the last DAYS days, in the order
+// stay complete: `reconcile` finds no difference afterwards. The events are those of the last days, in the order
 // of time, and their ids are of that time, as if they had just been served. The first owner has most of them.
 // Usage: fill.mjs <file>, with { "url": …, "owners": […], "events": 100000 }
-// `owners`: { tenantId, keyIds } of tenants with enough credit.
+// `owners`: { tenantId, keyIds } of tenants with enough credit. Optional: `days`, over which the usage is spread,
+// `batches`, each of which posts an entry, and `models`.
 import pg from 'pg';
 import 'reflect-metadata';
 import { readFileSync } from 'node:fs';
@@ -25,9 +26,8 @@ const { ChargeGatherer } = ofApp('billing', 'gather/charge-gatherer');
 const { Poster } = ofApp('billing', 'post/poster');
 
 const MAX_BATCH_EVENTS = 5_000;
-/** Each posts an entry. So the first tenants of small books have full pages of entries, too. */
+/** At least, by default. So the first tenants of small books have full pages of entries, too. */
 const MIN_BATCHES = 500;
-/** Over which the usage is spread. */
 const DAYS = 30;
 const DAY_MS = 86_400_000;
 /** Of all events. */
@@ -58,12 +58,19 @@ const BILLING_CONNECTIONS = 4;
 /** Where the news go that would release the holds. */
 const UNSENT = 'bench_unsent';
 
-const { url, owners, events } = JSON.parse(readFileSync(process.argv[2], 'utf8'));
+const {
+  url,
+  owners,
+  events,
+  days = DAYS,
+  batches = MIN_BATCHES,
+  models = MODELS,
+} = JSON.parse(readFileSync(process.argv[2], 'utf8'));
 const owner = new pg.Client(url);
 await owner.connect();
 const metering = await openMeteringDatabase(url);
 const endMs = Date.now() - LONGEST_MS;
-const beginMs = endMs - DAYS * DAY_MS;
+const beginMs = endMs - days * DAY_MS;
 
 const below = (count) => Math.floor(Math.random() * count);
 const skewed = (count) => Math.floor(Math.random() ** SKEW * count);
@@ -89,7 +96,7 @@ function anyOutcome() {
 function eventAt(startedMs) {
   const { tenantId, keyIds } = anyOwner();
   const key = skewed(keyIds.length);
-  const model = MODELS[Math.random() < SHARE_OF_OWN_MODEL ? key % MODELS.length : skewed(MODELS.length)];
+  const model = models[Math.random() < SHARE_OF_OWN_MODEL ? key % models.length : skewed(models.length)];
   const [promptTokens, completionTokens] = [50 + below(2_000), 1 + below(400)];
   const costNanos = BigInt(promptTokens) * 5_000n + BigInt(completionTokens) * 20_000n;
   const id = idOf(startedMs);
@@ -157,7 +164,7 @@ async function charge(rated) {
 }
 
 let charged = Promise.resolve();
-const batchEvents = Math.min(MAX_BATCH_EVENTS, Math.ceil(events / MIN_BATCHES));
+const batchEvents = Math.min(MAX_BATCH_EVENTS, Math.ceil(events / batches));
 for (let done = 0; done < events; done += batchEvents) {
   const rated = batchFrom(done, Math.min(batchEvents, events - done));
   // Billing charges a batch while metering records the next one.
