@@ -1,4 +1,4 @@
-import { costNanos, newId, type TokenCounts } from '@tollgate/contracts';
+import { costNanos, newId, type RequestLife, type TokenCounts } from '@tollgate/contracts';
 import { PostgresMessages } from '@tollgate/messaging';
 import { stampPrice } from '@tollgate/runtime';
 import { eventually, type TestDatabase } from '@tollgate/testing';
@@ -22,7 +22,14 @@ export async function configurationOf(page: Page, { base }: { base: string }): P
   return (await answer.json()) as Configuration;
 }
 
-/** Charges a tenant for a request that ended at `endedAt`, by an event like those of a gateway. */
+/** How a stream ran for which more was held twice. */
+const LIFE: RequestLife = {
+  ...{ key: [600, 2_000_000, 50], tenant: [1_200, 4_000_000, 100] },
+  ...{ heldNanos: '30000000', endNanos: '150000000', extensions: 2, firstMs: 412 },
+};
+const STREAM_MS = 1_500_000;
+
+/** Charges a tenant for a stream that ended at `endedAt`, by an event like those of a gateway. */
 export async function chargeFor(
   { url }: Pick<TestDatabase, 'url'>,
   tenantId: string,
@@ -36,8 +43,9 @@ export async function chargeFor(
   const messages = new PostgresMessages({ url, applicationName: 'console-test' });
   try {
     await messages.start();
-    const event = { id: newId('req'), tenantId, keyId, model, kind: 'chat', stream: false } as const;
-    const times = { startedAt: endedAt, endedAt, outcome: 'complete', estimated: false } as const;
+    const event = { id: newId('req'), tenantId, keyId, model, kind: 'chat', stream: true, life: LIFE } as const;
+    const startedAt = new Date(Date.parse(endedAt) - STREAM_MS).toISOString();
+    const times = { startedAt, endedAt, outcome: 'complete', estimated: false } as const;
     const money = { price, costNanos: String(cost), overrunNanos: '0' };
     await messages.publish('usage-events', [{ ...event, ...tokens, ...times, ...money }]);
   } finally {

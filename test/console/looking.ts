@@ -10,13 +10,17 @@ const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 const CUT_NAMES = `[...document.querySelectorAll('header button *')]
   .filter(({ scrollWidth, clientWidth }) => clientWidth > 0 && scrollWidth > clientWidth)
   .map(({ textContent }) => textContent)`;
-/** A sheet scrolls for itself. */
+/** A sheet and the menu scroll for themselves. */
 const HEIGHT = `Math.max(
-  ...[document.documentElement, ...document.querySelectorAll('[role="dialog"]')]
-    .map(({ scrollHeight }) => scrollHeight),
+  document.documentElement.scrollHeight,
+  ...[...document.querySelectorAll('[role="dialog"], nav')]
+    .filter((one) => one.checkVisibility({ visibilityProperty: true }))
+    .map((one) => one.scrollHeight + one.getBoundingClientRect().top),
 )`;
 const MAX_HEIGHT = 1_800;
 const PHONE_PX = 375;
+/** Over secrets. */
+const COVER = '#ced4da';
 /** Where TOLLGATE_SCREENSHOTS is set, the pictures of the pages are written. */
 const PICTURES = resolve(__dirname, '../../docs/console');
 
@@ -48,16 +52,17 @@ export function lookingAt(page: () => Page) {
   }
 
   /** `secrets` are covered. */
-  async function picture(path: string, look: string, secrets: Locator[] = []): Promise<void> {
+  async function picture(page_: string, look: string, secrets: Locator[] = []): Promise<void> {
     if (process.env['TOLLGATE_SCREENSHOTS'] === undefined) return;
     mkdirSync(PICTURES, { recursive: true });
-    const name = path.replace(/^\//, '').replaceAll('/', '-');
+    const name = page_.replace(/^\//, '').replaceAll('/', '-');
     // As high as the page, so that nothing is cut off but the end of a long list.
     const size = page().viewportSize()!;
     const height = await page().evaluate<number>(HEIGHT);
     await page().setViewportSize({ ...size, height: Math.min(Math.max(size.height, height), MAX_HEIGHT) });
     // The frame grows with the window in an animation, which is at its end here.
-    await page().screenshot({ path: `${PICTURES}/${name}-${look}.png`, animations: 'disabled', mask: secrets });
+    const path = `${PICTURES}/${name}-${look}.png`;
+    await page().screenshot({ path, animations: 'disabled', mask: secrets, maskColor: COVER });
     await page().setViewportSize(size);
   }
 

@@ -126,6 +126,7 @@ export function totpTests(
 ): void {
   it('an authenticator is set up by a QR code or an address, and turned off again', async () => {
     const { base, page, violations, picture } = deployed();
+    await page.setViewportSize({ width: 1280, height: 800 });
     await page.goto(`${base}/console/account`);
     await page.getByLabel('Your password').fill(PASSWORD);
     await page.getByRole('button', { name: 'Set it up' }).click();
@@ -135,7 +136,7 @@ export function totpTests(
     expect((await code.locator('path').last().getAttribute('d'))!.length).toBeGreaterThan(1_000);
     expect(await violations()).toEqual([]);
     const shown = page.getByLabel('Address for the authenticator');
-    await picture('account-totp', 'light', [code, shown]);
+    await picture('account-totp', 'light', [code, shown, page.getByLabel('Backup codes')]);
     const address = (await shown.textContent())!.trim();
     await page.getByLabel('Code of the authenticator').fill(totpOf(address));
     await page.getByRole('button', { name: 'Turn it on' }).click();

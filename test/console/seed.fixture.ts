@@ -3,9 +3,13 @@ import { PostgresMessages } from '@tollgate/messaging';
 import { stampPrice } from '@tollgate/runtime';
 import { eventually, type TestDatabase } from '@tollgate/testing';
 import type { Page } from 'playwright-core';
+import type { Fleet } from '../../apps/console/src/api/answers';
+import { operator as operatorApi } from '../e2e/deployment';
 import { configurationOf } from './invoice.fixture';
 import { backendOf } from './looks';
+import { endMonth } from './month-end.fixture';
 import type { RunningConsole } from './running-console';
+import { settledBooks } from './settled-books';
 
 /** A few dozen requests fill each page for axe. Pictures show a month. */
 const DAYS = process.env['TOLLGATE_SCREENSHOTS'] === undefined ? 4 : 29;
@@ -17,18 +21,22 @@ const MODELS = [
   { name: 'sim-large', requests: 3, promptTokens: 400, completionTokens: 150 },
   { name: 'sim-embed', requests: 4, promptTokens: 200_000, completionTokens: 0 },
 ] as const;
+/** Those with use. */
+const TENANTS = 2n;
+const NANOS_PER_CENT = 10_000_000n;
 const KEYS = ['chat-app', 'search', 'nightly-report'];
 
-/** Use of the demo tenant by three keys in the days before today, so that its pages have something to show. */
-export async function seedUsage({
-  console_,
-  page,
-  database,
-}: {
+interface Seeded {
   console_: RunningConsole;
   page: Page;
   database: TestDatabase;
-}): Promise<void> {
+}
+
+/**
+ * Use of the demo tenant by three keys in the days before today, invoices of another one, and a report of reconcile, so
+ * that the pages have something to show.
+ */
+export async function seedUsage({ console_, page, database }: Seeded): Promise<void> {
   const call = backendOf(page);
   const { tenantId } = console_.demo!;
   const booking = { kind: 'topup', amountCents: 5_000, reason: 'for the pictures', ref: 'pictures-1' };
@@ -80,4 +88,26 @@ export async function seedUsage({
     },
     { timeoutMs: ARRIVES_WITHIN_MS },
   );
+  await seedInvoices({ console_, page, database });
+  // Before the report, so that the log does not fill with its runs: each tenant has less than a cent that is not posted.
+  await eventually(
+    async () => {
+      const { settledNanos, postedCents } = (await call('operator/fleet')) as Fleet;
+      const notPosted = BigInt(settledNanos) - BigInt(postedCents) * NANOS_PER_CENT;
+      expect(notPosted).toBeLessThan(TENANTS * NANOS_PER_CENT);
+    },
+    { timeoutMs: ARRIVES_WITHIN_MS },
+  );
+  await eventually(() => settledBooks(console_), { timeoutMs: ARRIVES_WITHIN_MS });
+}
+
+/** Two months of a tenant that are over. */
+async function seedInvoices({ console_, page, database }: Seeded): Promise<void> {
+  const call = backendOf(page);
+  const { id } = (await call('operator/tenants', { name: 'Acme' })) as { id: string };
+  await call(`operator/tenants/${id}/credit`, { kind: 'topup', amountCents: 5_000, reason: 'prepaid', ref: 'acme-1' });
+  await endMonth(database, id, await configurationOf(page, console_), async (period) => {
+    const close = { period, tenantId: id };
+    expect((await operatorApi(console_).post('/_operator/v1/invoices/close', close)).status).toBe(200);
+  });
 }
