@@ -74,6 +74,32 @@ export function invitationTests(
     expect(made).toEqual([]);
   });
 
+  it.each(['removed', 'demoted'] as const)('an invitation ends when its maker is %s', async (end) => {
+    const { base, of, foreignId, mailbox } = deployed();
+    const makersEmail = `maker-${end}@example.com`;
+    const maker = await join(base, await invited(makersEmail), makersEmail);
+    const email = `accomplice-of-${end}@example.com`;
+    const link = await invite(maker, { tenantId: foreignId, email, role: 'admin', mailbox });
+    expect((await look(link, '127.3.4.1')).status).toBe(200);
+    const path = `${API}/tenants/${foreignId}/members`;
+    const { data } = (await inviter.get(path)).json as { data: { userId: string; email: string }[] };
+    const { userId } = data.find((member) => member.email === makersEmail)!;
+    const ended =
+      end === 'removed'
+        ? await inviter.send('DELETE', `${path}/${userId}`)
+        : await inviter.send('PATCH', `${path}/${userId}`, { role: 'viewer' });
+    expect(ended.status).toBeLessThan(300);
+    const account = { secret: secretOf(link), name: 'Accomplice', email, password: PASSWORD };
+    for (const answer of [
+      await look(link, '127.3.4.1'),
+      await new BrowserSession(base, '127.3.4.2').post(`${API}/invitation/accept-as-new`, account),
+      await of('viewer').post(`${API}/invitation/accept`, { secret: account.secret }),
+    ])
+      expect([answer.status, answer.json.error.code]).toEqual([404, 'invitation_invalid']);
+    const { invitations } = (await inviter.get(path)).json as { invitations: { email: string }[] };
+    expect(invitations.map((one) => one.email)).not.toContain(email);
+  });
+
   it('an invitation is promised for seven days', async () => {
     const { mailbox, foreignId } = deployed();
     const asked = { email: 'a-week@example.com', role: 'viewer' };

@@ -7,11 +7,25 @@ import { ConsoleDatabase } from '../database';
 import { ConsoleError } from '../http/errors';
 import { SignIn } from '../sign-in/sign-in';
 import { Changes, type Origin, personAs } from './changes';
-import type { TenantRole } from './roles';
+import { mayGrant, TENANT_ROLES, type TenantRole } from './roles';
 
 export const OPERATOR_LINK_MS = 10 * 60_000;
 const INVITATION_MS = 7 * 24 * 60 * 60_000;
 const UNIQUE_VIOLATION = '23505';
+/** Pairs of the role of a member and one that it may give. */
+const GRANTS = TENANT_ROLES.flatMap((role) =>
+  TENANT_ROLES.filter((granted) => mayGrant(role, granted)).map((granted) => `'${role} ${granted}'`),
+);
+/**
+ * Whoever made it may still give its role: a person who was removed must not come back by a link. Links for operators
+ * are of the operator API. The author of any other is a person, or an account that has ended.
+ */
+const MAKER_MAY = `(i.operator
+  OR EXISTS (SELECT 1 FROM operator o WHERE o.user_id = i.invited_by)
+  OR EXISTS (SELECT 1 FROM provider_operator p WHERE p.user_id = i.invited_by)
+  OR EXISTS (SELECT 1 FROM membership m WHERE m.user_id = i.invited_by AND m.tenant_id = i.tenant_id
+    AND m.role || ' ' || i.role IN (${GRANTS.join(', ')})))`;
+const IS_OPEN = `i.used_at IS NULL AND i.expires_at > now() AND ${MAKER_MAY}`;
 
 /** What an invitation gives to the person who accepts it. */
 export interface Invited {
@@ -87,7 +101,7 @@ export class Invitations {
     const rows = await query<Invited & { id: string; createdAt: Date; expiresAt: Date }>(
       this.database.dataSource,
       `SELECT id, email, operator, tenant_id AS "tenantId", role, created_at AS "createdAt", expires_at AS "expiresAt"
-       FROM invitation WHERE tenant_id = $1 AND used_at IS NULL AND expires_at > now() ORDER BY created_at DESC, id`,
+       FROM invitation i WHERE i.tenant_id = $1 AND ${IS_OPEN} ORDER BY created_at DESC, id`,
       [tenantId],
     );
     return rows.map((row) => ({
@@ -117,8 +131,8 @@ export class Invitations {
   async look(secret: string): Promise<Invited> {
     const [row] = await query<Invited>(
       this.database.dataSource,
-      `SELECT email, operator, tenant_id AS "tenantId", role FROM invitation
-       WHERE token_hash = $1 AND used_at IS NULL AND expires_at > now()`,
+      `SELECT email, operator, tenant_id AS "tenantId", role FROM invitation i
+       WHERE i.token_hash = $1 AND ${IS_OPEN}`,
       [hashInvitationSecret(secret)],
     );
     if (!row) throw new ConsoleError('invitation_invalid');
@@ -192,7 +206,7 @@ export class Invitations {
 async function use(tx: EntityManager, secret: string): Promise<Used & { mailed: boolean }> {
   const [row] = await query<Used & { mailed: boolean }>(
     tx,
-    `UPDATE invitation SET used_at = now() WHERE token_hash = $1 AND used_at IS NULL AND expires_at > now()
+    `UPDATE invitation i SET used_at = now() WHERE i.token_hash = $1 AND ${IS_OPEN}
      RETURNING id, email, operator, tenant_id AS "tenantId", role, mailed`,
     [hashInvitationSecret(secret)],
   );

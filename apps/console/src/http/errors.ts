@@ -20,10 +20,13 @@ export const CONSOLE_ERRORS = {
   sign_in_again: { status: 403, message: 'Sign out, sign in again, and try again within ten minutes.' },
   wrong_origin: { status: 403, message: 'Only pages of the console may do this.' },
   not_found: { status: 404, message: 'This does not exist, or you may not see it.' },
-  invitation_invalid: { status: 404, message: 'This link was used already, or it has expired. Ask for a new one.' },
-  recovery_invalid: {
+  invitation_invalid: {
     status: 404,
     message: 'This link was used already, has expired, or was withdrawn. Ask for a new one.',
+  },
+  recovery_invalid: {
+    status: 404,
+    message: 'This link was used already, or it has expired. Ask for a new one.',
   },
   method_not_allowed: { status: 405, message: 'This route has no such method.' },
   account_exists: { status: 409, message: 'This address has an account. Sign in, then open the link again.' },

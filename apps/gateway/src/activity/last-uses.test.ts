@@ -106,3 +106,21 @@ it('a flush also sends the uses of keys that rest, once', async () => {
   ]);
   expect(jest.getTimerCount()).toBe(0);
 });
+
+it('a further key beside as many busy ones as are known is reported, unless auth is away', async () => {
+  const { lastUses, reports } = auth();
+  const busy = Array.from({ length: 10_000 }, (_, n) => `key ${n}`);
+  const use = () => {
+    for (const key of busy) lastUses.record(key, Date.now());
+  };
+  use();
+  // None is reported yet, so there is no place.
+  lastUses.record(OTHER, Date.now());
+  await jest.advanceTimersByTimeAsync(SECOND_MS);
+  const reported = () => reports.some(({ uses }) => uses.some(([id]) => id === OTHER));
+  expect(reported()).toBe(false);
+  use();
+  lastUses.record(OTHER, Date.now());
+  await jest.advanceTimersByTimeAsync(REST_MS);
+  expect(reported()).toBe(true);
+});

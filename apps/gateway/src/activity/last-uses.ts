@@ -45,9 +45,18 @@ export class LastUses {
       use.atMs = atMs;
       return;
     }
-    if (this.known.size >= MAX_KNOWN) return;
+    if (this.known.size >= MAX_KNOWN && !this.forgetOldest()) return;
     this.known.set(id, { atMs, reportedMs: null, restsUntilMs: 0 });
     this.reports.ask();
+  }
+
+  /**
+   * Makes a place for another credential, so that none stays unknown beside many busy ones. False: not even the oldest
+   * was reported yet.
+   */
+  private forgetOldest(): boolean {
+    for (const [id, { reportedMs }] of this.known) return reportedMs !== null && this.known.delete(id);
+    return false;
   }
 
   /** Sends all uses that auth does not have, also of credentials that rest. Never rejects. */
