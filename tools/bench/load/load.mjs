@@ -4,9 +4,11 @@
 //                  once
 //   urls           instead of `url`: several gateways, dealt out to the connections in turn
 //   authorizations a list: each request is of a random one, in the place of the header
+//   spreadMs       the connections begin evenly over this time; by default all at once
 //   count          end after this many requests, if the time is not over before
 //   cut            leave at the end, in the middle of answers; by default each is read to its end
 import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 
 const {
   url,
@@ -17,6 +19,7 @@ const {
   connections,
   seconds,
   ratePerSecond = null,
+  spreadMs = 0,
   count = Infinity,
   cut = false,
 } = JSON.parse(process.argv[2]);
@@ -144,10 +147,10 @@ function client(index, due, finished) {
 }
 
 await Promise.all(
-  Array.from(
-    { length: connections },
-    (_, index) => new Promise((resolve) => client(index, started + (paceMs * index) / connections, resolve)),
-  ),
+  Array.from({ length: connections }, async (_, index) => {
+    if (spreadMs > 0) await delay((spreadMs * index) / connections);
+    await new Promise((resolve) => client(index, started + (paceMs * index) / connections, resolve));
+  }),
 );
 const elapsed = (Math.max(endedAt, cut ? until : endedAt) - started) / 1000;
 const { user, system } = process.cpuUsage(cpuBefore);

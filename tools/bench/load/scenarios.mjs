@@ -7,9 +7,14 @@ const PROMPT =
 const messages = [{ role: 'user', content: PROMPT }];
 export const PLAIN = { model: 'bench', messages, max_tokens: 100 };
 
+/** Of a paced answer. The backend sends the first event at once, and then one for each token. */
+const PACED_TOKENS = 40;
+const PACED_MS = ((PACED_TOKENS + 1) * 1_000) / 50;
+
 /**
- * `unit`: what costs are told per. `not`: the gateway that it is not asked of.
- * @type {Record<string, { title: string, connections: number, body: object, unit: 'request' | 'chunk', not?: string }>}
+ * `unit`: what costs are told per. `not`: the gateway that it is not asked of. `spreadMs`: as in load.mjs.
+ * @type {Record<string, { title: string, connections: number, body: object, unit: 'request' | 'chunk', not?: string,
+ *   spreadMs?: number }>}
  */
 export const SCENARIOS = {
   plain128: { title: 'plain, 128 connections', connections: 128, body: PLAIN, unit: 'request' },
@@ -26,8 +31,10 @@ export const SCENARIOS = {
   paced: {
     title: '16 streams, 50 tokens/s',
     connections: 16,
-    body: { ...PLAIN, model: 'bench-paced', max_tokens: 40, stream: true },
+    body: { ...PLAIN, model: 'bench-paced', max_tokens: PACED_TOKENS, stream: true },
     unit: 'request',
+    // Streams of one length that begin together end together: all 16 requests would come at the same moment.
+    spreadMs: PACED_MS,
   },
 };
 

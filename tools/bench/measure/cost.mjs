@@ -47,13 +47,13 @@ export async function untilQuiet(parts, idle) {
 /**
  * One run of one scenario on one gateway.
  * @param {import('../gateways/yardsticks.mjs').Gateway & { idle?: Record<string, number> }} gateway
- * @param {{ connections: number, body: object, unit: 'request' | 'chunk' }} scenario
+ * @param {{ connections: number, body: object, unit: 'request' | 'chunk', spreadMs?: number }} scenario
  * @param {{ seconds: number, ratePerSecond?: number, count?: number }} options  as in load.mjs
  * @returns what load.mjs measured, and `cpuMicros` per unit: of each part, of the backend and of the load; shares of
  *   the cores while the load ran; `foreign`, the share of the machine that nothing of ours used
  */
 export async function measure(gateway, backend, scenario, { seconds, ratePerSecond = null, count }) {
-  const { connections, body, unit } = scenario;
+  const { connections, body, unit, spreadMs } = scenario;
   const parts = { ...gateway.parts, backend: backend.pids };
   countAsOurs(parts);
   const before = { parts: usedBy(parts), ours: cpuSeconds([...ours]), busy: busySeconds() };
@@ -64,6 +64,7 @@ export async function measure(gateway, backend, scenario, { seconds, ratePerSeco
     headers: gateway.headers,
     body,
     connections,
+    spreadMs,
     seconds,
     ratePerSecond,
     count,
