@@ -1,4 +1,4 @@
-// docs.mjs [--check]: writes the generated tables of docs/operating and the dashboards, or only checks that they are up
+// docs.mjs [--check]: writes the generated tables of docs and the dashboards, or only checks that they are up
 // to date. Runs on Node 24 in a compiled checkout.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import { dashboardFiles } from '../dashboards/dashboards.mjs';
 import { ROOT } from '../setup/prepare.mjs';
 import { bottlenecksTable, capacityTable, replicasTable, unitCostsTable } from './capacity-table.mjs';
 import { metricsTable } from './metrics-table.mjs';
+import { picturesTable } from './pictures-table.mjs';
 import { settingsTable } from './settings-table.mjs';
 import { valuesTable } from './values-table.mjs';
 
@@ -20,6 +21,7 @@ const TABLES = [
   { file: 'docs/operating/capacity.md', name: 'capacity', table: capacityTable },
   { file: 'docs/operating/capacity.md', name: 'bottlenecks', table: bottlenecksTable },
   { file: 'docs/operating/capacity.md', name: 'replicas', table: replicasTable },
+  { file: 'docs/console/README.md', name: 'pictures', table: picturesTable },
 ];
 
 const { check = false } = parseArgs({ options: { check: { type: 'boolean' } } }).values;
