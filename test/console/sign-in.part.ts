@@ -74,6 +74,27 @@ export function signInTests(
     expect(secretOf(refused.json.link as string)).toHaveLength(43);
   });
 
+  it('a sign-in deletes the sessions that have expired, and no other', async () => {
+    const { base, of, tenantId, mailbox, database } = deployed();
+    const email = 'twice@example.com';
+    const first = await join(base, await invite(of('owner'), { tenantId, email, role: 'viewer', mailbox }), email);
+    const [{ id }] = (await first.get(`${API}/sessions`)).json.data as [{ id: string }];
+    const second = new BrowserSession(base);
+    await signIn(second, email);
+    await database.query(`UPDATE console."session" SET "expiresAt" = now() - interval '1 second' WHERE id = $1`, [id]);
+    const kept = () =>
+      database.query<{ id: string }>(
+        'SELECT s.id FROM console."session" s JOIN console."user" u ON u.id = s."userId" WHERE u.email = $1',
+        [email],
+      );
+    expect(await kept()).toHaveLength(2);
+    await signIn(new BrowserSession(base), email);
+    expect(await kept()).toHaveLength(2);
+    expect((await kept()).map((session) => session.id)).not.toContain(id);
+    expect((await first.get(`${API}/me`)).status).toBe(401);
+    expect((await me(second)).email).toBe(email);
+  });
+
   it('with a second factor a password alone opens nothing, and each backup code works once', async () => {
     const { base, of, tenantId, mailbox } = deployed();
     const email = 'careful@example.com';

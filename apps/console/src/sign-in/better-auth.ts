@@ -66,6 +66,8 @@ export function signInLibrary({ pool, secret, origin, oidc }: SignInLibraryOptio
             if (signIn) signIn.userId = userId;
             const call = accountCall.getStore();
             if (call) call.openedFor = userId;
+            // They have addresses of people, and the library deletes only those that are used again.
+            await pool.query('DELETE FROM "session" WHERE "expiresAt" <= now()');
           },
         },
       },
