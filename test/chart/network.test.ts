@@ -73,7 +73,7 @@ it('what may leave for a pod may also arrive there, except where everybody may a
   ).toEqual(edges('from').sort());
 });
 
-it('lets the services that send traces, and no others, reach the collector of tracing.url', () => {
+it('a policy lets the services that send traces, and no others, reach the collector of tracing.url', () => {
   const reach = (name: Golden) =>
     manifests(name)
       .filter(({ kind }) => kind === 'NetworkPolicy')

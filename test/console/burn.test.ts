@@ -8,7 +8,7 @@ it.each([
   [29n, 10n, 'Per day. At this rate the credit lasts 2 days.'],
   [9_999n, 10n, 'Per day. At this rate the credit lasts 999 days.'],
   [10_000n, 10n, 'Per day. At this rate the credit lasts more than 999 days.'],
-])('credit of %s nanos, and %s nanos a day: %s', (left, perDay, text) => {
+])('credit of %s nanos, of which %s are used a day, is described so: %s', (left, perDay, text) => {
   expect(lastingOf({ left, perDay })).toBe(text);
 });
 

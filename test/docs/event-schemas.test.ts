@@ -70,7 +70,7 @@ describe.each(PUBLISHED)('the schema of %s', (topic) => {
   });
 });
 
-it('accepts what a gateway settles, with and without the fields that may be absent', () => {
+it('the schema accepts what a gateway settles, with and without the fields that may be absent', () => {
   const { callerRequestId, defaultBudgets, ...draft } = USAGE;
   const settled = { outcome: 'complete' as const, estimated: true, holdNanos: 10n ** 9n, endedMs: Date.parse(at) };
   const validate = compiled('usage-events');

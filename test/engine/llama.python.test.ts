@@ -26,7 +26,7 @@ const gateway = useGateway({
 let caller: Caller;
 beforeAll(async () => void (caller = await gateway.caller()));
 
-it('answers a chat, and its usage is what is charged', async () => {
+it('the engine answers a chat, and its usage is what is charged', async () => {
   const answer = await caller.openai.chat.completions.create(asked);
   expect(answer).toMatchObject({ object: 'chat.completion', model: 'tiny' });
   expect(answer.choices[0]!.finish_reason).toBe('length');
@@ -41,7 +41,7 @@ it('answers a chat, and its usage is what is charged', async () => {
   });
 });
 
-it('streams the same text with the same usage', async () => {
+it('the engine streams the same text with the same usage', async () => {
   const plain = await caller.openai.chat.completions.create(asked);
   let text = '';
   let usage;
@@ -54,7 +54,7 @@ it('streams the same text with the same usage', async () => {
   expect(usage).toMatchObject({ prompt_tokens: plain.usage!.prompt_tokens, completion_tokens: 24 });
 });
 
-it('completes a text, plain and streamed', async () => {
+it('the engine completes a text, plain and streamed', async () => {
   const legacy = { model: 'tiny', prompt: 'Once upon a time', max_tokens: 16, temperature: 0 };
   const plain = await caller.openai.completions.create(legacy);
   let text = '';
@@ -66,7 +66,7 @@ it('completes a text, plain and streamed', async () => {
   expect(plain.usage).toMatchObject({ completion_tokens: 16 });
 });
 
-it('gives log probabilities, one for each token that is charged', async () => {
+it('the engine gives log probabilities, one for each token that is charged', async () => {
   const { choices, usage } = await caller.openai.chat.completions.create({ ...asked, logprobs: true, top_logprobs: 2 });
   const tokens = choices[0]!.logprobs!.content!;
   expect(tokens.length).toBeGreaterThan(0);
@@ -77,7 +77,7 @@ it('gives log probabilities, one for each token that is charged', async () => {
   }
 });
 
-it('keeps to a JSON schema, and says that it stopped', async () => {
+it('the engine keeps to a JSON schema, and says that it stopped', async () => {
   const schema = {
     type: 'object',
     properties: { isOpen: { type: 'boolean' }, gate: { enum: ['north', 'south'] } },
@@ -96,7 +96,7 @@ it('keeps to a JSON schema, and says that it stopped', async () => {
   });
 });
 
-it('passes its refusal of a request on as the client’s', async () => {
+it('its refusal of a request is passed on as the client’s', async () => {
   const refused = await gateway.post('/v1/chat/completions', { ...asked, grammar: 'root ::= (' }, caller);
   expect(refused.status).toBe(400);
   expect(await refused.json()).toEqual({
@@ -109,7 +109,7 @@ it('passes its refusal of a request on as the client’s', async () => {
   });
 });
 
-it('has counted exactly the tokens that were charged', async () => {
+it('the engine has counted exactly the tokens that were charged', async () => {
   const counted = await engine.counted();
   await eventually(async () => {
     const events = gateway.eventsOf(caller.tenantId);
@@ -127,7 +127,7 @@ it('has counted exactly the tokens that were charged', async () => {
   });
 });
 
-it('stops when the client leaves a stream, which is charged for a part', async () => {
+it('the engine stops when the client leaves a stream, which is charged for a part', async () => {
   const leaving = await gateway.caller();
   const before = await engine.counted();
   const stream = await leaving.openai.chat.completions.create({ ...asked, max_tokens: 1_000, stream: true });

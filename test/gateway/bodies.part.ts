@@ -114,7 +114,7 @@ export function bodiesTests(gateway: GatewayUnderTest): void {
         'context_length_exceeded',
         'max_completion_tokens',
       ],
-    ] as const)('%#', async (body, code, param) => {
+    ] as const)('is refused with its code and parameter (%#)', async (body, code, param) => {
       const { status, json } = await ask(body);
       expect([status, json]).toEqual([400, refusal(code, param)]);
     });
@@ -133,7 +133,7 @@ export function bodiesTests(gateway: GatewayUnderTest): void {
       ['/v1/embeddings', { model: 'embed', input: 'a', dimensions: 0 }, 'invalid_value', 'dimensions'],
       ['/v1/embeddings', { model: 'embed', input: 'word '.repeat(300) }, 'context_length_exceeded', 'input'],
       ['/v1/embeddings', { model: 'small', input: 'a' }, 'invalid_value', 'model'],
-    ] as const)('%# %s', async (path, body, code, param) => {
+    ] as const)('is refused with its code and parameter (%#: %s)', async (path, body, code, param) => {
       const { status, json } = await ask(body, path);
       expect([status, json]).toEqual([400, refusal(code, param)]);
     });

@@ -120,7 +120,7 @@ describe('the surface', () => {
     ['POST', '/v1/models/org/small', 405, 'method_not_allowed'],
     ['PUT', '/v1/embeddings?x=1', 405, 'method_not_allowed'],
     ['OPTIONS', '/completions', 405, 'method_not_allowed'],
-  ] as const)('%s %s → %i', async (method, path, status, code) => {
+  ] as const)('answers %s %s with %i', async (method, path, status, code) => {
     const answer = await read(await fetch(gateway.url + path, { method, ...(method === 'POST' && { body: 'text' }) }));
     expect([answer.status, answer.json]).toEqual([status, refusal(code)]);
     if (status === 405) expect(answer.headers.get('allow')).toBe(path.includes('models') ? 'GET, HEAD' : 'POST');
@@ -135,7 +135,7 @@ describe('the surface', () => {
   });
 
   it.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data', 'nonsense', ''])(
-    'media type %j → 415',
+    'answers the media type %j with 415',
     async (type) => {
       const { status, json } = await ask(CHAT, undefined, { headers: { 'content-type': type } });
       expect([status, json]).toEqual([415, refusal('unsupported_media_type')]);

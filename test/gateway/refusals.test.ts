@@ -231,7 +231,7 @@ describe('a backend that refuses or fails', () => {
     [429, 503, 'overloaded_error'],
     [503, 503, 'overloaded_error'],
     [504, 504, 'timeout_error'],
-  ] as const)('with %i: %i %s', async (status, ours, code) => {
+  ] as const)('with %i is answered with %i %s', async (status, ours, code) => {
     for (const stream of [false, true]) {
       const answer = await failing([{ kind: 'status', status }], { stream });
       expect([answer.status, answer.json.error.type]).toEqual([ours, INFERENCE_ERRORS[code].type]);

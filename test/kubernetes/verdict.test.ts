@@ -38,7 +38,7 @@ const left = (balanceCents: number, carriedNanos = '0') => ({ creditCents: 100, 
 /** Two tokens were surely recorded before the fault, and two perhaps. */
 const ARRIVALS = [-3_000, -1_600, -1_400, -100].map((ms) => FAULT_MS + ms);
 
-it('finds nothing wrong in books that say what clients saw', () => {
+it('the verdict finds nothing wrong in books that say what clients saw', () => {
   const outcomes = [answer('req_1'), cut('req_2', ARRIVALS), cut('req_3', []), cut(null, []), refusal('req_4')];
   const usage = [used('req_1', 20), used('req_2', 2), used('req_nameless', 8)];
   expect(wrongIn({ outcomes, usage, books: left(70) })).toEqual([]);
@@ -101,6 +101,6 @@ it.each<[string, Case, RegExp[]]>([
     },
     [/^100000000 nanos are charged beyond the credit/],
   ],
-])('finds %s', (_, books, expected) => {
+])('the verdict finds %s', (_, books, expected) => {
   expect(wrongIn(books)).toEqual(expected.map((pattern) => expect.stringMatching(pattern)));
 });

@@ -111,7 +111,7 @@ describe('the table of bars', () => {
   });
 });
 
-it('counts the answers between two moments of a load', () => {
+it('a measurement counts the answers between two moments of a load', () => {
   const counts = ask<number[]>(
     { 'measure/database.mjs': 'between' },
     '[between([10, 20, 30], 0, 300), between([10, 20, 30], 50, 250), between([10, 20, 30], 100, 900)]',
@@ -119,7 +119,7 @@ it('counts the answers between two moments of a load', () => {
   expect(counts).toEqual([60, 40, 50]);
 });
 
-it('adds up the self times of a profile in the time of the load', () => {
+it('a breakdown adds up the self times of a profile in the time of the load', () => {
   const frame = (functionName: string, url = '', lineNumber = -1) => ({ functionName, url, lineNumber });
   const nodes = [
     { id: 1, callFrame: frame('start') },
@@ -138,7 +138,7 @@ it('adds up the self times of a profile in the time of the load', () => {
   ]);
 });
 
-it('adds up self times by package, stage and library', () => {
+it('a breakdown adds up self times by package, stage and library', () => {
   const at = (path: string, micros: number) => ({ name: 'run', at: `${path}:1`, micros });
   const times = [
     at('apps/gateway/dist/settle/emitter.js', 5),

@@ -10,7 +10,7 @@ export const CHANGING = {
 };
 
 export function secretsTests({ gateway: gateways, auth, metering, billing }: Replicas): void {
-  it('of operators: the former one works beside the next one, and no other', async () => {
+  it('lets operators in with its former and its next value, and with no other', async () => {
     for (const { addresses } of gateways) {
       const asked = (secret: string) =>
         onceServed(() => call(`${addresses.operatorUrl}/_operator/v1/tenants`, secret, { method: 'GET' }));
@@ -20,7 +20,7 @@ export function secretsTests({ gateway: gateways, auth, metering, billing }: Rep
     }
   });
 
-  it('of scrapers: every service accepts both tokens, and no other', async () => {
+  it('lets scrapers in at every service with its former and its next value, and with no other', async () => {
     const { TOLLGATE_METRICS_TOKEN: next, TOLLGATE_FORMER_METRICS_TOKEN: former } = CHANGING;
     for (const { addresses } of [...gateways, ...auth, ...metering, ...billing]) {
       const asked = async (token: string) => {

@@ -7,4 +7,4 @@ import { silentKafkaTests } from './silent-kafka.part';
 const deployment = useDeployment();
 describe('four services', () => fourServicesTests(deployment));
 describe('a stop while Kafka is silent', () => silentKafkaTests(deployment));
-describe('a service ends its start with one line about', () => badStartsTests(deployment));
+describe('a service does not start, and names the cause in one line,', () => badStartsTests(deployment));

@@ -14,14 +14,14 @@ const directory = useDataDirectory(services);
 const tollgate = (args: string[], env: Record<string, string> = {}) =>
   runTollgate(args, { TOLLGATE_DATA_DIR: directory.path, ...env });
 
-it('prints the version of Tollgate without a server', async () => {
+it('the command line prints the version of Tollgate without a server', async () => {
   const root = JSON.parse(readFileSync(join(__dirname, '../../package.json'), 'utf8')) as { version: string };
   const printed = await tollgate(['--version'], { TOLLGATE_DATA_DIR: join(directory.path, 'nothing') });
   expect(printed).toEqual({ code: 0, stdout: `${root.version}\n`, stderr: '' });
 });
 
 describe('exit code 1', () => {
-  it('for an unknown tenant, with the remedy, and as JSON with --json', async () => {
+  it('says that the tenant is unknown, with the remedy, and as JSON with --json', async () => {
     const id = newId('ten');
     const plain = await tollgate(['credit', 'show', id]);
     const message = `No tenant has the id '${id}'. See: tollgate tenant list`;
@@ -30,7 +30,7 @@ describe('exit code 1', () => {
     expect([asJson.code, JSON.parse(asJson.stdout)]).toEqual([1, { error: { code: 'not_found', message } }]);
   });
 
-  it('if there is no server, with the remedy and without the secret', async () => {
+  it('says that there is no server, with the remedy and without the secret', async () => {
     const closed = {
       TOLLGATE_OPERATOR_URL: await withServer('', (url) => Promise.resolve(url)),
       TOLLGATE_OPERATOR_SECRET: 'do-not-print-me',
@@ -49,7 +49,7 @@ describe('exit code 1', () => {
     }
   });
 
-  it('if another program answers, or the file is broken', async () => {
+  it('says that another program answers, or that the file is broken', async () => {
     const answer = await withServer('<html>', (url) =>
       tollgate(['tenant', 'list'], { TOLLGATE_OPERATOR_URL: url, TOLLGATE_OPERATOR_SECRET: 'x' }),
     );
@@ -60,7 +60,7 @@ describe('exit code 1', () => {
     rmSync(broken, { recursive: true });
   });
 
-  it('if the books differ', async () => {
+  it('says that the books differ', async () => {
     const { tenantId } = await services.tenant();
     await services.messages.request('billing.credit.add', { tenantId, amountCents: 5, source: 'manual', ref: 'x' });
     const report = {
@@ -136,7 +136,7 @@ it('credit explains how to repeat a command only if that can help', async () => 
   expect(error).toEqual({ code: 'ref_conflict', message: expect.not.stringContaining('Repeat it') });
 });
 
-it('says in the words of the command what the server refuses of a tenant, and a refund without a sign', async () => {
+it('the command says in its words what the server refuses of a tenant, and a refund without a sign', async () => {
   const { tenantId } = await services.tenant();
   const create = ['tenant', 'create', 'x', '--external-id', newId('ten')];
   expect((await tollgate(create)).code).toBe(0);
@@ -176,7 +176,7 @@ describe('exit code 2', () => {
     [['credit', 'add', 'ten_x', '-5']],
     [['credit', 'show', 'ten_x', '--entries', '0']],
     [['token', 'create', 'ten_x', 'n', '--scopes', 'everything']],
-  ])('for wrong usage: %j', async (args) => {
+  ])('says that the usage is wrong: %j', async (args) => {
     const { code, stdout, stderr } = await tollgate(args);
     expect([code, stdout]).toEqual([2, '']);
     expect(stderr).toMatch(/^tollgate: .*\nAdd --help for the arguments and examples\.\n$|^Usage:/);
@@ -199,7 +199,7 @@ describe('exit code 2', () => {
     ['key create', ['--profile', 'nothing'], "--profile must name a key profile of the tenant's plan."],
     ['key create', ['--expires-at', 'tomorrow'], '--expires-at must be an ISO 8601 timestamp in the future.'],
   ])(
-    'for what the server finds wrong in "%s" with %j, in the words of the command',
+    'says what the server finds wrong in "%s" with %j, in the words of the command',
     async (command, options, message) => {
       const { tenantId } = await services.tenant();
       const { code, stdout, stderr } = await tollgate([...command.split(' '), tenantId, ...options]);
@@ -207,7 +207,7 @@ describe('exit code 2', () => {
     },
   );
 
-  it('for a date after now, without an end, in every command for usage', async () => {
+  it('says that a date without an end is after now, in every command for usage', async () => {
     const { tenantId } = await services.tenant();
     for (const args of [[tenantId], ['export'], ['export', '--step', 'day']]) {
       const { code, stdout, stderr } = await tollgate(['usage', ...args, '--from', '2190-01-01']);
@@ -219,7 +219,7 @@ describe('exit code 2', () => {
     }
   });
 
-  it('for contradictory settings', async () => {
+  it('says that settings contradict each other', async () => {
     for (const env of [
       { TOLLGATE_OPERATOR_URL: 'http://x' },
       { TOLLGATE_OPERATOR_URL: 'x', TOLLGATE_OPERATOR_SECRET: 'y' },

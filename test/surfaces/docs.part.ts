@@ -31,8 +31,8 @@ export function docsTests(services: Services): void {
 
   const ask: Documented['ask'] = (...asked) => documented.ask(...asked);
 
-  describe('real answers match the document', () => {
-    it('of the management API', async () => {
+  describe('real answers', () => {
+    it('of the management API match its document', async () => {
       const keys = '/_api/v1/keys';
       const made = await ask('post', keys, { token, body: { name: 'x', expiresAt: '2099-01-01' } });
       await ask('delete', `${keys}/{id}`, { token }, { id: made.json.data.id });
@@ -49,7 +49,7 @@ export function docsTests(services: Services): void {
       );
     });
 
-    it('of the management API for refusals', async () => {
+    it('that refuse a call of the management API match its document', async () => {
       const keys = '/_api/v1/keys';
       const blind = await services.tenant(SCOPES.filter((scope) => scope !== 'keys:read'));
       expect((await ask('get', keys, { token: null })).status).toBe(401);
@@ -63,7 +63,7 @@ export function docsTests(services: Services): void {
       expect((await ask('post', keys, { token, text: 'x'.repeat(65_537) })).status).toBe(413);
     });
 
-    it('of the inference API', async () => {
+    it('of the inference API match its document', async () => {
       for (const n of [1, 2]) await ask('post', '/v1/chat/completions', { token: key, body: { ...chat, n } });
       await ask('post', '/v1/completions', { token: key, body: { model: 'sim-small', prompt: 'Once' } });
       for (const encoding_format of ['float', 'base64']) {
@@ -75,7 +75,7 @@ export function docsTests(services: Services): void {
       await ask('get', '/v1/models', { token: key });
     });
 
-    it('of the inference API for refusals', async () => {
+    it('that refuse a call of the inference API match its document', async () => {
       expect((await ask('get', '/v1/models', { token: null })).status).toBe(401);
       expect((await ask('post', '/v1/chat/completions', { token: key, text: '{' })).status).toBe(400);
       expect((await ask('post', '/v1/embeddings', { token: key, body: { model: 'none', input: 'a' } })).status).toBe(
@@ -90,7 +90,7 @@ export function docsTests(services: Services): void {
       ['/v1/chat/completions', { ...chat, stream: true }],
       ['/v1/chat/completions', { ...chat, stream: true, stream_options: { include_usage: true } }],
       ['/v1/completions', { model: 'sim-small', prompt: 'Once', stream: true }],
-    ])('of a stream: %s', async (path, body) => {
+    ])('of a stream match the document: %s', async (path, body) => {
       const response = await fetch(services.publicUrl + path, {
         method: 'POST',
         headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },

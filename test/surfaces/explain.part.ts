@@ -41,7 +41,7 @@ export function explainTests(services: Services): void {
     return { tenantId: tenant.id as string, keyId: key.id as string, key: key.key as string, body, chat };
   }
 
-  it('"I was billed twice": both requests under one x-request-id, each with its own charge and entry', async () => {
+  it('"I was billed twice" shows both requests of one x-request-id, each with its own charge and entry', async () => {
     const { tenantId, keyId, chat } = await customer();
     const name = `order-${tenantId.slice(-12)}`;
     const ids: string[] = [];
@@ -86,7 +86,7 @@ export function explainTests(services: Services): void {
     );
   });
 
-  it('"my stream broke": the backend that broke off, what was delivered, and its charge', async () => {
+  it('"my stream broke" shows the backend that broke off, what was delivered, and its charge', async () => {
     const { tenantId, keyId, chat } = await customer();
     const faults = [{ kind: 'cut', afterChunks: 3 }];
     const cut = { stream: true, simulator: { answerTokens: 20, faults } };
@@ -134,7 +134,7 @@ export function explainTests(services: Services): void {
     );
   });
 
-  it('a request that was at fault: the model that it asked for, and the parameter that was refused', async () => {
+  it('about a request that was at fault shows the model that it asked for, and the refused parameter', async () => {
     const { chat, keyId } = await customer();
     const unknown = await eventually(async () => {
       const answer = await chat({ model: 'sim-lrage' });
@@ -160,7 +160,7 @@ export function explainTests(services: Services): void {
     expect(text).toContain(`${code} (sim-large, messages[0].role)`);
   });
 
-  it('a stream that ended with an error, because the admission store did not answer after its text', async () => {
+  it('about a stream that ended with an error shows that the store did not answer after its text', async () => {
     const { tenantId, keyId } = await customer();
     const life = { key: [1, 2, 3], tenant: [4, 5, 6], heldNanos: '9000000000', late: true } as const;
     const event = usageEvent({ tenantId, keyId, outcome: 'complete', stream: true, life });
@@ -171,7 +171,7 @@ export function explainTests(services: Services): void {
     );
   });
 
-  it('"another model answered": the model that was asked for, and the fallback that served', async () => {
+  it('"another model answered" shows the model that was asked for, and the fallback that served', async () => {
     const { tenantId, keyId } = await customer();
     const life = { key: [1, 2, 3], tenant: [4, 5, 6], heldNanos: '9000000000', asked: 'sim-large' } as const;
     const event = usageEvent({ tenantId, keyId, model: 'sim-small', backend: 'simulator:', life });
@@ -183,7 +183,7 @@ export function explainTests(services: Services): void {
     );
   });
 
-  it('a running request: its hold, for its own tenant alone, and afterwards that its client left', async () => {
+  it('about a running request shows its hold, to its tenant alone, and later that its client left', async () => {
     const { tenantId, keyId, key, body } = await customer();
     const { tenantId: other } = await customer();
     const leaving = new AbortController();
@@ -223,7 +223,7 @@ export function explainTests(services: Services): void {
     expect(left.served).toMatchObject({ outcome: 'client_closed', completionTokens: 2 });
   });
 
-  it('"429 although idle": the limit of tokens, and how many the request needed', async () => {
+  it('"429 although idle" shows the limit of tokens, and how many the request needed', async () => {
     const [plan] = services.config.plans;
     const [profile] = plan!.profiles;
     const limits = { ...profile!.limits, tokensPerMinute: NARROW_TOKENS };
@@ -249,7 +249,7 @@ export function explainTests(services: Services): void {
     expect(data.refused).toContainEqual(refused);
   });
 
-  it('"my key stopped": what stands in its way now, and what refused its requests', async () => {
+  it('"my key stopped" shows what stands in its way now, and what refused its requests', async () => {
     const { tenantId, keyId, chat } = await customer();
     const { tenantId: other } = await customer();
     await eventually(async () => expect((await chat()).status).toBe(200));
@@ -290,7 +290,7 @@ export function explainTests(services: Services): void {
     expect((await ask(`/explain/keys/${keyId}?tenantId=x`)).json.error.code).toBe('invalid_parameter');
   });
 
-  it('an unknown request, and wrong usage', async () => {
+  it('about an unknown request is refused, and so is wrong usage', async () => {
     for (const name of [newId('req'), 'x'.repeat(65), 'a%20b'])
       expect((await ask(`/explain/requests/${name}`)).json.error.code).toBe('not_found');
     for (const args of [[], ['req_1', '--key', newId('key')]])

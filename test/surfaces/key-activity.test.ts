@@ -83,4 +83,4 @@ it("a key's last use is the end of its last request, served or refused", async (
   await eventually(async () => expect(Date.parse((await lastUsedAt())!)).toBeGreaterThan(first));
 });
 
-describe('a complaint', () => explainTests(services));
+describe('the explanation of a complaint', () => explainTests(services));

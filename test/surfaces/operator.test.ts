@@ -248,7 +248,7 @@ it('reconcile runs and finds no difference', async () => {
   expect([status, json.data.ok, json.data.differences]).toEqual([200, true, []]);
 });
 
-it('answers 404 and 405 in its own envelope, each with a request id', async () => {
+it('the port answers 404 and 405 in its own envelope, each with a request id', async () => {
   await expectRefusal('', {}, 404, 'not_found');
   await expectRefusal('/tenants/%zz', {}, 404, 'not_found');
   const { headers } = await expectRefusal('/tenants', { method: 'PUT' }, 405, 'method_not_allowed');

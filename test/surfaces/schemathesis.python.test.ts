@@ -59,12 +59,12 @@ function fuzz(url: string, base: string, credential: string, options: string[]):
   });
 }
 
-describe('generated requests, valid and invalid, get only documented answers', () => {
+describe('generated requests, valid and invalid,', () => {
   it.each([
     ['the inference API', '^/v1/', () => key, '20'],
     ['the management API', '^/_api/', () => token, '20'],
   ])(
-    'from %s',
+    'get only documented answers from %s',
     async (_, paths, credential, examples) => {
       const document = `${services.publicUrl}/docs/api/openapi.yaml`;
       const options = ['--include-path-regex', paths, '--max-examples', examples];
@@ -74,7 +74,7 @@ describe('generated requests, valid and invalid, get only documented answers', (
   );
 
   it(
-    'from the operator API',
+    'get only documented answers from the operator API',
     async () => {
       const document = `${services.operatorUrl}/_operator/v1/openapi.yaml`;
       const options = ['--max-examples', '5'];

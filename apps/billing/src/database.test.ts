@@ -29,7 +29,7 @@ describe('on a server whose user may not take on the ledger role', () => {
     await database.query(`DROP ROLE ${owner}`);
   });
 
-  it('migrates, even in several processes at once, and the triggers make it append-only', async () => {
+  it('billing migrates, even in several processes at once, and triggers make the ledger append-only', async () => {
     await Promise.all(Array.from({ length: 3 }, () => migrate({ url: url(), ...MIGRATIONS })));
     const dataSource = await openBillingDatabase(url());
     try {
@@ -42,7 +42,7 @@ describe('on a server whose user may not take on the ledger role', () => {
     }
   });
 
-  it('takes on the role once an administrator has granted it', async () => {
+  it('billing takes on the role once an administrator has granted it', async () => {
     await database.query(`GRANT ${LEDGER_ROLE} TO ${owner}`);
     const dataSource = await openBillingDatabase(url());
     try {

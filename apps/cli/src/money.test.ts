@@ -43,7 +43,7 @@ describe('parseAmount', () => {
   });
 });
 
-it('writes amounts to the last cent and nano', () => {
+it('the command line writes amounts to the last cent and nano', () => {
   expect([1_000, 5, 0, -1, -12_345].map((cents) => formatCents(cents, 'USD'))).toEqual([
     '10.00 USD',
     '0.05 USD',

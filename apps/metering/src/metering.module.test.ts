@@ -123,6 +123,6 @@ plans:
   });
 });
 
-it('creates the outbox table that the relay expects', () => {
+it('metering creates the outbox table that the relay expects', () => {
   expect(readFileSync(join(MIGRATIONS.directory, '001_usage.sql'), 'utf8')).toContain(OUTBOX_TABLE_SQL);
 });

@@ -1,7 +1,7 @@
 import { eventually } from '@tollgate/testing';
 import { SharedProbe } from './shared-probe';
 
-it('probes once for all callers of a second, and again when the outcome is old, whatever it was', async () => {
+it('a store is probed once for all callers of a second, and again when any outcome is old', async () => {
   let asked = 0;
   let refuses = true;
   const probe = new SharedProbe(async () => {
@@ -17,7 +17,7 @@ it('probes once for all callers of a second, and again when the outcome is old, 
   expect(asked).toBe(2);
 });
 
-it('does not start a second probe while one is in progress', async () => {
+it('nobody starts a second probe while one is in progress', async () => {
   let asked = 0;
   const probe = new SharedProbe(() => {
     asked++;

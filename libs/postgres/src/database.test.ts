@@ -77,7 +77,7 @@ describe('transaction', () => {
   });
 });
 
-it('survives a connection that breaks between two queries of its user', async () => {
+it('a process survives a connection that breaks between two queries of its user', async () => {
   const pool = new Pool({ connectionString: database.url, max: 1 });
   outliveConnections(pool);
   const client = await pool.connect();

@@ -16,24 +16,24 @@ beforeEach(async () => {
 
 afterEach(() => client.end());
 
-it('resolves to the result', async () => {
+it('a query resolves to the result', async () => {
   const { rows } = await queryWithin(client, { text: 'SELECT $1::int AS n', values: [7] }, PATIENT_MS);
   expect(rows).toEqual([{ n: 7 }]);
 });
 
-it("rejects with the server's error, and the connection is of use afterwards", async () => {
+it("a query rejects with the server's error, and the connection is of use afterwards", async () => {
   await expect(queryWithin(client, { text: 'SELECT 1 / 0' }, PATIENT_MS)).rejects.toMatchObject({ code: '22012' });
   const { rows } = await queryWithin(client, { text: 'SELECT 1 AS n' }, PATIENT_MS);
   expect(rows).toEqual([{ n: 1 }]);
 });
 
-it('rejects when the time is over, whatever the server does', async () => {
+it('a query rejects when the time is over, whatever the server does', async () => {
   const silence = queryWithin(client, { text: 'SELECT pg_sleep(3600)' }, SHORT_MS);
   await expect(silence).rejects.toThrow('Query read timeout');
   await database.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1', [NAME]);
 });
 
-it('rejects when the connection ends', async () => {
+it('a query rejects when its connection ends', async () => {
   const answer = queryWithin(client, { text: 'SELECT pg_terminate_backend(pg_backend_pid())' }, PATIENT_MS);
   await expect(answer).rejects.toThrow();
 });

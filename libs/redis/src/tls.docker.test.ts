@@ -53,14 +53,14 @@ async function startOf(url: string): Promise<string> {
   }
 }
 
-it('uses TLS with a server whose authority it knows, and refuses any other', async () => {
+it('a client uses TLS with a server whose authority it knows, and refuses any other', async () => {
   const ca = join(folder, 'ca.pem');
   expect(await startOf(`rediss://:secret@localhost:${redis.port}?ca=${ca}`)).toBe('hello');
   expect(await startOf(`rediss://:secret@localhost:${redis.port}`)).toMatch(/^REDIS_URL .*self-signed certificate/);
   expect(await startOf(`redis://:secret@localhost:${redis.port}`)).toMatch(/^REDIS_URL .*does not answer/);
 });
 
-it('accepts either of two authorities in a file, so that an authority changes without a stop', async () => {
+it('a client accepts either of two authorities in a file, so that an authority changes without a stop', async () => {
   const both = join(folder, 'both.pem');
   const another = rootCertificates[0]!;
   for (const authorities of [

@@ -15,7 +15,7 @@ function logged(code: string): string[] {
   return stderr.trim().split('\n');
 }
 
-it('hides keys and tokens wherever they occur in a line, which remains valid JSON', () => {
+it('the log hides keys and tokens wherever they occur in a line, which remains valid JSON', () => {
   for (const secret of SECRETS) {
     const lines = logged(`
       const secret = ${JSON.stringify(secret)};

@@ -2,7 +2,7 @@ import { PlaceList } from './place-list';
 
 const item = (name: string) => ({ name });
 
-it('holds what was added and not removed', () => {
+it('a list holds what was added and not removed', () => {
   const list = new PlaceList<{ name: string }>();
   const [a, b, c] = ['a', 'b', 'c'].map(item) as [{ name: string }, { name: string }, { name: string }];
   const places = [a, b, c].map((each) => list.add(each));
@@ -12,7 +12,7 @@ it('holds what was added and not removed', () => {
   expect([...list]).toEqual([a, c]);
 });
 
-it('removes an item once, also when its place has another item by then', () => {
+it('a list removes an item once, also when its place has another item by then', () => {
   const list = new PlaceList<{ name: string }>();
   const [first, second] = [item('first'), item('second')];
   const place = list.add(first);
@@ -34,7 +34,7 @@ it('can be changed while it is read', () => {
   expect([...list]).toEqual([]);
 });
 
-it('has as many places as items were in it at once, however many came and went', () => {
+it('a list has as many places as items were in it at once, however many came and went', () => {
   const list = new PlaceList<{ name: string }>();
   const seen = new Set<number>();
   for (let turn = 0; turn < 1_000; turn++) {

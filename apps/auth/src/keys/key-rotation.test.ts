@@ -90,7 +90,7 @@ describe('a rotated key', () => {
   });
 });
 
-it('refuses a revoked key, keys of others, and a wrong grace time', async () => {
+it('a rotation refuses a revoked key, keys of others, and a wrong grace time', async () => {
   const { id } = await key();
   const other = await auth.tenant();
   const next = { ...minted('key'), graceSeconds: 0 };

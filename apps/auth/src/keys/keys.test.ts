@@ -57,7 +57,7 @@ it("a key without a profile gets the first profile of its tenant's plan", async 
   expect(await auth.edge.lookup(onPro.hash)).toMatchObject({ plan: 'pro', profile: 'large', expiresAtMs: null });
 });
 
-it('returns one key with its profile, and refuses an unknown id, a token and a key of another tenant', async () => {
+it('one key is read with its profile, and not by an unknown id, by a token or for another tenant', async () => {
   const other = await auth.tenant();
   const { hash, last4 } = minted('key');
   const row = await auth.request('auth.keys.create', { tenantId, profile: 'batch', name: 'k', hash, last4 });
@@ -71,7 +71,7 @@ it('returns one key with its profile, and refuses an unknown id, a token and a k
     expect(await auth.refusal('auth.keys.get', { tenantId: tenant, id })).toBe('not_found');
 });
 
-it('refuses an unknown profile, one of another plan, and any profile of a plan that was removed', async () => {
+it('a key gets no unknown profile, none of another plan, and none of a plan that was removed', async () => {
   for (const profile of ['gold', 'large', '']) {
     expect(await auth.refusal('auth.keys.create', { tenantId, name: 'k', ...minted('key'), profile })).toBe(
       'invalid_profile',
@@ -85,12 +85,12 @@ it('refuses an unknown profile, one of another plan, and any profile of a plan t
   auth.config.plans.push(pro);
 });
 
-it('refuses a key of a tenant that does not exist', async () => {
+it('nobody makes a key for a tenant that does not exist', async () => {
   const request = { tenantId: newId('ten'), name: 'k', ...minted('key') };
   expect(await auth.refusal('auth.keys.create', request)).toBe('not_found');
 });
 
-it('lists the keys of one tenant, newest first, in pages', async () => {
+it('a list has the keys of one tenant, newest first, in pages', async () => {
   const ids: string[] = [];
   for (let i = 0; i < 5; i++)
     ids.push((await auth.request('auth.keys.create', { tenantId, name: `k${i}`, ...minted('key') })).id);
@@ -108,7 +108,7 @@ it('lists the keys of one tenant, newest first, in pages', async () => {
   ]);
 });
 
-it('refuses an `after` that is not a key of this tenant', async () => {
+it('a list refuses an `after` that is not a key of this tenant', async () => {
   const other = await auth.request('auth.keys.create', { tenantId: await auth.tenant(), name: 'k', ...minted('key') });
   const token = await auth.request('auth.tokens.create', {
     tenantId,
@@ -144,7 +144,7 @@ it('concurrent revocations of one key all get the same answer', async () => {
   expect(new Set(answers.map((answer) => answer.revokedAt)).size).toBe(1);
 });
 
-it('refuses to revoke an unknown id, a key of another tenant, and a token as a key', async () => {
+it('a revocation refuses an unknown id, a key of another tenant, and a token as a key', async () => {
   const { id } = await auth.request('auth.keys.create', { tenantId, name: 'k', ...minted('key') });
   const token = await auth.request('auth.tokens.create', {
     tenantId,

@@ -5,7 +5,7 @@ import { ProfilesInUse } from './profiles-in-use';
 
 const { auth, database } = useAuth();
 
-it('refuses a configuration that lacks a profile of active keys, at the start and on a change', async () => {
+it('auth refuses a configuration that lacks a profile of active keys, at the start and on a change', async () => {
   const tenantId = await auth.tenant('pro');
   const other = await auth.tenant('free');
   const key = (of: string, profile: string, more: { expiresAt?: string } = {}) =>

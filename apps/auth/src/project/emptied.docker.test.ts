@@ -83,7 +83,7 @@ class Watch {
   }
 }
 
-it('refills an emptied Redis from all replicas: no issued key is ever unknown, and no revocation late', async () => {
+it('all replicas refill an emptied Redis: no issued key is ever unknown, and no revocation late', async () => {
   const seed = Number(process.env['TOLLGATE_TEST_SEED'] ?? Date.now() % 2 ** 32);
   process.stderr.write(`emptied credential store: TOLLGATE_TEST_SEED=${seed}\n`);
   const below = random(seed);

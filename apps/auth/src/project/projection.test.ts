@@ -37,7 +37,7 @@ async function leaveBehind(count: number): Promise<string[]> {
   return rows.map(({ hash }) => hash);
 }
 
-it('finds changes that a dead process committed and did not project, in bounded batches', async () => {
+it('a round finds changes that a dead process committed and did not project, in bounded batches', async () => {
   const hashes = await leaveBehind(1_200);
   await eventually(async () => expect(await unprojected()).toBe(0));
   const found = await Promise.all(hashes.map((hash) => auth.edge.lookup(hash)));
@@ -162,7 +162,7 @@ describe('while the store is away', () => {
   });
 });
 
-it('writes all records again to a store that lost them, each with its newest version', async () => {
+it('auth writes all records again to a store that lost them, each with its newest version', async () => {
   const { hash, last4 } = minted('key');
   const { id } = await auth.request('auth.keys.create', { tenantId, name: 'k', hash, last4 });
   await auth.request('auth.keys.revoke', { tenantId, id });
@@ -177,7 +177,7 @@ it('writes all records again to a store that lost them, each with its newest ver
 });
 
 it.each(['revoked', 'expired'] as const)(
-  'does not take a store for emptied because it forgot what was %s long ago',
+  'auth does not take a store for emptied because it forgot what was %s long ago',
   async (how) => {
     const { hash, last4 } = minted('key');
     const { id } = await auth.request('auth.keys.create', { tenantId, name: 'k', hash, last4 });
@@ -199,7 +199,7 @@ it.each(['revoked', 'expired'] as const)(
   },
 );
 
-it('lets the store forget outdated records without a write: a batch a round, and once a minute', async () => {
+it('auth lets the store forget outdated records without a write: a batch a round, and once a minute', async () => {
   let batches = 0;
   const projector = { keepFilled: () => {}, projectDue: async () => 0, refillIfLost: async () => 0 };
   const forget = () => Promise.resolve(++batches < 3);

@@ -22,17 +22,17 @@ it('a tenant is active, and has the plan that it names or the first plan of toll
   expect(await auth.request('auth.tenants.create', { name: 'Acme' })).toMatchObject({ plan: 'free', status: 'active' });
 });
 
-it('refuses a plan that tollgate.yaml does not have', async () => {
+it('a new tenant has no plan that tollgate.yaml does not have', async () => {
   expect(await auth.refusal('auth.tenants.create', { name: 'Acme', plan: 'gold' })).toBe('invalid_plan');
 });
 
-it('refuses an unknown id, and a text that is not an id', async () => {
+it('no tenant is read by an unknown id, or by a text that is not an id', async () => {
   for (const tenantId of [newId('ten'), 'ten_1', '', '\0', "'; --"]) {
     expect(await auth.refusal('auth.tenants.get', { tenantId })).toBe('not_found');
   }
 });
 
-it('finds tenants by a part of their name, id or external id, and takes every character as itself', async () => {
+it('a part of a name, id or external id finds tenants, and every character is taken as itself', async () => {
   const one = await auth.request('auth.tenants.create', { name: '100% Öl_Handel', externalId: 'cus_search' });
   const found = async (search: string) => {
     const { data } = await auth.request('auth.tenants.list', { limit: 100, search });
@@ -43,7 +43,7 @@ it('finds tenants by a part of their name, id or external id, and takes every ch
   for (const search of ['100_', '%%', "'; --", 'nobody']) expect(await found(search)).toBe(false);
 });
 
-it('lists newest first, and its pages have every row once although rows are added meanwhile', async () => {
+it('a list begins with the newest, and its pages have every row once although rows are added meanwhile', async () => {
   const ids: string[] = [];
   for (let i = 0; i < 7; i++) ids.push(await auth.tenant());
   const first = await auth.request('auth.tenants.list', { limit: 3 });
@@ -57,7 +57,7 @@ it('lists newest first, and its pages have every row once although rows are adde
   expect(last).toEqual({ data: [], nextCursor: null });
 });
 
-it('refuses an `after` that is not a tenant, and a limit out of bounds', async () => {
+it('a list refuses an `after` that is not a tenant, and a limit out of bounds', async () => {
   for (const query of [{ after: newId('ten') }, { after: '\0' }, { limit: 0 }, { limit: 201 }, { limit: 1.5 }]) {
     expect(await auth.refusal('auth.tenants.list', query)).toBe('invalid_parameter');
   }

@@ -37,19 +37,19 @@ it('a token is in force at the edge when it is answered, with its scopes', async
   });
 });
 
-it('refuses no scopes, an unknown scope, and a scope that is named twice', async () => {
+it('a token without scopes, with an unknown scope, or with a scope twice is refused', async () => {
   for (const scopes of [[], ['keys:admin'], ['keys:read', 'keys:read'], ['keys:read', '']]) {
     const request = { tenantId, name: 'ops', ...minted('token'), scopes };
     expect(await auth.refusal('auth.tokens.create', request)).toBe('invalid_scope');
   }
 });
 
-it('refuses a token of a tenant that does not exist', async () => {
+it('nobody makes a token for a tenant that does not exist', async () => {
   const request = { tenantId: newId('ten'), name: 'ops', ...minted('token'), scopes: ['keys:read'] };
   expect(await auth.refusal('auth.tokens.create', request)).toBe('not_found');
 });
 
-it('lists the tokens of one tenant, newest first, in pages', async () => {
+it('a list has the tokens of one tenant, newest first, in pages', async () => {
   const ids = [await create(), await create(), await create()].map((token) => token.id);
   await auth.request('auth.keys.create', { tenantId, name: 'k', ...minted('key') });
   const first = await auth.request('auth.tokens.list', { tenantId, limit: 2 });
@@ -58,7 +58,7 @@ it('lists the tokens of one tenant, newest first, in pages', async () => {
   expect(second).toMatchObject({ data: [{ id: ids[0] }], nextCursor: null });
 });
 
-it('refuses an `after` that is not a token of this tenant', async () => {
+it('a list refuses an `after` that is not a token of this tenant', async () => {
   expect(await auth.refusal('auth.tokens.list', { tenantId, after: newId('tok') })).toBe('invalid_parameter');
 });
 
@@ -81,7 +81,7 @@ it('a revocation is in the credential store when it is answered, and at every ga
   expect(await listed(id)).toMatchObject({ revokedAt });
 });
 
-it('refuses to revoke an unknown id, a token of another tenant, and a key as a token', async () => {
+it('a revocation refuses an unknown id, a token of another tenant, and a key as a token', async () => {
   const { id } = await create();
   const key = await auth.request('auth.keys.create', { tenantId, name: 'k', ...minted('key') });
   expect(await auth.refusal('auth.tokens.revoke', { tenantId: await auth.tenant(), id })).toBe('not_found');

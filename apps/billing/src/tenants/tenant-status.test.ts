@@ -80,7 +80,7 @@ describe('validateTenantUpdate', () => {
     [{ ...good, version: -1 }, 'version: not a version'],
     [{ ...good, version: 2 ** 60 }, 'version: not a version'],
     [{ ...good, status: 'gone' }, 'status: unknown'],
-  ])('%j: %s', (update, reason) => {
+  ])('says what is wrong in %j: %s', (update, reason) => {
     expect(validateTenantUpdate(update)).toBe(reason);
   });
 });

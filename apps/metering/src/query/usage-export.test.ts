@@ -59,7 +59,7 @@ async function all(asked: Partial<UsageExportQuery>, limit: number): Promise<Exp
 }
 const sorted = (ids: (string | null)[]) => [...ids].sort();
 
-it.each([1, 7, 1_000])('has each request of the range once, in pages of %d', async (limit) => {
+it.each([1, 7, 1_000])('an export has each request of the range once, in pages of %d', async (limit) => {
   const rows = await all({}, limit);
   expect(rows.map(({ id }) => id)).toEqual(sorted(inRange.map(({ id }) => id)));
   const event = inRange.find(({ outcome }) => outcome === 'upstream_error')!;
@@ -77,7 +77,7 @@ it.each([1, 7, 1_000])('has each request of the range once, in pages of %d', asy
   });
 });
 
-it('has those of one tenant, model and key alone, by their end', async () => {
+it('an export has the requests of one tenant, model and key alone, by their end', async () => {
   const [tenantId] = TENANTS as [string];
   const own = inRange.filter((event) => event.tenantId === tenantId);
   const rows = await all({ tenantId }, 7);
@@ -107,7 +107,7 @@ function hoursOf(
   return new Map([...sums].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-it.each([1, 7, 1_000])('has the sums of each hour once, equal to the requests, in pages of %d', async (limit) => {
+it.each([1, 7, 1_000])('an export has each hour’s sums once, equal to its requests, in pages of %d', async (limit) => {
   const rows = await all({ step: 'hour' }, limit);
   const sums = rows.map(({ tenantId, from, model, keyId, requests, failed, costNanos, promptTokens }) => [
     [tenantId, from, model, keyId].join(' '),
@@ -118,7 +118,7 @@ it.each([1, 7, 1_000])('has the sums of each hour once, equal to the requests, i
   expect(await all({ step: 'hour', tenantId }, limit)).toEqual(rows.filter((row) => row.tenantId === tenantId));
 });
 
-it('refuses what is not a time, a full hour, a step or a cursor', async () => {
+it('an export refuses what is not a time, a full hour, a step or a cursor', async () => {
   const wrong: Partial<UsageExportQuery>[] = [
     { from: 'x' },
     { from: RANGE.to, to: RANGE.from },

@@ -15,7 +15,7 @@ async function rowsRead(): Promise<number> {
   return Number(row!.rows);
 }
 
-it('reads only the holds of the requested tenants, however many other tenants have', async () => {
+it('the query reads only the holds of the requested tenants, however many other tenants have', async () => {
   await database.query(`INSERT INTO admission.tenant (tenant_id) SELECT unnest($1::text[])`, [
     Array.from({ length: TENANTS }, (_, n) => tenant(n)),
   ]);

@@ -5,12 +5,12 @@ const database = useTestDatabase();
 const ALL_CHARACTERS = Array.from({ length: 0x2100 }, (_, code) => String.fromCharCode(code + 1)).join('');
 const HARD = ['', 'NULL', 'a,b', '{}', ' "quoted" ', '\\', '\\"', '"\\', '\n\t\r', '😀 é', ALL_CHARACTERS];
 
-it('keeps every text as it is', async () => {
+it('an array keeps every text as it is', async () => {
   const [row] = await database.query<{ back: string[] }>('SELECT $1::text[] AS back', [texts(HARD, (text) => text)]);
   expect(row!.back).toEqual(HARD);
 });
 
-it('keeps every value of JSON, and null as NULL', async () => {
+it('an array keeps every value of JSON, and null as NULL', async () => {
   const values = [...HARD.map((text) => ({ text, [text]: [1, null, true] })), { half: '\ud800' }, null];
   const [row] = await database.query<{ back: (string | null)[] }>('SELECT $1::text[] AS back', [
     jsonTexts(values, (value) => value),
@@ -18,7 +18,7 @@ it('keeps every value of JSON, and null as NULL', async () => {
   expect(row!.back.map((text) => text && (JSON.parse(text) as unknown))).toEqual(values);
 });
 
-it('keeps numbers, booleans and null', async () => {
+it('an array keeps numbers, booleans and null', async () => {
   const [row] = await database.query<{ n: string[]; b: boolean[] }>('SELECT $1::bigint[] AS n, $2::boolean[] AS b', [
     numbers([1, -2, 9_223_372_036_854_775_807n, null], (value) => value),
     numbers([true, false, null], (value) => value),
@@ -26,6 +26,6 @@ it('keeps numbers, booleans and null', async () => {
   expect(row).toEqual({ n: ['1', '-2', '9223372036854775807', null], b: [true, false, null] });
 });
 
-it('makes empty arrays', () => {
+it('no values make an empty array', () => {
   expect([numbers([], () => 1), texts([], () => ''), jsonTexts([], () => ({}))]).toEqual(['{}', '{}', '{}']);
 });

@@ -24,7 +24,7 @@ describe('one Redis', () => {
   const redis = useRedis();
   const cli = (...command: string[]) => redis.exec(['redis-cli', '-p', String(redis.port), ...command]);
 
-  it('that is silent: calls get 503 within a second, then at once, and work within 2 s of its return', async () => {
+  it('that is silent makes calls get 503 in a second, then at once, and serves within 2 s of its return', async () => {
     const { f, client, close } = await open({ url: redis.url });
     await f.setBalance(BALANCE);
     const id = await f.hold();
@@ -47,7 +47,7 @@ describe('one Redis', () => {
     await close();
   });
 
-  it('that is killed: calls get 503 at once, and everything acknowledged is back within two seconds', async () => {
+  it('that is killed makes calls get 503 at once, and is back within 2 s with everything acknowledged', async () => {
     const { f, client, close } = await open({ url: redis.url });
     await f.setBalance(BALANCE);
     const settled = await f.hold();
@@ -68,7 +68,7 @@ describe('one Redis', () => {
     await close();
   });
 
-  it('that is cut off: calls get 503 within a second, and work within two seconds of its return', async () => {
+  it('that is cut off makes calls get 503 within a second, and serves within 2 s of its return', async () => {
     const { f, client, close } = await open({ url: redis.url });
     await f.setBalance(BALANCE);
     await f.hold();

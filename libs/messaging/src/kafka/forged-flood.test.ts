@@ -58,7 +58,8 @@ it('a flood of forged messages is fully counted and quarantined, and logs at mos
 });
 
 it('a flood of forged requests is fully counted, and logs at most twenty lines', async () => {
-  const server = new RequestServer(connection, 'billing', new Map(), names, {} as Publisher, signatures, TUNING);
+  const answering = { service: 'billing' as const, handlers: new Map() };
+  const server = new RequestServer(connection, answering, names, {} as Publisher, signatures, TUNING);
   const lines = await loggedBy(async () => {
     for (const message of messages) await server['take'](message, 0, async () => {});
   });

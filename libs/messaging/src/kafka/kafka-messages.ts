@@ -252,7 +252,7 @@ export class KafkaMessages extends Messages {
   private serverOf(service: RequestService): RequestServer {
     const handlers = new Map([...this.handlers].filter(([subject]) => serviceOf(subject) === service));
     const { connection, names, publisher, signatures, tuning } = this;
-    return new RequestServer(connection, service, handlers, names, publisher, signatures, tuning);
+    return new RequestServer(connection, { service, handlers }, names, publisher, signatures, tuning);
   }
 
   private assertNew(): void {

@@ -35,6 +35,12 @@ interface Asked extends RequestMessage {
 
 export type AnyHandler = (request: unknown) => Promise<unknown>;
 
+/** The service that answers, and its handlers by subject. */
+export interface AnsweringService {
+  service: RequestService;
+  handlers: ReadonlyMap<string, AnyHandler>;
+}
+
 /**
  * The answering side of request–reply, for the subjects of one service, whose replicas share the requests. The
  * consumer passes a request to its handler and moves on, so a slow or hanging handler blocks nothing. Usually a request
@@ -43,6 +49,8 @@ export type AnyHandler = (request: unknown) => Promise<unknown>;
  * either: it gets no reply, and is counted.
  */
 export class RequestServer {
+  private readonly service: RequestService;
+  private readonly handlers: ReadonlyMap<string, AnyHandler>;
   private readonly topic: string;
   private readonly askers: readonly Service[];
   private readonly consumer: SupervisedConsumer;
@@ -52,13 +60,14 @@ export class RequestServer {
 
   constructor(
     connection: KafkaConnection,
-    private readonly service: RequestService,
-    private readonly handlers: ReadonlyMap<string, AnyHandler>,
+    { service, handlers }: AnsweringService,
     private readonly names: Names,
     private readonly publisher: Publisher,
     private readonly signatures: Signatures,
     { sessionTimeoutMs }: ConsumerTuning,
   ) {
+    this.service = service;
+    this.handlers = handlers;
     const topic = requestTopic(service);
     this.topic = names.topic(topic);
     this.askers = askersOf(service);

@@ -63,7 +63,7 @@ describe('readiness', () => {
   });
 });
 
-it('gives reasons to callers on its own machine or with the token, and to others only the fact', async () => {
+it('readiness gives reasons to callers on its own machine or with the token, and to others only the fact', async () => {
   health.state = 'serving';
   health.depend('redis', { required: true, check: () => Promise.reject(new Error('10.0.0.7 does not answer')) });
   const asked = async (remoteAddress: string, headers: Record<string, string> = {}, token?: string) => {
@@ -153,7 +153,7 @@ describe('the answer to a load balancer', () => {
   });
 });
 
-it('serves the metrics of the process, and nothing else', async () => {
+it('the port serves the metrics of the process, and nothing else', async () => {
   const metrics = await fetch(`${server.url}/metrics?all`);
   expect([metrics.status, metrics.headers.get('content-type')]).toEqual([200, expect.stringContaining('text/plain')]);
   expect((await fetch(`${server.url}/_operator/v1/tenants`)).status).toBe(404);
@@ -161,7 +161,7 @@ it('serves the metrics of the process, and nothing else', async () => {
   expect(await (await fetch(`${server.url}/livez`, { method: 'HEAD' })).text()).toBe('');
 });
 
-it('requires the token for the metrics if there is one, and for nothing else', async () => {
+it('the port requires the token for the metrics if there is one, and for nothing else', async () => {
   const guarded = await HealthServer.listen(health, '127.0.0.1', 0, ['token-of-the-scraper']);
   try {
     const asked = (authorization?: string) =>
@@ -175,7 +175,7 @@ it('requires the token for the metrics if there is one, and for nothing else', a
   }
 });
 
-it('counts the callers that send the former token, from 0 on', async () => {
+it('a metric counts the callers that send the former token, from 0 on', async () => {
   const guarded = await HealthServer.listen(health, '127.0.0.1', 0, ['token-of-the-scraper', 'former-token-of-it']);
   try {
     const countAfter = async (token: string) => {
@@ -191,7 +191,7 @@ it('counts the callers that send the former token, from 0 on', async () => {
   }
 });
 
-it('says which setting to change when its port is in use', async () => {
+it('the start says which setting to change when its port is in use', async () => {
   const port = Number(new URL(server.url).port);
   await expect(HealthServer.listen(health, '127.0.0.1', port)).rejects.toThrow(
     `Port ${port} on 127.0.0.1 is in use: stop what listens there, or set TOLLGATE_HEALTH_PORT (0 = any free port).`,

@@ -1,6 +1,6 @@
 import { TakeDown } from './take-down';
 
-it('takes started parts down in reverse order, once, and continues after a step that fails', async () => {
+it('an end takes started parts down in reverse order, once, and continues after a step that fails', async () => {
   const done: string[] = [];
   const takeDown = new TakeDown('test');
   takeDown.add(() => done.push('first'));
