@@ -15,6 +15,7 @@ import {
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Failure } from './failure';
+import { Time } from './format';
 
 /** A page with its title, a line on what it shows, and its main button. */
 export function Page(props: { title: string; about?: ReactNode; action?: ReactNode; children: ReactNode }) {
@@ -77,11 +78,35 @@ export function Sums({ of }: { of: readonly (readonly [label: string, amount: Re
 
 const ROW_HEIGHT = 180;
 
-/** The answer of a query: its place while it loads, its error with a button to try again. */
+/** The answer of a query: its place while it loads, and its error, also above an answer that could not be renewed. */
 export function Answer<T>({ of, children }: { of: UseQueryResult<T>; children: (data: T) => ReactNode }) {
-  if (of.data !== undefined) return <>{children(of.data)}</>;
-  if (of.error) return <Failure error={of.error} retry={() => void of.refetch()} />;
-  return <Loading />;
+  return (
+    <>
+      <Unanswered of={of} />
+      {of.data !== undefined ? children(of.data) : of.error ? null : <Loading />}
+    </>
+  );
+}
+
+interface UnansweredProps {
+  of: Pick<UseQueryResult, 'error' | 'dataUpdatedAt'> & { refetch: () => Promise<unknown> };
+  /** What failed, if that was not the whole query. */
+  retry?: () => Promise<unknown>;
+}
+
+/** Why a query has no answer, or no new one. An older answer below it is not taken for the one of now. */
+export function Unanswered({ of, retry = of.refetch }: UnansweredProps) {
+  if (!of.error) return null;
+  return (
+    <Stack gap={4}>
+      <Failure error={of.error} retry={() => void retry()} />
+      {of.dataUpdatedAt === 0 ? null : (
+        <Text size="sm" fw={600}>
+          What is below may be out of date. It is from <Time at={new Date(of.dataUpdatedAt).toISOString()} /> UTC.
+        </Text>
+      )}
+    </Stack>
+  );
 }
 
 /** The place of something that loads. */
