@@ -1,10 +1,8 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
+import { ASK_EVERY_MS } from './live-lists';
 import { followStream } from './live-source';
 import { pauseBeforeStreamMs } from './stream-pause';
-
-/** Without a stream, the page asks this often. */
-const ASK_EVERY_MS = 2_000;
 
 interface Live<T> {
   queryKey: readonly string[];

@@ -88,18 +88,17 @@ export function Answer<T>({ of, children }: { of: UseQueryResult<T>; children: (
   );
 }
 
-interface UnansweredProps {
-  of: Pick<UseQueryResult, 'error' | 'dataUpdatedAt'> & { refetch: () => Promise<unknown> };
-  /** What failed, if that was not the whole query. */
-  retry?: () => Promise<unknown>;
-}
+type Asked = Pick<UseQueryResult, 'error' | 'dataUpdatedAt'> & { refetch: () => Promise<unknown> };
+/** Of a list: whether only what follows the loaded rows is missing. */
+type AskedForMore = { isFetchNextPageError?: boolean; fetchNextPage?: () => Promise<unknown> };
 
 /** Why a query has no answer, or no new one. An older answer below it is not taken for the one of now. */
-export function Unanswered({ of, retry = of.refetch }: UnansweredProps) {
+export function Unanswered({ of }: { of: Asked & AskedForMore }) {
   if (!of.error) return null;
+  if (of.isFetchNextPageError) return <Failure error={of.error} retry={() => void of.fetchNextPage?.()} />;
   return (
     <Stack gap={4}>
-      <Failure error={of.error} retry={() => void retry()} />
+      <Failure error={of.error} retry={() => void of.refetch()} />
       {of.dataUpdatedAt === 0 ? null : (
         <Text size="sm" fw={600}>
           What is below may be out of date. It is from <Time at={new Date(of.dataUpdatedAt).toISOString()} /> UTC.
@@ -117,6 +116,8 @@ interface DataTableProps {
   /** Titles of the columns. One that begins with # has numbers, which are aligned on the right. */
   head: readonly string[];
   rows: readonly ReactNode[][];
+  /** Of the rows, if they may move while the page is open: focus and open dialogs then stay with their row. */
+  ids?: readonly string[];
 }
 
 const NUMBERS = '#';
@@ -127,7 +128,7 @@ const COLUMN_MIN_PX = 105;
 const MAX_MIN_PX = 560;
 
 /** A table that scrolls sideways on a narrow screen. */
-export function DataTable({ label, head, rows }: DataTableProps) {
+export function DataTable({ label, head, rows, ids }: DataTableProps) {
   const align = head.map((title) => (title.startsWith(NUMBERS) ? 'right' : 'left'));
   const classOf = (index: number) =>
     head[index] === ACTIONS ? 'actions' : align[index] === 'right' ? 'figures' : undefined;
@@ -145,7 +146,7 @@ export function DataTable({ label, head, rows }: DataTableProps) {
         </Table.Thead>
         <Table.Tbody>
           {rows.map((cells, row) => (
-            <Table.Tr key={row}>
+            <Table.Tr key={ids?.[row] ?? row}>
               {cells.map((cell, index) => (
                 <Table.Td key={index} ta={align[index]} className={classOf(index)}>
                   {cell}
