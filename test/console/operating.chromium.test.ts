@@ -7,6 +7,7 @@ import { followingTests } from './following.part';
 import { lookingAt } from './looking';
 import { backendOf } from './looks';
 import { moneyFormTests } from './money-forms.part';
+import { phoneTests } from './phone.part';
 import { returningTests } from './returning.part';
 import { rolePageTests } from './role-pages.part';
 import type { RunningConsole } from './running-console';
@@ -30,6 +31,8 @@ codeLineTests(() => ({ console_, page, call: backendOf(page) }));
 dialogLookTests(() => ({ console_, page, call: backendOf(page), violations }));
 
 followingTests(() => ({ console_, page, call: backendOf(page) }));
+
+phoneTests(() => ({ console_, page, call: backendOf(page) }));
 
 rolePageTests(() => ({ console_, browser: chromium.browser, call: backendOf(page), forgetTries }));
 

@@ -121,8 +121,8 @@ interface DataTableProps {
 }
 
 const NUMBERS = '#';
-/** The last column of buttons. It stays in view when the table scrolls sideways. */
-const ACTIONS = 'Actions';
+/** The last column, which has buttons or links. It stays in view when the table scrolls sideways. */
+const STAYS: ReadonlySet<string | undefined> = new Set(['Actions', 'Books', 'Receipt']);
 /** A table becomes no narrower than this for each column, so that words stay whole. Few columns fit on a phone. */
 const COLUMN_MIN_PX = 105;
 const MAX_MIN_PX = 560;
@@ -131,14 +131,14 @@ const MAX_MIN_PX = 560;
 export function DataTable({ label, head, rows, ids }: DataTableProps) {
   const align = head.map((title) => (title.startsWith(NUMBERS) ? 'right' : 'left'));
   const classOf = (index: number) =>
-    head[index] === ACTIONS ? 'actions' : align[index] === 'right' ? 'figures' : undefined;
+    STAYS.has(head[index]) ? 'actions' : align[index] === 'right' ? 'figures' : undefined;
   return (
     <ScrollArea type="auto" offsetScrollbars="x" viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': label }}>
       <Table highlightOnHover verticalSpacing="xs" miw={Math.min(head.length * COLUMN_MIN_PX, MAX_MIN_PX)}>
         <Table.Thead>
           <Table.Tr>
             {head.map((title, index) => (
-              <Table.Th key={index} ta={align[index]} className={head[index] === ACTIONS ? 'actions' : undefined}>
+              <Table.Th key={index} ta={align[index]} className={STAYS.has(title) ? 'actions' : undefined}>
                 {title.replace(NUMBERS, '')}
               </Table.Th>
             ))}
