@@ -143,4 +143,24 @@ export function nameTests(
     for (let time = 0; time < 2; time++) expect((await asked()).status()).toBe(200);
     await page.unroute(/\/console\/api\/operator\/live\/fleet/);
   });
+
+  it('a page whose numbers cannot be renewed says so, and from when they are, until they are renewed', async () => {
+    const { console_, page } = deployed();
+    await openPage(page, { base: console_.base, tenantId: '' }, ['/operator/fleet', 'Fleet']);
+    await page.route(/\/console\/api\/operator\/live\/fleet/, (route) => route.abort());
+    await page.reload();
+    const settled = page.locator('[data-figure="Settled"]');
+    await settled.waitFor();
+    const warning = page.getByText(/^What is below may be out of date\. It is from \d{4}-\d\d-\d\d .* UTC\.$/);
+    expect(await warning.count()).toBe(0);
+    const error = { code: 'unavailable', message: 'A service does not answer.', requestId: 'one' };
+    await page.route(/\/console\/api\/operator\/fleet$/, (route) => route.fulfill({ status: 503, json: { error } }));
+    await warning.waitFor();
+    expect(await page.getByRole('alert').textContent()).toContain(error.message);
+    expect(await settled.isVisible()).toBe(true);
+    await page.unroute(/\/console\/api\/operator\/fleet$/);
+    await warning.waitFor({ state: 'detached' });
+    expect([await page.getByRole('alert').count(), await settled.isVisible()]).toEqual([0, true]);
+    await page.unroute(/\/console\/api\/operator\/live\/fleet/);
+  });
 }

@@ -3,9 +3,11 @@ import { codeLineTests } from './code-lines.part';
 import { useConsolePage } from './console-page';
 import { dialogLookTests } from './dialog-looks.part';
 import { acceptInvitation } from './entering';
+import { followingTests } from './following.part';
 import { lookingAt } from './looking';
 import { backendOf } from './looks';
 import { moneyFormTests } from './money-forms.part';
+import { phoneTests } from './phone.part';
 import { returningTests } from './returning.part';
 import { rolePageTests } from './role-pages.part';
 import type { RunningConsole } from './running-console';
@@ -27,6 +29,10 @@ moneyFormTests(() => ({ console_, page, call: backendOf(page), violations }));
 codeLineTests(() => ({ console_, page, call: backendOf(page) }));
 
 dialogLookTests(() => ({ console_, page, call: backendOf(page), violations }));
+
+followingTests(() => ({ console_, page, call: backendOf(page) }));
+
+phoneTests(() => ({ console_, page, call: backendOf(page) }));
 
 rolePageTests(() => ({ console_, browser: chromium.browser, call: backendOf(page), forgetTries }));
 

@@ -99,6 +99,33 @@ export function returningTests(deployed: () => InBrowsers): void {
       await page.getByRole('button', { name: 'Sign in', exact: true }).waitFor();
     }));
 
+  it('a click after the session ended leads to the sign-in, and then to what was clicked', () =>
+    withPage(async (page) => {
+      const { base } = deployed().console_;
+      await page.goto(`${base}/console/t/${tenantId}/models`);
+      await enterPassword(page, 'grace@example.com');
+      await page.getByRole('heading', { name: 'Models', level: 1 }).waitFor();
+      await page.context().clearCookies({ name: SESSION });
+      await page.getByRole('link', { name: 'Members', exact: true }).click();
+      await enterPassword(page, 'grace@example.com');
+      await page.getByRole('heading', { name: 'Members', level: 1 }).waitFor();
+      expect(page.url()).toBe(`${base}/console/t/${tenantId}/settings/members`);
+    }));
+
+  it('a page with live numbers leads to the sign-in by itself when the session ends', () =>
+    withPage(async (page) => {
+      const { base } = deployed().console_;
+      const overview = `${base}/console/t/${tenantId}/overview`;
+      await page.goto(overview);
+      await enterPassword(page, 'grace@example.com');
+      await page.locator('[data-figure="Balance"]').waitFor();
+      // As in another tab.
+      await backendOf(page)('auth/sign-out', {});
+      await enterPassword(page, 'grace@example.com');
+      await page.locator('[data-figure="Balance"]').waitFor();
+      expect(page.url()).toBe(overview);
+    }));
+
   it('neither an address nor a stored text leads a sign-in to another site', () =>
     withPage(async (page) => {
       const { base } = deployed().console_;

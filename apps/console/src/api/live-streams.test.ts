@@ -12,7 +12,7 @@ const settled = () => jest.advanceTimersByTimeAsync(0);
 /** The events of a stream, each with the time at which it was sent. */
 class Sent extends EventEmitter {
   readonly events: { atMs: number; value: unknown }[] = [];
-  lines = 0;
+  readonly others: string[] = [];
   isEnded = false;
   destroyed = false;
 
@@ -25,8 +25,8 @@ class Sent extends EventEmitter {
   writeHead(): void {}
 
   write(text: string): void {
-    this.lines++;
     if (text.startsWith('data: ')) this.events.push({ atMs: Date.now(), value: JSON.parse(text.slice(6)) });
+    else this.others.push(text);
   }
 
   end(): void {
@@ -98,8 +98,8 @@ it('what has not changed is not sent again, and a quiet stream is kept open', as
   await jest.advanceTimersByTimeAsync(16_000);
   expect(looks).toBeGreaterThanOrEqual(16);
   expect(raw.events).toHaveLength(1);
-  // The comment that proxies see.
-  expect(raw.lines).toBe(2);
+  // An event that the page sees, unlike a comment.
+  expect(raw.others).toEqual(Array(4).fill('event: unchanged\ndata: {}\n\n'));
   streams.close();
   await done;
 });
@@ -124,13 +124,30 @@ it('a service that is away for a moment ends no stream, and a person who may not
     () => (problem ? Promise.reject(problem) : Promise.resolve()),
   );
   await settled();
-  problem = new ConsoleError('unavailable');
-  await jest.advanceTimersByTimeAsync(5_000);
+  // Each time for one look.
+  for (let time = 0; time < 5; time++) {
+    problem = new ConsoleError('unavailable');
+    await jest.advanceTimersByTimeAsync(1_000);
+    problem = null;
+    await jest.advanceTimersByTimeAsync(1_000);
+  }
   expect(raw.isEnded).toBe(false);
   problem = new ConsoleError('unauthenticated');
   await jest.advanceTimersByTimeAsync(1_000);
   await done;
   expect(raw.isEnded).toBe(true);
+});
+
+it('a stream ends with the second look in a row that fails, so that its page asks and says what is wrong', async () => {
+  let problem: ConsoleError | null = null;
+  const { raw, streams, done } = open(() => (problem ? Promise.reject(problem) : Promise.resolve('same')));
+  await settled();
+  problem = new ConsoleError('unavailable');
+  await jest.advanceTimersByTimeAsync(1_000);
+  expect(raw.isEnded).toBe(false);
+  await jest.advanceTimersByTimeAsync(1_000);
+  await done;
+  expect([raw.isEnded, streams.count]).toEqual([true, 0]);
 });
 
 it('a browser that leaves during the first look has no stream, and its place is free again', async () => {
@@ -263,7 +280,9 @@ describe('streams that show the same', () => {
     const other = open(read, undefined, { streams: one.streams });
     await settled();
     problem = new ConsoleError('unavailable');
-    await jest.advanceTimersByTimeAsync(3_000);
+    await jest.advanceTimersByTimeAsync(1_000);
+    problem = null;
+    await jest.advanceTimersByTimeAsync(2_000);
     expect([one.raw.isEnded, other.raw.isEnded]).toEqual([false, false]);
     problem = new ConsoleError('not_found');
     await jest.advanceTimersByTimeAsync(1_000);

@@ -6,8 +6,15 @@ import { publicError } from '../http/envelope';
 import { ConsoleError } from '../http/errors';
 import { type Following, type Look, SharedLooks } from './shared-looks';
 
-/** A line that keeps proxies from ending a quiet stream. */
-const QUIET_MS = 15_000;
+/**
+ * A stream whose numbers do not change says this often that they are still true. The page takes a stream that says
+ * nothing for longer as lost (`web/src/live-source.ts`), and no proxy ends a quiet one.
+ */
+const QUIET_MS = 4_000;
+/** An event, because browsers show no comment to the page. */
+const UNCHANGED = 'event: unchanged\ndata: {}\n\n';
+/** A stream ends with as many looks that failed one after the other. The page then asks, and shows what is wrong. */
+const MAX_FAILED_LOOKS = 2;
 /** Of this process, and of a person in it. A page without a stream asks by itself. */
 const MAX_STREAMS = 500;
 const MAX_STREAMS_OF_PERSON = 20;
@@ -85,23 +92,24 @@ export class LiveStreams {
       signal,
     }: Pick<Shown, 'access'> & { following: Following; look: Look; first: string; signal: AbortSignal },
   ): Promise<void> {
-    let [sent, sentAtMs] = [first, Date.now()];
+    let [sent, sentAtMs, failed] = [first, Date.now(), 0];
     for (let look: Look | null = firstLook; (look = await following.after(look, signal)) !== null;) {
       try {
         await this.guard.check(request, access);
         const now = await look.text;
         // The browser left, or the process stops.
         if (signal.aborted) return;
+        failed = 0;
         if (now !== sent) {
           reply.raw.write(`data: ${now}\n\n`);
           [sent, sentAtMs] = [now, Date.now()];
         } else if (Date.now() - sentAtMs >= QUIET_MS) {
-          reply.raw.write(':\n\n');
+          reply.raw.write(UNCHANGED);
           sentAtMs = Date.now();
         }
       } catch (error) {
         // A service that is away for a moment changes no number. Everything else ends the stream, and the page asks.
-        if (publicError(error).code !== 'unavailable') return;
+        if (publicError(error).code !== 'unavailable' || ++failed >= MAX_FAILED_LOOKS) return;
       }
     }
   }

@@ -1,11 +1,8 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
+import { ASK_EVERY_MS } from './live-lists';
+import { followStream } from './live-source';
 import { pauseBeforeStreamMs } from './stream-pause';
-
-/** Without a stream, the page asks this often. */
-const ASK_EVERY_MS = 2_000;
-/** A stream that the backend ended is tried again after this time. */
-const AGAIN_MS = 10_000;
 
 interface Live<T> {
   queryKey: readonly string[];
@@ -15,8 +12,8 @@ interface Live<T> {
 }
 
 /**
- * The answer of `queryFn`, kept up to date by the stream at `stream`. While the stream is cut, and while the backend
- * has no place for one, it is asked for instead. A tab has one stream at most, and none while it is hidden.
+ * The answer of `queryFn`, kept up to date by the stream at `stream`. While the stream is cut or silent, and while the
+ * backend has no place for one, it is asked for instead. A tab has one stream at most, and none while it is hidden.
  */
 export function useLive<T>({ queryKey, queryFn, stream }: Live<T>) {
   const queries = useQueryClient();
@@ -31,11 +28,11 @@ export function useLive<T>({ queryKey, queryFn, stream }: Live<T>) {
   const isAnswered = !answer.isPending;
   useEffect(() => {
     if (!isAnswered) return;
-    let source: EventSource | null = null;
+    let close: (() => void) | null = null;
     let next: number | undefined;
     const end = () => {
-      source?.close();
-      source = null;
+      close?.();
+      close = null;
       clearTimeout(next);
       setLive(false);
     };
@@ -46,19 +43,18 @@ export function useLive<T>({ queryKey, queryFn, stream }: Live<T>) {
       next = window.setTimeout(open, pauseBeforeStreamMs(answeredAtMs, Date.now()));
     };
     const open = () => {
-      source = new EventSource(`/console/api${stream}`);
-      source.onmessage = ({ data }: MessageEvent<string>) => {
-        // An answer that is still under way is older than this one, and would replace it for good.
-        void queries.cancelQueries({ queryKey }).then(() => {
-          queries.setQueryData(queryKey, JSON.parse(data));
-          setLive(true);
-        });
-      };
-      source.onerror = () => {
-        setLive(false);
-        // The browser itself opens a stream again that was cut, but not one that was refused.
-        if (source?.readyState === EventSource.CLOSED) next = window.setTimeout(begin, AGAIN_MS);
-      };
+      close = followStream(`/console/api${stream}`, {
+        onChange: (data) => {
+          // An answer that is still under way is older than this one, and would replace it for good.
+          void queries.cancelQueries({ queryKey }).then(() => {
+            queries.setQueryData(queryKey, JSON.parse(data));
+            setLive(true);
+          });
+        },
+        // Renews the time of the numbers, and nothing else.
+        onUnchanged: () => void queries.setQueryData(queryKey, (numbers: T | undefined) => numbers),
+        onLost: () => setLive(false),
+      });
     };
     begin();
     document.addEventListener('visibilitychange', begin);

@@ -2,11 +2,12 @@ import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import type { Me, TenantAction, TenantOfPerson, TenantRole } from '../../src/api/answers';
 import { api, pathOf } from './api';
+import { ME } from './queries';
 
 const FRESH_MS = 30_000;
 
 /** The person who is signed in. Rejects with `unauthenticated`. */
-export const useMe = () => useQuery({ queryKey: ['me'], queryFn: () => api.get<Me>('/me'), staleTime: FRESH_MS });
+export const useMe = () => useQuery({ queryKey: ME, queryFn: () => api.get<Me>('/me'), staleTime: FRESH_MS });
 
 /** The person within the shell, which shows a page only when it knows the person. */
 export function usePerson(): Me {

@@ -15,6 +15,7 @@ import {
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Failure } from './failure';
+import { Time } from './format';
 
 /** A page with its title, a line on what it shows, and its main button. */
 export function Page(props: { title: string; about?: ReactNode; action?: ReactNode; children: ReactNode }) {
@@ -77,11 +78,34 @@ export function Sums({ of }: { of: readonly (readonly [label: string, amount: Re
 
 const ROW_HEIGHT = 180;
 
-/** The answer of a query: its place while it loads, its error with a button to try again. */
+/** The answer of a query: its place while it loads, and its error, also above an answer that could not be renewed. */
 export function Answer<T>({ of, children }: { of: UseQueryResult<T>; children: (data: T) => ReactNode }) {
-  if (of.data !== undefined) return <>{children(of.data)}</>;
-  if (of.error) return <Failure error={of.error} retry={() => void of.refetch()} />;
-  return <Loading />;
+  return (
+    <>
+      <Unanswered of={of} />
+      {of.data !== undefined ? children(of.data) : of.error ? null : <Loading />}
+    </>
+  );
+}
+
+type Asked = Pick<UseQueryResult, 'error' | 'dataUpdatedAt'> & { refetch: () => Promise<unknown> };
+/** Of a list: whether only what follows the loaded rows is missing. */
+type AskedForMore = { isFetchNextPageError?: boolean; fetchNextPage?: () => Promise<unknown> };
+
+/** Why a query has no answer, or no new one. An older answer below it is not taken for the one of now. */
+export function Unanswered({ of }: { of: Asked & AskedForMore }) {
+  if (!of.error) return null;
+  if (of.isFetchNextPageError) return <Failure error={of.error} retry={() => void of.fetchNextPage?.()} />;
+  return (
+    <Stack gap={4}>
+      <Failure error={of.error} retry={() => void of.refetch()} />
+      {of.dataUpdatedAt === 0 ? null : (
+        <Text size="sm" fw={600}>
+          What is below may be out of date. It is from <Time at={new Date(of.dataUpdatedAt).toISOString()} /> UTC.
+        </Text>
+      )}
+    </Stack>
+  );
 }
 
 /** The place of something that loads. */
@@ -92,27 +116,29 @@ interface DataTableProps {
   /** Titles of the columns. One that begins with # has numbers, which are aligned on the right. */
   head: readonly string[];
   rows: readonly ReactNode[][];
+  /** Of the rows, if they may move while the page is open: focus and open dialogs then stay with their row. */
+  ids?: readonly string[];
 }
 
 const NUMBERS = '#';
-/** The last column of buttons. It stays in view when the table scrolls sideways. */
-const ACTIONS = 'Actions';
+/** The last column, which has buttons or links. It stays in view when the table scrolls sideways. */
+const STAYS: ReadonlySet<string | undefined> = new Set(['Actions', 'Books', 'Receipt']);
 /** A table becomes no narrower than this for each column, so that words stay whole. Few columns fit on a phone. */
 const COLUMN_MIN_PX = 105;
 const MAX_MIN_PX = 560;
 
 /** A table that scrolls sideways on a narrow screen. */
-export function DataTable({ label, head, rows }: DataTableProps) {
+export function DataTable({ label, head, rows, ids }: DataTableProps) {
   const align = head.map((title) => (title.startsWith(NUMBERS) ? 'right' : 'left'));
   const classOf = (index: number) =>
-    head[index] === ACTIONS ? 'actions' : align[index] === 'right' ? 'figures' : undefined;
+    STAYS.has(head[index]) ? 'actions' : align[index] === 'right' ? 'figures' : undefined;
   return (
     <ScrollArea type="auto" offsetScrollbars="x" viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': label }}>
       <Table highlightOnHover verticalSpacing="xs" miw={Math.min(head.length * COLUMN_MIN_PX, MAX_MIN_PX)}>
         <Table.Thead>
           <Table.Tr>
             {head.map((title, index) => (
-              <Table.Th key={index} ta={align[index]} className={head[index] === ACTIONS ? 'actions' : undefined}>
+              <Table.Th key={index} ta={align[index]} className={STAYS.has(title) ? 'actions' : undefined}>
                 {title.replace(NUMBERS, '')}
               </Table.Th>
             ))}
@@ -120,7 +146,7 @@ export function DataTable({ label, head, rows }: DataTableProps) {
         </Table.Thead>
         <Table.Tbody>
           {rows.map((cells, row) => (
-            <Table.Tr key={row}>
+            <Table.Tr key={ids?.[row] ?? row}>
               {cells.map((cell, index) => (
                 <Table.Td key={index} ta={align[index]} className={classOf(index)}>
                   {cell}

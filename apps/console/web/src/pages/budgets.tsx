@@ -18,9 +18,10 @@ import { api, queryOf } from '../api';
 import { Failure } from '../failure';
 import { Money, Time } from '../format';
 import { useKeyChoice } from '../key-choice';
+import { askAllEveryMs } from '../live-lists';
 import { usePerson, useTenant } from '../me';
 import { More } from '../more';
-import { DataTable, Loading, Page } from '../page';
+import { DataTable, Loading, Page, Unanswered } from '../page';
 
 const CENTS = 100;
 const NANOS_PER_CENT = 10_000_000n;
@@ -36,6 +37,7 @@ export function BudgetsPage() {
     queryFn: ({ pageParam }) => api.get<BudgetList>(path('budgets') + queryOf({ after: pageParam })),
     initialPageParam: '',
     getNextPageParam: ({ keys }) => keys.nextCursor,
+    refetchInterval: askAllEveryMs,
   });
   const choice = useKeyChoice();
   const [first] = budgets.data?.pages ?? [];
@@ -57,7 +59,7 @@ export function BudgetsPage() {
           onChanged={() => queries.invalidateQueries({ queryKey: ['budgets', id] })}
         />
       ) : null}
-      <Failure error={budgets.error} />
+      <Unanswered of={budgets} />
       {budgets.isPending ? <Loading /> : null}
       {first ? (
         <>
@@ -88,6 +90,7 @@ export function BudgetsPage() {
           ) : (
             <DataTable
               label="Budgets of keys"
+              ids={keys.map((row) => row.keyId!)}
               head={['Key', 'Budget and use', 'Actions']}
               rows={keys.map((row) => [
                 row.keyName ?? row.keyId,

@@ -3,10 +3,10 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { BillingSummary } from '../../../src/api/answers';
 import { api, queryOf } from '../api';
-import { Failure } from '../failure';
 import { Money, Time } from '../format';
+import { askAllEveryMs } from '../live-lists';
 import { usePerson, useTenant } from '../me';
-import { DataTable, Empty, Loading, Page, PrintButton } from '../page';
+import { DataTable, Empty, Loading, Page, PrintButton, Unanswered } from '../page';
 
 /** The ledger of the tenant with the running balance, and its invoices. */
 export function CreditPage() {
@@ -17,14 +17,10 @@ export function CreditPage() {
     queryFn: ({ pageParam }) => api.get<BillingSummary>(path('credit') + queryOf({ after: pageParam })),
     initialPageParam: '',
     getNextPageParam: ({ nextCursor }) => nextCursor,
+    refetchInterval: askAllEveryMs,
   });
   const [first] = credit.data?.pages ?? [];
-  if (!first)
-    return (
-      <Page title="Credit">
-        {credit.error ? <Failure error={credit.error} retry={() => void credit.refetch()} /> : <Loading />}
-      </Page>
-    );
+  if (!first) return <Page title="Credit">{credit.error ? <Unanswered of={credit} /> : <Loading />}</Page>;
   const entries = credit.data?.pages.flatMap((page) => page.entries) ?? [];
   // From the newest entry back: the balance after it is today's.
   let after = first.balanceCents;
@@ -43,6 +39,7 @@ export function CreditPage() {
       }
       action={<PrintButton />}
     >
+      {credit.isFetchNextPageError ? null : <Unanswered of={credit} />}
       <Title order={2} size="h4">
         Entries
       </Title>
@@ -51,6 +48,7 @@ export function CreditPage() {
       ) : (
         <DataTable
           label="Entries"
+          ids={rows.map((entry) => entry.id)}
           head={['Time (UTC)', 'Type', '#Amount', '#Balance after', 'Source', 'Reference', 'Receipt']}
           rows={rows.map((entry) => [
             <Time at={entry.createdAt} />,
@@ -72,10 +70,7 @@ export function CreditPage() {
           ])}
         />
       )}
-      <Failure
-        error={credit.error}
-        retry={() => void (credit.isFetchNextPageError ? credit.fetchNextPage() : credit.refetch())}
-      />
+      {credit.isFetchNextPageError ? <Unanswered of={credit} /> : null}
       {credit.hasNextPage ? (
         <Group>
           <Button variant="default" onClick={() => void credit.fetchNextPage()} loading={credit.isFetchingNextPage}>

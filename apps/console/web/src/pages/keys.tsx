@@ -8,10 +8,11 @@ import { Time } from '../format';
 import { KeyBudget } from '../key-budget';
 import { ChangeKey, RotateKey } from '../key-changes';
 import { bodyOfKey, KeyFields, NEW_KEY } from '../key-fields';
+import { askAllEveryMs } from '../live-lists';
 import { usePerson, useTenant } from '../me';
 import { More } from '../more';
 import { NewKey } from '../new-key';
-import { DataTable, Empty, Loading, Page } from '../page';
+import { DataTable, Empty, Loading, Page, Unanswered } from '../page';
 import { Revoke } from '../revoke';
 
 /** The inference keys of the tenant. */
@@ -25,6 +26,7 @@ export function KeysPage() {
     queryFn: ({ pageParam }) => api.get<KeyList>(path('keys') + queryOf({ after: pageParam })),
     initialPageParam: '',
     getNextPageParam: ({ nextCursor }) => nextCursor,
+    refetchInterval: askAllEveryMs,
   });
   const rows = keys.data?.pages.flatMap(({ data }) => data) ?? [];
   const refresh = () => queries.invalidateQueries({ queryKey: ['keys', id] });
@@ -35,7 +37,7 @@ export function KeysPage() {
       action={may('keys.write') ? <Button onClick={() => setOpen(true)}>Create a key</Button> : null}
     >
       {isOpen ? <CreateKey onClose={() => setOpen(false)} onCreated={refresh} /> : null}
-      {keys.error ? <Failure error={keys.error} retry={() => void keys.refetch()} /> : null}
+      <Unanswered of={keys} />
       {keys.isPending ? <Loading /> : null}
       {keys.data === undefined ? null : rows.length === 0 ? (
         <Empty
@@ -45,6 +47,7 @@ export function KeysPage() {
       ) : (
         <DataTable
           label="Keys"
+          ids={rows.map((key) => key.id)}
           head={[
             'Name',
             'Ends in',

@@ -8,9 +8,7 @@ import { count, Money, seconds, secondsOf, Time } from '../format';
 import { usePerson, useTenant } from '../me';
 import { outcomeLabel } from '../outcomes';
 import { Answer, Facts } from '../page';
-
-/** While the charge is on its way to the books. */
-const REFRESH_MS = 2_000;
+import { pauseOfSheetMs } from './request-sheet-pause';
 
 /** One request from its tokens to its invoice. */
 export function RequestSheet({ requestId, onClose }: { requestId: string; onClose: () => void }) {
@@ -18,7 +16,7 @@ export function RequestSheet({ requestId, onClose }: { requestId: string; onClos
   const request = useQuery({
     queryKey: ['request', id, requestId],
     queryFn: () => api.get<RequestBooks>(path('requests', requestId)),
-    refetchInterval: ({ state }) => (state.data?.books === null ? REFRESH_MS : false),
+    refetchInterval: ({ state }) => pauseOfSheetMs(state.data),
   });
   return (
     <Drawer.Root opened onClose={onClose} position="right">

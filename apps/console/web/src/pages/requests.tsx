@@ -4,14 +4,14 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState, type FormEvent } from 'react';
 import type { RequestList } from '../../../src/api/answers';
 import { api, queryOf } from '../api';
-import { Failure } from '../failure';
 import { Filter, KeyFilter, ModelFilter } from '../filter';
 import { count, localTime, Money, seconds, secondsOf, Time } from '../format';
+import { askFirstEveryMs } from '../live-lists';
 import { usePerson, useTenant } from '../me';
 import { More } from '../more';
 import { NoRequests } from '../no-requests';
 import { OUTCOMES, outcomeLabel } from '../outcomes';
-import { DataTable, Empty, Loading, Page } from '../page';
+import { DataTable, Empty, Loading, Page, Unanswered } from '../page';
 import { RangeFields } from '../range-fields';
 import { RequestSheet } from './request-sheet';
 
@@ -53,6 +53,7 @@ export function RequestsPage() {
     queryFn: ({ pageParam }) => api.get<RequestList>(path('requests') + queryOf({ after: pageParam, ...filters })),
     initialPageParam: '',
     getNextPageParam: ({ nextCursor }) => nextCursor,
+    refetchInterval: askFirstEveryMs,
   });
   const choose = (next: RequestsSearch) =>
     void navigate({ to: '/t/$tenantId/requests', params: { tenantId: id }, search: next });
@@ -98,9 +99,9 @@ export function RequestsPage() {
           </Pill>
         ) : null}
       </Group>
-      {requests.error ? <Failure error={requests.error} retry={() => void requests.refetch()} /> : null}
+      <Unanswered of={requests} />
       {requests.isPending ? <Loading /> : null}
-      {requests.isSuccess && rows.length === 0 && !requests.hasNextPage ? (
+      {requests.data && rows.length === 0 && !requests.hasNextPage ? (
         isFiltered ? (
           <Empty text="No request matches these filters." />
         ) : (
@@ -110,6 +111,7 @@ export function RequestsPage() {
       {rows.length > 0 ? (
         <DataTable
           label="Requests"
+          ids={rows.map((event) => event.id)}
           head={[
             'Ended (UTC)',
             'Model',

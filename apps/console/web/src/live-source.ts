@@ -1,0 +1,57 @@
+/**
+ * A stream that says nothing for so long is lost: the machine slept, or a proxy or network dropped it without a word.
+ * The backend sends an event at least every 4 s, plus the time of a look (`src/api/live-streams.ts`).
+ */
+const SILENT_MS = 10_000;
+/** A stream that the backend ended, or that was lost, is tried again after this time. */
+const AGAIN_MS = 10_000;
+
+interface Follower {
+  /** New numbers, as JSON. */
+  onChange: (data: string) => void;
+  /** The last numbers are still true. */
+  onUnchanged: () => void;
+  /** Nothing tells of changes now. */
+  onLost: () => void;
+}
+
+/** Follows the stream at `url` until the function that it returns is called. */
+export function followStream(url: string, { onChange, onUnchanged, onLost }: Follower): () => void {
+  let source: EventSource;
+  let watch: ReturnType<typeof setTimeout>;
+  let again: ReturnType<typeof setTimeout>;
+  const lose = () => {
+    close();
+    again = setTimeout(open, AGAIN_MS);
+    onLost();
+  };
+  const hear = () => {
+    clearTimeout(watch);
+    watch = setTimeout(lose, SILENT_MS);
+  };
+  const open = () => {
+    source = new EventSource(url);
+    // From now on: one that is never answered is lost, too.
+    hear();
+    source.onmessage = ({ data }) => {
+      hear();
+      onChange(data as string);
+    };
+    source.addEventListener('unchanged', () => {
+      hear();
+      onUnchanged();
+    });
+    source.onerror = () => {
+      // The browser itself opens a stream again that was cut, but not one that was refused.
+      if (source.readyState === EventSource.CLOSED) lose();
+      else onLost();
+    };
+  };
+  const close = () => {
+    source.close();
+    clearTimeout(watch);
+    clearTimeout(again);
+  };
+  open();
+  return close;
+}
