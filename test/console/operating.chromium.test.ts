@@ -9,6 +9,7 @@ import { moneyFormTests } from './money-forms.part';
 import { returningTests } from './returning.part';
 import { rolePageTests } from './role-pages.part';
 import type { RunningConsole } from './running-console';
+import { unansweredTests } from './unanswered.part';
 
 const { database, chromium, failures, opened } = useConsolePage({}, { reducedMotion: 'reduce' });
 let console_: RunningConsole;
@@ -23,6 +24,8 @@ beforeAll(async () => {
 });
 
 moneyFormTests(() => ({ console_, page, call: backendOf(page), violations }));
+
+unansweredTests(() => ({ console_, page, call: backendOf(page), violations }));
 
 codeLineTests(() => ({ console_, page, call: backendOf(page) }));
 

@@ -25,7 +25,7 @@ const readTenant = bodyOf(
 const readStatus = bodyOf(
   Type.Object({ status: Type.Union([Type.Literal('active'), Type.Literal('suspended')]) }, exact),
 );
-/** `ref` makes a repeat of the same booking harmless: the page makes it once for each form. */
+/** `ref` makes a repeat of the same booking harmless: the page keeps it until an answer arrives. */
 const Booking = Type.Object(
   {
     kind: Type.Union([Type.Literal('topup'), Type.Literal('refund'), Type.Literal('adjustment')]),
