@@ -6,6 +6,7 @@ import { acceptInvitation } from './entering';
 import { lookingAt } from './looking';
 import { backendOf } from './looks';
 import { moneyFormTests } from './money-forms.part';
+import { printingTests } from './printing.part';
 import { returningTests } from './returning.part';
 import { rolePageTests } from './role-pages.part';
 import type { RunningConsole } from './running-console';
@@ -26,6 +27,8 @@ beforeAll(async () => {
 moneyFormTests(() => ({ console_, page, call: backendOf(page), violations }));
 
 unansweredTests(() => ({ console_, page, call: backendOf(page), violations }));
+
+printingTests(() => ({ console_, page, database, call: backendOf(page) }));
 
 codeLineTests(() => ({ console_, page, call: backendOf(page) }));
 

@@ -4,9 +4,10 @@ import { Link } from '@tanstack/react-router';
 import type { BillingSummary } from '../../../src/api/answers';
 import { api, queryOf } from '../api';
 import { Failure } from '../failure';
-import { Money, Time } from '../format';
+import { count, Money, Time } from '../format';
 import { usePerson, useTenant } from '../me';
-import { DataTable, Empty, Loading, Page, PrintButton } from '../page';
+import { DataTable, Empty, Loading, Page } from '../page';
+import { Incomplete, PrintAllButton } from './receipt-print';
 
 /** The ledger of the tenant with the running balance, and its invoices. */
 export function CreditPage() {
@@ -41,7 +42,7 @@ export function CreditPage() {
           The balance is <Money cents={first.balanceCents} currency={currency} />.
         </>
       }
-      action={<PrintButton />}
+      action={<PrintAllButton of={credit} />}
     >
       <Title order={2} size="h4">
         Entries
@@ -76,8 +77,12 @@ export function CreditPage() {
         error={credit.error}
         retry={() => void (credit.isFetchNextPageError ? credit.fetchNextPage() : credit.refetch())}
       />
+      <Incomplete
+        of={credit}
+        text={`The newest ${count(entries.length)} entries are listed here. The balance is that of all.`}
+      />
       {credit.hasNextPage ? (
-        <Group>
+        <Group className="screen">
           <Button variant="default" onClick={() => void credit.fetchNextPage()} loading={credit.isFetchingNextPage}>
             Older entries
           </Button>
