@@ -228,6 +228,8 @@ export interface Configuration {
   models: ModelRow[];
   /** Every price that was in force, newest first. */
   history: PriceVersion[];
+  /** All of the file with its defaults. Secrets are blanked. */
+  whole: Record<string, unknown>;
 }
 
 /** A backend of `tollgate.yaml`, as the gateways see it that reported in the last seconds. */

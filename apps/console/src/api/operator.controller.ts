@@ -11,6 +11,7 @@ import type { Booked, Configuration, CreditPreview, Fleet, InvoiceList, TenantLi
 import { checkedName, exact, InvoicePage, NameField, pageOf } from './fields';
 import { FleetStates } from './fleet-states';
 import { modelRows } from './model-rows';
+import { wholeConfiguration } from './whole-configuration';
 
 /** Where an entry of the console comes from. */
 const SOURCE = 'manual';
@@ -75,14 +76,16 @@ export class OperatorController {
     return { data: this.config.current.plans.map(({ id }) => id) };
   }
 
-  /** `tollgate.yaml` as it is in force, without backends and their secrets. */
+  /** `tollgate.yaml` as it is in force, without its secrets. */
   @Get('configuration')
   @AllowOperator('configuration.read')
   async configuration(): Promise<Configuration> {
-    const { currency, plans, budgets } = this.config.current;
+    const config = this.config.current;
+    const { currency, plans, budgets } = config;
     const { data: history } = await this.services.request('metering.prices.list', {});
-    const models = modelRows(this.config.current);
-    return { currency, plans, thresholdsPercent: budgets.thresholdsPercent, models, history };
+    const models = modelRows(config);
+    const whole = wholeConfiguration(config);
+    return { currency, plans, thresholdsPercent: budgets.thresholdsPercent, models, history, whole };
   }
 
   /** Issued invoices of all tenants, newest first. */
