@@ -183,7 +183,7 @@ export function bookTests(
     const configuration = (await operator.get(`${API}/operator/configuration`)).json as Configuration;
     const { period, number, model, tokens, cost } = await issueInvoice(database, tenantId, configuration);
     const list = await operator.get(`${API}/operator/invoices?period=${period}&tenantId=${tenantId}`);
-    expect(list.json.data).toMatchObject([{ accountingNumber: number, period }]);
+    expect(list.json.data).toMatchObject([{ accountingNumber: number, period, tenantId, tenantName: 'Acme' }]);
     const path = `invoices/${number}`;
     const sheet = await of('billing').get(`${tenant()}/${path}`);
     expect(sheet.json).toMatchObject({

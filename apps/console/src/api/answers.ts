@@ -277,7 +277,8 @@ export interface Limits {
   concurrency: number;
 }
 
-export type InvoiceList = Page<IssuedInvoice>;
+/** Invoices of all tenants. `tenantName` is null if auth does not know it now. */
+export type InvoiceList = Page<IssuedInvoice & { tenantName: string | null }>;
 export type KeyList = Page<KeyRowWithBudget>;
 export type TokenList = Page<TokenRow>;
 export type TenantList = Page<OperatedTenant>;

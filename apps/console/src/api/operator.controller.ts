@@ -11,6 +11,7 @@ import type { Booked, Configuration, CreditPreview, Fleet, InvoiceList, TenantLi
 import { checkedName, exact, InvoicePage, NameField, pageOf } from './fields';
 import { FleetStates } from './fleet-states';
 import { modelRows } from './model-rows';
+import { tenantNames } from './tenant-names';
 import { wholeConfiguration } from './whole-configuration';
 
 /** Where an entry of the console comes from. */
@@ -91,8 +92,13 @@ export class OperatorController {
   /** Issued invoices of all tenants, newest first. */
   @Get('invoices')
   @AllowOperator('invoices.read')
-  invoices(@Query() query: unknown): Promise<InvoiceList> {
-    return this.services.request('billing.invoices.list', readInvoices(query));
+  async invoices(@Query() query: unknown): Promise<InvoiceList> {
+    const page = await this.services.request('billing.invoices.list', readInvoices(query));
+    const names = await tenantNames(
+      this.services,
+      page.data.map(({ tenantId }) => tenantId),
+    );
+    return { ...page, data: page.data.map((row) => ({ ...row, tenantName: names.get(row.tenantId) ?? null })) };
   }
 
   @Post('tenants')
