@@ -165,6 +165,8 @@ export interface Plan {
 export interface MemberList {
   data: MemberRow[];
   invitations: InvitationRow[];
+  /** What a person may do in each role. */
+  roles: { role: TenantRole; actions: TenantAction[] }[];
 }
 
 export interface InvitationCreated {
