@@ -183,7 +183,7 @@ export function bookTests(
     const configuration = (await operator.get(`${API}/operator/configuration`)).json as Configuration;
     const { period, number, model, tokens, cost } = await issueInvoice(database, tenantId, configuration);
     const list = await operator.get(`${API}/operator/invoices?period=${period}&tenantId=${tenantId}`);
-    expect(list.json.data).toMatchObject([{ accountingNumber: number, period }]);
+    expect(list.json.data).toMatchObject([{ accountingNumber: number, period, tenantId, tenantName: 'Acme' }]);
     const path = `invoices/${number}`;
     const sheet = await of('billing').get(`${tenant()}/${path}`);
     expect(sheet.json).toMatchObject({
@@ -220,11 +220,13 @@ export function bookTests(
     expect((await of('billing').get(`${tenant()}/${path}?after=x`)).status).toBe(400);
   });
 
-  it('an operator sees the plans and prices in force, without backends and their secrets', async () => {
+  it('an operator sees the plans and prices in force, and the whole configuration without its secrets', async () => {
     const { json, text } = await deployed().operator.get(`${API}/operator/configuration`);
     expect(json).toMatchObject({ currency: 'USD', plans: expect.any(Array), models: expect.any(Array) });
     expect(json.models[0]).toMatchObject({ id: expect.any(String), price: { input: expect.any(String) } });
+    expect(json.models[0]).not.toHaveProperty('backends');
     expect(json.plans[0].profiles[0]).toMatchObject({ limits: { concurrency: expect.any(Number) } });
-    expect(text).not.toContain('backends');
+    expect(json.whole.models[0].backends[0]).toMatchObject({ url: expect.any(String), weight: 1 });
+    expect(text).not.toMatch(/"apiKey":"(?!\(secret\)")/);
   });
 }

@@ -8,9 +8,11 @@ import { lookingAt } from './looking';
 import { backendOf } from './looks';
 import { moneyFormTests } from './money-forms.part';
 import { phoneTests } from './phone.part';
+import { printingTests } from './printing.part';
 import { returningTests } from './returning.part';
 import { rolePageTests } from './role-pages.part';
 import type { RunningConsole } from './running-console';
+import { unansweredTests } from './unanswered.part';
 
 const { database, chromium, failures, opened } = useConsolePage({}, { reducedMotion: 'reduce' });
 let console_: RunningConsole;
@@ -25,6 +27,10 @@ beforeAll(async () => {
 });
 
 moneyFormTests(() => ({ console_, page, call: backendOf(page), violations }));
+
+unansweredTests(() => ({ console_, page, call: backendOf(page), violations }));
+
+printingTests(() => ({ console_, page, database, call: backendOf(page) }));
 
 codeLineTests(() => ({ console_, page, call: backendOf(page) }));
 

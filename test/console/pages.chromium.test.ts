@@ -225,6 +225,7 @@ describe('pages', () => {
     const { number } = await issueInvoice(database, id, (await call('configuration')) as Configuration, key.id);
     await page.setViewportSize({ width: 1280, height: 800 });
     await page.goto(`${console_.base}/console/operator/invoices`);
+    await page.getByRole('row', { name: `${number} Invoiced ${id} `, exact: false }).waitFor();
     await page.getByRole('link', { name: String(number), exact: true }).click();
     await page.getByRole('heading', { name: `Invoice ${number}`, level: 1 }).waitFor();
     // 10 and 200,000 tokens of sim-small: 1,500 + 120,000,000 nanos, of which 12 whole cents are debited.

@@ -1,6 +1,13 @@
 import type { Page } from 'playwright-core';
 import type { InvitationCreated } from '../../apps/console/src/api/answers';
-import { grantsOf, mayDo, type Role, TENANT_ROLES, type TenantAction } from '../../apps/console/src/access/roles';
+import {
+  grantsOf,
+  mayDo,
+  type Role,
+  TENANT_ACTIONS,
+  TENANT_ROLES,
+  type TenantAction,
+} from '../../apps/console/src/access/roles';
 import { enterPassword } from './entering';
 import { openPage } from './looks';
 import { PASSWORD, secretOf } from './people';
@@ -95,6 +102,17 @@ export function rolePageTests(deployed: () => InBrowsers): void {
     await page.getByRole('dialog').waitFor({ state: 'detached' });
   }
 
+  /** The table has one row for each action, in the order of the one in code. */
+  async function roleTable(page: Page): Promise<void> {
+    const rows = await page.getByRole('region', { name: 'What each role may do' }).getByRole('row').allInnerTexts();
+    const [titles, ...cells] = rows.map((row) => row.split('\t').map((cell) => cell.trim()));
+    expect(titles!.slice(1)).toEqual([...TENANT_ROLES]);
+    const actions = Object.keys(TENANT_ACTIONS) as TenantAction[];
+    expect(cells.map(([, ...may]) => may)).toEqual(
+      actions.map((action) => TENANT_ROLES.map((of) => (mayDo(of, action) ? 'yes' : '–'))),
+    );
+  }
+
   it.each([...TENANT_ROLES, 'operator'] as const)(
     'the role %s sees every page and control that it may use, and no other, and is refused nothing',
     async (role) => {
@@ -128,7 +146,10 @@ export function rolePageTests(deployed: () => InBrowsers): void {
             const shown = await page.getByRole('button', { name, exact: true }).count();
             expect([role, name, shown > 0]).toEqual([role, name, mayDo(role, action)]);
           }
-          if (label === 'Members') await roleChoices(page, role);
+          if (label === 'Members') {
+            await roleTable(page);
+            await roleChoices(page, role);
+          }
           expect([label, await page.getByRole('alert').filter({ hasNotText: 'as an operator' }).count()]).toEqual([
             ...[label, 0],
           ]);

@@ -165,6 +165,8 @@ export interface Plan {
 export interface MemberList {
   data: MemberRow[];
   invitations: InvitationRow[];
+  /** What a person may do in each role. */
+  roles: { role: TenantRole; actions: TenantAction[] }[];
 }
 
 export interface InvitationCreated {
@@ -228,6 +230,8 @@ export interface Configuration {
   models: ModelRow[];
   /** Every price that was in force, newest first. */
   history: PriceVersion[];
+  /** All of the file with its defaults. Secrets are blanked. */
+  whole: Record<string, unknown>;
 }
 
 /** A backend of `tollgate.yaml`, as the gateways see it that reported in the last seconds. */
@@ -275,7 +279,8 @@ export interface Limits {
   concurrency: number;
 }
 
-export type InvoiceList = Page<IssuedInvoice>;
+/** Invoices of all tenants. `tenantName` is null if auth does not know it now. */
+export type InvoiceList = Page<IssuedInvoice & { tenantName: string | null }>;
 export type KeyList = Page<KeyRowWithBudget>;
 export type TokenList = Page<TokenRow>;
 export type TenantList = Page<OperatedTenant>;

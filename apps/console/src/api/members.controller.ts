@@ -8,7 +8,7 @@ import { AllowInTenant, ByCaller, FromCaller, type Caller } from '../access/allo
 import { Invitations } from '../access/invitations';
 import { Members } from '../access/members';
 import { Recoveries } from '../access/recoveries';
-import { mayGrant, type TenantRole } from '../access/roles';
+import { actionsOf, mayGrant, TENANT_ROLES, type TenantRole } from '../access/roles';
 import { bodyOf } from '../http/body';
 import { ConsoleError } from '../http/errors';
 import { Mailer } from '../http/mailer';
@@ -19,6 +19,8 @@ import { Tries } from './tries';
 
 const readRole = bodyOf(Type.Object({ role: RoleField }, exact));
 const readInvitation = bodyOf(Type.Object({ email: EmailField, role: RoleField }, exact));
+
+const ROLES = TENANT_ROLES.map((role) => ({ role, actions: actionsOf(role) }));
 
 /** The people of a tenant. */
 @Controller('console/api/tenants/:tenantId')
@@ -38,7 +40,7 @@ export class MembersController {
   @AllowInTenant('members.read')
   async list(@Param('tenantId') tenantId: string): Promise<MemberList> {
     const [data, invitations] = await Promise.all([this.members.list(tenantId), this.invitations.list(tenantId)]);
-    return { data, invitations };
+    return { data, invitations, roles: ROLES };
   }
 
   /** Without SMTP, or when the server does not take the mail, the answer has the link. */

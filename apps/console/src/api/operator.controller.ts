@@ -11,6 +11,8 @@ import type { Booked, Configuration, CreditPreview, Fleet, InvoiceList, TenantLi
 import { checkedName, exact, InvoicePage, NameField, pageOf } from './fields';
 import { FleetStates } from './fleet-states';
 import { modelRows } from './model-rows';
+import { tenantNames } from './tenant-names';
+import { wholeConfiguration } from './whole-configuration';
 
 /** Where an entry of the console comes from. */
 const SOURCE = 'manual';
@@ -25,7 +27,7 @@ const readTenant = bodyOf(
 const readStatus = bodyOf(
   Type.Object({ status: Type.Union([Type.Literal('active'), Type.Literal('suspended')]) }, exact),
 );
-/** `ref` makes a repeat of the same booking harmless: the page makes it once for each form. */
+/** `ref` makes a repeat of the same booking harmless: the page keeps it until an answer arrives. */
 const Booking = Type.Object(
   {
     kind: Type.Union([Type.Literal('topup'), Type.Literal('refund'), Type.Literal('adjustment')]),
@@ -75,21 +77,28 @@ export class OperatorController {
     return { data: this.config.current.plans.map(({ id }) => id) };
   }
 
-  /** `tollgate.yaml` as it is in force, without backends and their secrets. */
+  /** `tollgate.yaml` as it is in force, without its secrets. */
   @Get('configuration')
   @AllowOperator('configuration.read')
   async configuration(): Promise<Configuration> {
-    const { currency, plans, budgets } = this.config.current;
+    const config = this.config.current;
+    const { currency, plans, budgets } = config;
     const { data: history } = await this.services.request('metering.prices.list', {});
-    const models = modelRows(this.config.current);
-    return { currency, plans, thresholdsPercent: budgets.thresholdsPercent, models, history };
+    const models = modelRows(config);
+    const whole = wholeConfiguration(config);
+    return { currency, plans, thresholdsPercent: budgets.thresholdsPercent, models, history, whole };
   }
 
   /** Issued invoices of all tenants, newest first. */
   @Get('invoices')
   @AllowOperator('invoices.read')
-  invoices(@Query() query: unknown): Promise<InvoiceList> {
-    return this.services.request('billing.invoices.list', readInvoices(query));
+  async invoices(@Query() query: unknown): Promise<InvoiceList> {
+    const page = await this.services.request('billing.invoices.list', readInvoices(query));
+    const names = await tenantNames(
+      this.services,
+      page.data.map(({ tenantId }) => tenantId),
+    );
+    return { ...page, data: page.data.map((row) => ({ ...row, tenantName: names.get(row.tenantId) ?? null })) };
   }
 
   @Post('tenants')

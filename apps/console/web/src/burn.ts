@@ -4,11 +4,14 @@ import type { Overview } from '../../src/api/answers';
 const MAX_DAYS_LEFT = 999;
 /** Of the burn rate, with today. */
 const BURN_DAYS = 7;
-const DAY_MS = 24 * 60 * 60_000;
+/** Just after midnight, the rate of a few minutes says nothing of a day. */
+const HOUR_MS = 60 * 60_000;
+const DAY_MS = 24 * HOUR_MS;
 
 /**
  * Nanos a day, and the days that this is the mean of: the last 7, or those since the first use. Days before it would
- * make the rate too low. The answer knows 60 days, so an older use counts as none.
+ * make the rate too low, and so would the hours of today that are still to come. The answer knows 60 days, so an older
+ * use counts as none.
  */
 export function burnOf(
   { usage: { points }, before }: Pick<Overview, 'usage' | 'before'>,
@@ -21,7 +24,8 @@ export function burnOf(
   const spent = points
     .filter((point) => dayOf(point) > today - days)
     .reduce((sum, { costNanos }) => sum + BigInt(costNanos), 0n);
-  return { perDay: spent / BigInt(days), days };
+  const elapsedMs = Math.max(nowMs - (today - days + 1) * DAY_MS, HOUR_MS);
+  return { perDay: (spent * BigInt(DAY_MS)) / BigInt(elapsedMs), days };
 }
 
 /**

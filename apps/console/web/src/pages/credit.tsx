@@ -3,10 +3,11 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { BillingSummary } from '../../../src/api/answers';
 import { api, queryOf } from '../api';
-import { Money, Time } from '../format';
+import { count, Money, Time } from '../format';
 import { askAllEveryMs } from '../live-lists';
 import { usePerson, useTenant } from '../me';
-import { DataTable, Empty, Loading, Page, PrintButton, Unanswered } from '../page';
+import { DataTable, Empty, Loading, Page, Unanswered } from '../page';
+import { Incomplete, PrintAllButton } from './receipt-print';
 
 /** The ledger of the tenant with the running balance, and its invoices. */
 export function CreditPage() {
@@ -37,7 +38,7 @@ export function CreditPage() {
           The balance is <Money cents={first.balanceCents} currency={currency} />.
         </>
       }
-      action={<PrintButton />}
+      action={<PrintAllButton of={credit} />}
     >
       {credit.isFetchNextPageError ? null : <Unanswered of={credit} />}
       <Title order={2} size="h4">
@@ -71,8 +72,12 @@ export function CreditPage() {
         />
       )}
       {credit.isFetchNextPageError ? <Unanswered of={credit} /> : null}
+      <Incomplete
+        of={credit}
+        text={`The newest ${count(entries.length)} entries are listed here. The balance is that of all.`}
+      />
       {credit.hasNextPage ? (
-        <Group>
+        <Group className="screen">
           <Button variant="default" onClick={() => void credit.fetchNextPage()} loading={credit.isFetchingNextPage}>
             Older entries
           </Button>

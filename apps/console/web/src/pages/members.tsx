@@ -9,6 +9,7 @@ import { Time } from '../format';
 import { usePerson, useTenant } from '../me';
 import { Answer, Command, DataTable, Page } from '../page';
 import { PasswordLink } from '../password-link';
+import { RoleTable } from './members-roles';
 
 const ROLES: { value: TenantRole; label: string }[] = [
   { value: 'owner', label: 'owner – everything, and who is owner' },
@@ -49,7 +50,7 @@ export function MembersPage() {
       ) : null}
       <Failure error={withdraw.error} />
       <Answer of={members}>
-        {({ data, invitations }) => (
+        {({ data, invitations, roles }) => (
           <>
             <DataTable
               label="Members"
@@ -115,6 +116,7 @@ export function MembersPage() {
                 ])}
               />
             )}
+            <RoleTable roles={roles} />
           </>
         )}
       </Answer>

@@ -47,7 +47,7 @@ export function OperatorInvoicesPage() {
       ) : (
         <DataTable
           label="Invoices"
-          head={['Number', 'Tenant', 'Month (UTC)', '#Amount', 'Status', 'Issued (UTC)']}
+          head={['Number', 'Tenant', 'Tenant id', 'Month (UTC)', '#Amount', 'Status', 'Issued (UTC)']}
           rows={rows.map((invoice) => [
             <Anchor
               component={Link}
@@ -57,6 +57,7 @@ export function OperatorInvoicesPage() {
             >
               {invoice.accountingNumber}
             </Anchor>,
+            invoice.tenantName ?? '–',
             invoice.tenantId,
             invoice.period,
             <Money cents={invoice.amountCents} currency={currency} />,

@@ -1,4 +1,4 @@
-import { Title } from '@mantine/core';
+import { Code, ScrollArea, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { Configuration, Limits } from '../../../src/api/answers';
 import { api } from '../api';
@@ -6,6 +6,9 @@ import { count, Money, Time } from '../format';
 import { ModelTable } from '../model-table';
 import { Answer, DataTable, Page } from '../page';
 
+/** A long configuration scrolls in a place of its own. */
+const WHOLE_HEIGHT = 480;
+const INDENT = 2;
 /** Femtos a token are nanos a million tokens. */
 const perMillion = (femtos: string): bigint => BigInt(femtos);
 
@@ -25,7 +28,7 @@ export function OperatorPlansPage() {
   );
 }
 
-function InForce({ of: { plans, models, currency, thresholdsPercent, history } }: { of: Configuration }) {
+function InForce({ of: { plans, models, currency, thresholdsPercent, history, whole } }: { of: Configuration }) {
   const budget = (cents: number | null) => (cents === null ? 'none' : <Money cents={cents} currency={currency} />);
   const limits = ({ requestsPerMinute, tokensPerMinute, concurrency }: Limits) =>
     [requestsPerMinute, tokensPerMinute, concurrency].map((value) => <span className="figures">{count(value)}</span>);
@@ -72,6 +75,22 @@ function InForce({ of: { plans, models, currency, thresholdsPercent, history } }
         Thresholds of budgets
       </Title>
       <DataTable label="Thresholds" head={['Percent']} rows={thresholdsPercent.map((percent) => [`${percent} %`])} />
+      <Title order={2} size="h4">
+        The whole configuration
+      </Title>
+      <Text size="sm">
+        As JSON, with what the file leaves to its defaults. Secrets are blanked. A console that does not read them
+        leaves their fields out.
+      </Text>
+      <ScrollArea.Autosize
+        mah={WHOLE_HEIGHT}
+        type="auto"
+        viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': 'The whole configuration' }}
+      >
+        <Code block className="secret">
+          {JSON.stringify(whole, null, INDENT)}
+        </Code>
+      </ScrollArea.Autosize>
     </>
   );
 }

@@ -1,8 +1,8 @@
-import { Anchor, Badge, Button, Group, Modal, NumberInput, Select, Stack, Table, Text, TextInput } from '@mantine/core';
+import { Anchor, Badge, Button, Group, Modal, Select, Stack, TextInput } from '@mantine/core';
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState, type FormEvent } from 'react';
-import type { Booked, CreditPreview, TenantList, TenantRow } from '../../../src/api/answers';
+import type { TenantList, TenantRow } from '../../../src/api/answers';
 import { api, pathOf, queryOf } from '../api';
 import { ConfirmButton } from '../confirm';
 import { Failure } from '../failure';
@@ -10,8 +10,7 @@ import { SearchField } from '../filter';
 import { Money } from '../format';
 import { usePerson } from '../me';
 import { DataTable, Empty, Loading, Page } from '../page';
-
-const CENTS = 100;
+import { BookCredit } from './operator-credit';
 
 const setStatusOf = ({ id }: TenantRow, status: 'active' | 'suspended') =>
   api.patch<TenantRow>(pathOf('operator', 'tenants', id), { status });
@@ -155,101 +154,6 @@ function CreateTenant({ onClose, onCreated }: { onClose: () => void; onCreated: 
           <Failure error={create.error} />
         </Stack>
       </form>
-    </Modal>
-  );
-}
-
-/** Every booking is shown as the entry that it makes before it is booked. */
-function BookCredit(props: { tenant: TenantRow; onClose: () => void; onBooked: () => Promise<void> }) {
-  const { tenant, onClose, onBooked } = props;
-  const { currency } = usePerson();
-  const path = `${pathOf('operator', 'tenants', tenant.id)}/credit`;
-  const [kind, setKind] = useState('topup');
-  const [amount, setAmount] = useState<string | number>('');
-  const [reason, setReason] = useState('');
-  // One reference for this form: a repeat after a lost answer is entered once.
-  const [ref] = useState(() => `console-${crypto.randomUUID()}`);
-  const booking = { kind, amountCents: Math.round(Number(amount) * CENTS), reason, ref };
-  const preview = useMutation({ mutationFn: () => api.post<CreditPreview>(`${path}/preview`, booking) });
-  const book = useMutation({ mutationFn: () => api.post<Booked>(path, booking), onSuccess: onBooked });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    if (preview.data) book.mutate();
-    else preview.mutate();
-  };
-  const edit =
-    <T,>(set: (value: T) => void) =>
-    (value: T) => {
-      set(value);
-      preview.reset();
-    };
-  return (
-    <Modal opened onClose={onClose} title={`Credit of ${tenant.name}`}>
-      {book.data ? (
-        <Stack>
-          <Text>
-            Booked. The balance is <Money cents={book.data.balanceCents} currency={currency} />.
-          </Text>
-          <Button onClick={onClose}>Done</Button>
-        </Stack>
-      ) : (
-        <form onSubmit={submit}>
-          <Stack>
-            <Select
-              label="Kind"
-              allowDeselect={false}
-              data={[
-                { value: 'topup', label: 'top-up' },
-                { value: 'refund', label: 'refund' },
-                { value: 'adjustment', label: 'adjustment (signed)' },
-              ]}
-              value={kind}
-              onChange={(value) => edit(setKind)(value ?? 'topup')}
-            />
-            <NumberInput
-              label={`Amount (${currency})`}
-              required
-              decimalScale={2}
-              fixedDecimalScale
-              allowNegative={kind === 'adjustment'}
-              value={amount}
-              onChange={edit(setAmount)}
-            />
-            <TextInput
-              label="Reason"
-              required
-              maxLength={200}
-              value={reason}
-              onChange={({ currentTarget }) => edit(setReason)(currentTarget.value)}
-            />
-            {preview.data ? (
-              <Table>
-                <Table.Tbody>
-                  <Table.Tr>
-                    <Table.Td>Entry</Table.Td>
-                    <Table.Td>
-                      {preview.data.type} of <Money cents={preview.data.amountCents} currency={currency} />
-                    </Table.Td>
-                  </Table.Tr>
-                  <Table.Tr>
-                    <Table.Td>Balance</Table.Td>
-                    <Table.Td>
-                      <Money cents={preview.data.balanceBeforeCents} /> →{' '}
-                      <Money cents={preview.data.balanceAfterCents} currency={currency} />
-                    </Table.Td>
-                  </Table.Tr>
-                </Table.Tbody>
-              </Table>
-            ) : null}
-            <Group justify="flex-end">
-              <Button type="submit" loading={preview.isPending || book.isPending}>
-                {preview.data ? 'Book it' : 'Preview'}
-              </Button>
-            </Group>
-            <Failure error={preview.error ?? book.error} />
-          </Stack>
-        </form>
-      )}
     </Modal>
   );
 }

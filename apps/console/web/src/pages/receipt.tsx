@@ -4,9 +4,10 @@ import { Link, useParams } from '@tanstack/react-router';
 import type { Receipt } from '../../../src/api/answers';
 import { api, queryOf } from '../api';
 import { Failure } from '../failure';
-import { Money, Time } from '../format';
+import { count, Money, Time } from '../format';
 import { usePerson, useTenant } from '../me';
-import { DataTable, Facts, Loading, Page, PrintButton, Sums } from '../page';
+import { DataTable, Facts, Loading, Page, Sums } from '../page';
+import { Incomplete, PrintAllButton } from './receipt-print';
 
 const NANOS_PER_CENT = 10_000_000n;
 const TYPES = {
@@ -27,9 +28,18 @@ export function ReceiptPage() {
     getNextPageParam: ({ nextCursor }) => nextCursor,
   });
   const [first] = receipt.data?.pages ?? [];
+  const requests = receipt.data?.pages.flatMap((page) => page.requests) ?? [];
   return (
-    <Page title="Receipt" about="One entry of the ledger. Entries never change." action={<PrintButton />}>
-      {first ? <Sheet of={first} requests={receipt.data?.pages.flatMap((page) => page.requests) ?? []} /> : null}
+    <Page
+      title="Receipt"
+      about="One entry of the ledger. Entries never change."
+      action={<PrintAllButton of={receipt} />}
+    >
+      {first ? <Sheet of={first} requests={requests} /> : null}
+      <Incomplete
+        of={receipt}
+        text={`The first ${count(requests.length)} requests are listed here. The sum is that of all.`}
+      />
       {receipt.error ? <Failure error={receipt.error} retry={() => void receipt.refetch()} /> : null}
       {receipt.isPending ? <Loading /> : null}
       {receipt.hasNextPage ? (
