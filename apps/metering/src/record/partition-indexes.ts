@@ -63,7 +63,7 @@ export class PartitionIndexes implements OnModuleInit, BeforeApplicationShutdown
       if (this.stopped.signal.aborted) return;
       logger('metering').warn(
         { err: error, sqlState: sqlState(error) },
-        'an index of usage_event could not be built; it will be retried',
+        'an index of usage_event could not be built; retrying',
       );
     }
     if (this.stopped.signal.aborted) return;
