@@ -34,7 +34,7 @@ export class PeriodicTask implements OnApplicationBootstrap, BeforeApplicationSh
     try {
       await this.run(this.ending.signal);
     } catch (error) {
-      logger('billing').error({ err: error, task: this.name }, 'a task failed; it will be retried');
+      logger('billing').error({ err: error, task: this.name }, 'a task failed; retrying');
     }
     if (!this.ending.signal.aborted) this.timer = setTimeout(() => (this.running = this.runOnce(everyMs)), everyMs);
   }

@@ -46,7 +46,7 @@ export async function refundCredit(
   amountCents: number | 'all',
   { ref, source, reason, yes = false }: RefundOptions,
 ): Promise<void> {
-  const all = 'all that is neither spent nor held';
+  const all = 'all available credit';
   const amount = (currency: string) => (amountCents === 'all' ? all : formatCents(amountCents, currency));
   await confirm(() => question(context, tenant, (currency) => `Refund ${amount(currency)}`), { yes });
   const body = { amountCents, ref, ...(source !== undefined && { source }), ...(reason !== undefined && { reason }) };

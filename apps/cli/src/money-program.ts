@@ -22,7 +22,7 @@ export function addMoneyCommands(credit: Command, context: (options: object) => 
   leaf(
     credit,
     'refund <tenant>',
-    'pay credit back: at most what is neither spent nor held by running requests',
+    'pay credit back: at most the available credit',
     'credit refund ten_01k… 10.00 --ref re_4711',
     'credit refund ten_01k… 10.00 --ref re_4711 --source stripe --reason "closed account"',
     'credit refund ten_01k… all --ref re_4711 --yes',

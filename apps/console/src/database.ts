@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { openServiceDataSource } from '@tollgate/postgres';
+import { openServiceDataSource, poolOf } from '@tollgate/postgres';
 import type { Pool } from 'pg';
 import type { DataSource } from 'typeorm';
 
@@ -21,9 +21,9 @@ export class ConsoleDatabase implements OnApplicationShutdown {
     return new ConsoleDatabase(await openServiceDataSource(options));
   }
 
-  /** The pool itself, for better-auth: its own SQL runs under the same role, limits and timeouts. */
+  /** For better-auth, which runs SQL of its own. */
   get pool(): Pool {
-    return (this.dataSource.driver as unknown as { master: Pool }).master;
+    return poolOf(this.dataSource);
   }
 
   async onApplicationShutdown(): Promise<void> {

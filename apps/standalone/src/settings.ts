@@ -164,7 +164,7 @@ function keptSecret(given: string | undefined, directory: string, name: string, 
   }
 }
 
-/** Not `recursive`, which never returns for a folder that a special file system refuses, such as one below /proc. */
+/** `recursive` never returns on a folder that a special file system refuses, such as one below /proc. */
 function makeDirectory(path: string): void {
   if (existsSync(path)) return;
   makeDirectory(dirname(path));

@@ -83,7 +83,7 @@ export interface Charge {
   /** As in the usage event. */
   traceparent?: string;
   /**
-   * Its event belongs to a month that metering has closed, and is not recorded there. If billing has this charge, only
+   * Its event belongs to a month that metering has retired, and is not recorded there. If billing has this charge, only
    * its hold is released. Otherwise it is quarantined.
    */
   late?: true;

@@ -1,5 +1,13 @@
 export * from './database';
-export { changedRows, query, queryPrepared, withStatementTimeout, type Query, type Statements } from './statements';
+export {
+  changedRows,
+  poolOf,
+  query,
+  queryPrepared,
+  withStatementTimeout,
+  type Query,
+  type Statements,
+} from './statements';
 export { copyInOn, type CopyIn } from './copy-in';
 export { auditPage, recordChange, type Change } from './audit-log';
 export * from './database-settings';

@@ -4,6 +4,7 @@
  *
  * - Its `query` answers an UPDATE or a DELETE with `[rows, count]`, and every other statement with its rows. `query`
  *   and `changedRows` give each one form.
+ * - It hands out its pool untyped (`poolOf`).
  * - It hands out the connection of a transaction untyped. COPY needs that connection (`copyInOn`), and so do
  *   statements with a timeout of their own, because TypeORM sets none (`withStatementTimeout`), and prepared statements
  *   (`queryPrepared`).
@@ -11,8 +12,8 @@
  *   never answered. TypeORM makes its own pool, so the pool is given a class of connections that break off
  *   (`BreakableClient`).
  */
-import { Client, type ClientConfig, type QueryConfig } from 'pg';
-import type { EntityManager } from 'typeorm';
+import { Client, type ClientConfig, type Pool, type QueryConfig } from 'pg';
+import type { DataSource, EntityManager } from 'typeorm';
 import { queryWithin } from './query-within';
 
 /** The server ends a statement that takes longer, and a transaction whose client is silent for longer. */
@@ -60,6 +61,11 @@ export async function changedRows(on: Statements, sql: string, parameters: unkno
 /** A row is an object, so an array whose first element is an array is no list of rows. */
 function isCounted(answer: unknown): answer is [unknown[], number] {
   return Array.isArray(answer) && answer.length === 2 && Array.isArray(answer[0]) && typeof answer[1] === 'number';
+}
+
+/** The pool of a data source, for a library that runs SQL of its own under the same role, limits and timeouts. */
+export function poolOf({ driver }: DataSource): Pool {
+  return (driver as unknown as { master: Pool }).master;
 }
 
 /** The connection that a transaction runs on. */

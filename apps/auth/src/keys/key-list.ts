@@ -75,7 +75,7 @@ export class KeyList {
     const seen = new Set<string>();
     for (const [index, wanted] of keys.entries()) {
       const { name } = wanted;
-      if (seen.has(name)) throw new RequestError('invalid_parameter', `The list has the name ${name} twice.`);
+      if (seen.has(name)) throw new RequestError('invalid_parameter', `The name ${name} appears twice in the list.`);
       seen.add(name);
       const [key, another] = byName.get(name) ?? [];
       if (another) {

@@ -35,7 +35,7 @@ export class KeyRotation {
       const where = { id: isId('key', id) ? id : '', kind: 'key' as const, tenantId };
       const key = await tx.findOne(Credential, { where, lock: { mode: 'pessimistic_write' } });
       if (!key) throw new RequestError('not_found', 'No such key.');
-      if (key.revokedAt) throw new RequestError('key_revoked', 'A revoked key gets no new secret. Create another key.');
+      if (key.revokedAt) throw new RequestError('key_revoked', 'A revoked key cannot be rotated. Create a new key.');
       const rotatedAt = new Date();
       const formerUntil = new Date(rotatedAt.getTime() + graceSeconds * 1_000);
       await query(

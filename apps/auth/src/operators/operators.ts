@@ -46,7 +46,7 @@ export class Operators {
       });
     } catch (error) {
       if (sqlState(error) !== UNIQUE_VIOLATION) throw error;
-      throw new RequestError('name_taken', 'Another operator token in force has this name. Choose another name.');
+      throw new RequestError('name_taken', 'Another active operator token has this name. Choose another name.');
     }
     return toRow(token);
   }

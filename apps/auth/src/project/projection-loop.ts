@@ -38,10 +38,7 @@ export class ProjectionLoop implements OnApplicationBootstrap, BeforeApplication
         failing = false;
       } catch (error) {
         if (!failing)
-          logger('auth').warn(
-            { reason: (error as Error).message },
-            'projecting credentials failed; it will be retried',
-          );
+          logger('auth').warn({ reason: (error as Error).message }, 'projecting credentials failed; retrying');
         failing = true;
       }
       if (!this.stopped) await this.pause.wait(PROJECTION_INTERVAL_MS);

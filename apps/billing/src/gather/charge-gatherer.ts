@@ -120,8 +120,8 @@ export class ChargeGatherer {
 
   /**
    * The charges that are not in the books yet (`fresh`), and these together with the repeats (`ended`), whose holds are
-   * released. A charge whose id is there with other content is quarantined: the first one stays. So is a late one
-   * whose id is not there.
+   * released. A charge whose id is there with other content is quarantined: the first one stays. So is one of a
+   * month that metering has retired, if its id is not there.
    */
   private async withoutRepeats(
     tx: EntityManager,

@@ -71,7 +71,7 @@ export class Invoices {
     reason,
     by,
   }: RequestOf<'billing.invoices.void'>): Promise<Omit<Booked, 'reply'> & { reply: ReplyOf<'billing.invoices.void'> }> {
-    if (typeof reason !== 'string') throw new RequestError('invalid_parameter', 'Voiding an invoice needs a reason.');
+    if (typeof reason !== 'string') throw new RequestError('invalid_parameter', 'reason is required.');
     assertReason(reason);
     return transaction(this.dataSource, async (tx) => {
       const invoice = await find(tx, accountingNumber);

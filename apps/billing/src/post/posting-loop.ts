@@ -63,7 +63,7 @@ export class PostingLoop implements OnApplicationBootstrap, BeforeApplicationShu
       const tenants = await this.poster.postDue();
       if (tenants > 0) this.onPosted(tenants);
     } catch (error) {
-      logger('billing').error({ err: error }, 'posting failed; it will be retried');
+      logger('billing').error({ err: error }, 'posting failed; retrying');
       nextMs = RETRY_AFTER_ERROR_MS;
     }
     this.wakeIn(nextMs);

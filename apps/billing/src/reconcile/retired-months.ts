@@ -98,7 +98,7 @@ export class RetiredMonths implements OnApplicationBootstrap, BeforeApplicationS
       await this.confirm();
     } catch (error) {
       if (this.stopped.signal.aborted) return;
-      logger('billing').warn({ err: error }, 'months of usage events could not be confirmed; it will be retried');
+      logger('billing').warn({ err: error }, 'months of usage events could not be confirmed; retrying');
     }
     if (!this.stopped.signal.aborted) this.schedule(EVERY_MS);
   }

@@ -73,7 +73,7 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
       }
       await billing.gatherer.gather([charge(tenantId, 150n * CENT + 1n, { id: settled.id })]);
       await deliver(tenantId);
-      await expect(refund(tenantId, 550)).rejects.toThrow(/^Only \d\.\d\d USD is neither spent nor held/);
+      await expect(refund(tenantId, 550)).rejects.toThrow(/^Only \d\.\d\d USD is available\.$/);
       expect(await refund(tenantId, 549)).toMatchObject({ balanceCents: 451 });
       await store.void([running]);
       expect(await refund(tenantId, 300)).toMatchObject({ balanceCents: 151 });
@@ -82,7 +82,7 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
       expect(await billing.books(tenantId)).toMatchObject({ balance: 1, unposted: 1n });
     });
 
-    it('a refund of all takes what is neither spent nor held, and its repeat takes nothing more', async () => {
+    it('a refund of all takes the available credit, and its repeat takes nothing more', async () => {
       const tenantId = await billing.tenant(1_000);
       await deliver(tenantId);
       const running = (await admit(tenantId, 300n * CENT))!;

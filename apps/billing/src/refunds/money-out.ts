@@ -89,7 +89,7 @@ export class MoneyOut {
         'invalid_amount',
         `amountCents must be a whole number from -${MAX_ENTRY_CENTS} to ${MAX_ENTRY_CENTS}, but not 0.`,
       );
-    if (typeof reason !== 'string') throw new RequestError('invalid_parameter', 'An adjustment needs a reason.');
+    if (typeof reason !== 'string') throw new RequestError('invalid_parameter', 'reason is required.');
     assertNamed({ source, ref, reason });
     const entry = this.entryOf('adjustment', amountCents, { source, ref, reason });
     const change = { by, action: 'credit.adjust' } as const;
@@ -202,7 +202,7 @@ export class MoneyOut {
       if (mayBeWithdrawn) await this.giveBack(intent, tenantId);
       else await claim(this.dataSource.manager, intent);
     } catch (error) {
-      logger('billing').warn({ err: error, tenantId }, 'a withdrawal could not be given back; it will be retried');
+      logger('billing').warn({ err: error, tenantId }, 'a withdrawal could not be reversed; retrying');
     }
   }
 
@@ -222,7 +222,7 @@ export class MoneyOut {
 
   private insufficient(availableCents: bigint): RequestError {
     const available = formatCents(availableCents, this.options.currency());
-    return new RequestError('insufficient_credit', `Only ${available} is neither spent nor held by running requests.`);
+    return new RequestError('insufficient_credit', `Only ${available} is available.`);
   }
 }
 

@@ -57,7 +57,7 @@ export class HeldSum {
       this.latest = null;
       // One line for each time that it becomes unknown.
       if (this.isKnown)
-        logger('billing').warn({ reason: (error as Error).message }, 'what running requests hold is not known');
+        logger('billing').warn({ reason: (error as Error).message }, 'the sum of running holds is unknown');
       this.isKnown = false;
     }
   }

@@ -40,7 +40,7 @@ export class TopUps {
       if (first) return first;
       // Nothing could spend it. A correction of its balance is an adjustment.
       if (status === 'closed')
-        throw new RequestError('tenant_closed', 'The tenant is closed for good, and takes no credit.');
+        throw new RequestError('tenant_closed', 'The tenant is permanently closed and cannot be credited.');
       return bookEntry(tx, books, entry, { ...this.options, by, action: 'credit.add' });
     });
   }

@@ -84,7 +84,7 @@ export class Erasures implements OnApplicationBootstrap, BeforeApplicationShutdo
           await query(this.database.dataSource, 'DELETE FROM erasure WHERE user_id = $1', [erasure.userId]);
       }
     } catch (error) {
-      logger('console').warn({ reason: String(error) }, 'erasures of accounts were not looked for; retrying');
+      logger('console').warn({ reason: String(error) }, 'pending erasures of accounts failed; retrying');
     }
     if (!this.isEnding) this.onApplicationBootstrap();
   }

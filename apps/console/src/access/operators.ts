@@ -26,7 +26,7 @@ export class Operators {
          WHERE u.email = $1`,
         [email.toLowerCase()],
       );
-      if (!person) throw new RequestError('not_found', 'No invitation made this person an operator of the console.');
+      if (!person) throw new RequestError('not_found', 'This person was not made an operator by invitation.');
       const { userId, name } = person;
       const others = await query(tx, 'SELECT 1 FROM operator WHERE user_id <> $1 LIMIT 1', [userId]);
       if (others.length === 0)

@@ -80,7 +80,7 @@ async function setMemberships(
   return made;
 }
 
-/** The roles of some groups. Of several in one tenant, the one that comes first in TENANT_ROLES. */
+/** The roles that these groups give: the strongest one per tenant, by the order of TENANT_ROLES. */
 export function grantedTo(groups: readonly string[], roles: readonly GroupRole[]): Granted {
   const own = roles.filter(({ group }) => groups.includes(group));
   const roleOf = new Map<string, TenantRole>();

@@ -55,7 +55,7 @@ interface NewLink {
   tenantId: string | null;
 }
 
-/** What people do who forgot their password: a link sets a new one. Only the hash of its secret is stored. */
+/** Password recovery: a link sets a new password. Only the hash of its secret is stored. */
 @Injectable()
 export class Recoveries implements BeforeApplicationShutdown {
   private readonly pending = new Set<Promise<void>>();
@@ -140,7 +140,8 @@ export class Recoveries implements BeforeApplicationShutdown {
       const totp = person.removesTotp && (await endTotp(tx, userId));
       const change = { action: 'password.reset', target: userId, before: { passkeys, totp } } as const;
       await this.changes.record(personAs(userId, person.email, from), change);
-      // The time comes last, so that few calls begin between it and the commit.
+      // The time is taken last: a sign-in call that begins between it and the commit may check the old password, and is
+      // not found by `reset_at`.
       await query(
         tx,
         `UPDATE "user" SET "emailVerified" = NOT $2, reset_by_other = $2, reset_at = clock_timestamp(),

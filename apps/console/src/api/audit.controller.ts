@@ -57,8 +57,8 @@ export class AuditController {
 }
 
 /**
- * A tenant sees who of its own made a change, and from where. Of others it sees only what kind of author they are.
- * Nobody of a tenant sees a reason, which an operator writes for operators, also where the operator is a member.
+ * A tenant sees which of its own people made a change, and from where. Of others it sees only the kind of author. It
+ * sees no reason: operators write those for operators. That holds also where the operator is a member of the tenant.
  */
 function forTenant(row: AuditRow, own: ReadonlySet<string>): AuditRow {
   const { kind, id, requestId } = row.by;

@@ -19,8 +19,8 @@ export interface AcceptOptions {
 
 const RETRY_AFTER_SECONDS = 1;
 /**
- * An idle connection stays open for longer than a load balancer keeps it (65 s, deploy/haproxy/haproxy.cfg). Otherwise a
- * request that is sent while the connection closes has no answer, and nobody repeats a POST.
+ * An idle connection stays open for longer than a load balancer keeps it (65 s, deploy/haproxy/haproxy.cfg). Otherwise
+ * a request that is sent while the connection closes has no answer, and nobody repeats a POST.
  */
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 /**

@@ -5,7 +5,7 @@ afterEach(() => jest.useRealTimers());
 
 const done = (rows: number): Reported => ({ rows, isComplete: true });
 
-/** Reports as they are made, each with its time. `outcome` is what becomes of them. */
+/** Reports as they are made, each with its time. `outcome` is their result. */
 function reports() {
   const beganMs = performance.now();
   const self = { atMs: [] as number[], outcome: done(1) as Reported | Promise<Reported> };

@@ -97,7 +97,7 @@ export class RefusalCounts {
         logger('gateway').debug({ err: error }, 'counts of refused requests were not sent; they are sent again');
         return false;
       }
-      logger('gateway').error({ err: error }, 'counts of refused requests were refused');
+      logger('gateway').error({ err: error }, 'metering rejected a report of refusal counts');
     }
     this.samples.sent(refused);
     for (const [index, count] of part.entries()) count.reported = counts[index]!.requests;

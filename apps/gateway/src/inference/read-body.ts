@@ -33,8 +33,11 @@ function tooLarge(maxBytes: number): InferenceError {
 
 /**
  * Reads the request's body, of `announced` bytes or of unknown length. `share` reserves at least the memory that is
- * used, and knows the largest body. Rejects with ClientLeftError or with InferenceError: payload_too_large,
- * request_timeout, or what `full` returns for an exhausted memory budget. Stops reading when it rejects.
+ * used, and knows the largest body. Stops reading when it rejects, with one of these:
+ *
+ * - ClientLeftError;
+ * - InferenceError payload_too_large or request_timeout;
+ * - what `full` returns for an exhausted memory budget.
  */
 export function readBody(
   request: IncomingMessage,

@@ -37,7 +37,7 @@ export class KeysController {
   async create(@FromCaller() { tenantId }: Caller, @ByCaller() by: Author, @Req() request: FastifyRequest) {
     const wanted = readKeyBody(readJsonObject(request));
     const { row, key } = await issueKey(this.services, tenantId, wanted, by).catch((error: unknown) => {
-      // The end of a tenant revokes its tokens. This process hears of that within a second.
+      // The end of a tenant revokes its tokens. This process learns of that within a second.
       if (error instanceof RequestError && error.code === 'tenant_closed') throw managementError('token_revoked');
       throw error;
     });

@@ -28,7 +28,7 @@ export const PERIOD = Type.String({
 });
 
 const Amount = Type.Integer({ minimum: 1, maximum: MAX_ENTRY_CENTS, description: 'Cents.' });
-const ALL = Type.Literal('all', { description: 'All that is neither spent nor held.' });
+const ALL = Type.Literal('all', { description: 'All available credit.' });
 const Source = Type.Optional(
   Type.String({
     pattern: '^[a-z][a-z0-9_-]{0,63}$',

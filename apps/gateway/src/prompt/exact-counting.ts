@@ -14,8 +14,8 @@ interface Tenant {
 /**
  * Decides which tenants' prompts are counted exactly before admission. The cheap bound overestimates the prompt's cost
  * about fourfold. With plenty of credit that does no harm. With little credit, such holds block each other, and
- * requests that could be paid for are refused. So a tenant's prompts are counted until it has shown credit. Counting
- * takes 55 ns a byte.
+ * requests that could be paid for are refused. So the prompts of a tenant's first requests in this process are
+ * counted, and those after its credit was short. Counting takes 55 ns a byte.
  */
 export class ExactCounting {
   private readonly tenants = new LRUCache<string, Tenant>({ max: MAX_TENANTS });

@@ -56,6 +56,9 @@ export class LateSettlements {
         return;
       }
     }
-    logger('gateway').warn(logged, 'a stream was not settled before the end: its hold is charged at its deadline');
+    logger('gateway').warn(
+      logged,
+      'the process stopped before a stream was settled; its hold is charged at its deadline',
+    );
   }
 }

@@ -91,8 +91,7 @@ export class Settlements {
   /**
    * Raises the hold where necessary, and settles. Null when the hold no longer exists (its deadline passed): then
    * nothing more may be delivered. Throws UnavailableError when the store does not answer. A stream is then settled
-   * late, because the client has most of it. Other answers were not delivered, so their holds are released at their
-   * deadline.
+   * late, because the client has most of it. Other answers were not delivered, so their holds expire at their deadline.
    * @param answerOf of a request with a claim: the answer to keep with the settlement. Never rejects
    */
   async settle(
@@ -174,7 +173,7 @@ export class Settlements {
     this.log.warn(logged, 'the hold was gone before the stream could be settled late');
   }
 
-  /** Releases the hold. When the store does not answer, the hold expires at its deadline. */
+  /** Voids the hold. When the store does not answer, the hold expires at its deadline. */
   async void(request: HeldRequest): Promise<void> {
     const { id, tenantId } = request.draft;
     this.client.untrack(id);
@@ -182,7 +181,7 @@ export class Settlements {
     try {
       await this.client.void({ id, tenantId });
     } catch (error) {
-      this.log.warn({ ...request.logged, err: error }, 'a hold was not released; it expires at its deadline');
+      this.log.warn({ ...request.logged, err: error }, 'a hold was not voided; it expires at its deadline');
     }
   }
 }

@@ -91,7 +91,7 @@ export class EngineSampler implements OnApplicationBootstrap, BeforeApplicationS
     try {
       await this.sample();
     } catch (error) {
-      logger('metering').error({ err: error }, 'the engines were not sampled; it will be retried');
+      logger('metering').error({ err: error }, 'the engines were not sampled; retrying');
     }
     if (this.stopped) return;
     this.timer = setTimeout(() => (this.running = this.run()), SAMPLE_EVERY_MS - (Date.now() % SAMPLE_EVERY_MS));

@@ -22,7 +22,7 @@ const refused = new Counter({
 
 const late = new Counter({
   name: 'tollgate_metering_late_events_total',
-  help: 'Usage events of months that are closed and no longer have them: repeats, or usage that was never recorded',
+  help: 'Usage events of retired months that are not recorded there: repeats, or usage that was never recorded',
   registers: [metrics],
 });
 

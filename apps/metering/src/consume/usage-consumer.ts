@@ -5,18 +5,18 @@ import { failPoint, logCapped, logger } from '@tollgate/runtime';
 import type { DataSource, EntityManager } from 'typeorm';
 import type { Prices } from '../price/prices';
 import { rate } from '../price/rate';
-import { chargeOf, lateChargeOf, storedCharges } from '../publish/charges';
+import { chargeOf, chargeOfRetiredMonth, storedCharges } from '../publish/charges';
 import { addToBackends, sumByBackend } from '../record/backend-hours';
 import { recordCallerRequests } from '../record/caller-requests';
 import { recordEvents, type RatedEvent } from '../record/record-events';
 import { addToSums, sumUp } from '../record/roll-up';
 import { eventId, quarantine, type Rejected } from '../record/rejected';
-import { closedBefore, mayBeClosed } from '../record/retired-months';
+import { retiredBefore, mayBeRetired } from '../record/retired-months';
 import { countBatch, countLate, countRefused, type BatchResult } from './metrics';
 import { validateUsageEvent } from './read-usage-event';
 
 const UNIQUE_VIOLATION = '23505';
-/** The month of an event was closed after the look. */
+/** The month of an event was retired after the look. */
 const CHECK_VIOLATION = '23514';
 /**
  * Attempts to write one batch. Each failure after the first means that another consumer recorded an event of the batch
@@ -57,10 +57,10 @@ export class UsageConsumer {
    */
   async consume(messages: readonly unknown[]): Promise<BatchResult> {
     const { rated, rejected } = await this.sortOut(messages);
-    const { fresh, late, quarantined } = await this.commit(onePerId(rated), rejected);
+    const { fresh, retired, quarantined } = await this.commit(onePerId(rated), rejected);
     failPoint('recorded');
     report(quarantined);
-    reportLate(late);
+    reportRetired(retired);
     const [recorded, refused] = [fresh.length, quarantined.length];
     const result = { recorded, repeated: messages.length - recorded - refused, rejected: refused };
     const chargedNanos = fresh.reduce((sum, { chargeNanos }) => sum + chargeNanos, 0n);
@@ -78,10 +78,10 @@ export class UsageConsumer {
 
   private async commit(rated: readonly RatedEvent[], rejected: readonly Rejected[]): Promise<Recorded> {
     for (let attempt = 1; ; attempt++) {
-      const look = this.expectRepeats || attempt > 1 || rated.some(({ event }) => mayBeClosed(event.id));
+      const look = this.expectRepeats || attempt > 1 || rated.some(({ event }) => mayBeRetired(event.id));
       try {
         const recorded = await transaction(this.dataSource, (tx) => record(tx, rated, rejected, look));
-        this.expectRepeats = recorded.fresh.length + recorded.late.length < rated.length;
+        this.expectRepeats = recorded.fresh.length + recorded.retired.length < rated.length;
         return recorded;
       } catch (error) {
         const again = [UNIQUE_VIOLATION, CHECK_VIOLATION].includes(sqlState(error) ?? '');
@@ -94,15 +94,15 @@ export class UsageConsumer {
 interface Recorded {
   /** Events that are new. */
   fresh: readonly RatedEvent[];
-  /** Events of months that are closed, which were not recorded before or were dropped since. */
-  late: readonly RatedEvent[];
+  /** Events of retired months, which were not recorded before or were dropped since. */
+  retired: readonly RatedEvent[];
   /** Events that were quarantined. */
   quarantined: readonly Rejected[];
 }
 
 /**
  * Steps 3 to 5. Rejects with UNIQUE_VIOLATION if an event was recorded already, and with CHECK_VIOLATION if its month
- * is closed, when the look for them was skipped or too early.
+ * is retired, when the look for them was skipped or too early.
  */
 async function record(
   tx: EntityManager,
@@ -120,16 +120,16 @@ async function record(
   const quarantined = rejected.filter(({ value, wrong }) => wrong === 'form' || !known.has((value as UsageEvent).id));
   if (quarantined.length > 0) await quarantine(tx, quarantined);
   const unknown = known.size === 0 ? rated : rated.filter(({ event }) => !known.has(event.id));
-  // Read after the events: a month that is dropped in between was closed before.
-  const closed = look ? await closedBefore(tx) : '';
-  const late = unknown.filter(({ event }) => event.id < closed);
-  const fresh = late.length === 0 ? unknown : unknown.filter(({ event }) => event.id >= closed);
-  if (fresh.length === 0 && again.length === 0 && late.length === 0) return { fresh, late, quarantined };
+  // Read after the events: a month that is dropped in between was retired before.
+  const retiredUntil = look ? await retiredBefore(tx) : '';
+  const retired = unknown.filter(({ event }) => event.id < retiredUntil);
+  const fresh = retired.length === 0 ? unknown : unknown.filter(({ event }) => event.id >= retiredUntil);
+  if (fresh.length === 0 && again.length === 0 && retired.length === 0) return { fresh, retired, quarantined };
   const recorded = fresh.length > 0 ? recordEvents(await copyInOn(tx), fresh) : undefined;
   // Computed while PostgreSQL copies.
   const sums = sumUp(fresh);
   const backends = sumByBackend(fresh.map(({ event }) => event));
-  const charges = [...fresh.map(chargeOf), ...again, ...late.map(lateChargeOf)];
+  const charges = [...fresh.map(chargeOf), ...again, ...retired.map(chargeOfRetiredMonth)];
   await recorded;
   if (fresh.length > 0) {
     await addToSums(tx, sums);
@@ -141,7 +141,7 @@ async function record(
   }
   await enqueue(tx, 'charges', charges);
   failPoint('recording');
-  return { fresh, late, quarantined };
+  return { fresh, retired, quarantined };
 }
 
 function sortByForm(messages: readonly unknown[]): { valid: UsageEvent[]; rejected: Rejected[] } {
@@ -179,10 +179,10 @@ function onePerId(rated: readonly RatedEvent[]): RatedEvent[] {
   return [...byId.values()].sort((a, b) => (a.event.id < b.event.id ? -1 : 1));
 }
 
-function reportLate(late: readonly RatedEvent[]): void {
-  countLate(late.length);
-  for (const { event } of late)
-    logCapped(logger('metering'), 'warn', { eventId: event.id }, 'usage of a closed month was not recorded');
+function reportRetired(retired: readonly RatedEvent[]): void {
+  countLate(retired.length);
+  for (const { event } of retired)
+    logCapped(logger('metering'), 'warn', { eventId: event.id }, 'usage of a retired month was not recorded');
 }
 
 function report(rejected: readonly Rejected[]): void {

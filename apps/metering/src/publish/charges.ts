@@ -22,11 +22,11 @@ export function chargeOf({ event, chargeNanos, overrunNanos }: RatedEvent): Char
 }
 
 /**
- * The charge of an event of a month that is closed for events, and that is not recorded there now. Billing has the
- * charge of every event of a dropped month. So a repeat releases its hold, and a charge that it does not know is
- * quarantined.
+ * The charge of an event that is not recorded, because its month is retired: closed for events. Billing has the charge
+ * of every event of a dropped month. So a repeat releases its hold, and a charge that it does not know is quarantined.
+ * (Billing's late charges are others: their month is closed in the books, and they are billed in a later one.)
  */
-export function lateChargeOf(rated: RatedEvent): Charge {
+export function chargeOfRetiredMonth(rated: RatedEvent): Charge {
   const charge: Charge = { ...chargeOf(rated), late: true };
   // As of a charge that is sent again.
   delete charge.defaultBudgets;

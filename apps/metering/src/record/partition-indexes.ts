@@ -1,5 +1,5 @@
 import { Injectable, type BeforeApplicationShutdown, type OnModuleInit } from '@nestjs/common';
-import { sqlState, withStatementTimeout } from '@tollgate/postgres';
+import { query, sqlState, withStatementTimeout } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
 import { MeteringDataSource } from '../database';
 
@@ -47,8 +47,8 @@ export class PartitionIndexes implements OnModuleInit, BeforeApplicationShutdown
 
   private buildNext(): Promise<string | null> {
     return this.dataSource.transaction(async (tx) => {
-      const query = await withStatementTimeout(tx, BUILD_TIMEOUT_MS, this.stopped.signal);
-      const [row] = await query<{ name: string | null }>('SELECT index_partition() AS name', []);
+      const run = await withStatementTimeout(tx, BUILD_TIMEOUT_MS, this.stopped.signal);
+      const [row] = await run<{ name: string | null }>('SELECT index_partition() AS name', []);
       return row!.name;
     });
   }
@@ -63,7 +63,7 @@ export class PartitionIndexes implements OnModuleInit, BeforeApplicationShutdown
       if (this.stopped.signal.aborted) return;
       logger('metering').warn(
         { err: error, sqlState: sqlState(error) },
-        'an index of usage_event could not be built; it will be retried',
+        'an index of usage_event could not be built; retrying',
       );
     }
     if (this.stopped.signal.aborted) return;
@@ -72,7 +72,8 @@ export class PartitionIndexes implements OnModuleInit, BeforeApplicationShutdown
 
   /** PostgreSQL marks the index of the whole table as valid once every partition has its part. */
   private async isComplete(): Promise<boolean> {
-    const rows = await this.dataSource.query<unknown[]>(
+    const rows = await query(
+      this.dataSource,
       `SELECT FROM pg_index WHERE indexrelid = 'usage_event_unfinished'::regclass AND indisvalid`,
     );
     return rows.length > 0;

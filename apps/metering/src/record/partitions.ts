@@ -60,7 +60,7 @@ export class Partitions implements OnModuleInit, BeforeApplicationShutdown {
     } catch (error) {
       logger('metering').error(
         { err: error, sqlState: sqlState(error) },
-        'the partitions of usage_event could not be created; it will be retried',
+        'the partitions of usage_event could not be created; retrying',
       );
       nextMs = RETRY_MS;
     }

@@ -151,7 +151,7 @@ export class PriceVersions implements Prices, OnModuleInit, BeforeApplicationShu
   }
 
   private saveLater(error: unknown): void {
-    logger('metering').warn({ err: error }, 'the prices of the configuration could not be stored; it will be retried');
+    logger('metering').warn({ err: error }, 'the prices of the configuration could not be stored; retrying');
     if (this.stopped) return;
     this.timer = setTimeout(() => {
       this.saving = this.saving.then(() => this.save()).catch((again: unknown) => this.saveLater(again));

@@ -130,7 +130,7 @@ export class Retention implements OnApplicationBootstrap, BeforeApplicationShutd
       if (this.stopped.signal.aborted) return;
       logger('metering').warn(
         { err: error, sqlState: sqlState(error) },
-        'old months of usage events could not be dropped; it will be retried',
+        'old months of usage events could not be dropped; retrying',
       );
     }
     if (!this.stopped.signal.aborted) this.schedule(EVERY_MS);

@@ -2,18 +2,18 @@ import { idTimeMs, type MonthTotals, type RetiredMonth } from '@tollgate/contrac
 import { query } from '@tollgate/postgres';
 import type { DataSource, EntityManager } from 'typeorm';
 
-/** Months are closed three months after their end at the earliest (functions/retention.sql). */
-const NEVER_CLOSED_MS = 80 * 24 * 60 * 60 * 1000;
+/** Months are retired three months after their end at the earliest (functions/retention.sql). */
+const NEVER_RETIRED_MS = 80 * 24 * 60 * 60 * 1000;
 /** Of a hundred years. */
 const MAX_MONTHS = 1_200;
 
-/** Whether the month of an id may be closed for events. Nearly always false, so that batches need not look. */
-export function mayBeClosed(id: string, nowMs = Date.now()): boolean {
-  return idTimeMs(id) < nowMs - NEVER_CLOSED_MS;
+/** Whether the month of an id may be retired. Nearly always false, so that batches need not look. */
+export function mayBeRetired(id: string, nowMs = Date.now()): boolean {
+  return idTimeMs(id) < nowMs - NEVER_RETIRED_MS;
 }
 
-/** The least id that is not of a closed month; empty if none is closed. */
-export async function closedBefore(tx: EntityManager): Promise<string> {
+/** The least id that is not of a retired month; empty if none is retired. */
+export async function retiredBefore(tx: EntityManager): Promise<string> {
   const [row] = await query<{ until_id: string }>(
     tx,
     `SELECT coalesce(max(until_id), '') AS until_id FROM retired_month`,
@@ -21,7 +21,7 @@ export async function closedBefore(tx: EntityManager): Promise<string> {
   return row!.until_id;
 }
 
-/** The months that are closed and summed, oldest first. */
+/** The months that are retired and summed, oldest first. */
 export async function retiredMonths(dataSource: DataSource): Promise<RetiredMonth[]> {
   return query<RetiredMonth>(
     dataSource,

@@ -198,8 +198,8 @@ async function firstDayMs(tx: EntityManager): Promise<number | null> {
 export const mayBeFolded = (hour: string, nowMs = Date.now()): boolean => Date.parse(hour) < nowMs - MAY_BE_FOLDED_MS;
 
 /**
- * Adds the sums of late events to what is folded. Before the hours of the same events are written. `hours`: statement
- * parameters, as for `usage_hour` (roll-up.ts), and the counts of failed and of closed requests.
+ * Adds the sums of late events to what is folded. Call it before the hours of the same events are written. `hours`:
+ * statement parameters, as for `usage_hour` (roll-up.ts), and the counts of failed and of closed requests.
  */
 export async function addToDays(tx: EntityManager, hours: readonly unknown[]): Promise<void> {
   // Waits for hours that are being folded, and keeps the next ones from it until this transaction ends.

@@ -105,7 +105,7 @@ export class Sweeper implements OnApplicationBootstrap, BeforeApplicationShutdow
         failures = 0;
       } catch (error) {
         failures++;
-        logger('metering').warn({ err: error, failures }, 'the sweep failed; it will be retried');
+        logger('metering').warn({ err: error, failures }, 'the sweep failed; retrying');
       }
       const { sweepIntervalMs } = this.options;
       const waitMs = failures > 0 ? backoffMs(failures, sweepIntervalMs, MAX_BACKOFF_MS) : 0;

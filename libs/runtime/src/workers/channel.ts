@@ -64,7 +64,7 @@ export class Channel {
   }
 
   /**
-   * Without a callback, Node throws when the peer has just ended. Its question is void, and ours meets its time limit.
+   * Without a callback, Node throws when the peer has just ended. Its question needs no answer, and ours times out.
    */
   private send(message: Message): void {
     this.peer.send?.(message, undefined, undefined, () => {});

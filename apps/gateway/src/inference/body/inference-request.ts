@@ -261,7 +261,7 @@ function readStreaming(body: ChatCompletionRequest | CompletionRequest): Pick<Re
 function checkPrompts(param: string, prompts: CompletionRequest['prompt']): number {
   if (typeof prompts === 'string' || prompts.every((item) => typeof item === 'number')) return 1;
   if (prompts.some((item) => typeof item === 'number')) {
-    throw new InferenceError('invalid_type', { message: `'${param}' must not mix tokens with texts.`, param });
+    throw new InferenceError('invalid_type', { message: `'${param}' must not mix token ids and strings.`, param });
   }
   if (prompts.length > MAX_EMBEDDING_INPUTS) {
     throw new InferenceError('invalid_value', {

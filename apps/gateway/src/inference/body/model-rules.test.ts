@@ -72,7 +72,7 @@ describe('a model whose backends do not all take it', () => {
       expect.objectContaining({
         code: 'invalid_value',
         param,
-        message: `'${param}' must not have a dot for the model 'm'.`,
+        message: `'${param}' must not contain a dot for the model 'm'.`,
       }),
     );
     expect(read(more, {}).outgoing.fields.toString()).toContain('"name":"a.f"');

@@ -76,7 +76,7 @@ export function refuseUnsupported(body: ChatCompletionRequest, model: BodyRules)
   if (dottedNames) return;
   for (const { name, param } of namesIn(body)) {
     if (!name.includes('.')) continue;
-    const message = `'${param}' must not have a dot for the model '${id}'.`;
+    const message = `'${param}' must not contain a dot for the model '${id}'.`;
     throw new InferenceError('invalid_value', { param, message });
   }
 }

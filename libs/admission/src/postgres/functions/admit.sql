@@ -1,4 +1,4 @@
--- Admission: limits, credit, budgets, hold. The rules have the numbers of the table in libs/admission/README.md.
+-- Admission (`admit_batch`): limits, credit, budgets, hold. The rules have the numbers of the table in libs/admission/README.md.
 
 -- The most output tokens that `p_nanos` pays for in addition to the prompt; −1 if it does not even pay for the
 -- prompt. Numeric, because the femtos of a large request exceed a bigint.

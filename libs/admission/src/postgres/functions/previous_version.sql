@@ -1,5 +1,5 @@
 -- What processes of the previous version call, with the answers that their prepared statements expect. To be deleted in
--- the next version.
+-- the next version. The rules are in `admit_batch` (admit.sql) and `look_batch` (look.sql), which these call.
 CREATE OR REPLACE FUNCTION admit(
   p_now_ms bigint, p_lease_ms bigint,
   p_id text[], p_tenant_id text[], p_key_id text[], p_draft text[],
