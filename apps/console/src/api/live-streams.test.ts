@@ -15,6 +15,8 @@ class Sent extends EventEmitter {
   readonly others: string[] = [];
   isEnded = false;
   destroyed = false;
+  /** Bytes that were written and not sent yet. */
+  writableLength = 0;
 
   /** The browser is gone, as Node says it: once. */
   leave(): void {
@@ -31,6 +33,11 @@ class Sent extends EventEmitter {
 
   end(): void {
     this.isEnded = true;
+  }
+
+  destroy(): void {
+    this.destroyed = true;
+    this.emit('close');
   }
 }
 
@@ -148,6 +155,19 @@ it('a stream ends with the second look in a row that fails, so that its page ask
   await jest.advanceTimersByTimeAsync(1_000);
   await done;
   expect([raw.isEnded, streams.count]).toEqual([true, 0]);
+});
+
+it('a stream whose viewer does not read is cut, so its bytes do not pile up', async () => {
+  let value = 0;
+  const { raw, streams, done } = open(() => Promise.resolve(++value));
+  await settled();
+  raw.writableLength = 200_000;
+  await jest.advanceTimersByTimeAsync(1_000);
+  expect([raw.events.length, raw.destroyed]).toEqual([2, false]);
+  raw.writableLength = 300_000;
+  await jest.advanceTimersByTimeAsync(1_000);
+  await done;
+  expect([raw.events.length, raw.destroyed, streams.count]).toEqual([2, true, 0]);
 });
 
 it('a browser that leaves during the first look has no stream, and its place is free again', async () => {

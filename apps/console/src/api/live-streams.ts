@@ -15,6 +15,8 @@ const QUIET_MS = 4_000;
 const UNCHANGED = 'event: unchanged\ndata: {}\n\n';
 /** A stream ends with as many looks that failed one after the other. The page then asks, and shows what is wrong. */
 const MAX_FAILED_LOOKS = 2;
+/** Bytes that a viewer has not read. Its stream is then cut, and the page opens another one when it reads again. */
+const MAX_UNREAD_BYTES = 256 * 1024;
 /** Of this process, and of a person in it. A page without a stream asks by itself. */
 const MAX_STREAMS = 500;
 const MAX_STREAMS_OF_PERSON = 20;
@@ -100,6 +102,7 @@ export class LiveStreams {
         // The browser left, or the process stops.
         if (signal.aborted) return;
         failed = 0;
+        if (reply.raw.writableLength > MAX_UNREAD_BYTES) return void reply.raw.destroy();
         if (now !== sent) {
           reply.raw.write(`data: ${now}\n\n`);
           [sent, sentAtMs] = [now, Date.now()];
