@@ -19,6 +19,15 @@ export function chartTests(deployed: () => OnPage & { tenantId: string }): void 
     await openPage(page, { base: console_.base, tenantId }, ['usage', 'Usage']);
     const usage = (await (await answered).json()) as UsageOfRange;
     const days = [...new Set(usage.points.map(({ at }) => at))].sort();
+    // Each label of the axis has the local time on hover.
+    const labels = page.locator('.chart-times > span');
+    const [utc, onHover] = [(await labels.first().textContent())!, await labels.first().getAttribute('title')];
+    const localTime = (at: string) =>
+      page.evaluate<string>(
+        `new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' }).format(new Date('${at}'))`,
+      );
+    expect(onHover).toBe(await localTime(`${utc}T00:00:00Z`));
+    await page.locator('.chart-zone', { hasText: 'UTC' }).waitFor();
     const partsOf = (at: string) =>
       usage.names.map((name) => {
         const point = usage.points.find((one) => one.at === at && one.name === name);
@@ -39,20 +48,23 @@ export function chartTests(deployed: () => OnPage & { tenantId: string }): void 
     expect(Math.abs(height - (Number(sumOf(highest)) / Number(top)) * plot.height)).toBeLessThan(PIXEL);
 
     const shown = async () => {
-      const [head, ...rows] = (await tip.innerText()).split('\n').filter((line) => line.trim() !== '');
+      const lines = (await tip.innerText()).split('\n').filter((line) => line.trim() !== '');
+      const [head, rows, local] = [lines[0], lines.slice(1, -1), lines.at(-1)];
       return {
         day: head,
         amounts: rows.filter((_, row) => row % 2 === 1).map(nanosOf),
         names: rows.filter((_, row) => row % 2 === 0),
+        local,
       };
     };
-    const expected = (at: string) => ({
-      day: at.slice(0, DAY_CHARS),
+    const expected = async (at: string) => ({
+      day: `${at.slice(0, DAY_CHARS)} UTC`,
       amounts: partsOf(at).map(([, nanos]) => nanos),
       names: partsOf(at).map(([name]) => name),
+      local: `Begins ${await localTime(at)}`,
     });
     await page.mouse.move(boxes[0]!.x + boxes[0]!.width / 2, boxes[0]!.y + boxes[0]!.height / 2);
-    expect(await shown()).toEqual(expected(highest));
+    expect(await shown()).toEqual(await expected(highest));
     await page.mouse.move(0, 0);
     await tip.waitFor({ state: 'detached' });
 
@@ -63,10 +75,10 @@ export function chartTests(deployed: () => OnPage & { tenantId: string }): void 
     expect(await isFocused()).toBe(true);
     await page.keyboard.press('Home');
     for (let bar = 0; bar < index; bar++) await page.keyboard.press('ArrowRight');
-    expect(await shown()).toEqual(expected(highest));
+    expect(await shown()).toEqual(await expected(highest));
     const text = (await chart.getAttribute('aria-valuetext'))!;
     const [day, amounts] = text.split(': ') as [string, string];
-    expect(day).toBe(highest.slice(0, DAY_CHARS));
+    expect(day).toBe(`${highest.slice(0, DAY_CHARS)} UTC`);
     expect(amounts.split(', ').map((part) => [part.split(' ')[0], nanosOf(part.split(' ')[1]!)])).toEqual(
       partsOf(highest),
     );
@@ -75,7 +87,7 @@ export function chartTests(deployed: () => OnPage & { tenantId: string }): void 
     await page.keyboard.press('ArrowLeft');
     await tip.waitFor();
     await page.keyboard.press('ArrowRight');
-    expect(await shown()).toEqual(expected(highest));
+    expect(await shown()).toEqual(await expected(highest));
     await page.keyboard.press('End');
     expect(await chart.getAttribute('aria-valuenow')).toBe(await chart.getAttribute('aria-valuemax'));
     await page.keyboard.press('Tab');

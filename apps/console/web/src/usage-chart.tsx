@@ -3,7 +3,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { useMemo, useState, type KeyboardEvent, type MouseEvent, type PointerEvent } from 'react';
 import type { Usage } from '../../src/api/answers';
 import { barsOf, labelled, placeOf, ticksOf, type Bar } from './bars';
-import { amountOfNanos } from './format';
+import { amountOfNanos, localTime } from './format';
 import { useTenant } from './me';
 import type { RequestsSearch } from './pages/requests';
 
@@ -29,8 +29,8 @@ interface UsageChartProps {
 /**
  * Stacked bars of the spend. The pointer, or an arrow key, shows the amounts of one; a click leads to its requests. For
  * the keyboard and screen readers it is a slider over the bars, because that is one stop of the Tab key, and each move
- * is read out with its date and amounts. It is drawn here, because Recharts would add
- * 117 KB to the 204 KB of the first page (ADR 0032).
+ * is read out with its date and amounts. Times are in UTC, with the local one beside the amounts. It is drawn here,
+ * because Recharts would add 117 KB to the 204 KB of the first page (ADR 0032).
  */
 export function UsageChart({ usage, step, nameOf, requestsOf }: UsageChartProps) {
   const { id } = useTenant();
@@ -94,7 +94,7 @@ export function UsageChart({ usage, step, nameOf, requestsOf }: UsageChartProps)
           aria-valuemin={0}
           aria-valuemax={newest}
           aria-valuenow={place}
-          aria-valuetext={`${labelOf(bar)}: ${series
+          aria-valuetext={`${labelOf(bar)} UTC: ${series
             .map((name, index) => `${nameOf(name)} ${amountOfNanos(bar.nanos[index]!)}`)
             .join(', ')}`}
           onPointerMove={point}
@@ -119,7 +119,7 @@ export function UsageChart({ usage, step, nameOf, requestsOf }: UsageChartProps)
           {isShown ? (
             <Paper withBorder shadow="md" p="xs" className="chart-tip" style={besideOf(place, bars.length)}>
               <Text size="sm" fw={600}>
-                {labelOf(bar)}
+                {labelOf(bar)} UTC
               </Text>
               {series.map((name, index) => (
                 <Group key={name} gap="lg" justify="space-between" wrap="nowrap">
@@ -127,15 +127,18 @@ export function UsageChart({ usage, step, nameOf, requestsOf }: UsageChartProps)
                   <span className="figures">{amountOfNanos(bar.nanos[index]!)}</span>
                 </Group>
               ))}
+              <Text size="xs">Begins {localTime(bar.from)}</Text>
             </Paper>
           ) : null}
         </div>
+        <div className="chart-zone">UTC</div>
         <div className="chart-times figures">
           {labelled(bars.length, LABELS).map((place, index) => (
             <Box
               component="span"
               key={place}
               {...(index % 2 === 1 && { visibleFrom: 'md' })}
+              title={localTime(bars[place]!.from)}
               style={{ left: `${((place + 0.5) / bars.length) * WHOLE}%` }}
             >
               {labelOf(bars[place]!)}
