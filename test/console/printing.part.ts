@@ -10,7 +10,7 @@ import { openPage } from './looks';
 const ARRIVES_WITHIN_MS = 60_000;
 /** One more than two pages of a list have. */
 const MANY = 101;
-// Text that the browser evaluates, as these tests know no types of it. It prints nothing, and keeps what is on the page.
+// What follows runs in the page, so it is text. Instead of printing, it keeps what is on the page.
 const KEEP_PRINTED = `
   globalThis.printed = [];
   globalThis.print = () => globalThis.printed.push(document.querySelector('main').innerText)`;
