@@ -21,7 +21,7 @@ const send = (answer: Booked | ApiFailure | null, booking = BOOKING) =>
   );
 const unanswered = () => unansweredOf('ten_1', kept);
 
-it('a booking is kept from before it is sent, so that a reload loses nothing, and forgotten when it is booked', async () => {
+it('a booking is kept from before it is sent, so a reload loses nothing, and forgotten when it is booked', async () => {
   const during: (Booking | null)[] = [];
   const post = () => {
     during.push(unanswered(), unansweredOf('ten_2', kept));
