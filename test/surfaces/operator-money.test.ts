@@ -123,7 +123,7 @@ describe('refunds and adjustments', () => {
       '0 -0.50 USD adjusted (ref r2). Balance: 7.00 USD.',
     );
     expect(await tollgate('credit', 'refund', tenantId, '7.00', '--ref', 'r3', '--yes')).toMatch(
-      /^1 tollgate: Only 6\.\d\d USD is neither/,
+      /^1 tollgate: Only 6\.\d\d USD is available\./,
     );
     expect(await tollgate('credit', 'refund', tenantId, '7.00')).toMatch(/^2 .*required option '--ref/s);
     // Nobody can be asked here.
