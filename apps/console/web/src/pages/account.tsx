@@ -70,6 +70,7 @@ function Sessions() {
         {({ data }) => (
           <DataTable
             label="Sessions"
+            ids={data.map(({ id }) => id)}
             head={['Browser', 'Address', 'Since (UTC)', 'Actions']}
             rows={data.map((session) => [
               <span title={session.browser ?? undefined}>{browserName(session.browser)}</span>,
@@ -121,6 +122,7 @@ function Passkeys() {
           ) : (
             <DataTable
               label="Passkeys"
+              ids={data.map(({ id }) => id)}
               head={['Name', 'Since (UTC)', 'Actions']}
               rows={data.map((passkey) => [
                 passkey.name ?? '–',

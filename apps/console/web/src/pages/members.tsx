@@ -54,6 +54,7 @@ export function MembersPage() {
           <>
             <DataTable
               label="Members"
+              ids={data.map(({ userId }) => userId)}
               head={['Name', 'E-mail', 'Role', 'Since (UTC)', 'Actions']}
               rows={data.map((member) => [
                 member.name,
@@ -98,6 +99,7 @@ export function MembersPage() {
             ) : (
               <DataTable
                 label="Open invitations"
+                ids={invitations.map(({ id }) => id)}
                 head={['E-mail', 'Role', 'Expires (UTC)', 'Actions']}
                 rows={invitations.map((invitation) => [
                   invitation.email,

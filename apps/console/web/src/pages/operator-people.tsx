@@ -34,6 +34,7 @@ export function OperatorPeoplePage() {
       ) : (
         <DataTable
           label="People"
+          ids={rows.map(({ userId }) => userId)}
           head={['Name', 'E-mail', '#Tenants', 'Since (UTC)', 'Actions']}
           rows={rows.map((person) => [
             person.name,

@@ -47,6 +47,7 @@ export function OperatorTenantsPage() {
       ) : (
         <DataTable
           label="Tenants"
+          ids={rows.map(({ id }) => id)}
           head={['Name', '#Balance', 'Status', 'Plan', '#Spend this month', 'Id', 'Actions']}
           rows={rows.map((tenant) => [
             <Anchor

@@ -61,6 +61,7 @@ export function TokensPage() {
           ) : (
             <DataTable
               label="Management tokens"
+              ids={[...data, ...older.rows].map(({ id }) => id)}
               head={[
                 'Name',
                 'Ends in',
