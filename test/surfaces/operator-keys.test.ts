@@ -62,7 +62,7 @@ it('a key reaches the models that it names and no others, within a second of a c
   const unknown = await tollgate('key', 'update', tenantId, id, '--models', 'sim-small,nothing');
   expect([unknown.code, unknown.stderr]).toEqual([
     2,
-    expect.stringMatching(/^tollgate: --models .*no model "nothing"/),
+    expect.stringMatching(/^tollgate: --models .*"nothing" is not one/),
   ]);
   expect((await tollgate('key', 'update', tenantId, id, '--models', 'x', '--all-models')).code).toBe(2);
   await answered('key', 'update', tenantId, id, '--all-models');
@@ -155,7 +155,7 @@ describe('tollgate keys apply', () => {
       ],
       [
         `tenant: ${tenant}\nkeys:\n  - name: a\n  - name: b\n    owner: x\n    models: [nothing]\n`,
-        /:6: key b, field models: .*no model "nothing"/,
+        /:6: key b, field models: .*"nothing" is not one/,
       ],
       [{ tenant: newId('ten'), keys: [{ name: 'a' }] }, /No tenant has the id/],
     ];

@@ -239,10 +239,13 @@ export function credentialsSuite(
         await expect(store.put([aRecord()])).rejects.toThrow();
         // Another process, with a working link, revokes it.
         const other = await subject.open();
-        await other.store.start();
-        await other.store.put([revoked(known)]);
-        await other.store.close();
-        await other.link.close();
+        try {
+          await other.store.start();
+          await eventually(() => other.store.put([revoked(known)]));
+        } finally {
+          await other.store.close();
+          await other.link.close();
+        }
         const knownMs = await inForceAfterMs(() =>
           expect(Promise.resolve(store.lookup(known.hash))).rejects.toThrow(UnavailableError),
         );

@@ -17,7 +17,7 @@ export interface PostgresCredentialStoreOptions {
 /** The limit for connecting and asking together: the longest wait of a request with an unknown value. */
 const READ_CONNECT_TIMEOUT_MS = 400;
 const READ_TIMEOUT_MS = 500;
-/** Together below the deadline of a request to auth, which waits for its `put`. */
+/** The first one twice, and the second: together below the deadline of a request to auth, which waits for its `put`. */
 const WRITE_CONNECT_TIMEOUT_MS = 500;
 const WRITE_TIMEOUT_MS = 1_500;
 const CLOSE_TIMEOUT_MS = 1_000;
@@ -89,6 +89,8 @@ export class PostgresCredentialStore extends CredentialStore {
   async put(records: readonly CredentialRecord[]): Promise<void> {
     for (let from = 0; from < records.length; from += MAX_RECORDS_PER_WRITE) {
       const batch = records.slice(from, from + MAX_RECORDS_PER_WRITE);
+      // A busy machine may take long for a new connection. Nothing was sent then, so a second attempt does no harm.
+      await this.connectForWrites().catch(() => this.connectForWrites());
       await this.writes.query(WRITE, [JSON.stringify(batch.map(toRow))]);
       // In force here at once. The other processes are notified.
       this.memory.apply(batch);
@@ -116,6 +118,11 @@ export class PostgresCredentialStore extends CredentialStore {
     const timer = setTimeout(() => this.sockets.forEach((socket) => socket.destroy()), CLOSE_TIMEOUT_MS);
     await Promise.all([this.reads.end(), this.writes.end()]);
     clearTimeout(timer);
+  }
+
+  /** Resolves when a write has a connection that it need not wait for. */
+  private async connectForWrites(): Promise<void> {
+    (await this.writes.connect()).release();
   }
 
   private openPool(config: PoolConfig): Pool {
