@@ -57,11 +57,12 @@ export const storesDeleted = (release) =>
 /**
  * The kubelet is restarted by `TOLLGATE_KUBELET_RESTART`, a command. A kubelet that starts takes all its pods for not
  * ready until it has probed them. If no other node has pods of a service, new connections to it are refused for a
- * moment: those of clients to the gateway, and those of a gateway to a store, which it answers with 503. Streams go on.
+ * moment: those of clients to the gateway, those of a gateway to a store, which it answers with 503, and those of a
+ * gateway to the model backend, which it answers with 502. Streams go on.
  */
 export const kubeletRestarted = (release, command) =>
   underFaults(release, async (load, suffer) => {
-    await suffer({ mayFail: /ECONNREFUSED|^503 / }, async () => {
+    await suffer({ mayFail: /ECONNREFUSED|^503 |^502 .*"upstream_error"/ }, async () => {
       const { code, output } = await run('bash', ['-c', command]);
       if (code !== 0) throw new SetupError(`The kubelet was not restarted:\n${output}`);
       await kubectl(['wait', '--for=condition=Ready', 'nodes', '--all', `--timeout=${READY_TIMEOUT}`]);
