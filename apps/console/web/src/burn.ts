@@ -36,6 +36,7 @@ export function lastingOf({ left, perDay }: { left: bigint | null; perDay: bigin
   if (left === null) return 'Per day. How long the credit lasts is not known now.';
   if (perDay === 0n) return 'Per day. Without use, the credit lasts.';
   const days = left / perDay;
+  if (days < 1n) return 'Per day. At this rate the credit lasts less than a day.';
   const shown = days > MAX_DAYS_LEFT ? `more than ${MAX_DAYS_LEFT}` : days;
   return `Per day. At this rate the credit lasts ${shown} days.`;
 }

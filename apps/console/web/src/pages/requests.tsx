@@ -76,7 +76,7 @@ export function RequestsPage() {
         />
         <RangeFields value={{ from, to }} onChange={(range) => choose({ ...search, ...range })} />
         <FindRequest
-          onOwn={(request) => choose({ ...search, request })}
+          onOwn={(request) => choose({ ...search, callerRequestId: undefined, request })}
           onCallers={(callersId) => choose({ ...search, callerRequestId: callersId })}
         />
         {callerRequestId === undefined ? null : (
