@@ -67,6 +67,7 @@ export interface KeyNames {
   externalId: string | null;
 }
 export const MAX_KEY_NAMES = 1_000;
+export const MAX_TENANT_NAMES = 200;
 
 /** The ids of a plan and of its profiles. */
 export interface PlannedProfiles {

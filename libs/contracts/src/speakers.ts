@@ -11,6 +11,7 @@ export const ASKERS: Readonly<Record<Subject, readonly Service[]>> = {
   'auth.tenants.create': ['gateway', 'console'],
   'auth.tenants.list': ['gateway', 'console'],
   'auth.tenants.get': ['gateway', 'billing', 'console'],
+  'auth.tenants.names': ['console'],
   'auth.tenants.setStatus': ['gateway', 'console'],
   'auth.tenants.update': ['gateway'],
   'auth.tenants.close': ['gateway'],

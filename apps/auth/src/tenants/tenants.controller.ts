@@ -1,5 +1,5 @@
 import { Controller } from '@nestjs/common';
-import type { Page, RequestOf, TenantRow } from '@tollgate/contracts';
+import type { Page, ReplyOf, RequestOf, TenantRow } from '@tollgate/contracts';
 import { MessagePattern } from '@tollgate/messaging/nest';
 import { TenantEnd } from './tenant-end';
 import { Tenants } from './tenants';
@@ -24,6 +24,11 @@ export class TenantsController {
   @MessagePattern('auth.tenants.get')
   get(request: RequestOf<'auth.tenants.get'>): Promise<TenantRow> {
     return this.tenants.get(request);
+  }
+
+  @MessagePattern('auth.tenants.names')
+  names(request: RequestOf<'auth.tenants.names'>): Promise<ReplyOf<'auth.tenants.names'>> {
+    return this.tenants.names(request);
   }
 
   @MessagePattern('auth.tenants.update')

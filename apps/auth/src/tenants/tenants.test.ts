@@ -32,6 +32,16 @@ it('no tenant is read by an unknown id, or by a text that is not an id', async (
   }
 });
 
+it('names are those of the tenants that exist, and other ids are refused', async () => {
+  const [one, two] = [await auth.tenant(), await auth.tenant()];
+  const named = await auth.request('auth.tenants.names', { ids: [one, newId('ten'), two] });
+  expect(new Set(named.data.map(({ id }) => id))).toEqual(new Set([one, two]));
+  expect(named.data[0]).toEqual({ id: expect.any(String), name: expect.any(String) });
+  expect(await auth.request('auth.tenants.names', { ids: [] })).toEqual({ data: [] });
+  for (const ids of [['ten_1'], [newId('key')], Array.from({ length: 201 }, () => one), one as unknown as string[]])
+    expect(await auth.refusal('auth.tenants.names', { ids })).toBe('invalid_parameter');
+});
+
 it('a part of a name, id or external id finds tenants, and every character is taken as itself', async () => {
   const one = await auth.request('auth.tenants.create', { name: '100% Öl_Handel', externalId: 'cus_search' });
   const found = async (search: string) => {

@@ -1,9 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import {
   isId,
+  MAX_TENANT_NAMES,
   newId,
   RequestError,
   type Page,
+  type ReplyOf,
   type RequestOf,
   type TenantRow,
   type TenantUpdate,
@@ -11,7 +13,7 @@ import {
 import { enqueue } from '@tollgate/messaging';
 import { recordChange, sqlState, transaction } from '@tollgate/postgres';
 import { ConfigSource } from '@tollgate/runtime';
-import { Raw, type EntityManager, type FindOperator } from 'typeorm';
+import { In, Raw, type EntityManager, type FindOperator } from 'typeorm';
 import { AuthDatabase } from '../database';
 import { newestFirst } from '../page';
 import { Projector } from '../project/projector';
@@ -61,6 +63,14 @@ export class Tenants {
     const tenant = isId('ten', tenantId) && (await this.database.tenants.findOneBy({ id: tenantId }));
     if (!tenant) throw new RequestError('not_found', 'No such tenant.');
     return tenantRow(tenant);
+  }
+
+  /** RequestError invalid_parameter. */
+  async names({ ids }: RequestOf<'auth.tenants.names'>): Promise<ReplyOf<'auth.tenants.names'>> {
+    if (!Array.isArray(ids) || ids.length > MAX_TENANT_NAMES || !ids.every((id) => isId('ten', id)))
+      throw new RequestError('invalid_parameter', `ids must be a list of at most ${MAX_TENANT_NAMES} tenant ids.`);
+    const tenants = await this.database.tenants.find({ select: { id: true, name: true }, where: { id: In(ids) } });
+    return { data: tenants.map(({ id, name }) => ({ id, name })) };
   }
 
   /**

@@ -23,6 +23,8 @@ export interface AuthSubjects {
   'auth.tenants.list': [{ externalId?: string; search?: string } & PageQuery, Page<TenantRow>];
   /** not_found */
   'auth.tenants.get': [{ tenantId: string }, TenantRow];
+  /** What tenants are called, for at most 200 ids. Unknown ones are left out. invalid_parameter */
+  'auth.tenants.names': [{ ids: string[] }, { data: Pick<TenantRow, 'id' | 'name'>[] }];
   /**
    * Changes the given fields. `profiles` names a profile of the new plan for profiles of the keys that it lacks.
    * not_found, tenant_closed, external_id_taken, invalid_plan, invalid_profile, profiles_missing. A new plan is in
