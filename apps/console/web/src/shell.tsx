@@ -196,41 +196,26 @@ function Pages({ me, tenantId, onChoice }: { me: Me; tenantId: string | undefine
   const { pathname } = useLocation();
   const tenant = me.tenants.find(({ id }) => id === tenantId);
   const may = (action: TenantAction) => me.isOperator || tenant?.actions.includes(action) === true;
-  const isActive = (to: string) => pathname.endsWith(to.replace('/t/$tenantId', ''));
+  const linkTo = ({ to, label }: { to: string; label: string }) => (
+    <NavLink
+      key={to}
+      component={Link}
+      to={to}
+      params={{ tenantId } as never}
+      label={label}
+      active={pathname.endsWith(to.replace('/t/$tenantId', ''))}
+      onClick={onChoice}
+    />
+  );
   return (
     <>
-      {tenantId !== undefined &&
-        TENANT_PAGES.filter(({ action }) => may(action)).map(({ to, label }) => (
-          <NavLink
-            key={to}
-            component={Link}
-            to={to}
-            params={{ tenantId } as never}
-            label={label}
-            active={isActive(to)}
-            onClick={onChoice}
-          />
-        ))}
+      {tenantId !== undefined && TENANT_PAGES.filter(({ action }) => may(action)).map(linkTo)}
       <Divider my="xs" label="Settings" labelPosition="left" />
-      {SETTINGS_PAGES.filter(({ action }) => action === null || (tenantId !== undefined && may(action))).map(
-        ({ to, label }) => (
-          <NavLink
-            key={to}
-            component={Link}
-            to={to}
-            params={{ tenantId } as never}
-            label={label}
-            active={isActive(to)}
-            onClick={onChoice}
-          />
-        ),
-      )}
+      {SETTINGS_PAGES.filter(({ action }) => action === null || (tenantId !== undefined && may(action))).map(linkTo)}
       {me.isOperator && (
         <>
           <Divider my="xs" label="Operator" labelPosition="left" />
-          {OPERATOR_PAGES.map(({ to, label }) => (
-            <NavLink key={to} component={Link} to={to} label={label} active={isActive(to)} onClick={onChoice} />
-          ))}
+          {OPERATOR_PAGES.map(linkTo)}
         </>
       )}
     </>
