@@ -1,12 +1,13 @@
 import { eventually } from '@tollgate/testing';
 import type { OnPage } from './deployed';
 import { openPage } from './looks';
+import { shortRequest } from './short-request.fixture';
 
 const ARRIVES_WITHIN_MS = 60_000;
 
 /** Pages that stay open while others work: what they show follows, and nothing under the keyboard changes. */
 export function followingTests(deployed: () => OnPage): void {
-  describe('an open page follows what happens elsewhere', () => {
+  describe('while others work', () => {
     let tenantId: string;
     beforeAll(async () => {
       const { console_, page, call } = deployed();
@@ -16,7 +17,7 @@ export function followingTests(deployed: () => OnPage): void {
       await call(`tenants/${tenantId}/keys`, { name: 'older' });
     });
 
-    it('Credit, and Usage, which says so when it cannot', async () => {
+    it('Credit shows a new entry, and Usage says so while it cannot be renewed', async () => {
       const { console_, page, call } = deployed();
       await openPage(page, { base: console_.base, tenantId }, ['credit', 'Credit']);
       const booking = { kind: 'topup', amountCents: 1_234, reason: 'to follow', ref: 'followed-1' };
@@ -32,7 +33,7 @@ export function followingTests(deployed: () => OnPage): void {
       await page.getByText('What is below may be out of date.').waitFor({ state: 'detached' });
     });
 
-    it('Keys and Budgets, while focus and an open dialog stay with their row', async () => {
+    it('Keys and Budgets show what is new, and focus and an open dialog stay with their row', async () => {
       const { console_, page, call } = deployed();
       await openPage(page, { base: console_.base, tenantId }, ['keys', 'Keys']);
       const revoke = page.getByRole('button', { name: 'Revoke older' });
@@ -55,20 +56,11 @@ export function followingTests(deployed: () => OnPage): void {
       await page.getByText('43.21').waitFor();
     });
 
-    it('the first page of Requests, and the sheet of one whose ledger entry does not exist yet', async () => {
+    it('the first page of Requests shows a new one, and a sheet without a ledger entry is asked for again', async () => {
       const { console_, page, call } = deployed();
       const { key } = (await call(`tenants/${tenantId}/keys`, { name: 'asking' })) as { key: string };
       await openPage(page, { base: console_.base, tenantId }, ['requests', 'Requests']);
-      const ask = async () => {
-        const answer = await fetch(`${console_.inferenceUrl}/chat/completions`, {
-          method: 'POST',
-          headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-          body: JSON.stringify({ model: 'sim-small', messages: [{ role: 'user', content: 'Hello' }] }),
-        });
-        expect(answer.status).toBe(200);
-        await answer.text();
-        return answer.headers.get('x-request-id')!;
-      };
+      const ask = () => shortRequest(console_, key);
       // Admission hears of the credit a moment later.
       const id = await eventually(ask, { timeoutMs: ARRIVES_WITHIN_MS });
       const sheet = page.getByRole('dialog', { name: 'Request' });

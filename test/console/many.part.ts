@@ -2,6 +2,7 @@ import { eventually } from '@tollgate/testing';
 import { readFileSync } from 'node:fs';
 import { openPage } from './looks';
 import type { OnPage } from './deployed';
+import { shortRequest } from './short-request.fixture';
 
 const ARRIVES_WITHIN_MS = 120_000;
 /** One more than a page of a list has. */
@@ -26,14 +27,7 @@ export function manyTests(deployed: () => OnPage): void {
         await call(`tenants/${id}/keys`, { name: `key-${n}` });
         await call(`tenants/${id}/tokens`, { name: `token-${n}`, scopes: ['keys:read'] });
       }
-      const answer = await fetch(`${console_.inferenceUrl}/chat/completions`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ model: 'sim-small', messages: [{ role: 'user', content: 'Hello' }] }),
-      });
-      expect(answer.status).toBe(200);
-      await answer.text();
-      requestId = answer.headers.get('x-request-id')!;
+      requestId = await shortRequest(console_, key);
       await eventually(
         async () => {
           const { data } = (await call(`tenants/${id}/requests`)) as { data: { id: string }[] };

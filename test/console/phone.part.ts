@@ -1,6 +1,7 @@
 import { eventually } from '@tollgate/testing';
 import type { OnPage } from './deployed';
 import { openPage } from './looks';
+import { shortRequest } from './short-request.fixture';
 
 const ARRIVES_WITHIN_MS = 60_000;
 const PHONE_PX = 375;
@@ -15,18 +16,7 @@ export function phoneTests(deployed: () => OnPage): void {
     await call(`operator/tenants/${tenantId}/credit`, booking);
     const { key } = (await call(`tenants/${tenantId}/keys`, { name: 'carried' })) as { key: string };
     // Admission hears of the credit a moment later.
-    await eventually(
-      async () => {
-        const answer = await fetch(`${console_.inferenceUrl}/chat/completions`, {
-          method: 'POST',
-          headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-          body: JSON.stringify({ model: 'sim-small', messages: [{ role: 'user', content: 'Hello' }] }),
-        });
-        await answer.text();
-        expect(answer.status).toBe(200);
-      },
-      { timeoutMs: ARRIVES_WITHIN_MS },
-    );
+    await eventually(() => shortRequest(console_, key), { timeoutMs: ARRIVES_WITHIN_MS });
     await page.setViewportSize({ width: PHONE_PX, height: 800 });
     for (const [path, title, shown] of [
       ['requests', 'Requests', page.getByRole('button', { name: /^Show the books of / })],

@@ -3,7 +3,7 @@ import type { RequestBooks, RequestList } from '../../apps/console/src/api/answe
 import type { OnPage } from './deployed';
 import { longStream } from './long-stream.fixture';
 import { openPage } from './looks';
-import { namedRequest } from './named-request.fixture';
+import { shortRequest } from './short-request.fixture';
 import { nanosOf } from './shown-amounts';
 
 const ARRIVES_WITHIN_MS = 120_000;
@@ -60,9 +60,9 @@ export function requestSheetTests(deployed: () => OnPage): void {
     });
     const { key } = (await call(`tenants/${tenantId}/keys`, { name: 'named' })) as { key: string };
     const [named, repeated, other] = [
-      await namedRequest(console_, key, '1e5'),
-      await namedRequest(console_, key, '1e5'),
-      await namedRequest(console_, key, 'order-18'),
+      await shortRequest(console_, key, '1e5'),
+      await shortRequest(console_, key, '1e5'),
+      await shortRequest(console_, key, 'order-18'),
     ];
     await eventually(
       async () => expect(((await call(`tenants/${tenantId}/requests`)) as RequestList).data).toHaveLength(3),

@@ -2,7 +2,7 @@ import { eventually } from '@tollgate/testing';
 import type { RequestBooks, RequestList } from '../../apps/console/src/api/answers';
 import type { BrowserSession } from './browser';
 import { longStream } from './long-stream.fixture';
-import { namedRequest } from './named-request.fixture';
+import { shortRequest } from './short-request.fixture';
 import { API, type Role } from './people';
 
 const ARRIVES_WITHIN_MS = 120_000;
@@ -58,8 +58,8 @@ export function requestTests(
       tenants.push(id);
       own.push([]);
       // One tenant has used it twice.
-      for (let n = tenants.length; n <= 2; n++) own.at(-1)!.push(await namedRequest({ inferenceUrl }, key, callersId));
-      await namedRequest({ inferenceUrl }, key, 'order-18');
+      for (let n = tenants.length; n <= 2; n++) own.at(-1)!.push(await shortRequest({ inferenceUrl }, key, callersId));
+      await shortRequest({ inferenceUrl }, key, 'order-18');
     }
     for (const [index, id] of tenants.entries())
       await eventually(
