@@ -85,7 +85,7 @@ export async function startPostgres() {
   const [port, password] = [await freePort(), newPassword()];
   const container = await startContainer('POSTGRES', {
     command: ['postgres', '-p', String(port), '-c', 'listen_addresses=127.0.0.1', '-c', 'max_connections=420'],
-    env: { POSTGRES_PASSWORD: password, POSTGRES_DB: 'tollgate' },
+    env: { POSTGRES_PASSWORD: password, POSTGRES_DB: 'tollgate', MALLOC_TRIM_THRESHOLD_: '1048576' },
   });
   const database = { host: '127.0.0.1', port, user: 'postgres', password, database: 'tollgate' };
   await ready('PostgreSQL', container, async () => {

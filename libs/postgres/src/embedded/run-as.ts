@@ -6,6 +6,11 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 const SYSTEM_USER = 'postgres';
 const COMMAND_TIMEOUT_MS = 60_000;
+/**
+ * A server process keeps up to 1 MiB of memory that a statement has freed. glibc gives back all above 128 KiB, so each
+ * admission would get its memory from the kernel anew, which is a fifth of its time.
+ */
+const KEPT_MEMORY = { MALLOC_TRIM_THRESHOLD_: String(1024 * 1024) };
 
 /** The user that runs PostgreSQL: the current one, or the system user `postgres`, because PostgreSQL refuses root. */
 export interface ServerUser {
@@ -51,7 +56,7 @@ async function exec(
       ...identity,
       cwd: '/',
       timeout: COMMAND_TIMEOUT_MS,
-      env: { ...process.env, LC_ALL: 'C' },
+      env: { ...KEPT_MEMORY, ...process.env, LC_ALL: 'C' },
     });
     return stdout;
   } catch (error) {
