@@ -4,8 +4,8 @@ import type { Backend, CatalogModel } from '../catalog/catalog';
 import { TokenizerThrottle } from '../prompt/tokenizer-throttle';
 import { countTokens } from '../prompt/tokenizer';
 import { DeliveredText } from '../upstream/delivered-text';
-import { readRequest } from './body/inference-request';
-import { bodyRules } from './body/body-rules.fixture';
+import { readRequest } from '../body/inference-request';
+import { bodyRules } from '../body/body-rules.fixture';
 import { AdmittedRequest } from './admitted-request';
 
 const price = {

@@ -18,10 +18,10 @@ import type { Identity } from '../upstream/chunk-translator';
 import type { DeliveredText } from '../upstream/delivered-text';
 import type { ReportedUsage } from '../upstream/usage-field';
 import type { AnswerDetails } from '../settle/usage-event';
-import type { InferenceRequest } from './body/inference-request';
-import { upstreamBody } from './body/outgoing';
+import type { InferenceRequest } from '../body/inference-request';
+import { upstreamBody } from '../body/outgoing';
 import { noteDisbelief } from './backend-faults';
-import type { InferenceError } from './errors';
+import type { InferenceError } from '../inference-errors';
 import type { Delivered } from '../settle/settlement';
 import { believes, OUTPUT_SPARE_TOKENS, promptSpareTokens } from './reported-usage';
 

@@ -1,6 +1,6 @@
 import type { Outcome, TokenCounts } from '@tollgate/contracts';
 import { Counter, Histogram, metrics } from '@tollgate/runtime';
-import type { InferenceErrorCode } from './errors';
+import type { InferenceErrorCode } from '../inference-errors';
 
 const registers = [metrics];
 

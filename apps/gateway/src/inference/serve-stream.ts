@@ -10,7 +10,7 @@ import type { StreamWatch } from '../upstream/stream-watch';
 import type { Upstream } from '../upstream/upstream';
 import { noteOverlong } from './backend-faults';
 import { type Client, errorEvent } from './client';
-import { InferenceError } from './errors';
+import { InferenceError } from '../inference-errors';
 import { type AdmittedRequest, KINDS, type Served } from './admitted-request';
 import { failureAnswer, interrupted } from './refusals';
 

@@ -10,7 +10,7 @@ import { StreamWatch } from '../upstream/stream-watch';
 import { Upstream } from '../upstream/upstream';
 import type { AdmittedRequest, Served } from './admitted-request';
 import type { Client } from './client';
-import { InferenceError } from './errors';
+import { InferenceError } from '../inference-errors';
 import { inProgress } from './refusals';
 import { servePlain } from './serve-plain';
 import { serveStream } from './serve-stream';

@@ -1,5 +1,5 @@
-import type { InferenceRequest } from '../inference/body/inference-request';
-import { ALSO_IN_PROMPT } from '../inference/body/outgoing';
+import type { InferenceRequest } from '../body/inference-request';
+import { ALSO_IN_PROMPT } from '../body/outgoing';
 import {
   cheapBound,
   countPrompt,

@@ -1,5 +1,5 @@
 import type { InferenceKind } from '@tollgate/contracts';
-import { askedFor, InferenceError, unknownModel } from '../errors';
+import { askedFor, InferenceError, unknownModel } from '../inference-errors';
 import { affinityOf } from './affinity';
 import { extraFields } from './extra-fields';
 import { type Outgoing, toOutgoing } from './outgoing';
