@@ -9,9 +9,10 @@ import {
   type UsageDraft,
 } from '@tollgate/contracts';
 import type { Hold } from '../admit/admit';
+import { promptFemtos } from '../admit/held-prices';
 import type { Backend, CatalogModel } from '../catalog/catalog';
 import type { TraceContext } from '../http/trace-context';
-import { type CountedPrompt, PromptEstimate } from '../prompt/prompt-estimate';
+import type { PromptEstimate } from '../prompt/prompt-estimate';
 import type { TokenizerThrottle } from '../prompt/tokenizer-throttle';
 import { countTokens } from '../prompt/tokenizer';
 import type { Identity } from '../upstream/chunk-translator';
@@ -82,8 +83,6 @@ export interface DeliveredOutput {
 
 /** An admitted, running request, with all that the later stages need. */
 export class AdmittedRequest {
-  /** The best estimate so far. */
-  private prompt: PromptEstimate;
   /**
    * Names of the backends that may have begun the request, in the order asked (`Exchange.begun`). If one serves it, it
    * is the last.
@@ -117,7 +116,6 @@ export class AdmittedRequest {
     this.draft = draft;
     this.maxTokensPerChoice = hold.maxTokensPerChoice;
     this.shownModel = request.model;
-    this.prompt = PromptEstimate.ofHold(request, own, hold);
   }
 
   /**
@@ -146,8 +144,7 @@ export class AdmittedRequest {
     if (this.asked === null) return heldNanos;
     const { model, hold, request } = this;
     const output = BigInt(this.maxTokensPerChoice * request.choices) * model.outputFemtosPerToken;
-    const prompt = BigInt(hold.promptTokens) * model.promptFemtosPerToken + model.requestFemtos;
-    const most = ceilDiv(prompt + output, FEMTOS_PER_NANO);
+    const most = ceilDiv(promptFemtos(hold.prompt, model) + output, FEMTOS_PER_NANO);
     return most < heldNanos ? most : heldNanos;
   }
 
@@ -193,13 +190,12 @@ export class AdmittedRequest {
 
   /** Our own count of the request. Counting a long prompt takes milliseconds and is done once. */
   count(completionTokens: number): TokenCounts {
-    return this.ours(this.countPrompt().exactCount, completionTokens);
+    return this.ours(this.hold.prompt.counted().exactCount, completionTokens);
   }
 
-  private countPrompt(): CountedPrompt {
-    const counted = this.prompt.counted();
-    this.prompt = counted;
-    return counted;
+  /** The prompt as it is known by now. What is held of it does not change. */
+  private get prompt(): PromptEstimate {
+    return this.hold.prompt.known();
   }
 
   /**
@@ -211,7 +207,7 @@ export class AdmittedRequest {
     const { request, model, hold } = this;
     const named = { ...this.logged, backend };
     if (reported === null || reported === 'unreadable') {
-      const tokens = this.ours(this.countPrompt().exactCount, request.kind === 'embedding' ? 0 : output.tokens());
+      const tokens = this.count(request.kind === 'embedding' ? 0 : output.tokens());
       if (reported !== null) noteDisbelief('form', named, { reported, own: tokens });
       return { tokens, estimated: true, details: {} };
     }
@@ -222,15 +218,15 @@ export class AdmittedRequest {
       reported.promptTokens,
       {
         estimate: this.prompt.likely,
-        exact: () => this.countPrompt().likely,
+        exact: () => hold.prompt.counted().likely,
         spareAbove: promptSpareTokens(request.kind, request.messages),
         // This hold covers the prompt's bytes, and no prompt has more tokens than bytes.
-        ...(hold.promptIsExact ? {} : { bound: hold.promptTokens }),
+        ...(hold.prompt.isExact ? {} : { bound: hold.prompt.upperBound }),
       },
       model,
     );
     if (!promptIsBelieved) {
-      Object.assign(tokens, this.ours(this.countPrompt().exactCount, reported.completionTokens));
+      Object.assign(tokens, this.count(reported.completionTokens));
       estimated = true;
       noteDisbelief('prompt', named, { reported, own: { promptTokens: tokens.promptTokens } });
     } else details.prompt = promptDetails;
@@ -255,17 +251,12 @@ export class AdmittedRequest {
     return { promptTokens, cachedTokens: 0, completionTokens };
   }
 
-  /** The upper bound of the prompt's tokens, by a count. */
-  boundOfPrompt(): number {
-    return this.countPrompt().upperBound;
-  }
-
   /** Counts what `record` needs and nobody has counted yet, if the throttle allows it in time. */
   async countForRecord(text: DeliveredText, chunks: number, throttle: TokenizerThrottle): Promise<void> {
     if (chunks === 0) return;
     const bytes = (this.prompt.isExact ? 0 : this.request.outgoing.bytes) + text.uncountedBytes;
     if (bytes === 0 || !(await throttle.take(bytes))) return;
-    this.countPrompt();
+    this.hold.prompt.counted();
     text.tokens();
   }
 

@@ -29,7 +29,7 @@ export async function serveStream(
 ): Promise<Served> {
   const { request, model, draft, hold } = admitted;
   const { path, chunkObject } = KINDS[request.kind];
-  const allowance = new StreamAllowance(admission, hold, hold.prices, request.choices, () => admitted.boundOfPrompt());
+  const allowance = new StreamAllowance(admission, hold, request.choices);
   const identity = { ...admitted.identity, object: chunkObject, includeUsage: request.includeUsage };
   const relay = new StreamRelay(
     new ChunkTranslator(identity, request.choices),

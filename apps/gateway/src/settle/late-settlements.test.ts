@@ -47,7 +47,7 @@ function streamed(): HeldRequest {
       startedAt,
     },
     hold: {
-      promptTokens: 1,
+      prompt: { upperBound: 1 },
       maxTokensPerChoice: 2,
       storeEpoch: undefined,
       holdNanos: 10n,
