@@ -11,7 +11,8 @@ import type { Upstream } from '../upstream/upstream';
 import { noteOverlong } from './backend-faults';
 import { type Client, errorEvent } from './client';
 import { InferenceError } from '../inference-errors';
-import { type AdmittedRequest, KINDS, type Served } from './admitted-request';
+import { type AdmittedRequest, KINDS } from './admitted-request';
+import type { Served } from './served';
 import { failureAnswer, interrupted } from './refusals';
 
 interface Parts {
@@ -71,11 +72,10 @@ export async function serveStream(
     request: admitted,
   };
   const exchange = upstream.exchange(call, relay);
-  admitted.begun = exchange.begun;
-  admitted.exchange = exchange;
+  admitted.asks(exchange);
   const { outcome, failure, usage } = await relay.run(exchange);
   streams.remove(relay);
-  admitted.wasStopped = failure?.kind === 'stopped';
+  if (failure?.kind === 'stopped') admitted.stopped();
 
   if (outcome === 'capped') noteOverlong({ ...admitted.logged, backend: exchange.backendUrl });
   const isProper = outcome === 'complete' || outcome === 'capped' || outcome === 'credit_ended';
