@@ -84,7 +84,7 @@ async function deliver(
   client: Client,
   counting: TokenizerThrottle,
 ): Promise<Served> {
-  const { request, hold } = admitted;
+  const { request } = admitted;
   const refused = (reason: string): Served => ({
     kind: 'nothing',
     error: failureAnswer({ kind: 'failed', reason }, admitted, backendUrl),
@@ -103,7 +103,8 @@ async function deliver(
     estimated,
     details,
     outcome: 'complete',
-    raise: () => Promise.resolve(hold.holdNanos),
+    allowance: null,
+    isReported: usage !== null,
     firstTokenAtMs: null,
     extensions: 0,
     ending: (usageField) => {

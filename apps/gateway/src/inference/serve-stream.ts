@@ -93,8 +93,8 @@ export async function serveStream(
     estimated,
     details,
     outcome: OUTCOMES[outcome],
-    // Our own count never exceeds the hold.
-    raise: (costNanos) => (usage === null ? Promise.resolve(allowance.heldNanos) : allowance.raiseTo(costNanos)),
+    allowance,
+    isReported: usage !== null,
     firstTokenAtMs: relay.firstTokenAtMs,
     extensions: allowance.extensions,
     ending: (usageField) => {
