@@ -7,7 +7,7 @@ import { noteOverlong } from './backend-faults';
 import type { TokenizerThrottle } from '../prompt/tokenizer-throttle';
 import type { Client } from './client';
 import { type AdmittedRequest, KINDS } from './admitted-request';
-import type { Served } from './served';
+import { type Served, WithheldEnd } from './served';
 import { maxAnswerBytes } from './answer-bytes';
 import { fitPlain } from './plain-output';
 import {
@@ -107,9 +107,9 @@ async function deliver(
     isReported: usage !== null,
     firstTokenAtMs: null,
     extensions: 0,
-    ending: (usageField) => {
+    end: new WithheldEnd(details, (usageField) => {
       const bytes = writePlainResponse(request.kind, response, admitted.identity, usageField);
       return { bytes, send: () => client.answer(200, bytes) };
-    },
+    }),
   };
 }

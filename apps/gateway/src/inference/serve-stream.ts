@@ -12,7 +12,7 @@ import { noteOverlong } from './backend-faults';
 import { type Client, errorEvent } from './client';
 import { InferenceError } from '../inference-errors';
 import { type AdmittedRequest, KINDS } from './admitted-request';
-import type { Served } from './served';
+import { type Served, WithheldEnd } from './served';
 import { failureAnswer, interrupted } from './refusals';
 
 interface Parts {
@@ -97,7 +97,7 @@ export async function serveStream(
     isReported: usage !== null,
     firstTokenAtMs: relay.firstTokenAtMs,
     extensions: allowance.extensions,
-    ending: (usageField) => {
+    end: new WithheldEnd(details, (usageField) => {
       if (isProper) {
         const bytes = relay.finish(usageField, request.includeUsage);
         return { bytes, send: () => client.endStream(bytes) };
@@ -105,7 +105,7 @@ export async function serveStream(
       if (error) return { bytes: errorEvent(error), send: () => client.refuse(error) };
       // The client left, so nobody gets it but a repeat, which must not take the answer for a complete one.
       return { bytes: errorEvent(new InferenceError('idempotency_answer_incomplete')), send: () => {} };
-    },
+    }),
   };
 }
 

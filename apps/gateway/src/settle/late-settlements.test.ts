@@ -39,7 +39,7 @@ describe('a warning about a stream that is settled late names the caller’s req
   ])('%s', async (_, later, message) => {
     const request = heldStream();
     const all = settlements(AWAY, later);
-    await expect(all.settle(request, DELIVERED)).rejects.toBe(AWAY);
+    await expect(all.settle(request, DELIVERED, null)).rejects.toBe(AWAY);
     // The end of the process does not wait for the next try.
     await all.flush();
     expect(logged()).toEqual([

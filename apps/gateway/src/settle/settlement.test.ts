@@ -36,14 +36,14 @@ const raisable = (done: string[]) => ({
 describe('the hold of a stream', () => {
   it('is raised to the cost that a backend reported, while the heartbeat renews it, and then settled', async () => {
     const { done, made } = settlements();
-    const settled = await made.settle(heldStream(7), { ...DELIVERED, allowance: raisable(done) });
+    const settled = await made.settle(heldStream(7), { ...DELIVERED, allowance: raisable(done) }, null);
     expect(settled!.event.life).toMatchObject({ heldNanos: '10', endNanos: '12' });
     expect(done).toEqual(['raise to 14', 'untrack', 'settle at 12, overrun 2']);
   });
 
   it('is not raised for our own count', async () => {
     const { done, made } = settlements();
-    await made.settle(heldStream(5), { ...DELIVERED, allowance: raisable(done), isReported: false });
+    await made.settle(heldStream(5), { ...DELIVERED, allowance: raisable(done), isReported: false }, null);
     expect(done).toEqual(['untrack', 'settle at 10, overrun 0']);
   });
 
@@ -51,13 +51,13 @@ describe('the hold of a stream', () => {
     const { done, made } = settlements();
     const away = new UnavailableError('the store is away');
     const allowance = { heldNanos: 10n, raiseTo: () => Promise.reject(away) };
-    await expect(made.settle(heldStream(7), { ...DELIVERED, allowance })).rejects.toBe(away);
+    await expect(made.settle(heldStream(7), { ...DELIVERED, allowance }, null)).rejects.toBe(away);
     expect(done).toEqual(['untrack']);
   });
 });
 
 it('the hold of a plain answer is settled as it was admitted', async () => {
   const { done, made } = settlements();
-  await made.settle(heldStream(7), DELIVERED);
+  await made.settle(heldStream(7), DELIVERED, null);
   expect(done).toEqual(['untrack', 'settle at 10, overrun 4']);
 });

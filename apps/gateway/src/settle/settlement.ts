@@ -65,6 +65,9 @@ export interface Delivered {
   readonly isReported: boolean;
 }
 
+/** The answer to keep with the settlement of a claim. Never rejects. */
+export type AnswerOf = (event: UsageEvent) => Promise<ClaimAnswer>;
+
 /** A settlement that is durable. */
 export interface Settled {
   /** The durable record, which the client's usage repeats. */
@@ -98,13 +101,9 @@ export class Settlements {
    * Raises the hold where necessary, and settles. Null when the hold no longer exists (its deadline passed): then
    * nothing more may be delivered. Throws UnavailableError when the store does not answer. A stream is then settled
    * late, because the client has most of it. Other answers were not delivered, so their holds expire at their deadline.
-   * @param answerOf of a request with a claim: the answer to keep with the settlement. Never rejects
+   * @param answerOf of a request with a claim
    */
-  async settle(
-    request: HeldRequest,
-    delivered: Delivered,
-    answerOf?: (event: UsageEvent) => Promise<ClaimAnswer>,
-  ): Promise<Settled | null> {
+  async settle(request: HeldRequest, delivered: Delivered, answerOf: AnswerOf | null): Promise<Settled | null> {
     const { draft, hold } = request;
     const cost = costNanos(delivered.tokens, draft.price);
     const heldNanos = await this.raise(request, delivered, cost);
