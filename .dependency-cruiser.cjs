@@ -9,11 +9,11 @@ module.exports = {
       name: 'gateway-stages-are-strangers',
       comment:
         'Stage folders of the gateway do not import each other; inference/inference.module.ts composes them. ' +
-        'All may know models and prompts.',
+        'All may know models and prompts, but not the bodies that prompts are counted from.',
       severity: 'error',
       from: { path: '^apps/gateway/src/(activity|authenticate|admit|idempotency|upstream|settle|catalog)/' },
       to: {
-        path: '^apps/gateway/src/(activity|authenticate|admit|idempotency|upstream|settle|inference|management|operator)/',
+        path: '^apps/gateway/src/(activity|authenticate|admit|idempotency|upstream|settle|body|inference|management|operator)/',
         pathNot: '^apps/gateway/src/$1/',
       },
     },
@@ -23,8 +23,18 @@ module.exports = {
       severity: 'error',
       from: { path: '^apps/gateway/src/prompt/' },
       to: {
-        path: '^apps/gateway/src/(authenticate|admit|idempotency|upstream|settle|inference|management|operator)/',
-        pathNot: '^apps/gateway/src/inference/(body/|errors\\.ts$)',
+        path: '^apps/gateway/src/',
+        pathNot: '^apps/gateway/src/((prompt|body|catalog)/|inference-errors\\.ts$)',
+      },
+    },
+    {
+      name: 'gateway-bodies-know-models-only',
+      comment: 'A body is read by the rules of a model. Prompts and stages use what was read, never the other way.',
+      severity: 'error',
+      from: { path: '^apps/gateway/src/body/' },
+      to: {
+        path: '^apps/gateway/src/',
+        pathNot: '^apps/gateway/src/((body|catalog|http)/|inference-errors\\.ts$)',
       },
     },
     {

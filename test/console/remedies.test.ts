@@ -1,5 +1,5 @@
 import { REMEDIES } from '../../apps/console/web/src/remedies';
-import { INFERENCE_ERRORS } from '../../apps/gateway/src/inference/errors';
+import { INFERENCE_ERRORS } from '../../apps/gateway/src/inference-errors';
 
 it('every error of the inference API has a remedy on the Overview, and nothing else has', () => {
   expect(Object.keys(REMEDIES).sort()).toEqual(Object.keys(INFERENCE_ERRORS).sort());

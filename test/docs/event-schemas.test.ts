@@ -1,4 +1,4 @@
-import { newId, TOPICS, type BudgetEvent, type UsageEvent } from '@tollgate/contracts';
+import { costNanos, newId, TOPICS, type BudgetEvent, type UsageEvent } from '@tollgate/contracts';
 import Ajv2020, { type ValidateFunction } from 'ajv/dist/2020';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -72,12 +72,13 @@ describe.each(PUBLISHED)('the schema of %s', (topic) => {
 
 it('the schema accepts what a gateway settles, with and without the fields that may be absent', () => {
   const { callerRequestId, defaultBudgets, ...draft } = USAGE;
-  const settled = { outcome: 'complete' as const, estimated: true, holdNanos: 10n ** 9n, endedMs: Date.parse(at) };
+  const counts = { tokens: USAGE, cost: costNanos(USAGE, USAGE.price), estimated: true };
+  const settled = { ...counts, outcome: 'complete' as const, holdNanos: 10n ** 9n, endedMs: Date.parse(at) };
   const validate = compiled('usage-events');
   const more = { reasoningTokens: 1, backend: 'simulator:', life: USAGE.life };
   for (const event of [
-    toUsageEvent(only(draft), { tokens: USAGE, ...settled }),
-    toUsageEvent({ ...only(draft), callerRequestId, defaultBudgets }, { tokens: USAGE, ...settled, ...more }),
+    toUsageEvent(only(draft), settled),
+    toUsageEvent({ ...only(draft), callerRequestId, defaultBudgets }, { ...settled, ...more }),
   ]) {
     expect([validate(messageOf('usage-events', event)), validate.errors]).toEqual([true, null]);
     expect(validateUsageEvent(event)).toBeNull();

@@ -63,6 +63,7 @@ it('the example of ARCHITECTURE.md charges, posts and carries the amounts of the
   } as const;
   const event = toUsageEvent(draft, {
     tokens: { promptTokens: PROMPT_TOKENS, cachedTokens: 0, completionTokens: ANSWER_TOKENS },
+    cost: cost(PROMPT_TOKENS, ANSWER_TOKENS),
     estimated: false,
     outcome: 'complete',
     holdNanos: cost(PROMPT_TOKENS, MAX_TOKENS),

@@ -1,4 +1,4 @@
-import { INFERENCE_ERRORS } from '../../apps/gateway/src/inference/errors';
+import { INFERENCE_ERRORS } from '../../apps/gateway/src/inference-errors';
 import type { Caller, GatewayUnderTest } from './use-gateway';
 
 /** Bodies that are refused, and those that are taken. */

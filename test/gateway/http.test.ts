@@ -1,6 +1,6 @@
 import { mintCredential } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
-import { InferenceError, INFERENCE_ERRORS } from '../../apps/gateway/src/inference/errors';
+import { InferenceError, INFERENCE_ERRORS } from '../../apps/gateway/src/inference-errors';
 import { drain, leave } from '../../apps/gateway/src';
 import { rawAnswer, streamUntilEnd } from './sockets';
 import { type Caller, configYaml, useGateway } from './use-gateway';

@@ -2,9 +2,9 @@ import { anyCharacter, assertRuns } from '@tollgate/testing';
 import * as fc from 'fast-check';
 import { createRequire } from 'node:module';
 import type { Tokenizer } from '../../apps/gateway/src/catalog/catalog';
-import { type InferenceRequest, readRequest } from '../../apps/gateway/src/inference/body/inference-request';
-import type { BodyRules } from '../../apps/gateway/src/inference/body/rules';
-import { bodyRules } from '../../apps/gateway/src/inference/body/body-rules.fixture';
+import { type InferenceRequest, readRequest } from '../../apps/gateway/src/body/inference-request';
+import type { BodyRules } from '../../apps/gateway/src/body/rules';
+import { bodyRules } from '../../apps/gateway/src/body/body-rules.fixture';
 import { cheapBound, countPrompt, templateSlack } from '../../apps/gateway/src/prompt/prompt-bound';
 import { readChatPrompt } from '../../apps/simulator/src/wire/prompt';
 

@@ -60,7 +60,8 @@ it('metering rates every event of a gateway at the cost in it, for any hold', as
       };
       const full = costNanos(tokens, stamp);
       const holdNanos = (full * heldPerMille) / 1_000n;
-      const event = toUsageEvent(draft, { tokens, estimated, outcome, holdNanos, endedMs: at.getTime() });
+      const delivered = { tokens, cost: full, estimated, outcome };
+      const event = toUsageEvent(draft, { ...delivered, holdNanos, endedMs: at.getTime() });
       expect(validateUsageEvent(event)).toBeNull();
       const chargeNanos = holdNanos < full ? holdNanos : full;
       expect(rate(event, { find: () => stamp, lookAgain: async () => false })).toEqual({

@@ -1,7 +1,7 @@
 import { type AdmitRequest, PostgresAdmissionStore } from '@tollgate/admission';
 import { NANOS_PER_CENT, newId } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
-import { INFERENCE_ERRORS } from '../../apps/gateway/src/inference/errors';
+import { INFERENCE_ERRORS } from '../../apps/gateway/src/inference-errors';
 import { type Caller, configYaml, PLENTY, useGateway } from './use-gateway';
 
 const LIMITED = `

@@ -3,11 +3,11 @@ import { UnavailableError } from '@tollgate/contracts';
 import { assertRuns } from '@tollgate/testing';
 import * as fc from 'fast-check';
 import fs from 'node:fs';
-import type { CatalogModel } from '../../apps/gateway/src/catalog/catalog';
 import { countTokens } from '../../apps/gateway/src/prompt/tokenizer';
 import { toStringBody } from '../../apps/gateway/src/upstream/json-text';
 import { DeliveredText } from '../../apps/gateway/src/upstream/delivered-text';
 import { type Hold, STREAM_SLICE_TOKENS } from '../../apps/gateway/src/admit/admit';
+import type { HeldPrices } from '../../apps/gateway/src/admit/held-prices';
 import { StreamAllowance } from '../../apps/gateway/src/admit/stream-allowance';
 
 const SEED = 20_261_123;
@@ -16,13 +16,23 @@ const NANO_A_TOKEN = {
   outputFemtosPerToken: 1_000_000n,
   promptFemtosPerToken: 0n,
   requestFemtos: 0n,
-} as CatalogModel;
+};
 /** Prices in nanos a token. */
 const nanos = (prompt: bigint, output: bigint) => ({
   promptFemtosPerToken: prompt * 1_000_000n,
   outputFemtosPerToken: output * 1_000_000n,
   requestFemtos: 0n,
 });
+/** A hold of a prompt with this bound, and with this one after a count. */
+const held = (
+  of: Pick<Hold, 'holdNanos' | 'outputTokens' | 'maxTokensPerChoice'>,
+  prices: HeldPrices = NANO_A_TOKEN,
+  bound = 0,
+  counted = bound,
+) => {
+  const prompt = { upperBound: bound, counted: () => ({ upperBound: counted }) };
+  return { id: 'a', tenantId: 't', prompt, prices, ...of } as unknown as Hold;
+};
 const count = (text: string) => countTokens('o200k_base', text);
 const digits = fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: 1, maxLength: 80 });
 const chinese = fc.string({ unit: fc.constantFrom(...'的一是不了在人有我他这，。龘'), minLength: 1, maxLength: 40 });
@@ -46,8 +56,8 @@ describe('the allowance of a stream', () => {
         return Promise.resolve({ kind: 'extended', holdNanos: 40n + wantNanos });
       },
     } as unknown as AdmissionClient;
-    const hold = { holdNanos: 40n, promptFemtos: 0n, outputTokens: 50, maxTokensPerChoice: 50 } as Hold;
-    const allowance = new StreamAllowance(client, hold, NANO_A_TOKEN, 1, () => 0);
+    const hold = held({ holdNanos: 40n, outputTokens: 50, maxTokensPerChoice: 50 });
+    const allowance = new StreamAllowance(client, hold, 1);
     let tokens = 0;
     let counts = 0;
     const take = () =>
@@ -74,11 +84,8 @@ describe('the allowance of a stream', () => {
       },
     } as unknown as AdmissionClient;
     const [dearest, served] = [nanos(20n, 30n), nanos(10n, 15n)];
-    const hold = {
-      ...{ holdNanos, promptTokens: 100, promptFemtos: 100n * dearest.promptFemtosPerToken },
-      ...{ outputTokens: STREAM_SLICE_TOKENS, maxTokensPerChoice: 4 * STREAM_SLICE_TOKENS },
-    } as Hold;
-    const allowance = new StreamAllowance(client, hold, dearest, 1, () => 100);
+    const output = { outputTokens: STREAM_SLICE_TOKENS, maxTokensPerChoice: 4 * STREAM_SLICE_TOKENS };
+    const allowance = new StreamAllowance(client, held({ holdNanos, ...output }, dearest, 100), 1);
     expect(allowance.limit).toBe(STREAM_SLICE_TOKENS);
     allowance.priceAs(served);
     // Half the price: twice the output, and what the prompt costs less.
@@ -102,8 +109,8 @@ describe('the allowance of a stream', () => {
         return Promise.resolve({ kind: 'extended', holdNanos: 150n + wantNanos });
       },
     } as unknown as AdmissionClient;
-    const hold = { holdNanos: 150n, promptFemtos: 0n, outputTokens: 150, maxTokensPerChoice: 4_096 } as Hold;
-    const allowance = new StreamAllowance(client, hold, NANO_A_TOKEN, 2, () => 0);
+    const hold = held({ holdNanos: 150n, outputTokens: 150, maxTokensPerChoice: 4_096 });
+    const allowance = new StreamAllowance(client, hold, 2);
     // A fallback that fails, and the next one.
     allowance.capAt(20);
     expect([allowance.limit, allowance.take(41, () => 41)]).toEqual([40, 'capped']);
@@ -119,11 +126,8 @@ describe('the allowance of a stream', () => {
 
   it('keeps the count of the prompt if the price of a fallback comes after the last extension', async () => {
     const client = { extend: () => Promise.resolve({ kind: 'refused' }) } as unknown as AdmissionClient;
-    const hold = {
-      ...{ holdNanos: 2_000n, promptTokens: 100, promptFemtos: 1_000n * 1_000_000n },
-      ...{ outputTokens: 100, maxTokensPerChoice: 4_096 },
-    } as Hold;
-    const allowance = new StreamAllowance(client, hold, nanos(10n, 10n), 1, () => 40);
+    const credit = { holdNanos: 2_000n, outputTokens: 100, maxTokensPerChoice: 4_096 };
+    const allowance = new StreamAllowance(client, held(credit, nanos(10n, 10n), 100, 40), 1);
     expect(allowance.take(100, () => 100)).toBe('granted');
     await new Promise(setImmediate);
     expect(allowance.limit).toBe(160);
@@ -137,29 +141,16 @@ describe('the allowance of a stream', () => {
         fc.array(text, { minLength: 20, maxLength: 60 }),
         fc.integer({ min: 1, max: 600 }),
         fc.array(fc.integer({ min: 0, max: 200 }), { maxLength: 4 }),
-        async (chunks, held, grants) => {
-          const hold = {
-            id: 'a',
-            tenantId: 't',
-            holdNanos: BigInt(held),
-            promptFemtos: 0n,
-            outputTokens: held,
-            maxTokensPerChoice: 100_000,
-          } as Hold;
-          let granted = held;
+        async (chunks, first, grants) => {
+          const hold = held({ holdNanos: BigInt(first), outputTokens: first, maxTokensPerChoice: 100_000 });
+          let granted = first;
           // One token costs one nano.
           const extend = () => {
             const more = grants.shift() ?? 0;
             granted += more;
             return Promise.resolve(more === 0 ? { kind: 'refused' } : { kind: 'extended', holdNanos: BigInt(granted) });
           };
-          const allowance = new StreamAllowance(
-            { extend } as unknown as AdmissionClient,
-            hold,
-            NANO_A_TOKEN,
-            1,
-            () => 0,
-          );
+          const allowance = new StreamAllowance({ extend } as unknown as AdmissionClient, hold, 1);
           const delivered = new DeliveredText(count);
           let exact = '';
           for (const chunk of chunks) {
@@ -192,8 +183,8 @@ describe('the allowance of a stream', () => {
       return Buffer.byteLength(text);
     });
     const client = { extend: () => Promise.reject(error) } as unknown as AdmissionClient;
-    const hold = { holdNanos: 50n, promptFemtos: 0n, outputTokens: 50, maxTokensPerChoice: 100 } as Hold;
-    const allowance = new StreamAllowance(client, hold, NANO_A_TOKEN, 1, () => 0);
+    const hold = held({ holdNanos: 50n, outputTokens: 50, maxTokensPerChoice: 100 });
+    const allowance = new StreamAllowance(client, hold, 1);
     try {
       expect(allowance.take(50, () => 50)).toBe('granted');
       await new Promise(setImmediate);
@@ -213,14 +204,8 @@ describe('the allowance of a stream', () => {
         fc.array(text, { minLength: 40, maxLength: 80 }),
         fc.integer({ min: 0, max: STREAM_SLICE_TOKENS / 4 - MOST_CHUNK_TOKENS - 1 }),
         async (texts, answeredAfterTokens) => {
-          const hold = {
-            id: 'a',
-            tenantId: 't',
-            holdNanos: BigInt(STREAM_SLICE_TOKENS),
-            promptFemtos: 0n,
-            outputTokens: STREAM_SLICE_TOKENS,
-            maxTokensPerChoice: 1_000_000,
-          } as Hold;
+          const credit = { holdNanos: BigInt(STREAM_SLICE_TOKENS), outputTokens: STREAM_SLICE_TOKENS };
+          const hold = held({ ...credit, maxTokensPerChoice: 1_000_000 });
           let covered = STREAM_SLICE_TOKENS;
           let delivered = 0;
           let askedAt = 0;
@@ -237,7 +222,7 @@ describe('the allowance of a stream', () => {
             });
           };
           const client = { extend } as unknown as AdmissionClient;
-          const allowance = new StreamAllowance(client, hold, NANO_A_TOKEN, 1, () => 0);
+          const allowance = new StreamAllowance(client, hold, 1);
           const relayed = new DeliveredText(count);
           // Long enough for several slices with any text.
           for (const chunk of [...Array.from({ length: 4 }, () => texts).flat()].flatMap(inParts)) {

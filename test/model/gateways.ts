@@ -153,7 +153,9 @@ export class Gateways {
       : covered(request, tokens);
     const endedMs = this.stores.clock.nowMs;
     const { draft, holdNanos } = request;
-    const event = toUsageEvent(draft, { tokens: counts, estimated: false, outcome: 'complete', holdNanos, endedMs });
+    const cost = costNanos(counts, draft.price);
+    const delivered = { tokens: counts, cost, estimated: false, outcome: 'complete' } as const;
+    const event = toUsageEvent(draft, { ...delivered, holdNanos, endedMs });
     this.running.delete(id);
     // The hold expired and was charged by the sweeper before the store was emptied. Metering counts its id once.
     if (request.lost && this.truth.hasEnded(id)) return [];

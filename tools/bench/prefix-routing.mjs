@@ -10,7 +10,7 @@ const dist = '../../apps/gateway/dist/';
 const { choose } = require(`${dist}upstream/backend-choice.js`);
 const { Engine, ManagedBackend } = require(`${dist}upstream/fleet.js`);
 const { Breaker } = require(`${dist}upstream/breaker.js`);
-const { affinityOf } = require(`${dist}inference/body/affinity.js`);
+const { affinityOf } = require(`${dist}body/affinity.js`);
 
 const { values } = parseArgs({
   options: Object.fromEntries(

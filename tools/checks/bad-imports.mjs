@@ -32,6 +32,12 @@ const FIXTURES = [
     rule: /gateway-prompt-knows-bodies-only/,
   },
   {
+    file: 'apps/gateway/src/body/bad-import.ts',
+    code: `import { countPrompt } from '../prompt/prompt-bound';\nexport const x = countPrompt;\n`,
+    by: ['depcruise'],
+    rule: /gateway-bodies-know-models-only/,
+  },
+  {
     file: 'apps/gateway/src/operator/bad-import.ts',
     code: `import { MANAGEMENT_ERRORS } from '../management/errors';\nexport const x = MANAGEMENT_ERRORS;\n`,
     by: ['depcruise'],

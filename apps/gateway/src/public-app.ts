@@ -12,7 +12,7 @@ import type { EarlyRefusal } from './accept/raw-answer';
 import { closeIfUnread } from './accept/receive-body';
 import { acceptingServer, continueIfOwed } from './accept/server';
 import { DOCS_PATHS } from './openapi/docs.module';
-import { InferenceError } from './inference/errors';
+import { InferenceError } from './inference-errors';
 import { GATEWAY_OPTIONS, type GatewayOptions } from './options';
 import { InFlight } from './inference/in-flight';
 import { KeptConnections } from './inference/kept-connections';

@@ -15,7 +15,7 @@ import type { UsageDraft } from '@tollgate/contracts';
 import type { CatalogModel } from '../catalog/catalog';
 import { ExactCounting } from '../prompt/exact-counting';
 import type { PromptEstimate } from '../prompt/prompt-estimate';
-import { dearest, hasDearer, type HeldPrices, withoutDearer } from './held-prices';
+import { dearest, hasDearer, type HeldPrices, promptFemtos, withoutDearer } from './held-prices';
 import { ExpectedEnds } from './expected-ends';
 import { countHeld } from './held-metric';
 import { WaitingLines } from './waiting-line';
@@ -59,15 +59,12 @@ export interface Hold {
   readonly id: string;
   readonly tenantId: string;
   readonly holdNanos: bigint;
-  /** Upper bound of the prompt. `promptFemtos` is its cost, with the price of the request itself. */
-  readonly promptTokens: number;
-  /** The prompt was counted exactly. */
-  readonly promptIsExact: boolean;
+  /** The prompt as it is held: its upper bound. */
+  readonly prompt: PromptEstimate;
   /** Models that may serve the request instead of its own. */
   readonly fallbacks: readonly CatalogModel[];
   /** The highest of the models that may serve it. */
   readonly prices: HeldPrices;
-  readonly promptFemtos: bigint;
   /** Output that the hold covers, over all choices. */
   readonly outputTokens: number;
   /** The most tokens that one choice may have in the end: the `max_tokens` of the backend. */
@@ -195,17 +192,14 @@ function held(
   const { choices } = output;
   const others = otherChoices(output);
   const isWhole = !draft.stream && choices > 0;
-  const prices = dearest([model, ...fallbacks]);
   const outputTokens = result.outputTokens + others;
   const hold: Hold = {
     id: draft.id,
     tenantId: draft.tenantId,
     holdNanos: result.holdNanos,
-    promptTokens: prompt.upperBound,
-    promptIsExact: prompt.isExact,
+    prompt,
     fallbacks,
-    prices,
-    promptFemtos: promptFemtos(prompt, prices),
+    prices: dearest([model, ...fallbacks]),
     outputTokens,
     maxTokensPerChoice: isWhole ? Math.floor(outputTokens / choices) : prompt.roomFor(output.tokensPerChoice),
     limits: result.limits,
@@ -237,10 +231,6 @@ function isForExactCount(reason: Refusal): boolean {
  */
 function otherChoices({ choices }: WantedOutput): number {
   return Math.max(0, choices - 1);
-}
-
-function promptFemtos({ upperBound }: PromptEstimate, prices: HeldPrices): bigint {
-  return BigInt(upperBound) * prices.promptFemtosPerToken + prices.requestFemtos;
 }
 
 function toRequest(candidate: Candidate, prompt: PromptEstimate): AdmitRequest {

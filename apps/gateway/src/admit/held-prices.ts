@@ -22,6 +22,11 @@ export function withoutDearer<M extends HeldPrices>(model: HeldPrices, fallbacks
   return fallbacks.filter((one) => !isDearer(one, model));
 }
 
+/** The cost of a prompt's upper bound, with the price of the request itself. */
+export function promptFemtos({ upperBound }: { readonly upperBound: number }, prices: HeldPrices): bigint {
+  return BigInt(upperBound) * prices.promptFemtosPerToken + prices.requestFemtos;
+}
+
 /** The tokens of output that a hold covers beside its prompt. */
 export function outputCovered(holdNanos: bigint, promptFemtos: bigint, { outputFemtosPerToken }: HeldPrices): number {
   if (outputFemtosPerToken === 0n) return Infinity;

@@ -1,7 +1,7 @@
 import type { AdmissionClient } from '@tollgate/admission';
 import { failPoint, logger } from '@tollgate/runtime';
 import { ceilDiv, FEMTOS_PER_NANO, UnavailableError } from '@tollgate/contracts';
-import { type HeldPrices, outputCovered } from './held-prices';
+import { type HeldPrices, outputCovered, promptFemtos } from './held-prices';
 import { type Hold, STREAM_SLICE_TOKENS } from './admit';
 import { countHeld } from './held-metric';
 
@@ -50,20 +50,22 @@ export class StreamAllowance {
   private covered: number;
   private maxTokens: number;
   private readonly slice: number;
-  /** Upper bound of the prompt; by a count after `close`. */
-  private promptTokens: number;
+  /** Those of the hold, then those of the model that serves. */
+  private prices: HeldPrices;
+  /** The cost of the prompt's upper bound. */
+  private promptFemtos: bigint;
 
   constructor(
     private readonly client: AdmissionClient,
+    /** An extension makes a new one, and a count of the prompt too. */
     private hold: Hold,
-    private prices: HeldPrices,
     private readonly choices: number,
-    private readonly countPrompt: () => number,
   ) {
     this.maxTokens = hold.maxTokensPerChoice * choices;
     this.slice = STREAM_SLICE_TOKENS * choices;
-    this.promptTokens = hold.promptTokens;
-    this.covered = prices.outputFemtosPerToken === 0n ? Infinity : hold.outputTokens;
+    this.prices = hold.prices;
+    this.promptFemtos = promptFemtos(hold.prompt, hold.prices);
+    this.covered = hold.prices.outputFemtosPerToken === 0n ? Infinity : hold.outputTokens;
   }
 
   /** Tokens that may be delivered in total under the present hold. */
@@ -119,7 +121,7 @@ export class StreamAllowance {
    * the cost of the output asked for. The excess is an overrun. Returns the amount held afterwards.
    */
   async raiseTo(nanos: bigint): Promise<bigint> {
-    const asked = this.hold.promptFemtos + BigInt(this.maxTokens) * this.prices.outputFemtosPerToken;
+    const asked = this.promptFemtos + BigInt(this.maxTokens) * this.prices.outputFemtosPerToken;
     const most = ceilDiv(asked, FEMTOS_PER_NANO);
     const missing = (nanos < most ? nanos : most) - this.hold.holdNanos;
     if (missing > 0n && this.state !== 'closed' && this.state !== 'lost') await this.extend(missing, 1n);
@@ -166,17 +168,16 @@ export class StreamAllowance {
    */
   private close(): void {
     this.state = 'closed';
-    this.promptTokens = this.countPrompt();
+    this.hold = { ...this.hold, prompt: this.hold.prompt.counted() };
     this.priceAgain();
   }
 
   private priceAgain(): void {
-    const { promptFemtosPerToken, requestFemtos } = this.prices;
-    this.hold = { ...this.hold, promptFemtos: BigInt(this.promptTokens) * promptFemtosPerToken + requestFemtos };
+    this.promptFemtos = promptFemtos(this.hold.prompt, this.prices);
     this.covered = this.tokensCovered();
   }
 
   private tokensCovered(): number {
-    return outputCovered(this.hold.holdNanos, this.hold.promptFemtos, this.prices);
+    return outputCovered(this.hold.holdNanos, this.promptFemtos, this.prices);
   }
 }

@@ -1,11 +1,12 @@
 import type { UsageDraft } from '@tollgate/contracts';
 import type { Hold } from '../admit/admit';
 import type { Backend, CatalogModel } from '../catalog/catalog';
+import { PromptEstimate } from '../prompt/prompt-estimate';
 import { TokenizerThrottle } from '../prompt/tokenizer-throttle';
 import { countTokens } from '../prompt/tokenizer';
 import { DeliveredText } from '../upstream/delivered-text';
-import { readRequest } from './body/inference-request';
-import { bodyRules } from './body/body-rules.fixture';
+import { type InferenceRequest, readRequest } from '../body/inference-request';
+import { bodyRules } from '../body/body-rules.fixture';
 import { AdmittedRequest } from './admitted-request';
 
 const price = {
@@ -32,7 +33,12 @@ function admitted(holdNanos = 10n ** 9n) {
     Buffer.from(JSON.stringify({ model: 'm', messages: [{ role: 'user', content: PROMPT }] })),
     () => model,
   );
-  const hold = { holdNanos, promptTokens: request.outgoing.bytes, promptIsExact: false } as Hold;
+  return admittedWith(request, { holdNanos });
+}
+
+/** Held with the bound of its prompt by bytes. */
+function admittedWith(request: InferenceRequest, more: Partial<Hold>) {
+  const hold = { prompt: PromptEstimate.toHold(request, model, 0), ...more } as Hold;
   return new AdmittedRequest(request, model, { price } as UsageDraft, hold, 'r');
 }
 
@@ -73,8 +79,8 @@ it('a fallback is asked for no more output than it gives, and than its context h
     { ...model, id: 'small', maxOutputTokens: 2_048 },
     { ...model, id: 'short', maxOutputTokens: 5_000, contextTokens: 1_000 },
   ] as CatalogModel[];
-  const hold = { promptTokens: 100, promptIsExact: false, maxTokensPerChoice: 4_096, fallbacks: [small, short] };
-  const one = new AdmittedRequest(request, model, { price } as UsageDraft, hold as unknown as Hold, 'r');
+  const one = admittedWith(request, { maxTokensPerChoice: 4_096, fallbacks: [small!, short!] });
+  const room = 1_000 - one.hold.prompt.upperBound;
   const backend = { model: 'inner', dialect: 'any', passthrough: new Set() } as unknown as Backend;
   const sent = () => JSON.parse(one.bodyFor(backend).toString()).max_tokens;
   expect(sent()).toBe(4_096);
@@ -83,13 +89,13 @@ it('a fallback is asked for no more output than it gives, and than its context h
     return [sent(), one.maxTokensPerChoice];
   });
   expect(asked).toEqual([
-    [900, 900],
+    [room, room],
     [2_048, 2_048],
   ]);
   // A count of the prompt finds more room. The answer still ends at what was sent.
   one.servedBy(short!);
   one.count(0);
-  expect([sent(), one.maxTokensPerChoice]).toEqual([900, 900]);
+  expect([sent(), one.maxTokensPerChoice]).toEqual([room, room]);
 });
 
 it('a fallback is asked for what its context has room for beside the longest prompt, if they were counted', () => {
@@ -97,8 +103,8 @@ it('a fallback is asked for what its context has room for beside the longest pro
   const raw = Buffer.from(JSON.stringify({ model: 'm', prompt, max_tokens: 4_096 }));
   const request = readRequest('completion', raw, () => model);
   const short = { ...model, id: 'short', contextTokens: 1_000 };
-  const hold = { promptTokens: 2_000, promptIsExact: true, maxTokensPerChoice: 4_096, fallbacks: [short] };
-  const one = new AdmittedRequest(request, model, { price } as UsageDraft, hold as unknown as Hold, 'r');
+  const counted = PromptEstimate.toHold(request, model, 0).counted();
+  const one = admittedWith(request, { prompt: counted, maxTokensPerChoice: 4_096, fallbacks: [short] });
   const backend = { model: 'inner', dialect: 'any', passthrough: new Set() } as unknown as Backend;
   one.servedBy(short);
   expect(JSON.parse(one.bodyFor(backend).toString()).max_tokens).toBe(500);
@@ -109,11 +115,10 @@ it('a fallback is charged at most its own price of the prompt held and of the ou
   const request = readRequest('chat', raw, () => model);
   const prices = { promptFemtosPerToken: 1_000_000n, outputFemtosPerToken: 2_000_000n, requestFemtos: 7_000_000n };
   const little = { ...model, ...prices, id: 'little', maxOutputTokens: 50 };
-  const hold = { promptTokens: 100, promptIsExact: false, maxTokensPerChoice: 4_096, fallbacks: [little] };
-  const one = new AdmittedRequest(request, model, { price } as UsageDraft, hold as unknown as Hold, 'r');
+  const one = admittedWith(request, { maxTokensPerChoice: 4_096, fallbacks: [little] });
   expect(one.payable(9_000n)).toBe(9_000n);
   one.servedBy(little);
-  expect(one.payable(9_000n)).toBe(100n + 2n * 2n * 50n + 7n);
+  expect(one.payable(9_000n)).toBe(BigInt(one.hold.prompt.upperBound) + 2n * 2n * 50n + 7n);
   expect(one.payable(300n)).toBe(300n);
 });
 

@@ -9,21 +9,28 @@ import {
   type UsageDraft,
 } from '@tollgate/contracts';
 import type { Hold } from '../admit/admit';
+import { promptFemtos } from '../admit/held-prices';
 import type { Backend, CatalogModel } from '../catalog/catalog';
 import type { TraceContext } from '../http/trace-context';
-import { type CountedPrompt, PromptEstimate } from '../prompt/prompt-estimate';
+import type { PromptEstimate } from '../prompt/prompt-estimate';
 import type { TokenizerThrottle } from '../prompt/tokenizer-throttle';
 import { countTokens } from '../prompt/tokenizer';
 import type { Identity } from '../upstream/chunk-translator';
 import type { DeliveredText } from '../upstream/delivered-text';
 import type { ReportedUsage } from '../upstream/usage-field';
 import type { AnswerDetails } from '../settle/usage-event';
-import type { InferenceRequest } from './body/inference-request';
-import { upstreamBody } from './body/outgoing';
+import type { InferenceRequest } from '../body/inference-request';
+import { upstreamBody } from '../body/outgoing';
 import { noteDisbelief } from './backend-faults';
-import type { InferenceError } from './errors';
-import type { Delivered } from '../settle/settlement';
 import { believes, OUTPUT_SPARE_TOKENS, promptSpareTokens } from './reported-usage';
+
+/** The model that serves a request, and what it is asked for. */
+interface ServedBy {
+  readonly model: CatalogModel;
+  /** With the name and the price of that model. */
+  readonly draft: UsageDraft;
+  readonly maxTokensPerChoice: number;
+}
 
 interface Wire {
   /** Appended to the backend's base path. */
@@ -43,28 +50,6 @@ export const KINDS: Record<InferenceKind, Wire> = {
   embedding: { path: '/embeddings', idPrefix: '', ...TEXT, object: 'list' },
 };
 
-/** The withheld end of an answer. */
-export interface Ending {
-  /** One character a byte, if text. What a repeat gets behind what the client has, also if the client left. */
-  readonly bytes: string | Buffer;
-  send(): void;
-}
-
-/** The result of serving a request. */
-export type Served =
-  /**
-   * Output was delivered or is ready. The caller settles the request, then sends its `ending` with the settled usage:
-   * the withheld bytes.
-   */
-  | (Delivered & {
-      kind: 'delivered';
-      ending: (usage: Record<string, unknown>) => Ending;
-      /** For the usage that `ending` gets. */
-      details: AnswerDetails;
-    })
-  /** Nothing was delivered: the hold is void. `error` is the client's answer, or null if the client has left. */
-  | { kind: 'nothing'; error: InferenceError | null };
-
 /** What a request is settled at. */
 export interface SettledUsage {
   tokens: TokenCounts;
@@ -80,29 +65,27 @@ export interface DeliveredOutput {
   tokens(): number;
 }
 
-/** An admitted, running request, with all that the later stages need. */
+/** How a request was asked of backends. `Exchange` is one. */
+interface Asking {
+  /** Names of the backends that may have begun it, in the order asked. If one serves it, it is the last. */
+  readonly begun: readonly string[];
+  /** The attempts that failed. Null: none did. */
+  readonly failed: readonly FailedAttempt[] | null;
+}
+
+/** Of a request that no backend was asked yet. */
+const NOT_ASKED: Asking = { begun: [], failed: null };
+
+/**
+ * An admitted, running request, with all that the later stages need. While it runs, a fallback may come to serve it
+ * (`servedBy`), backends are asked (`asks`), and our process may stop (`stopped`). All else stays as it was admitted.
+ */
 export class AdmittedRequest {
-  /** The best estimate so far. */
-  private prompt: PromptEstimate;
-  /**
-   * Names of the backends that may have begun the request, in the order asked (`Exchange.begun`). If one serves it, it
-   * is the last.
-   */
-  begun: readonly string[] = [];
-  /** Its attempts at backends. Null: none was asked yet. */
-  exchange: { readonly failed: readonly FailedAttempt[] | null } | null = null;
-  /** Our process was stopping and ended the answer. */
-  wasStopped = false;
   /** By `performance.now()`. */
   readonly admittedAtMs = performance.now();
-  /** The model that serves: the one that was asked for, or a fallback. */
-  model: CatalogModel;
-  /** With the name and the price of that model. */
-  draft: UsageDraft;
-  /** The output per choice that the serving model is asked for. Its answer ends there. */
-  maxTokensPerChoice: number;
-  /** The name of the model in the answer. */
-  private shownModel: string;
+  private asking = NOT_ASKED;
+  private wasStopped = false;
+  private serving: ServedBy;
 
   constructor(
     readonly request: InferenceRequest,
@@ -113,11 +96,27 @@ export class AdmittedRequest {
     readonly requestId: string,
     private readonly trace: TraceContext | null = null,
   ) {
-    this.model = own;
-    this.draft = draft;
-    this.maxTokensPerChoice = hold.maxTokensPerChoice;
-    this.shownModel = request.model;
-    this.prompt = PromptEstimate.ofHold(request, own, hold);
+    this.serving = { model: own, draft, maxTokensPerChoice: hold.maxTokensPerChoice };
+  }
+
+  /** The model that serves: the one that was asked for, or a fallback. */
+  get model(): CatalogModel {
+    return this.serving.model;
+  }
+
+  /** With the name and the price of that model. */
+  get draft(): UsageDraft {
+    return this.serving.draft;
+  }
+
+  /** The output per choice that the serving model is asked for. Its answer ends there. */
+  get maxTokensPerChoice(): number {
+    return this.serving.maxTokensPerChoice;
+  }
+
+  /** The backends that may have begun it. */
+  get begun(): readonly string[] {
+    return this.asking.begun;
   }
 
   /**
@@ -126,10 +125,21 @@ export class AdmittedRequest {
    */
   servedBy(fallback: CatalogModel): void {
     const room = this.prompt.roomFor(fallback.maxOutputTokens, fallback.contextTokens);
-    this.maxTokensPerChoice = Math.min(this.hold.maxTokensPerChoice, room);
-    this.model = fallback;
-    this.draft = { ...this.draft, model: fallback.id, price: fallback.price };
-    this.shownModel = fallback.id;
+    this.serving = {
+      model: fallback,
+      draft: { ...this.draft, model: fallback.id, price: fallback.price },
+      maxTokensPerChoice: Math.min(this.hold.maxTokensPerChoice, room),
+    };
+  }
+
+  /** From now on it is asked of backends. */
+  asks(asking: Asking): void {
+    this.asking = asking;
+  }
+
+  /** Our process is stopping and has ended the answer. */
+  stopped(): void {
+    this.wasStopped = true;
   }
 
   /** The body for a backend of the model that serves. */
@@ -146,14 +156,13 @@ export class AdmittedRequest {
     if (this.asked === null) return heldNanos;
     const { model, hold, request } = this;
     const output = BigInt(this.maxTokensPerChoice * request.choices) * model.outputFemtosPerToken;
-    const prompt = BigInt(hold.promptTokens) * model.promptFemtosPerToken + model.requestFemtos;
-    const most = ceilDiv(prompt + output, FEMTOS_PER_NANO);
+    const most = ceilDiv(promptFemtos(hold.prompt, model) + output, FEMTOS_PER_NANO);
     return most < heldNanos ? most : heldNanos;
   }
 
   /** The attempts that failed, in the order asked, and the end by our own process. Null: there are none. */
   get failed(): readonly FailedAttempt[] | null {
-    const failed = this.exchange?.failed ?? null;
+    const { failed } = this.asking;
     return this.wasStopped ? [...(failed ?? []), { why: 'stopped' }] : failed;
   }
 
@@ -182,7 +191,7 @@ export class AdmittedRequest {
       id,
       object,
       createdSeconds: Math.floor(Date.parse(this.draft.startedAt) / 1_000),
-      model: this.shownModel,
+      model: this.asked === null ? this.request.model : this.model.id,
     };
   }
 
@@ -193,13 +202,12 @@ export class AdmittedRequest {
 
   /** Our own count of the request. Counting a long prompt takes milliseconds and is done once. */
   count(completionTokens: number): TokenCounts {
-    return this.ours(this.countPrompt().exactCount, completionTokens);
+    return this.ours(this.hold.prompt.counted().exactCount, completionTokens);
   }
 
-  private countPrompt(): CountedPrompt {
-    const counted = this.prompt.counted();
-    this.prompt = counted;
-    return counted;
+  /** The prompt as it is known by now. What is held of it does not change. */
+  private get prompt(): PromptEstimate {
+    return this.hold.prompt.known();
   }
 
   /**
@@ -211,7 +219,7 @@ export class AdmittedRequest {
     const { request, model, hold } = this;
     const named = { ...this.logged, backend };
     if (reported === null || reported === 'unreadable') {
-      const tokens = this.ours(this.countPrompt().exactCount, request.kind === 'embedding' ? 0 : output.tokens());
+      const tokens = this.count(request.kind === 'embedding' ? 0 : output.tokens());
       if (reported !== null) noteDisbelief('form', named, { reported, own: tokens });
       return { tokens, estimated: true, details: {} };
     }
@@ -222,15 +230,15 @@ export class AdmittedRequest {
       reported.promptTokens,
       {
         estimate: this.prompt.likely,
-        exact: () => this.countPrompt().likely,
+        exact: () => hold.prompt.counted().likely,
         spareAbove: promptSpareTokens(request.kind, request.messages),
         // This hold covers the prompt's bytes, and no prompt has more tokens than bytes.
-        ...(hold.promptIsExact ? {} : { bound: hold.promptTokens }),
+        ...(hold.prompt.isExact ? {} : { bound: hold.prompt.upperBound }),
       },
       model,
     );
     if (!promptIsBelieved) {
-      Object.assign(tokens, this.ours(this.countPrompt().exactCount, reported.completionTokens));
+      Object.assign(tokens, this.count(reported.completionTokens));
       estimated = true;
       noteDisbelief('prompt', named, { reported, own: { promptTokens: tokens.promptTokens } });
     } else details.prompt = promptDetails;
@@ -255,17 +263,12 @@ export class AdmittedRequest {
     return { promptTokens, cachedTokens: 0, completionTokens };
   }
 
-  /** The upper bound of the prompt's tokens, by a count. */
-  boundOfPrompt(): number {
-    return this.countPrompt().upperBound;
-  }
-
   /** Counts what `record` needs and nobody has counted yet, if the throttle allows it in time. */
   async countForRecord(text: DeliveredText, chunks: number, throttle: TokenizerThrottle): Promise<void> {
     if (chunks === 0) return;
     const bytes = (this.prompt.isExact ? 0 : this.request.outgoing.bytes) + text.uncountedBytes;
     if (bytes === 0 || !(await throttle.take(bytes))) return;
-    this.countPrompt();
+    this.hold.prompt.counted();
     text.tokens();
   }
 
@@ -277,7 +280,7 @@ export class AdmittedRequest {
     if (chunks === 0) return null;
     const tokens = this.ours(this.prompt.least, text.leastTokens());
     const { model, price } = this.draft;
-    const served = this.shownModel === this.request.model ? undefined : { model, price };
+    const served = this.asked === null ? undefined : { model, price };
     return { ...tokens, costNanos: costNanos(tokens, price), ...(served && { served }) };
   }
 }

@@ -1,6 +1,6 @@
 import { MAX_ANSWER_BYTES } from '../upstream/plain-answer';
-import type { InferenceRequest } from './body/inference-request';
-import { MAX_TOP_LOGPROBS } from './body/schemas';
+import type { InferenceRequest } from '../body/inference-request';
+import { MAX_TOP_LOGPROBS } from '../body/schemas';
 
 /** Upper bound of one token in JSON, and of one `logprobs` entry with its bytes. */
 const BYTES_PER_TOKEN = 256;

@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { CredentialGuard, tooManyAttempts } from '../accept/credential-guard';
 import { Authenticator, type Principal } from '../authenticate/authenticate';
 import type { Client } from './client';
-import { InferenceError } from './errors';
+import { InferenceError } from '../inference-errors';
 
 /** Authenticates requests, and refuses addresses that send too many wrong credentials. */
 @Injectable()

@@ -5,7 +5,7 @@ import { ownIdOf, requestIdOf } from '../http/request-id';
 import { allowedMethods, prefixed, REST_OF_PATH, routesOf } from '../openapi/route-table';
 import { Client } from './client';
 import { CLIENT_CLOSED, refusedRequest } from './refused-request';
-import { InferenceError } from './errors';
+import { InferenceError } from '../inference-errors';
 import type { InFlight } from './in-flight';
 import type { KeptConnections } from './kept-connections';
 import type { Pipeline } from './pipeline';

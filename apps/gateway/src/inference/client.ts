@@ -8,7 +8,7 @@ import { ORIGINAL_ID_HEADER, OWN_ID_HEADER } from '../http/request-id';
 import type { KeptAnswer } from '../idempotency/kept-answer';
 import { type TraceContext, traceContextOf } from '../http/trace-context';
 import type { ClientSide } from '../upstream/stream-sides';
-import { type InferenceError, stopping } from './errors';
+import { type InferenceError, stopping } from '../inference-errors';
 import { refusals } from './refusal-metrics';
 import type { RequestTrace } from './request-trace';
 

@@ -1,8 +1,8 @@
 import { type AdmissionClient, type AdmitRequest, type Limits } from '@tollgate/admission';
 import { ceilDiv, FEMTOS_PER_NANO, type UsageDraft } from '@tollgate/contracts';
 import type { CatalogModel } from '../catalog/catalog';
-import { bodyRules } from './body/body-rules.fixture';
-import { readRequest } from './body/inference-request';
+import { bodyRules } from '../body/body-rules.fixture';
+import { readRequest } from '../body/inference-request';
 import { PromptEstimate } from '../prompt/prompt-estimate';
 import { Admitter, type Candidate } from '../admit/admit';
 

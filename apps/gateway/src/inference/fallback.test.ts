@@ -1,8 +1,8 @@
 import { metrics } from '@tollgate/runtime';
 import type { Backend, CatalogModel } from '../catalog/catalog';
 import { PromptEstimate } from '../prompt/prompt-estimate';
-import { bodyRules } from './body/body-rules.fixture';
-import { readRequest } from './body/inference-request';
+import { bodyRules } from '../body/body-rules.fixture';
+import { readRequest } from '../body/inference-request';
 import { fitFallbacks, noteUnpaid } from './fallback';
 
 const known = new Set(['seed_text', 'guided_json']);

@@ -1,7 +1,7 @@
 import { Counter, metrics } from '@tollgate/runtime';
 import type { CatalogModel } from '../catalog/catalog';
 import type { PromptEstimate } from '../prompt/prompt-estimate';
-import type { InferenceRequest } from './body/inference-request';
+import type { InferenceRequest } from '../body/inference-request';
 
 const leftOut = new Counter({
   name: 'tollgate_model_fallbacks_left_out_total',

@@ -15,7 +15,7 @@ import { Upstream } from '../upstream/upstream';
 import { UpstreamModule } from '../upstream/upstream.module';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options';
 import { Authentication } from './authentication';
-import { BodyReader, readLimits } from './body/body-reader';
+import { BodyReader, readLimits } from './body-reader';
 import { InFlight } from './in-flight';
 import { Intake } from './intake';
 import { KeptConnections } from './kept-connections';

@@ -7,9 +7,9 @@ import { RefusedKeys } from '../admit/refused-keys';
 import { WastedRequests } from '../admit/wasted-requests';
 import type { Principal } from '../authenticate/authenticate';
 import type { Catalog } from '../catalog/catalog';
-import type { BodyReader } from './body/body-reader';
+import type { BodyReader } from './body-reader';
 import type { Client } from './client';
-import { InferenceError, RuinousBodyError } from './errors';
+import { InferenceError, RuinousBodyError } from '../inference-errors';
 import { Intake } from './intake';
 
 const PER_MINUTE = 60;

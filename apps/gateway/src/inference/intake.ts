@@ -8,10 +8,10 @@ import { RefusedKeys } from '../admit/refused-keys';
 import { WastedRequests } from '../admit/wasted-requests';
 import type { Principal } from '../authenticate/authenticate';
 import { Catalog } from '../catalog/catalog';
-import { BodyReader } from './body/body-reader';
-import type { InferenceRequest } from './body/inference-request';
+import { BodyReader } from './body-reader';
+import type { InferenceRequest } from '../body/inference-request';
 import type { Client } from './client';
-import { InferenceError, RuinousBodyError } from './errors';
+import { InferenceError, RuinousBodyError } from '../inference-errors';
 import { announcedBytes, ClientLeftError, readBody } from './read-body';
 import { ofAdmission } from './refusals';
 

@@ -1,25 +1,27 @@
 import type { IncomingMessage } from 'node:http';
 import { Injectable } from '@nestjs/common';
 import type { Claim } from '@tollgate/admission';
-import { type InferenceKind, UnavailableError, type UsageDraft, type UsageEvent } from '@tollgate/contracts';
+import { type InferenceKind, UnavailableError, type UsageDraft } from '@tollgate/contracts';
 import { failPoint, logger } from '@tollgate/runtime';
 import { Admitter } from '../admit/admit';
 import { LimitStates, nearestLimits } from '../admit/limit-states';
 import type { Principal } from '../authenticate/authenticate';
 import { Catalog, type CatalogModel } from '../catalog/catalog';
+import type { KeyedRequest } from '../idempotency/keyed-request';
 import { PromptEstimate } from '../prompt/prompt-estimate';
-import { Settlements } from '../settle/settlement';
-import { toUsageField } from '../settle/usage-event';
+import { type AnswerOf, Settlements } from '../settle/settlement';
 import { Authentication } from './authentication';
-import type { InferenceRequest } from './body/inference-request';
+import type { InferenceRequest } from '../body/inference-request';
 import type { Client } from './client';
-import { InferenceError, unknownModel } from './errors';
+import { InferenceError, unknownModel } from '../inference-errors';
 import { type Body, Intake } from './intake';
-import { AdmittedRequest, type Ending } from './admitted-request';
+import { AdmittedRequest } from './admitted-request';
 import { fitFallbacks, noteUnpaid } from './fallback';
 import { ClientLeftError } from './read-body';
 import { interrupted, ofAdmission, unavailable } from './refusals';
-import { RequestMeter, type RequestOutcome } from './request-metrics';
+import type { RequestOutcome } from './request-metrics';
+import { RequestReport } from './request-report';
+import type { WithheldEnd } from './served';
 import { Serving } from './serving';
 
 /**
@@ -42,13 +44,12 @@ export class Pipeline {
 
   /** Chat, completion or embedding. Never rejects: every error becomes an answer or the end of the stream. */
   async infer(kind: InferenceKind, incoming: IncomingMessage, client: Client): Promise<void> {
-    const meter = new RequestMeter();
-    const { traced } = client;
+    const report = new RequestReport(kind, client);
     let body: Body | undefined;
     try {
       // 3. Authenticate, before the body is read: no stranger makes us read 10 MiB.
       const principal = await this.authenticate(incoming, client);
-      traced?.ended('authenticate');
+      report.ended('authenticate');
       // 4. Look and read: a request that would be refused anyway is refused before a large body is read. A repeat of an
       // Idempotency-Key gets the answer of its first request, and nothing else happens.
       const keyed = this.serving.keyOf(incoming, client, principal);
@@ -57,24 +58,23 @@ export class Pipeline {
       const repeated = keyed && (await this.serving.repeat(keyed, kind, body.bytes, client));
       if (repeated !== null) {
         body.repeated();
-        meter.replayed(repeated);
-        traced?.finish({ kind, id: client.id, model: repeated, owner: client.owner }, 'replayed', null);
-        return;
+        return report.replayed(repeated);
       }
       // 5. Validate. The backend's request is built from the result.
       const request = await body.toRequest(kind);
       // 6. Find the model.
       const model = this.findModel(request, principal);
-      meter.model = client.model = model.id;
-      traced?.ended('read');
+      client.model = model.id;
+      report.found(model.id);
+      report.ended('read');
       // Steps 7 and 8. From here on there is a hold, which is settled or void.
       const admitted = await this.admit(request, model, principal, client, keyed?.claim);
       client.admitted = admitted;
-      traced?.ended('admit');
+      report.ended('admit');
       failPoint('admitted');
       // 9. Serve the answer, except its end.
       const served = await this.serving.serve(admitted, client);
-      traced?.ended('upstream');
+      report.ended('upstream');
       if (served.kind === 'nothing') {
         failPoint('nothing-delivered');
         await this.settlements.void(admitted);
@@ -82,37 +82,24 @@ export class Pipeline {
       }
       failPoint('served');
       // 10. Settle durably …, with the answer for repeats.
-      let ending: Ending | undefined;
-      const usageOf = (event: UsageEvent) => toUsageField(event, served.details, principal.usageCost);
-      const endOf = (event: UsageEvent): Ending => (ending ??= served.ending(usageOf(event)));
-      const { stream: isStream } = request;
-      const keep = (event: UsageEvent) =>
-        keyed!.keep({ model: model.id, isStream, requestId: event.id, end: endOf(event).bytes });
-      const settled = await this.settlements.settle(admitted, served, keyed ? keep : undefined);
+      const { usageCost } = principal;
+      const answer = keyed && keptAnswer(keyed, served.end, model.id, usageCost);
+      const settled = await this.settlements.settle(admitted, served, answer);
       if (!settled) throw interrupted();
       client.wasSettled = true;
-      traced?.ended('settle');
+      report.ended('settle');
       failPoint('settled');
       // 11. Send the last byte only now.
       const { event } = settled;
-      endOf(event).send();
-      meter.model = event.model;
+      served.end.of(event, usageCost).send();
       failPoint('answered');
       // 12. Emit the usage event. If it is lost, the settled hold is its record.
-      const { firstTokenAtMs } = served;
-      const traceparent = traced?.finish({ kind, id: client.id, model: model.id, owner: client.owner }, event.outcome, {
-        event,
-        firstTokenAtMs,
-      });
-      this.settlements.emit(settled, traceparent);
-      meter.served(event.outcome, event, firstTokenAtMs);
+      this.settlements.emit(settled, report.served(event, served.firstTokenAtMs));
       if (this.log.isLevelEnabled('debug')) this.log.debug({ ...event, requestId: client.requestId }, 'served');
     } catch (error) {
       // A client that leaves before any output counts as waste too: a backend may have worked for it, unpaid.
       if (!client.admitted || error instanceof ClientLeftError) body?.wasted(error);
-      const outcome = this.refuse(client, error);
-      meter.refused(outcome);
-      traced?.finish({ kind, id: client.id, model: meter.model, owner: client.owner }, outcome, null);
+      report.refused(this.refuse(client, error));
     } finally {
       body?.release();
     }
@@ -235,4 +222,10 @@ export class Pipeline {
     this.log.error({ ...logged, err: error }, 'answered 500');
     return new InferenceError('api_error');
   }
+}
+
+/** Of a request with an Idempotency-Key: what is settled with it, for repeats. */
+function keptAnswer(keyed: KeyedRequest, end: WithheldEnd, model: string, withCost: boolean): AnswerOf {
+  return (event) =>
+    keyed.keep({ model, isStream: event.stream, requestId: event.id, end: end.of(event, withCost).bytes });
 }

@@ -3,7 +3,7 @@ import { DeliveredText } from '../upstream/delivered-text';
 import { type Output, outputOf, TEXT_FIELDS } from '../upstream/output-text';
 import { estimateTokens, Prose } from '../prompt/token-estimate';
 import type { TokenizerThrottle } from '../prompt/tokenizer-throttle';
-import type { InferenceRequest } from './body/inference-request';
+import type { InferenceRequest } from '../body/inference-request';
 import type { DeliveredOutput, AdmittedRequest } from './admitted-request';
 import type { PlainResponse } from './plain-response';
 import { isPossible, OUTPUT_SPARE_TOKENS } from './reported-usage';

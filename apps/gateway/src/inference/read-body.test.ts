@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { BodyMemory } from '../admit/body-memory';
-import { InferenceError } from './errors';
+import { InferenceError } from '../inference-errors';
 import { announcedBytes, BODY_GRACE_MS, ClientLeftError, readBody } from './read-body';
 
 const KIB = 1024;

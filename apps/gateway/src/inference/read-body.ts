@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { BodyShare, FullBudget } from '../admit/body-memory';
 import { validateMediaType } from '../http/media-type';
-import { InferenceError } from './errors';
+import { InferenceError } from '../inference-errors';
 
 /** The time for a body, plus a second for every LEAST_BYTES_PER_SECOND bytes that arrived: 10 MiB may take 90 s. */
 export const BODY_GRACE_MS = 10_000;

@@ -3,10 +3,10 @@ import { logger } from '@tollgate/runtime';
 import { type AdmissionRefusal, refusedBy } from '../admit/refused-by';
 import { operatorWords, publicParam, publicWords } from '../upstream/backend-words';
 import type { UpstreamFailure } from '../upstream/failure';
-import { InferenceError, type InferenceErrorCode, INFERENCE_ERRORS, stopping } from './errors';
+import { InferenceError, type InferenceErrorCode, INFERENCE_ERRORS, stopping } from '../inference-errors';
 import type { AdmittedRequest } from './admitted-request';
-import type { ExtraField } from './body/extra-fields';
-import { ChatCompletionRequest, CompletionRequest, EmbeddingRequest } from './body/schemas';
+import type { ExtraField } from '../body/extra-fields';
+import { ChatCompletionRequest, CompletionRequest, EmbeddingRequest } from '../body/schemas';
 
 /** `Retry-After` of a condition that passes at an unknown time. */
 const SHORT_WAIT_SECONDS = 1;

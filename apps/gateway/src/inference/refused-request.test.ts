@@ -1,5 +1,5 @@
 import { newId } from '@tollgate/contracts';
-import { askedFor, InferenceError } from './errors';
+import { askedFor, InferenceError } from '../inference-errors';
 import { refusedRequest } from './refused-request';
 
 const owner = { tenantId: newId('ten'), keyId: newId('key') };

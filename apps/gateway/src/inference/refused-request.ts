@@ -1,6 +1,6 @@
 import { REFUSED_PARAM, type RefusedRequest } from '@tollgate/contracts';
 import type { Client } from './client';
-import type { InferenceError } from './errors';
+import type { InferenceError } from '../inference-errors';
 
 /** The code of a request whose client left before any output. It got no answer. */
 export const CLIENT_CLOSED = 'client_closed';

@@ -1,6 +1,6 @@
 import type { Outcome, TokenCounts } from '@tollgate/contracts';
 import { Counter, Histogram, metrics } from '@tollgate/runtime';
-import type { InferenceErrorCode } from './errors';
+import type { InferenceErrorCode } from '../inference-errors';
 
 const registers = [metrics];
 
@@ -87,34 +87,9 @@ class ModelSeries {
 /** By model id. Only present or former models of the configuration, never a name that a client made up. */
 const byModel = new Map<string, ModelSeries>();
 
-function seriesOf(model: string): ModelSeries {
+/** The series of a model; of no model, if the name is empty. */
+export function seriesOf(model: string): ModelSeries {
   let series = byModel.get(model);
   if (!series) byModel.set(model, (series = new ModelSeries(model)));
   return series;
-}
-
-/** Collects the metrics of one request, and counts them when it ends. Takes about 1 µs a request. */
-export class RequestMeter {
-  private readonly beganMs = performance.now();
-  /** Empty until the model is found in the catalog. */
-  model = '';
-
-  refused(outcome: RequestOutcome): void {
-    seriesOf(this.model).count(outcome);
-  }
-
-  /** It got the kept answer of an earlier request to `model`. */
-  replayed(model: string): void {
-    seriesOf(model).count('replayed');
-  }
-
-  /** @param firstTokenAtMs by `performance.now()`; null for a plain answer and for a stream without output */
-  served(outcome: Outcome, counts: TokenCounts & { backend?: string }, firstTokenAtMs: number | null): void {
-    const series = seriesOf(this.model);
-    series.count(outcome);
-    series.countTokens(counts);
-    if (counts.backend !== undefined) series.countBackend(counts.backend, counts);
-    series.duration.observe((performance.now() - this.beganMs) / 1_000);
-    if (firstTokenAtMs !== null) series.firstToken.observe((firstTokenAtMs - this.beganMs) / 1_000);
-  }
 }

@@ -1,7 +1,7 @@
 import type { InferenceKind, Outcome, UsageEvent } from '@tollgate/contracts';
 import { newSpanId, newTraceId, type SpanPlace, type Tracer, writeTraceparent } from '@tollgate/runtime';
 import { parentIn, type TraceContext } from '../http/trace-context';
-import { INFERENCE_ERRORS } from './errors';
+import { INFERENCE_ERRORS } from '../inference-errors';
 import type { RequestOutcome } from './request-metrics';
 
 /** The stages of a request, in their order. Each ends at a time that the pipeline notes. */

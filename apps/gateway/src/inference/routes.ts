@@ -2,8 +2,8 @@ import type { TSchema } from '@sinclair/typebox';
 import type { InferenceKind } from '@tollgate/contracts';
 import type { JsonObject } from '../openapi/open-api';
 import { REST_OF_PATH, type RouteTable } from '../openapi/route-table';
-import * as requests from './body/schemas';
-import { INFERENCE_ERRORS, type InferenceErrorCode } from './errors';
+import * as requests from '../body/schemas';
+import { INFERENCE_ERRORS, type InferenceErrorCode } from '../inference-errors';
 import * as answers from './response-schemas';
 
 export const INFERENCE_PREFIX = '/v1';

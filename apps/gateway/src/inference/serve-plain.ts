@@ -6,7 +6,8 @@ import type { Backend, CatalogModel } from '../catalog/catalog';
 import { noteOverlong } from './backend-faults';
 import type { TokenizerThrottle } from '../prompt/tokenizer-throttle';
 import type { Client } from './client';
-import { type AdmittedRequest, KINDS, type Served } from './admitted-request';
+import { type AdmittedRequest, KINDS } from './admitted-request';
+import { type Served, WithheldEnd } from './served';
 import { maxAnswerBytes } from './answer-bytes';
 import { fitPlain } from './plain-output';
 import {
@@ -54,8 +55,7 @@ export async function servePlain(
     request: admitted,
   };
   const exchange = upstream.exchange(call, relay);
-  admitted.begun = exchange.begun;
-  admitted.exchange = exchange;
+  admitted.asks(exchange);
   const answer = await relay.run(exchange);
   switch (answer.kind) {
     case 'client_closed':
@@ -63,7 +63,7 @@ export async function servePlain(
     case 'hold_lost':
       return { kind: 'nothing', error: interrupted() };
     case 'failed':
-      admitted.wasStopped = answer.failure.kind === 'stopped';
+      if (answer.failure.kind === 'stopped') admitted.stopped();
       return { kind: 'nothing', error: failureAnswer(answer.failure, admitted, exchange.backendUrl) };
     case 'answer':
       return deliver(answer.answer, admitted, exchange.backendUrl, client, counting);
@@ -84,7 +84,7 @@ async function deliver(
   client: Client,
   counting: TokenizerThrottle,
 ): Promise<Served> {
-  const { request, hold } = admitted;
+  const { request } = admitted;
   const refused = (reason: string): Served => ({
     kind: 'nothing',
     error: failureAnswer({ kind: 'failed', reason }, admitted, backendUrl),
@@ -103,12 +103,13 @@ async function deliver(
     estimated,
     details,
     outcome: 'complete',
-    raise: () => Promise.resolve(hold.holdNanos),
+    allowance: null,
+    isReported: usage !== null,
     firstTokenAtMs: null,
     extensions: 0,
-    ending: (usageField) => {
+    end: new WithheldEnd(details, (usageField) => {
       const bytes = writePlainResponse(request.kind, response, admitted.identity, usageField);
       return { bytes, send: () => client.answer(200, bytes) };
-    },
+    }),
   };
 }

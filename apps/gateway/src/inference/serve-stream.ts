@@ -10,8 +10,9 @@ import type { StreamWatch } from '../upstream/stream-watch';
 import type { Upstream } from '../upstream/upstream';
 import { noteOverlong } from './backend-faults';
 import { type Client, errorEvent } from './client';
-import { InferenceError } from './errors';
-import { type AdmittedRequest, KINDS, type Served } from './admitted-request';
+import { InferenceError } from '../inference-errors';
+import { type AdmittedRequest, KINDS } from './admitted-request';
+import { type Served, WithheldEnd } from './served';
 import { failureAnswer, interrupted } from './refusals';
 
 interface Parts {
@@ -29,7 +30,7 @@ export async function serveStream(
 ): Promise<Served> {
   const { request, model, draft, hold } = admitted;
   const { path, chunkObject } = KINDS[request.kind];
-  const allowance = new StreamAllowance(admission, hold, hold.prices, request.choices, () => admitted.boundOfPrompt());
+  const allowance = new StreamAllowance(admission, hold, request.choices);
   const identity = { ...admitted.identity, object: chunkObject, includeUsage: request.includeUsage };
   const relay = new StreamRelay(
     new ChunkTranslator(identity, request.choices),
@@ -71,11 +72,10 @@ export async function serveStream(
     request: admitted,
   };
   const exchange = upstream.exchange(call, relay);
-  admitted.begun = exchange.begun;
-  admitted.exchange = exchange;
+  admitted.asks(exchange);
   const { outcome, failure, usage } = await relay.run(exchange);
   streams.remove(relay);
-  admitted.wasStopped = failure?.kind === 'stopped';
+  if (failure?.kind === 'stopped') admitted.stopped();
 
   if (outcome === 'capped') noteOverlong({ ...admitted.logged, backend: exchange.backendUrl });
   const isProper = outcome === 'complete' || outcome === 'capped' || outcome === 'credit_ended';
@@ -93,11 +93,11 @@ export async function serveStream(
     estimated,
     details,
     outcome: OUTCOMES[outcome],
-    // Our own count never exceeds the hold.
-    raise: (costNanos) => (usage === null ? Promise.resolve(allowance.heldNanos) : allowance.raiseTo(costNanos)),
+    allowance,
+    isReported: usage !== null,
     firstTokenAtMs: relay.firstTokenAtMs,
     extensions: allowance.extensions,
-    ending: (usageField) => {
+    end: new WithheldEnd(details, (usageField) => {
       if (isProper) {
         const bytes = relay.finish(usageField, request.includeUsage);
         return { bytes, send: () => client.endStream(bytes) };
@@ -105,7 +105,7 @@ export async function serveStream(
       if (error) return { bytes: errorEvent(error), send: () => client.refuse(error) };
       // The client left, so nobody gets it but a repeat, which must not take the answer for a complete one.
       return { bytes: errorEvent(new InferenceError('idempotency_answer_incomplete')), send: () => {} };
-    },
+    }),
   };
 }
 

@@ -8,9 +8,10 @@ import { IdempotencyKeys, MAX_KEY_CHARS } from '../idempotency/idempotency-keys'
 import type { KeyedRequest } from '../idempotency/keyed-request';
 import { StreamWatch } from '../upstream/stream-watch';
 import { Upstream } from '../upstream/upstream';
-import type { AdmittedRequest, Served } from './admitted-request';
+import type { AdmittedRequest } from './admitted-request';
+import type { Served } from './served';
 import type { Client } from './client';
-import { InferenceError } from './errors';
+import { InferenceError } from '../inference-errors';
 import { inProgress } from './refusals';
 import { servePlain } from './serve-plain';
 import { serveStream } from './serve-stream';

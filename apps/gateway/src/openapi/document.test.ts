@@ -1,4 +1,4 @@
-import { INFERENCE_ERRORS } from '../inference/errors';
+import { INFERENCE_ERRORS } from '../inference-errors';
 import { INFERENCE_PREFIX, INFERENCE_ROUTES } from '../inference/routes';
 import { MANAGEMENT_ROUTES } from '../management/routes';
 import { OPERATOR_ERRORS } from '../operator/errors';

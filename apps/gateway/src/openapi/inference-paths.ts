@@ -1,5 +1,5 @@
-import * as requests from '../inference/body/schemas';
-import { INFERENCE_ERRORS, type InferenceErrorCode } from '../inference/errors';
+import * as requests from '../body/schemas';
+import { INFERENCE_ERRORS, type InferenceErrorCode } from '../inference-errors';
 import { ORIGINAL_ID_HEADER } from '../http/request-id';
 import { MAX_KEY_CHARS } from '../idempotency/idempotency-keys';
 import * as answers from '../inference/response-schemas';

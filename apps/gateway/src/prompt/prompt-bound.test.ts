@@ -1,9 +1,9 @@
 import { assertRuns } from '@tollgate/testing';
 import * as fc from 'fast-check';
 import { countTokens, countWithin } from './tokenizer';
-import { readRequest } from '../inference/body/inference-request';
-import { bodyRules } from '../inference/body/body-rules.fixture';
-import { cheapBound, countPrompt } from './prompt-bound';
+import { readRequest } from '../body/inference-request';
+import { bodyRules } from '../body/body-rules.fixture';
+import { cheapBound, countPrompt, mediaTokens } from './prompt-bound';
 
 const SEED = 20_261_124;
 const MODEL = bodyRules({ contextTokens: 1_000_000, maxTokensPerAudio: 40 });
@@ -80,6 +80,31 @@ describe('the bound of a prompt', () => {
     expect(countPrompt(embed, MODEL)).toEqual({ total: 4, longest: 3 });
     const tokens = readRequest('embedding', Buffer.from('{"model":"m","input":[[1,2,3],[4]]}'), () => EMBEDDING);
     expect(countPrompt(tokens, MODEL)).toEqual({ total: 4, longest: 3 });
+  });
+});
+
+describe('a video or a file', () => {
+  const VIDEO = { type: 'video_url', video_url: { url: 'data:video/mp4;base64,AAAA' } };
+  const FILE = { type: 'file', file: { file_data: 'data:application/pdf;base64,AAAA', filename: 'x.pdf' } };
+  const rules = bodyRules({ maxTokensPerVideo: 3_000, maxTokensPerFile: 50 });
+  const chat = (...content: object[]) => {
+    const body = { model: 'm', messages: [{ role: 'user', content }] };
+    return readRequest('chat', Buffer.from(JSON.stringify(body)), () => rules);
+  };
+
+  it('is held at the maximum of the model', () => {
+    const held = chat(VIDEO, VIDEO, FILE);
+    expect(mediaTokens(held, rules)).toBe(6_050);
+    expect(cheapBound(held, rules)).toBeGreaterThan(6_050);
+  });
+
+  it('costs nothing for its bytes, but its name is text', () => {
+    const large = { ...VIDEO, video_url: { url: `data:video/mp4;base64,${'A'.repeat(400_000)}` } };
+    expect(cheapBound(chat(large), rules)).toBe(cheapBound(chat(VIDEO), rules));
+    // A backend may show the name of a file to the model.
+    const named = { ...FILE, file: { ...FILE.file, filename: 'word '.repeat(40) } };
+    const words = countPrompt(chat(named), rules).total - countPrompt(chat(FILE), rules).total;
+    expect(words).toBeGreaterThan(30);
   });
 });
 

@@ -1,11 +1,11 @@
 import { countWithin } from './tokenizer';
-import { InferenceError } from '../inference/errors';
-import type { InferenceRequest } from '../inference/body/inference-request';
-import { ALSO_IN_PROMPT } from '../inference/body/outgoing';
-import type { BodyRules, PromptTokens } from '../inference/body/rules';
-import { MEDIA_TYPES, NOT_PASSED_ON_IN_MESSAGES } from '../inference/body/message-schema';
-import { maxTokensOfMedia } from '../inference/body/model-rules';
-import type { ChatCompletionRequest, CompletionRequest } from '../inference/body/schemas';
+import { InferenceError } from '../inference-errors';
+import type { InferenceRequest } from '../body/inference-request';
+import { ALSO_IN_PROMPT } from '../body/outgoing';
+import type { BodyRules, PromptTokens } from '../body/rules';
+import { MEDIA_TYPES, NOT_PASSED_ON_IN_MESSAGES } from '../body/message-schema';
+import { maxTokensOfMedia } from '../body/model-rules';
+import type { ChatCompletionRequest, CompletionRequest } from '../body/schemas';
 
 /** The properties of a model that counting needs. */
 export type CountingRules = Pick<

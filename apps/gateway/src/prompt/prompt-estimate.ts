@@ -1,5 +1,5 @@
-import type { InferenceRequest } from '../inference/body/inference-request';
-import { ALSO_IN_PROMPT } from '../inference/body/outgoing';
+import type { InferenceRequest } from '../body/inference-request';
+import { ALSO_IN_PROMPT } from '../body/outgoing';
 import {
   cheapBound,
   countPrompt,
@@ -24,8 +24,9 @@ export interface OwnCount {
 export type CountedPrompt = PromptEstimate & { readonly exactCount: number; readonly likely: OwnCount };
 
 /**
- * The known length of a prompt, in tokens. Immutable: a count makes a new estimate. A count never exceeds the bound by
- * bytes that it replaces, so the charge never exceeds the hold.
+ * The length of a prompt, in tokens, as far as it was known when the estimate was made. Immutable: a count makes a new
+ * estimate, and `known` returns it to all that have the old one. A count never exceeds the bound by bytes that it
+ * replaces, so the charge never exceeds the hold.
  */
 export class PromptEstimate {
   private constructor(
@@ -57,18 +58,13 @@ export class PromptEstimate {
     return counted;
   }
 
-  /** The estimate after admission, as the hold has it. */
-  static ofHold(
-    request: InferenceRequest,
-    model: CountingRules & { id: string },
-    hold: { readonly promptTokens: number; readonly promptIsExact: boolean },
-  ): PromptEstimate {
-    const held = new PromptEstimate(request, model, hold.promptTokens, hold.promptTokens, null);
-    return hold.promptIsExact ? held.counted() : held;
-  }
-
   get isExact(): boolean {
     return this.exactCount !== null;
+  }
+
+  /** What is known by now, without counting: the counted prompt, if it was counted since. */
+  known(): PromptEstimate {
+    return this.request.counted === null ? this : this.counted();
   }
 
   /** The counted prompt. Takes 55 ns a byte, once for each request. */

@@ -5,7 +5,7 @@ import type { AdmittedUnder } from './request-life';
 export interface HeldRequest {
   readonly draft: UsageDraft;
   readonly hold: {
-    readonly promptTokens: number;
+    readonly prompt: { readonly upperBound: number };
     readonly maxTokensPerChoice: number;
     readonly storeEpoch: string | undefined;
     readonly holdNanos: bigint;

@@ -1,24 +1,13 @@
 import type { AdmissionClient, SettleResult } from '@tollgate/admission';
-import { newId, UnavailableError, type UsageEvent } from '@tollgate/contracts';
+import { UnavailableError, type UsageEvent } from '@tollgate/contracts';
 import fs from 'node:fs';
 import type { UsageEmitter } from './emitter';
-import type { HeldRequest } from './held-request';
+import { DELIVERED, heldStream } from './held-request.fixture';
 import { LateSettlements } from './late-settlements';
-import { type Delivered, Settlements } from './settlement';
+import { Settlements } from './settlement';
 import type { UnbilledReports } from './unbilled-reports';
 
 const AWAY = new UnavailableError('the store is away');
-const tokens = { promptTokens: 1, cachedTokens: 0, completionTokens: 2 };
-const LIMITS = { requestsPerMinute: 1, tokensPerMinute: 1, concurrency: 1 };
-const DELIVERED: Delivered = {
-  tokens,
-  estimated: false,
-  details: {},
-  outcome: 'complete',
-  firstTokenAtMs: null,
-  extensions: 0,
-  raise: () => Promise.resolve(10n),
-};
 
 let lines: string;
 beforeEach(() => {
@@ -30,38 +19,6 @@ beforeEach(() => {
 });
 afterEach(() => jest.restoreAllMocks());
 const logged = () => lines.split('\n').flatMap((line) => (line === '' ? [] : (JSON.parse(line) as object)));
-
-function streamed(): HeldRequest {
-  const id = newId('req');
-  const price = { version: 'v', inputFemtos: '0', cachedInputFemtos: '0', outputFemtos: '0', requestNanos: '0' };
-  const startedAt = new Date().toISOString();
-  return {
-    draft: {
-      id,
-      tenantId: newId('ten'),
-      keyId: newId('key'),
-      model: 'm',
-      kind: 'chat',
-      stream: true,
-      price,
-      startedAt,
-    },
-    hold: {
-      promptTokens: 1,
-      maxTokensPerChoice: 2,
-      storeEpoch: undefined,
-      holdNanos: 10n,
-      admittedUnder: { keyLimits: LIMITS, tenantLimits: LIMITS },
-    },
-    request: { choices: 1 },
-    asked: null,
-    payable: (heldNanos) => heldNanos,
-    begun: [],
-    failed: null,
-    admittedAtMs: 0,
-    logged: { requestId: 'chosen-by-the-caller', id, model: 'm', traceId: 'a'.repeat(32) },
-  };
-}
 
 /** Settlements at a store that gives these answers, one after the other. */
 function settlements(...answers: (SettleResult | Error)[]) {
@@ -80,9 +37,9 @@ describe('a warning about a stream that is settled late names the caller’s req
     ['the store stays away until the end', AWAY, 'the process stopped before a stream was settled'],
     ['the store refuses it', new RangeError('above the hold'), 'a stream was not settled late'],
   ])('%s', async (_, later, message) => {
-    const request = streamed();
+    const request = heldStream();
     const all = settlements(AWAY, later);
-    await expect(all.settle(request, DELIVERED)).rejects.toBe(AWAY);
+    await expect(all.settle(request, DELIVERED, null)).rejects.toBe(AWAY);
     // The end of the process does not wait for the next try.
     await all.flush();
     expect(logged()).toEqual([
@@ -94,7 +51,7 @@ describe('a warning about a stream that is settled late names the caller’s req
     const late = new LateSettlements(() => Promise.resolve(), 1);
     const event = {} as UsageEvent;
     late.add({ event }, { id: 'waits' });
-    const request = streamed();
+    const request = heldStream();
     late.add({ event }, request.logged);
     await late.flush();
     expect(logged()).toEqual([

@@ -42,6 +42,13 @@ const settledLate = new Counter({
   registers: [metrics],
 });
 
+/** The hold of a running request, which may be raised after its end. */
+export interface RaisableHold {
+  readonly heldNanos: bigint;
+  /** Raises it to the cost, as far as the credit allows. Returns the amount held afterwards. */
+  raiseTo(costNanos: bigint): Promise<bigint>;
+}
+
 /** The amounts that a request is settled at. */
 export interface Delivered {
   readonly tokens: TokenCounts;
@@ -52,12 +59,14 @@ export interface Delivered {
   readonly firstTokenAtMs: number | null;
   /** How often the hold was extended. */
   readonly extensions: number;
-  /**
-   * Raises the hold to the cost, as far as the credit allows, where a backend's report may exceed the hold. Resolves
-   * with the amount held afterwards.
-   */
-  readonly raise: (costNanos: bigint) => Promise<bigint>;
+  /** The hold of a stream. Null: a plain answer's hold is as it was admitted. */
+  readonly allowance: RaisableHold | null;
+  /** A backend reported usage, so the cost may exceed the hold. Our own count never does. */
+  readonly isReported: boolean;
 }
+
+/** The answer to keep with the settlement of a claim. Never rejects. */
+export type AnswerOf = (event: UsageEvent) => Promise<ClaimAnswer>;
 
 /** A settlement that is durable. */
 export interface Settled {
@@ -92,31 +101,13 @@ export class Settlements {
    * Raises the hold where necessary, and settles. Null when the hold no longer exists (its deadline passed): then
    * nothing more may be delivered. Throws UnavailableError when the store does not answer. A stream is then settled
    * late, because the client has most of it. Other answers were not delivered, so their holds expire at their deadline.
-   * @param answerOf of a request with a claim: the answer to keep with the settlement. Never rejects
+   * @param answerOf of a request with a claim
    */
-  async settle(
-    request: HeldRequest,
-    { tokens, estimated, details, outcome, firstTokenAtMs, extensions, raise }: Delivered,
-    answerOf?: (event: UsageEvent) => Promise<ClaimAnswer>,
-  ): Promise<Settled | null> {
-    const { draft, hold, begun, failed, asked, admittedAtMs } = request;
-    const cost = costNanos(tokens, draft.price);
-    // The heartbeat renews the hold until it is raised. If the raise fails, the hold must expire.
-    const heldNanos = await raise(cost).finally(() => this.client.untrack(draft.id));
-    const backend = begun.at(-1);
-    const life = lifeOf({
-      admittedUnder: hold.admittedUnder,
-      heldNanos: hold.holdNanos,
-      endNanos: heldNanos,
-      extensions,
-      firstMs: firstTokenAtMs === null ? null : Math.max(0, Math.round(firstTokenAtMs - admittedAtMs)),
-      failed,
-      asked,
-    });
-    const reasoningTokens = details.completion?.['reasoning_tokens'] ?? 0;
-    const counts = { tokens, reasoningTokens, cost, estimated };
-    const holdNanos = request.payable(heldNanos);
-    const event = toUsageEvent(draft, { ...counts, outcome, backend, life, holdNanos, endedMs: Date.now() });
+  async settle(request: HeldRequest, delivered: Delivered, answerOf: AnswerOf | null): Promise<Settled | null> {
+    const { draft, hold } = request;
+    const cost = costNanos(delivered.tokens, draft.price);
+    const heldNanos = await this.raise(request, delivered, cost);
+    const event = eventOf(request, delivered, cost, heldNanos);
     if (event.overrunNanos !== '0') {
       overruns.inc();
       overrunNanos.inc(Number(event.overrunNanos));
@@ -132,6 +123,20 @@ export class Settlements {
     this.unbilled.note(unbilledWork(request, settled && settled.event));
     if (!settled) this.log.warn(request.logged, 'the hold was gone before the request could be settled');
     return settled;
+  }
+
+  /**
+   * Returns what is held afterwards. The heartbeat renews the hold until it is raised. If the raise fails, the hold must
+   * expire.
+   */
+  private async raise({ draft, hold }: HeldRequest, of: Delivered, cost: bigint): Promise<bigint> {
+    const { allowance, isReported } = of;
+    try {
+      if (allowance === null) return hold.holdNanos;
+      return isReported ? await allowance.raiseTo(cost) : allowance.heldNanos;
+    } finally {
+      this.client.untrack(draft.id);
+    }
   }
 
   /**
@@ -184,6 +189,31 @@ export class Settlements {
       this.log.warn({ ...request.logged, err: error }, 'a hold was not voided; it expires at its deadline');
     }
   }
+}
+
+/** The usage event, at the cost of the tokens, as far as it is held. */
+function eventOf(request: HeldRequest, of: Delivered, cost: bigint, heldNanos: bigint): UsageEvent {
+  const { draft, hold, begun, failed, asked, admittedAtMs } = request;
+  const { tokens, estimated, details, outcome, firstTokenAtMs, extensions } = of;
+  return toUsageEvent(draft, {
+    tokens,
+    reasoningTokens: details.completion?.['reasoning_tokens'] ?? 0,
+    cost,
+    estimated,
+    outcome,
+    backend: begun.at(-1),
+    life: lifeOf({
+      admittedUnder: hold.admittedUnder,
+      heldNanos: hold.holdNanos,
+      endNanos: heldNanos,
+      extensions,
+      firstMs: firstTokenAtMs === null ? null : Math.max(0, Math.round(firstTokenAtMs - admittedAtMs)),
+      failed,
+      asked,
+    }),
+    holdNanos: request.payable(heldNanos),
+    endedMs: Date.now(),
+  });
 }
 
 /** The event of a stream that ended with an error, because the store did not answer. */

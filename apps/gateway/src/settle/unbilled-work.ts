@@ -19,7 +19,7 @@ export function unbilledWork(
   const outputTokens = hold.maxTokensPerChoice * request.choices;
   const work = begun.map((backend) => ({
     backend,
-    promptTokens: hold.promptTokens * prompts,
+    promptTokens: hold.prompt.upperBound * prompts,
     completionTokens: outputTokens,
   }));
   const served = charged && work.at(-1);

@@ -1,11 +1,4 @@
-import {
-  costNanos,
-  type Outcome,
-  type RequestLife,
-  type TokenCounts,
-  type UsageDraft,
-  type UsageEvent,
-} from '@tollgate/contracts';
+import type { Outcome, RequestLife, TokenCounts, UsageDraft, UsageEvent } from '@tollgate/contracts';
 
 const NANOS_PER_UNIT = 1_000_000_000;
 
@@ -18,7 +11,7 @@ export function toUsageEvent(
   {
     tokens,
     reasoningTokens = 0,
-    cost = costNanos(tokens, draft.price),
+    cost,
     estimated,
     outcome,
     backend,
@@ -29,8 +22,8 @@ export function toUsageEvent(
     tokens: TokenCounts;
     /** A part of the completion tokens, as the backend reports it. */
     reasoningTokens?: number;
-    /** Of the tokens, where it is known. */
-    cost?: bigint;
+    /** Of the tokens at the price of the draft, in nanos. */
+    cost: bigint;
     estimated: boolean;
     outcome: Outcome;
     backend?: string | undefined;

@@ -2,9 +2,9 @@ import { isUtf8 } from 'node:buffer';
 import type { TSchema } from '@sinclair/typebox';
 import Ajv, { type ErrorObject } from 'ajv';
 import type { InferenceKind } from '@tollgate/contracts';
-import { schemaCheck } from '../../http/schema-check';
-import { schemaMessage } from '../../http/schema-message';
-import { askedFor, InferenceError } from '../errors';
+import { schemaCheck } from '../http/schema-check';
+import { schemaMessage } from '../http/schema-message';
+import { askedFor, InferenceError } from '../inference-errors';
 import { ChatCompletionRequest, CompletionRequest, EmbeddingRequest } from './schemas';
 import { checkStructure } from './structure';
 

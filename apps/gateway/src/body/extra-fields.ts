@@ -6,7 +6,7 @@ import {
   NEVER_RENDERED,
   WITHOUT_EFFECT,
 } from '@tollgate/contracts';
-import { InferenceError } from '../errors';
+import { InferenceError } from '../inference-errors';
 import { refuseRemoteReferences } from './schema-references';
 
 /** OpenAI's limits. Metadata is not part of the prompt, so it is not charged. */

@@ -1,6 +1,6 @@
 import { ASKED_MODEL, type RefusedBy, UnavailableError } from '@tollgate/contracts';
-import type { ErrorEntry, ErrorTable } from '../http/api-error';
-import { DEFAULT_MAX_BODY_MIB } from '../options';
+import type { ErrorEntry, ErrorTable } from './http/api-error';
+import { DEFAULT_MAX_BODY_MIB } from './options';
 
 /** The envelope of the OpenAI wire format also has a `type`. */
 interface InferenceErrorEntry extends ErrorEntry {

@@ -1,4 +1,4 @@
-import { InferenceError } from '../errors';
+import { InferenceError } from '../inference-errors';
 import { mediaUrl } from './media';
 import { MEDIA_TYPES, type MediaType } from './message-schema';
 import type { BodyRules } from './rules';

@@ -1,4 +1,4 @@
-import type { CatalogModel } from '../../catalog/catalog';
+import type { CatalogModel } from '../catalog/catalog';
 
 /** A model's rules for request bodies: all that a worker needs to read one. */
 export type BodyRules = Pick<

@@ -1,4 +1,4 @@
-import { InferenceError } from '../errors';
+import { InferenceError } from '../inference-errors';
 
 /** More than any tool schema has. Recursion over a deeper body could overflow the stack, here or in the backend. */
 export const MAX_DEPTH = 64;

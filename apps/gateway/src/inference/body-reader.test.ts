@@ -1,11 +1,11 @@
 import { UnavailableError } from '@tollgate/contracts';
-import type { Catalog } from '../../catalog/catalog';
-import { RuinousBodyError } from '../errors';
-import { ClientLeftError } from '../read-body';
-import { readRequest } from './inference-request';
+import type { Catalog } from '../catalog/catalog';
+import { RuinousBodyError } from '../inference-errors';
+import { ClientLeftError } from './read-body';
+import { readRequest } from '../body/inference-request';
 import { BodyReader, MAX_INLINE_BYTES, type Sender } from './body-reader';
-import { bodyRules } from './body-rules.fixture';
-import { cheapBound, countPrompt } from '../../prompt/prompt-bound';
+import { bodyRules } from '../body/body-rules.fixture';
+import { cheapBound, countPrompt } from '../prompt/prompt-bound';
 
 const MODEL = bodyRules({ passthrough: new Set(['metadata']) });
 const catalog = {

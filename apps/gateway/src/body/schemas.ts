@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { COMMON_STOP_SEQUENCES, MAX_STOP_SEQUENCES } from '@tollgate/contracts';
-import { MAX_MODEL_ID_CHARS } from '../errors';
+import { MAX_MODEL_ID_CHARS } from '../inference-errors';
 import { Message } from './message-schema';
 import { NAME, only, optional, TEXT_OR_NULL, TOOL_NAME } from './schema-builders';
 import { FUNCTION, MAX_TOOLS, TOOL, TOOL_CHOICE } from './tool-schemas';

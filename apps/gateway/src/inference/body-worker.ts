@@ -1,10 +1,10 @@
 import { setPriority } from 'node:os';
 import { Transfer, worker, workerEmit } from 'workerpool';
 import type { InferenceKind } from '@tollgate/contracts';
-import { askedFor, InferenceError, type InferenceErrorCode } from '../errors';
-import { type InferenceRequest, readRequest } from './inference-request';
-import type { BodyRules } from './rules';
-import { countWithinContext } from '../../prompt/prompt-bound';
+import { askedFor, InferenceError, type InferenceErrorCode } from '../inference-errors';
+import { type InferenceRequest, readRequest } from '../body/inference-request';
+import type { BodyRules } from '../body/rules';
+import { countWithinContext } from '../prompt/prompt-bound';
 
 /** An InferenceError as plain data, which can be sent between threads. */
 export interface Refusal {

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { InferenceError } from '../errors';
+import { InferenceError } from '../inference-errors';
 
 /** Suffixes of names that only a local resolver knows, or that mean the machine itself. */
 const LOCAL_SUFFIXES = [

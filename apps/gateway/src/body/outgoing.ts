@@ -1,5 +1,5 @@
 import type { BackendDialect, InferenceKind } from '@tollgate/contracts';
-import type { Backend } from '../../catalog/catalog';
+import type { Backend } from '../catalog/catalog';
 import type { ExtraField } from './extra-fields';
 import { NOT_PASSED_ON_IN_MESSAGES } from './message-schema';
 import type { ChatCompletionRequest } from './schemas';

@@ -1,12 +1,12 @@
 import { assertRuns } from '@tollgate/testing';
 import * as fc from 'fast-check';
 import { type BackendDialect, DEFAULT_PASSTHROUGH, DIALECTS, NEVER_PASSED_ON } from '@tollgate/contracts';
-import { countTokens } from '../../prompt/tokenizer';
-import { InferenceError } from '../errors';
-import { type InferenceRequest, readRequest } from './inference-request';
-import { bodyRules } from './body-rules.fixture';
-import { upstreamBody } from './outgoing';
-import { cheapBound, countPrompt, templateSlack } from '../../prompt/prompt-bound';
+import { countTokens } from '../prompt/tokenizer';
+import { InferenceError } from '../inference-errors';
+import { type InferenceRequest, readRequest } from '../body/inference-request';
+import { bodyRules } from '../body/body-rules.fixture';
+import { upstreamBody } from '../body/outgoing';
+import { cheapBound, countPrompt, templateSlack } from '../prompt/prompt-bound';
 
 const SEED = Number(process.env['TOLLGATE_TEST_SEED'] ?? 20_261_122);
 const CAP = 37;

@@ -1,5 +1,5 @@
 import type { InferenceKind } from '@tollgate/contracts';
-import { askedFor, InferenceError, unknownModel } from '../errors';
+import { askedFor, InferenceError, unknownModel } from '../inference-errors';
 import { affinityOf } from './affinity';
 import { extraFields } from './extra-fields';
 import { type Outgoing, toOutgoing } from './outgoing';
@@ -26,46 +26,46 @@ import { parseBody, REQUEST_FIELDS } from './validate';
 
 /** A validated request, with all that the gateway needs to know about it. */
 export interface InferenceRequest {
-  kind: InferenceKind;
+  readonly kind: InferenceKind;
   /** The validated body. Null if a worker has read it and counted its prompt. */
-  body: Record<string, unknown> | null;
+  readonly body: Record<string, unknown> | null;
   /** The part of the body for the backend. */
-  outgoing: Outgoing;
-  /** The prompt's tokens, if they were counted already. */
+  readonly outgoing: Outgoing;
+  /** The prompt's tokens. Null until the first count (`countPrompt`) keeps them here, so that it is the only one. */
   counted: PromptTokens | null;
   /** The id or alias that the client used. */
-  model: string;
-  stream: boolean;
-  includeUsage: boolean;
+  readonly model: string;
+  readonly stream: boolean;
+  readonly includeUsage: boolean;
   /**
    * The number of outputs, each of up to `maxTokens`: `n` for a chat, `n` times the prompts for a completion, and 0 for
    * embeddings.
    */
-  choices: number;
+  readonly choices: number;
   /** Per choice. Null if the client sets no limit. */
-  maxTokens: number | null;
+  readonly maxTokens: number | null;
   /** The client set the limit itself. A lower one would shorten the answer below its request. */
-  maxTokensNamed: boolean;
+  readonly maxTokensNamed: boolean;
   /** The field that sets `maxTokens`. */
-  maxTokensField: 'max_tokens' | 'max_completion_tokens';
-  messages: number;
+  readonly maxTokensField: 'max_tokens' | 'max_completion_tokens';
+  readonly messages: number;
   /** The number of declared tools and functions. */
-  tools: number;
+  readonly tools: number;
   /** A tool or a function has a name with a dot. Not every backend takes one. */
-  dottedNames: boolean;
+  readonly dottedNames: boolean;
   /** The number of stop sequences. */
-  stops: number;
+  readonly stops: number;
   /** The number of prompts of a completion or inputs of embeddings. 0 for a chat. */
-  prompts: number;
-  media: Media;
+  readonly prompts: number;
+  readonly media: Media;
   /** The number of addresses of media that a backend is to fetch. */
-  remoteMedia: number;
+  readonly remoteMedia: number;
   /** The answer must be JSON (`response_format`), so it cannot be cut. */
-  structuredOutput: boolean;
+  readonly structuredOutput: boolean;
   /** The encoding of the vectors of embeddings. */
-  encodingFormat: 'float' | 'base64';
+  readonly encodingFormat: 'float' | 'base64';
   /** See affinity.ts. */
-  affinity: number | null;
+  readonly affinity: number | null;
 }
 
 /**

@@ -3,13 +3,13 @@ import { availableParallelism } from 'node:os';
 import { pool, type Pool, TerminateError } from 'workerpool';
 import { type InferenceKind, UnavailableError } from '@tollgate/contracts';
 import { settlesWithin } from '@tollgate/runtime';
-import type { Catalog, AllowedModels } from '../../catalog/catalog';
-import { DEFAULT_MAX_BODY_MIB } from '../../options';
-import { askedFor, InferenceError, RuinousBodyError } from '../errors';
-import { ClientLeftError } from '../read-body';
-import { type InferenceRequest, readRequest } from './inference-request';
+import type { Catalog, AllowedModels } from '../catalog/catalog';
+import { DEFAULT_MAX_BODY_MIB } from '../options';
+import { askedFor, InferenceError, RuinousBodyError } from '../inference-errors';
+import { ClientLeftError } from './read-body';
+import { type InferenceRequest, readRequest } from '../body/inference-request';
 import { ReadTime } from './read-time';
-import type { BodyRules } from './rules';
+import type { BodyRules } from '../body/rules';
 import type { BodyRead } from './body-worker';
 
 /** Read on the event loop: 1 ms, at worst 10 ms. Larger bodies go to a worker thread. */
@@ -41,7 +41,7 @@ const MAX_WORKER_HEAP_MIB = 1_024;
 
 /** The compiled worker: threads load no TypeScript. */
 const WORKER = __filename.endsWith('.ts')
-  ? join(__dirname, '..', '..', '..', 'dist', 'inference', 'body', 'body-worker.js')
+  ? join(__dirname, '..', '..', 'dist', 'inference', 'body-worker.js')
   : join(__dirname, 'body-worker.js');
 
 /** The sender of a body. */

@@ -1,4 +1,4 @@
-import { InferenceError } from '../errors';
+import { InferenceError } from '../inference-errors';
 
 /** Keywords of JSON Schema that refer to a schema. */
 const REFERENCES = new Set(['$ref', '$dynamicRef', '$recursiveRef']);

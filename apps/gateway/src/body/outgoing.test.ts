@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { BackendDialect, DEFAULT_PASSTHROUGH, DOCUMENTED_FIELDS, validatePassedThrough } from '@tollgate/contracts';
-import { InferenceError } from '../errors';
+import { InferenceError } from '../inference-errors';
 import { readRequest } from './inference-request';
 import { bodyRules } from './body-rules.fixture';
 import { upstreamBody } from './outgoing';
@@ -181,7 +181,7 @@ describe('an unknown field', () => {
   });
 
   it('is documented if it is passed on by default', () => {
-    const page = readFileSync(join(__dirname, '../../../../../docs/forwarding.md'), 'utf8');
+    const page = readFileSync(join(__dirname, '../../../../docs/forwarding.md'), 'utf8');
     for (const fields of Object.values(DEFAULT_PASSTHROUGH))
       for (const field of fields) expect(page).toContain(`\`${field}\``);
   });
