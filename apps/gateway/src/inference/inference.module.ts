@@ -20,7 +20,9 @@ import { InFlight } from './in-flight';
 import { Intake } from './intake';
 import { KeptConnections } from './kept-connections';
 import { Pipeline } from './pipeline';
+import { PlainServer } from './plain-server';
 import { Serving } from './serving';
+import { StreamServer } from './stream-server';
 
 /** Made by a factory, because tests set other limits. */
 const bodyReader = {
@@ -42,7 +44,17 @@ const bodyReader = {
     UpstreamModule,
     SettleModule,
   ],
-  providers: [bodyReader, Authentication, Intake, Serving, Pipeline, InFlight, KeptConnections],
+  providers: [
+    bodyReader,
+    Authentication,
+    Intake,
+    StreamServer,
+    PlainServer,
+    Serving,
+    Pipeline,
+    InFlight,
+    KeptConnections,
+  ],
 })
 export class InferenceModule implements OnApplicationShutdown {
   constructor(
