@@ -20,7 +20,8 @@ import { setTimeout } from 'node:timers/promises';
 import { GatewayModule } from './gateway.module';
 import { listen, publicDoor } from './listen';
 import { createOperatorApp } from './operator/operator.app';
-import { createPublicApp, endRequests, flushUsage, leave } from './public-app';
+import { createPublicApp } from './public/public-app';
+import { stopOf } from './public/public-stop';
 import { acceptedSecrets, idempotencyOptions, SETTINGS } from './settings';
 
 runService(
@@ -87,9 +88,10 @@ runService(
         { module: class Gateway {}, imports: [MessagesModule.of(messages), seams, gateway] },
         { maxConnections: settings.TOLLGATE_MAX_CONNECTIONS, trustedProxies },
       );
+      const stop = stopOf(app);
       takeDown.add(
         () => app.close(),
-        () => flushUsage(app),
+        () => stop.flushUsage(),
       );
       const secrets = acceptedSecrets(settings.TOLLGATE_OPERATOR_SECRET, settings);
       const hosts = [settings.TOLLGATE_OPERATOR_HOST, ...(settings.TOLLGATE_OPERATOR_ALLOWED_HOSTS?.split(',') ?? [])];
@@ -100,7 +102,7 @@ runService(
       );
       takeDown.add(
         () => operatorApp.close(),
-        () => endRequests(app, settings.TOLLGATE_DRAIN_SECONDS * 1_000),
+        () => stop.endRequests(settings.TOLLGATE_DRAIN_SECONDS * 1_000),
       );
       const [publicUrl, operatorUrl] = await listen([
         publicDoor(app, settings),
@@ -114,7 +116,7 @@ runService(
       // Reports "not ready" but still serves, so that load balancers notice before any request is refused. Added last:
       // a start that fails at a port does not wait for it.
       takeDown.add(() => {
-        leave(app);
+        stop.leave();
         return setTimeout(settings.TOLLGATE_LAME_DUCK_SECONDS * 1_000);
       });
       logger('gateway').info({ publicUrl, operatorUrl }, 'listening');

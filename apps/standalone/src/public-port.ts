@@ -1,13 +1,6 @@
 import type { DynamicModule } from '@nestjs/common';
 import { CONSOLE_PREFIX } from '@tollgate/console';
-import {
-  createPublicApp,
-  endRequests,
-  flushUsage,
-  GatewayModule,
-  idempotencyOptions,
-  publicDoor,
-} from '@tollgate/gateway';
+import { createPublicApp, GatewayModule, idempotencyOptions, publicDoor, stopOf } from '@tollgate/gateway';
 import type { Messages } from '@tollgate/messaging';
 import { MessagesModule } from '@tollgate/messaging/nest';
 import type { globalModule, TakeDown } from '@tollgate/runtime';
@@ -52,12 +45,13 @@ export async function openPublicPort(
       mounted: console && { prefix: CONSOLE_PREFIX, handle: console.app.handle },
     },
   );
+  const stop = stopOf(app);
   takeDown.add(
     // It stops consuming first.
     () => app.close(),
     () => onUsageFlushed?.(),
-    () => flushUsage(app),
-    () => endRequests(app, settings.TOLLGATE_DRAIN_SECONDS * 1_000),
+    () => stop.flushUsage(),
+    () => stop.endRequests(settings.TOLLGATE_DRAIN_SECONDS * 1_000),
   );
   if (console) takeDown.add(() => console.app.endStreams());
   return { door: publicDoor(app, settings), console };

@@ -17,6 +17,7 @@ import { GATEWAY_OPTIONS, type GatewayOptions } from '../options';
 import { Authentication } from './authentication';
 import { BodyReader, readLimits } from './body/body-reader';
 import { InFlight } from './in-flight';
+import { InferenceRouter } from './inference-router';
 import { Intake } from './intake';
 import { KeptConnections } from './kept-connections';
 import { Pipeline } from './pipeline';
@@ -54,7 +55,9 @@ const bodyReader = {
     Pipeline,
     InFlight,
     KeptConnections,
+    InferenceRouter,
   ],
+  exports: [InferenceRouter, InFlight, KeptConnections, SettleModule],
 })
 export class InferenceModule implements OnApplicationShutdown {
   constructor(
@@ -67,7 +70,7 @@ export class InferenceModule implements OnApplicationShutdown {
 
   /**
    * Takes the stages down in the order in which they depend on each other. Running requests have ended by then
-   * (`endRequests`), and the stores and the messages close afterwards.
+   * (`PublicStop`), and the stores and the messages close afterwards.
    */
   async onApplicationShutdown(): Promise<void> {
     await Promise.all([this.upstream.close(), this.bodies.close()]);
