@@ -3,7 +3,7 @@ export { GatewayModule } from './gateway.module';
 export type { GatewayOptions } from './options';
 export { createPublicApp } from './public/public-app';
 export { stopOf } from './public/public-stop';
-export { createOperatorApp, type OperatorOptions } from './operator/operator.app';
+export { createOperatorApp } from './operator/operator.app';
 export { listen, publicDoor } from './listen';
 export {
   acceptedSecrets,
