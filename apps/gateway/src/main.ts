@@ -45,9 +45,9 @@ runService(
     }),
     async start(settings, { takeDown, health }) {
       const tracer = await openTracer(settings, 'gateway');
-      takeDown.add(() => tracer?.close());
+      takeDown.add('basics', () => tracer?.close());
       const config = new FileConfigSource(settings.TOLLGATE_CONFIG, process.env);
-      takeDown.add(() => config.close());
+      takeDown.add('basics', () => config.close());
       const url = settings.REDIS_URL;
       const idempotency = idempotencyOptions(settings, settings.TOLLGATE_IDEMPOTENCY_SECRETS);
       const messages = kafkaMessages(settings, 'gateway', { startsWithoutBrokers: true });
@@ -59,6 +59,7 @@ runService(
       });
       const credentials = new RedisCredentialStore({ url });
       takeDown.add(
+        'connections',
         () => admission.close(),
         () => credentials.close(),
         () => messages.close(),
@@ -89,10 +90,8 @@ runService(
         { maxConnections: settings.TOLLGATE_MAX_CONNECTIONS, trustedProxies },
       );
       const stop = stopOf(app);
-      takeDown.add(
-        () => app.close(),
-        () => stop.flushUsage(),
-      );
+      takeDown.add('applications', () => app.close());
+      takeDown.add('usage', () => stop.flushUsage());
       const secrets = acceptedSecrets(settings.TOLLGATE_OPERATOR_SECRET, settings);
       const hosts = [settings.TOLLGATE_OPERATOR_HOST, ...(settings.TOLLGATE_OPERATOR_ALLOWED_HOSTS?.split(',') ?? [])];
       const metricsTokens = metricsTokensOf(settings);
@@ -101,6 +100,8 @@ runService(
         { secrets, health, hosts, metricsTokens, trustedProxies },
       );
       takeDown.add(
+        'requests',
+        // Probes and metrics are served until the requests have ended.
         () => operatorApp.close(),
         () => stop.endRequests(settings.TOLLGATE_DRAIN_SECONDS * 1_000),
       );
@@ -115,7 +116,7 @@ runService(
       ]);
       // Reports "not ready" but still serves, so that load balancers notice before any request is refused. Added last:
       // a start that fails at a port does not wait for it.
-      takeDown.add(() => {
+      takeDown.add('announce', () => {
         stop.leave();
         return setTimeout(settings.TOLLGATE_LAME_DUCK_SECONDS * 1_000);
       });

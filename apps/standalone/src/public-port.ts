@@ -36,7 +36,7 @@ export async function openPublicPort(
     ...idempotencyOptions(settings, idempotencySecrets(settings)).gateway,
   });
   const console = await openConsole(settings, { messages, config, databaseUrl });
-  if (console) takeDown.add(() => console.app.close());
+  if (console) takeDown.add('applications', () => console.app.close());
   const app = await createPublicApp(
     { module: class Standalone {}, imports: [MessagesModule.of(messages), seams, ...services, gateway] },
     {
@@ -46,13 +46,13 @@ export async function openPublicPort(
     },
   );
   const stop = stopOf(app);
+  takeDown.add('applications', () => app.close());
   takeDown.add(
-    // It stops consuming first.
-    () => app.close(),
+    'usage',
     () => onUsageFlushed?.(),
     () => stop.flushUsage(),
-    () => stop.endRequests(settings.TOLLGATE_DRAIN_SECONDS * 1_000),
   );
-  if (console) takeDown.add(() => console.app.endStreams());
+  takeDown.add('requests', () => stop.endRequests(settings.TOLLGATE_DRAIN_SECONDS * 1_000));
+  if (console) takeDown.add('requests', () => console.app.endStreams());
   return { door: publicDoor(app, settings), console };
 }

@@ -69,8 +69,8 @@ export class InferenceModule implements OnApplicationShutdown {
   ) {}
 
   /**
-   * Takes the stages down in the order in which they depend on each other. Running requests have ended by then
-   * (`PublicStop`), and the stores and the messages close afterwards.
+   * The phase `applications` of a stop: takes the stages down in the order in which they depend on each other. Running
+   * requests have ended by then (`PublicStop`), and the stores and the messages close afterwards.
    */
   async onApplicationShutdown(): Promise<void> {
     await Promise.all([this.upstream.close(), this.bodies.close()]);

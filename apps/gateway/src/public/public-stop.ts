@@ -11,7 +11,7 @@ import { Settlements } from '../settle/settlement';
 const CUT_OFF_TIMEOUT_MS = 2_000;
 const FLUSH_TIMEOUT_MS = 2_000;
 
-/** The steps of a stop that come before the application closes. The program calls them in this order. */
+/** What the public port does in a stop before its application closes. `STOP_ORDER` of `libs/runtime` orders it. */
 @Injectable()
 export class PublicStop {
   constructor(
