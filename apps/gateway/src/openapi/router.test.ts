@@ -15,10 +15,8 @@ interface Bound {
 
 /** The controllers of a module and of those that it imports. */
 function controllersOf(module: Type): Type[] {
-  const { imports = [], controllers = [] } = Object.fromEntries(
-    ['imports', 'controllers'].map((name) => [name, Reflect.getMetadata(name, module) as Type[] | undefined]),
-  );
-  return [...controllers, ...imports.flatMap(controllersOf)];
+  const listed = (name: string) => (Reflect.getMetadata(name, module) ?? []) as Type[];
+  return [...listed('controllers'), ...listed('imports').flatMap(controllersOf)];
 }
 
 /**
