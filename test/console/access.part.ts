@@ -1,9 +1,8 @@
-import { RequestMethod } from '@nestjs/common';
+import { RequestMethod, type Type } from '@nestjs/common';
 import { newId } from '@tollgate/contracts';
 import type { TestDatabase } from '@tollgate/testing';
-import { API_CONTROLLERS } from '../../apps/console/src/api/controllers';
+import { ConsoleModule } from '../../apps/console/src/console.module';
 import { AUTH_CALLS } from '../../apps/console/src/sign-in/auth-calls';
-import { AuthController } from '../../apps/console/src/sign-in/auth.controller';
 import { BrowserSession } from './browser';
 import { API, type Role, ROLES } from './people';
 
@@ -85,9 +84,15 @@ const AUTH_FIELDS = {
   ...{ code: '123456', response: {}, name: 'mine' },
 };
 
+/** The controllers of a module and of those that it imports. */
+function controllersOf(module: Type): Type[] {
+  const listed = (name: string) => (Reflect.getMetadata(name, module) ?? []) as Type[];
+  return [...listed('controllers'), ...listed('imports').flatMap(controllersOf)];
+}
+
 /** Every route that a controller of the backend binds, without the prefix: `GET tenants/:tenantId/keys`. */
 export function boundRoutes(): string[] {
-  return [...API_CONTROLLERS, AuthController].flatMap((controller) => {
+  return [...new Set(controllersOf(ConsoleModule))].flatMap((controller) => {
     const prefix = Reflect.getMetadata('path', controller) as string;
     return Object.values(Object.getOwnPropertyDescriptors(controller.prototype as object)).flatMap(
       ({ value: handler }: PropertyDescriptor) => {

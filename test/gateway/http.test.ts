@@ -1,7 +1,7 @@
 import { mintCredential } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
 import { InferenceError, INFERENCE_ERRORS } from '../../apps/gateway/src/inference-errors';
-import { drain, leave } from '../../apps/gateway/src';
+import { stopOf } from '../../apps/gateway/src';
 import { rawAnswer, streamUntilEnd } from './sockets';
 import { type Caller, configYaml, useGateway } from './use-gateway';
 
@@ -242,7 +242,7 @@ describe('the running process', () => {
     expect((await ask(CHAT)).headers.get('connection')).toBe('keep-alive');
     const begun = streamUntilEnd(gateway, caller, { ...CHAT, simulator: { firstTokenDelayMs: 3_000 } });
     await eventually(async () => expect((await gateway.snapshot(caller.tenantId)).pendingHolds).toBe(1));
-    leave(gateway.app);
+    stopOf(gateway.app).leave();
     const plain = await ask(CHAT);
     expect([plain.status, plain.headers.get('connection')]).toEqual([200, 'close']);
     const streamed = await gateway.post('/v1/chat/completions', { ...CHAT, stream: true }, caller, {});
@@ -256,7 +256,7 @@ describe('the running process', () => {
   it('answers running requests during a drain and closes their connections', async () => {
     const slow = ask({ ...CHAT, simulator: { firstTokenDelayMs: 4_000 } });
     await eventually(async () => expect((await gateway.snapshot(caller.tenantId)).pendingHolds).toBe(1));
-    const drained = drain(gateway.app, 20_000);
+    const drained = stopOf(gateway.app).drain(20_000);
     expect((await slow).status).toBe(200);
     expect(await drained).toBe(true);
     expect((await ask(CHAT)).headers.get('connection')).toBe('close');

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { Agent, request, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { drain, leave } from '../../apps/gateway/src';
+import { stopOf } from '../../apps/gateway/src';
 import { KeptConnections } from '../../apps/gateway/src/inference/kept-connections';
 import { useOwnBackend } from './own-backend';
 import { type Caller, useGateway } from './use-gateway';
@@ -73,7 +73,7 @@ describe('at a stop, a connection whose stream began before the signal', () => {
     idleSocket = (await idle!.plain()).socket;
     // No test depends on how soon a busy machine sends the next request.
     gateway.app.get(KeptConnections, { strict: false }).nextRequestMs = DRAIN_MS;
-    leave(gateway.app);
+    stopOf(gateway.app).leave();
   });
   afterAll(() => {
     for (const { agent } of [inLameDuck!, inDrain!, quiet!, idle!]) agent.destroy();
@@ -92,7 +92,7 @@ describe('at a stop, a connection whose stream began before the signal', () => {
   it('takes one more request in the drain, while idle connections end and others are refused', async () => {
     expect(idleSocket.destroyed).toBe(false);
     const idleEnds = once(idleSocket, 'close');
-    drained = drain(gateway.app, DRAIN_MS);
+    drained = stopOf(gateway.app).drain(DRAIN_MS);
     await idleEnds;
     expect(await new Client().plain()).toMatchObject({ status: 503, connection: 'close' });
     await takesOneMore(inDrain!, endInDrain);

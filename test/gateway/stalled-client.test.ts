@@ -27,9 +27,7 @@ function streamToStalledClient(upstream: Upstream, url: string, body: object) {
     client,
     { take: () => 'granted', limit: Infinity, onReady: () => {} },
     { passed: false },
-    () => 1,
-    1,
-    () => ({}),
+    { choices: 1, countText: () => 1, endOfChoice: () => ({}) },
   );
   const { origin, pathname } = new URL(url);
   const backend = backendAt(origin, pathname);

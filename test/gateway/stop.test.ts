@@ -1,7 +1,7 @@
 import { elapsedMs, eventually } from '@tollgate/testing';
 import { request, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
-import { cutOff, drain, flushUsage } from '../../apps/gateway/src';
+import { stopOf } from '../../apps/gateway/src';
 import { useGateway } from './use-gateway';
 
 const gateway = useGateway();
@@ -51,9 +51,9 @@ describe('a stop', () => {
       await eventually(async () => expect((await gateway.snapshot(tenantId)).pendingHolds).toBe(1));
     await eventually(() => expect(gateway.simulator.stats().openNow).toBe(4));
 
-    expect(await drain(gateway.app, SHORT_MS)).toBe(false);
+    expect(await stopOf(gateway.app).drain(SHORT_MS)).toBe(false);
     expect((await ask(caller, {})).status).toBe(503);
-    expect(await elapsedMs(() => cutOff(gateway.app))).toBeLessThan(5_000);
+    expect(await elapsedMs(() => stopOf(gateway.app).cutOff())).toBeLessThan(5_000);
     await read;
     const error = /data: \{"error":\{"message":"[^"]+","type":"overloaded_error","param":null,/.source;
     const end = /"code":"overloaded_error"\}\}\n\ndata: \[DONE\]\n\n$/.source;
@@ -65,7 +65,7 @@ describe('a stop', () => {
     await eventually(() => expect(slowAnswer).toMatch(/^HTTP\/1.1 503 /));
     await eventually(() => expect(gateway.simulator.stats().openNow).toBe(0));
 
-    expect(await flushUsage(gateway.app, FLUSH_TIMEOUT_MS)).toBe(true);
+    expect(await stopOf(gateway.app).flushUsage(FLUSH_TIMEOUT_MS)).toBe(true);
     const [event] = await gateway.events(caller.tenantId, 1);
     expect(event).toMatchObject({ outcome: 'upstream_error', estimated: true });
     expect(event!.completionTokens).toBe(text.match(/"content":"[^"]/g)!.length);

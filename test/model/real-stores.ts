@@ -11,6 +11,7 @@ import { MonthSpent } from '../../apps/metering/src/query/month-spent';
 import { openBillingDatabase } from '../../apps/billing/src/database';
 import { allBudgetUpdates } from '../../apps/billing/src/budgets/budget-rows';
 import { Budgets } from '../../apps/billing/src/budgets/budgets';
+import { HeldByKey } from '../../apps/billing/src/budgets/held-by-key';
 import { DEFAULT_CLOSE_DELAY_MS, InvoiceCloser } from '../../apps/billing/src/invoices/invoice-closer';
 import { auditInvoiceNumbers } from '../../apps/billing/src/reconcile/invoice-audit';
 import { TenantStatus } from '../../apps/billing/src/tenants/tenant-status';
@@ -69,7 +70,7 @@ export class RealStores implements Stores {
     this.topUps = new TopUps(sources.billing, messages, options);
     this.moneyOut = new MoneyOut(sources.billing, messages, admission, options);
     this.tenantStatus = new TenantStatus(sources.billing, admission, options);
-    this.budgets = new Budgets(sources.billing, messages, admission, options);
+    this.budgets = new Budgets(sources.billing, messages, admission, new HeldByKey(admission), options);
     this.closer = new InvoiceCloser(sources.billing, { ...options, closeDelayMs: DEFAULT_CLOSE_DELAY_MS });
   }
 

@@ -21,7 +21,7 @@ import { Invitations } from '../../apps/console/src/access/invitations';
 import { Members } from '../../apps/console/src/access/members';
 import { ConsoleDatabase } from '../../apps/console/src/database';
 import { SignIn } from '../../apps/console/src/sign-in/sign-in';
-import { createOperatorApp, createPublicApp, cutOff, flushUsage, GatewayModule } from '../../apps/gateway/src';
+import { createOperatorApp, createPublicApp, GatewayModule, stopOf } from '../../apps/gateway/src';
 import { MeteringModule } from '../../apps/metering/src';
 import { ANY_PRICE } from '../../apps/metering/src/sample-events.fixture';
 import { type Simulator, startSimulator } from '../../apps/simulator/src';
@@ -141,7 +141,7 @@ async function startServices(
     database,
     config: config.current,
     simulator,
-    flushUsage: () => flushUsage(front),
+    flushUsage: () => stopOf(front).flushUsage(),
     reportActivity: () => front.get(KeyActivity, { strict: false }).report(),
     async tenant(scopes = SCOPES, expiresAt) {
       const { id: tenantId } = await messages.request('auth.tenants.create', { name: 'Acme' });
@@ -154,7 +154,7 @@ async function startServices(
     async close(this: Services) {
       await messages.stopConsuming();
       // As at the end of a program. Otherwise an unused connection of a client would delay this by more than a minute.
-      await cutOff(front);
+      await stopOf(front).cutOff();
       await Promise.all([front.close(), operator.close()]);
       await messages.close();
       await this.simulator.close();

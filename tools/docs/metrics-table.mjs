@@ -5,8 +5,6 @@ import { ROOT } from '../setup/prepare.mjs';
 import { markdownTable } from './markdown-table.mjs';
 
 const SERVICES = ['gateway', 'auth', 'metering', 'billing', 'console'];
-/** What a service loads, if that is not a module of its name. */
-const LOADED = { console: 'http/console-app.js' };
 
 /** A row for each metric. Those of the gateway come first, those of all services last. */
 export function metricsTable() {
@@ -35,7 +33,7 @@ export function metricsTable() {
 /** In a separate process, because one process has one registry. */
 function registeredIn(service) {
   const script = `
-    require(${JSON.stringify(join(ROOT, `apps/${service}/dist/${LOADED[service] ?? `${service}.module.js`}`))});
+    require(${JSON.stringify(join(ROOT, `apps/${service}/dist/${service}.module.js`))});
     require('@tollgate/messaging');
     console.log(JSON.stringify(require('@tollgate/runtime').describeMetrics()));`;
   return JSON.parse(

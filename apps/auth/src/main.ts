@@ -22,8 +22,9 @@ runService(
       const config = new FileConfigSource(settings.TOLLGATE_CONFIG, null);
       const credentials = new RedisCredentialStore({ url });
       const messages = kafkaMessages(settings, 'auth');
+      takeDown.add('basics', () => config.close());
       takeDown.add(
-        () => config.close(),
+        'connections',
         () => credentials.close(),
         () => messages.close(),
       );
@@ -36,7 +37,7 @@ runService(
         { strategy: new MessagesServer(messages), logger: false, abortOnError: false },
       );
       await app.listen();
-      takeDown.add(() => app.close());
+      takeDown.add('applications', () => app.close());
       const { dataSource } = app.get(AuthDatabase, { strict: false });
       health.depend('postgres', { required: true, check: () => query(dataSource, 'SELECT 1') });
       health.depend('kafka', { required: true, check: () => messages.check() });

@@ -25,7 +25,7 @@ runService(
     async start(settings, { takeDown, health }) {
       const { DATABASE_URL: databaseUrl, REDIS_URL: url } = settings;
       const tracer = await openTracer(settings, 'billing');
-      takeDown.add(() => tracer?.close());
+      takeDown.add('basics', () => tracer?.close());
       const config = new FileConfigSource(settings.TOLLGATE_CONFIG, null);
       const messages = kafkaMessages(settings, 'billing', { concurrentPartitions: CONCURRENT_PARTITIONS });
       const admission = new RedisAdmissionStore({
@@ -33,8 +33,9 @@ runService(
         settledReplicas: settings.REDIS_SETTLED_REPLICAS,
         onUnknownTenant: askForCredit(messages),
       });
+      takeDown.add('basics', () => config.close());
       takeDown.add(
-        () => config.close(),
+        'connections',
         () => admission.close(),
         () => messages.close(),
       );
@@ -54,7 +55,7 @@ runService(
         { strategy: new MessagesServer(messages), logger: false, abortOnError: false },
       );
       await app.listen();
-      takeDown.add(() => app.close());
+      takeDown.add('applications', () => app.close());
       const dataSource = app.get(BillingDataSource, { strict: false });
       health.depend('postgres', { required: true, check: () => query(dataSource, 'SELECT 1') });
       health.depend('kafka', { required: true, check: () => messages.check() });

@@ -21,10 +21,8 @@ runService(
       const { DATABASE_URL: databaseUrl, TOLLGATE_CONSOLE_HOST: host, TOLLGATE_CONSOLE_PORT: port } = settings;
       const config = new FileConfigSource(settings.TOLLGATE_CONFIG, null);
       const messages = kafkaMessages(settings, 'console', { startsWithoutBrokers: true });
-      takeDown.add(
-        () => config.close(),
-        () => messages.close(),
-      );
+      takeDown.add('basics', () => config.close());
+      takeDown.add('connections', () => messages.close());
       await checkSchema(databaseUrl, MIGRATIONS);
       const console = await createConsoleApp(
         { messages, config },
@@ -35,14 +33,14 @@ runService(
           ...optionsOf(settings),
         },
       );
-      takeDown.add(() => console.close());
+      takeDown.add('applications', () => console.close());
       health.depend('postgres', { required: true, check: () => console.check() });
       // Without Kafka it still serves its pages and signs people in. What asks other services is `unavailable`.
       health.depend('kafka', { required: false, check: () => messages.check() });
       await messages.start();
 
       const server = await ConsoleServer.listen(console.handle, host, port);
-      takeDown.add(() => {
+      takeDown.add('requests', () => {
         // Pages then connect to another replica by themselves.
         console.endStreams();
         return server.close(settings.TOLLGATE_DRAIN_SECONDS * 1_000);
@@ -51,7 +49,7 @@ runService(
       const apiOrigin = settings.TOLLGATE_CONSOLE_API_URL ?? origin;
       await console.serveAt(origin, apiOrigin, settings.TOLLGATE_CONSOLE_INNER_API_URL ?? apiOrigin);
       // Reports "not ready" but still serves, so that load balancers notice before any request is refused.
-      takeDown.add(() => {
+      takeDown.add('announce', () => {
         server.leave();
         return setTimeout(settings.TOLLGATE_LAME_DUCK_SECONDS * 1_000);
       });

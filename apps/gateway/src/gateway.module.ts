@@ -6,6 +6,8 @@ import { InferenceModule } from './inference/inference.module';
 import { ManagementModule } from './management/management.module';
 import { DocsModule } from './openapi/docs.module';
 import { GATEWAY_OPTIONS, type GatewayOptions } from './options';
+import { PublicHooks } from './public/public-hooks';
+import { PublicStop } from './public/public-stop';
 
 /** The providers that all modules of the gateway share: the options, and the batched calls of the admission store. */
 @Module({})
@@ -22,7 +24,7 @@ const admissionClient = {
  * Both public surfaces, served by `createPublicApp`. Needs MessagesModule, AdmissionStore, CredentialStore and
  * ConfigSource from global modules.
  */
-@Module({ imports: [InferenceModule, ManagementModule, DocsModule] })
+@Module({ imports: [InferenceModule, ManagementModule, DocsModule], providers: [PublicHooks, PublicStop] })
 export class GatewayModule {
   static register(options: GatewayOptions = {}): DynamicModule {
     const providers = [{ provide: GATEWAY_OPTIONS, useValue: options }, admissionClient];

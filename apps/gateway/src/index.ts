@@ -1,8 +1,9 @@
 export { BalanceUpdatesModule } from './admit/balance-updates.module';
 export { GatewayModule } from './gateway.module';
 export type { GatewayOptions } from './options';
-export { createPublicApp, cutOff, drain, endRequests, flushUsage, leave, type Mounted } from './public-app';
-export { createOperatorApp, type OperatorOptions } from './operator/operator.app';
+export { createPublicApp } from './public/public-app';
+export { stopOf } from './public/public-stop';
+export { createOperatorApp } from './operator/operator.app';
 export { listen, publicDoor } from './listen';
 export {
   acceptedSecrets,

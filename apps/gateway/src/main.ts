@@ -20,7 +20,8 @@ import { setTimeout } from 'node:timers/promises';
 import { GatewayModule } from './gateway.module';
 import { listen, publicDoor } from './listen';
 import { createOperatorApp } from './operator/operator.app';
-import { createPublicApp, endRequests, flushUsage, leave } from './public-app';
+import { createPublicApp } from './public/public-app';
+import { stopOf } from './public/public-stop';
 import { acceptedSecrets, idempotencyOptions, SETTINGS } from './settings';
 
 runService(
@@ -44,9 +45,9 @@ runService(
     }),
     async start(settings, { takeDown, health }) {
       const tracer = await openTracer(settings, 'gateway');
-      takeDown.add(() => tracer?.close());
+      takeDown.add('basics', () => tracer?.close());
       const config = new FileConfigSource(settings.TOLLGATE_CONFIG, process.env);
-      takeDown.add(() => config.close());
+      takeDown.add('basics', () => config.close());
       const url = settings.REDIS_URL;
       const idempotency = idempotencyOptions(settings, settings.TOLLGATE_IDEMPOTENCY_SECRETS);
       const messages = kafkaMessages(settings, 'gateway', { startsWithoutBrokers: true });
@@ -58,6 +59,7 @@ runService(
       });
       const credentials = new RedisCredentialStore({ url });
       takeDown.add(
+        'connections',
         () => admission.close(),
         () => credentials.close(),
         () => messages.close(),
@@ -87,10 +89,9 @@ runService(
         { module: class Gateway {}, imports: [MessagesModule.of(messages), seams, gateway] },
         { maxConnections: settings.TOLLGATE_MAX_CONNECTIONS, trustedProxies },
       );
-      takeDown.add(
-        () => app.close(),
-        () => flushUsage(app),
-      );
+      const stop = stopOf(app);
+      takeDown.add('applications', () => app.close());
+      takeDown.add('usage', () => stop.flushUsage());
       const secrets = acceptedSecrets(settings.TOLLGATE_OPERATOR_SECRET, settings);
       const hosts = [settings.TOLLGATE_OPERATOR_HOST, ...(settings.TOLLGATE_OPERATOR_ALLOWED_HOSTS?.split(',') ?? [])];
       const metricsTokens = metricsTokensOf(settings);
@@ -99,8 +100,10 @@ runService(
         { secrets, health, hosts, metricsTokens, trustedProxies },
       );
       takeDown.add(
+        'requests',
+        // Probes and metrics are served until the requests have ended.
         () => operatorApp.close(),
-        () => endRequests(app, settings.TOLLGATE_DRAIN_SECONDS * 1_000),
+        () => stop.endRequests(settings.TOLLGATE_DRAIN_SECONDS * 1_000),
       );
       const [publicUrl, operatorUrl] = await listen([
         publicDoor(app, settings),
@@ -113,8 +116,8 @@ runService(
       ]);
       // Reports "not ready" but still serves, so that load balancers notice before any request is refused. Added last:
       // a start that fails at a port does not wait for it.
-      takeDown.add(() => {
-        leave(app);
+      takeDown.add('announce', () => {
+        stop.leave();
         return setTimeout(settings.TOLLGATE_LAME_DUCK_SECONDS * 1_000);
       });
       logger('gateway').info({ publicUrl, operatorUrl }, 'listening');

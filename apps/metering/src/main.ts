@@ -23,13 +23,14 @@ runService(
     async start(settings, { takeDown, health }) {
       const { DATABASE_URL: databaseUrl, REDIS_URL: url } = settings;
       const tracer = await openTracer(settings, 'metering');
-      takeDown.add(() => tracer?.close());
+      takeDown.add('basics', () => tracer?.close());
       // Says what models cost, and where the engines' counters are.
       const config = new FileConfigSource(settings.TOLLGATE_CONFIG, null);
       const messages = kafkaMessages(settings, 'metering', { concurrentPartitions: CONCURRENT_PARTITIONS });
       const admission = new RedisAdmissionStore({ url });
+      takeDown.add('basics', () => config.close());
       takeDown.add(
-        () => config.close(),
+        'connections',
         () => admission.close(),
         () => messages.close(),
       );
@@ -50,7 +51,7 @@ runService(
         { strategy: new MessagesServer(messages), logger: false, abortOnError: false },
       );
       await app.listen();
-      takeDown.add(() => app.close());
+      takeDown.add('applications', () => app.close());
       const dataSource = app.get(MeteringDataSource, { strict: false });
       health.depend('postgres', { required: true, check: () => query(dataSource, 'SELECT 1') });
       health.depend('kafka', { required: true, check: () => messages.check() });

@@ -28,7 +28,7 @@ export async function openDatabase(settings: StandaloneSettings, takeDown: TakeD
     }).catch((error: Error) => {
       throw new StartError(error.message, { cause: error });
     });
-    takeDown.add(() => server.stop());
+    takeDown.add('basics', () => server.stop());
     if (server.adopted)
       logger('standalone').info('took over the PostgreSQL of a process that ended without stopping it');
     url = server.url;

@@ -17,7 +17,7 @@ export async function openOperatorPort(
     metricsTokens: metricsTokensOf(settings),
     trustedProxies: settings.TOLLGATE_TRUSTED_PROXIES,
   });
-  takeDown.add(() => app.close());
+  takeDown.add('requests', () => app.close());
   return {
     app,
     host: OPERATOR_HOST,

@@ -1,13 +1,6 @@
 import type { DynamicModule } from '@nestjs/common';
 import { CONSOLE_PREFIX } from '@tollgate/console';
-import {
-  createPublicApp,
-  endRequests,
-  flushUsage,
-  GatewayModule,
-  idempotencyOptions,
-  publicDoor,
-} from '@tollgate/gateway';
+import { createPublicApp, GatewayModule, idempotencyOptions, publicDoor, stopOf } from '@tollgate/gateway';
 import type { Messages } from '@tollgate/messaging';
 import { MessagesModule } from '@tollgate/messaging/nest';
 import type { globalModule, TakeDown } from '@tollgate/runtime';
@@ -43,7 +36,7 @@ export async function openPublicPort(
     ...idempotencyOptions(settings, idempotencySecrets(settings)).gateway,
   });
   const console = await openConsole(settings, { messages, config, databaseUrl });
-  if (console) takeDown.add(() => console.app.close());
+  if (console) takeDown.add('applications', () => console.app.close());
   const app = await createPublicApp(
     { module: class Standalone {}, imports: [MessagesModule.of(messages), seams, ...services, gateway] },
     {
@@ -52,13 +45,14 @@ export async function openPublicPort(
       mounted: console && { prefix: CONSOLE_PREFIX, handle: console.app.handle },
     },
   );
+  const stop = stopOf(app);
+  takeDown.add('applications', () => app.close());
   takeDown.add(
-    // It stops consuming first.
-    () => app.close(),
+    'usage',
     () => onUsageFlushed?.(),
-    () => flushUsage(app),
-    () => endRequests(app, settings.TOLLGATE_DRAIN_SECONDS * 1_000),
+    () => stop.flushUsage(),
   );
-  if (console) takeDown.add(() => console.app.endStreams());
+  takeDown.add('requests', () => stop.endRequests(settings.TOLLGATE_DRAIN_SECONDS * 1_000));
+  if (console) takeDown.add('requests', () => console.app.endStreams());
   return { door: publicDoor(app, settings), console };
 }

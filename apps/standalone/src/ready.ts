@@ -29,7 +29,7 @@ export async function becomeReady(
   // Only when nothing can fail any more, because its secrets are shown only once.
   const demo = settings.TOLLGATE_DEMO ? await createDemoOnce(databaseUrl, { url: operatorUrl, secret }) : null;
   writeOperatorFile(settings.TOLLGATE_DATA_DIR, operatorUrl, secret);
-  takeDown.add(() => (health.state = 'stopping'));
+  takeDown.add('announce', () => (health.state = 'stopping'));
   health.state = 'serving';
 
   const served = await console?.serveAt(publicUrl);

@@ -23,9 +23,9 @@ export async function openBasics(settings: StandaloneSettings, takeDown: TakeDow
   operatorSecret(settings);
   idempotencySecrets(settings);
   const tracer = await openTracer(settings, 'standalone');
-  takeDown.add(() => tracer?.close());
+  takeDown.add('basics', () => tracer?.close());
   const config = new FileConfigSource(settings.TOLLGATE_CONFIG, process.env);
-  takeDown.add(() => config.close());
+  takeDown.add('basics', () => config.close());
   return { tracer, config };
 }
 
@@ -39,6 +39,7 @@ export async function openStores(
   const admission = new PostgresAdmissionStore({ url, claims });
   const credentials = new PostgresCredentialStore({ url, applicationName: 'tollgate-credentials' });
   takeDown.add(
+    'connections',
     () => admission.close(),
     () => credentials.close(),
   );

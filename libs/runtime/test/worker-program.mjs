@@ -17,7 +17,7 @@ async function work(health, takeDown) {
     response.end(String(process.pid));
   });
   await new Promise((resolve, reject) => server.once('error', reject).listen(Number(PORT), HOST, resolve));
-  takeDown.add(() => server.closeAllConnections());
+  takeDown.add('requests', () => server.closeAllConnections());
   health.state = 'serving';
   primary.tellServing(server.address().port);
 }
@@ -32,10 +32,10 @@ runProgram(
       const health = new Health();
       if (isWorker()) return work(health, takeDown);
       const workers = new Workers('test', 2, health, { stopTimeoutMs: 1_000 });
-      takeDown.add(() => workers.stop());
+      takeDown.add('requests', () => workers.stop());
       const port = await workers.start();
       const server = await HealthServer.listen(health, HOST, 0, []);
-      takeDown.add(() => server.close());
+      takeDown.add('requests', () => server.close());
       health.state = 'serving';
       const { execPath } = process;
       process.on('message', ({ execPath: other, port: fixed }) => {

@@ -4,6 +4,7 @@ import { PATIENT_CALL_MS, type TestDatabase } from '@tollgate/testing';
 import { ChargeGatherer } from '../gather/charge-gatherer';
 import { CENT, charge, useBilling, type TestBilling } from '../testing/billing.fixture';
 import { Budgets } from './budgets';
+import { HeldByKey } from './held-by-key';
 
 const MAY_MS = Date.UTC(2026, 4, 15, 12);
 const THRESHOLDS_PERCENT = [50, 80, 100];
@@ -32,7 +33,10 @@ export class TestBudgets {
     const thresholdsPercent = () => this.configured;
     return {
       gatherer: new ChargeGatherer(dataSource, { postingIntervalMs: 0, thresholdsPercent }),
-      budgets: new Budgets(dataSource, messages, admission, { thresholdsPercent, now: () => new Date(this.nowMs) }),
+      budgets: new Budgets(dataSource, messages, admission, new HeldByKey(admission), {
+        thresholdsPercent,
+        now: () => new Date(this.nowMs),
+      }),
     };
   }
 

@@ -44,16 +44,13 @@ type SetRequest = RequestOf<'billing.budget.set'>;
  */
 @Injectable()
 export class Budgets {
-  private readonly held: HeldByKey;
-
   constructor(
     private readonly dataSource: BillingDataSource,
     @Inject(ServiceClient) private readonly services: Requests,
     private readonly admission: AdmissionStore,
+    private readonly held: HeldByKey,
     @InjectOptions() private readonly options: BudgetOptions,
-  ) {
-    this.held = new HeldByKey(admission);
-  }
+  ) {}
 
   /**
    * RequestError not_found (tenant, key), invalid_budget, invalid_thresholds, too_many_budgets. UnavailableError when

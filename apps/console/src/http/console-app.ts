@@ -1,41 +1,22 @@
-import { Module } from '@nestjs/common';
-import { APP_FILTER, APP_GUARD, NestFactory } from '@nestjs/core';
+import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { newId } from '@tollgate/contracts';
-import { type Messages } from '@tollgate/messaging';
-import { MessagesServer, ServiceClient } from '@tollgate/messaging/nest';
-import { ClientAddresses, ConfigSource } from '@tollgate/runtime';
+import { MessagesServer } from '@tollgate/messaging/nest';
+import { ClientAddresses } from '@tollgate/runtime';
 import { query } from '@tollgate/postgres';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RequestListener } from 'node:http';
 import { createServer } from 'node:http';
-import { AccessGuard } from '../access/access.guard';
-import { Changes } from '../access/changes';
-import { Erasures } from '../access/erasures';
-import { Invitations } from '../access/invitations';
-import { KnownTenants } from '../access/known-tenants';
-import { Recoveries } from '../access/recoveries';
-import { TenantPeople } from '../access/tenant-people';
-import { Members } from '../access/members';
 import { OperatorLinks } from '../access/operator-links';
-import { Operators } from '../access/operators';
-import { OperatorLinksController } from '../access/operator-links.controller';
-import { People } from '../access/people';
-import { ProviderRoles } from '../access/provider-roles';
 import { ApiAddresses } from '../api/api-addresses';
-import { API_CONTROLLERS } from '../api/controllers';
-import { FleetStates } from '../api/fleet-states';
 import { LiveStreams } from '../api/live-streams';
-import { Overviews } from '../api/overviews';
-import { Playgrounds } from '../api/playgrounds';
+import { ConsoleModule, type ConsoleServices } from '../console.module';
 import { ConsoleDatabase } from '../database';
-import { ConsoleOptions } from '../options';
-import { AuthController } from '../sign-in/auth.controller';
+import type { ConsoleOptions } from '../options';
 import { SignIn } from '../sign-in/sign-in';
 import { MAX_BODY_BYTES } from './body';
-import { EnvelopeFilter, sendError } from './envelope';
+import { sendError } from './envelope';
 import { ConsoleError } from './errors';
-import { Mailer } from './mailer';
 import { Pages } from './pages';
 import { securityHeaders } from './security-headers';
 
@@ -63,74 +44,17 @@ export interface ConsoleApp {
   close(): Promise<void>;
 }
 
-@Module({
-  controllers: [OperatorLinksController, AuthController, ...API_CONTROLLERS],
-  providers: [OperatorLinks, Operators],
-})
-class ConsoleModule {}
-
 /**
  * The console: its pages and their backend, below CONSOLE_PREFIX. It does not listen: the caller passes requests on to
  * `handle`. Its requests to other services are answered when the caller has started `messages`. Needs the migrated
  * schema.
  */
-export async function createConsoleApp(
-  { messages, config }: { messages: Messages; config: ConfigSource },
-  options: ConsoleOptions,
-): Promise<ConsoleApp> {
+export async function createConsoleApp(services: ConsoleServices, options: ConsoleOptions): Promise<ConsoleApp> {
   const database = await ConsoleDatabase.open(options.databaseUrl);
   const adapter = consoleAdapter(options.trustedProxies);
   const fastify = adapter.getInstance();
   const app = await NestFactory.create<NestFastifyApplication>(
-    {
-      module: ConsoleModule,
-      providers: [
-        { provide: ServiceClient, useValue: new ServiceClient(messages) },
-        { provide: ConfigSource, useValue: config },
-        { provide: ConsoleOptions, useValue: options },
-        { provide: ConsoleDatabase, useValue: database },
-        { provide: APP_GUARD, useExisting: AccessGuard },
-        { provide: APP_FILTER, useClass: EnvelopeFilter },
-        SignIn,
-        Changes,
-        Members,
-        Invitations,
-        Recoveries,
-        Erasures,
-        People,
-        ProviderRoles,
-        Mailer,
-        ApiAddresses,
-        KnownTenants,
-        TenantPeople,
-        AccessGuard,
-        LiveStreams,
-        Overviews,
-        FleetStates,
-        Playgrounds,
-      ],
-      exports: [
-        ApiAddresses,
-        Changes,
-        SignIn,
-        Members,
-        Invitations,
-        Recoveries,
-        People,
-        ProviderRoles,
-        Mailer,
-        ServiceClient,
-        ConfigSource,
-        ConsoleOptions,
-        ConsoleDatabase,
-        TenantPeople,
-        LiveStreams,
-        Overviews,
-        FleetStates,
-        Playgrounds,
-      ],
-      global: true,
-    },
+    ConsoleModule.register(services, options, database),
     adapter,
     { logger: false, abortOnError: false, bodyParser: false },
   );
@@ -142,7 +66,7 @@ export async function createConsoleApp(
   });
   fastify.get(CONSOLE_PREFIX, (request, reply) => pages.send(request, reply));
   fastify.get(`${CONSOLE_PREFIX}/*`, (request, reply) => pages.send(request, reply));
-  app.connectMicroservice({ strategy: new MessagesServer(messages) });
+  app.connectMicroservice({ strategy: new MessagesServer(services.messages) });
   await app.init();
   await app.startAllMicroservices();
   await fastify.ready();

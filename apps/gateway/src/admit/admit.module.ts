@@ -1,8 +1,10 @@
 import { Module } from '@nestjs/common';
+import { AdmissionClient } from '@tollgate/admission';
 import { DEFAULT_MAX_BODY_MIB, GATEWAY_OPTIONS, type GatewayOptions } from '../options';
 import { Admitter } from './admit';
 import { BalanceUpdatesModule } from './balance-updates.module';
 import { BodyMemory, DEFAULT_BODY_MEMORY_MIB } from './body-memory';
+import { ExpectedEnds } from './expected-ends';
 import { RefusedKeys } from './refused-keys';
 import { WastedRequests } from './wasted-requests';
 
@@ -15,9 +17,16 @@ const bodyMemory = {
     new BodyMemory({ maxBytes: bodyMemoryMib * MIB, maxBytesPerBody: maxBodyMib * MIB }),
 };
 
+/** Made by a factory, because tests give it a part of the client. */
+const expectedEnds = {
+  provide: ExpectedEnds,
+  inject: [AdmissionClient],
+  useFactory: (client: AdmissionClient) => new ExpectedEnds(client),
+};
+
 @Module({
   imports: [BalanceUpdatesModule],
-  providers: [Admitter, bodyMemory, WastedRequests, RefusedKeys],
+  providers: [Admitter, expectedEnds, bodyMemory, WastedRequests, RefusedKeys],
   exports: [Admitter, BodyMemory, WastedRequests, RefusedKeys],
 })
 export class AdmitModule {}

@@ -98,11 +98,11 @@ export type Admission =
 export class Admitter {
   private readonly exactCounting = new ExactCounting();
   private readonly lines = new WaitingLines();
-  private readonly ends: ExpectedEnds;
 
-  constructor(private readonly client: AdmissionClient) {
-    this.ends = new ExpectedEnds(client);
-  }
+  constructor(
+    private readonly client: AdmissionClient,
+    private readonly ends: ExpectedEnds,
+  ) {}
 
   /**
    * Whether any request of this key would be admitted now. Rejects with UnavailableError when the store does not

@@ -5,6 +5,7 @@ import { bodyRules } from '../body/body-rules.fixture';
 import { readRequest } from '../body/inference-request';
 import { PromptEstimate } from '../prompt/prompt-estimate';
 import { Admitter, type Candidate } from '../admit/admit';
+import type { ExpectedEnds } from '../admit/expected-ends';
 
 const limits: Limits = { requestsPerMinute: 1_000, tokensPerMinute: 1_000_000, concurrency: 100 };
 /** Prices in nanos a token. */
@@ -59,7 +60,7 @@ function admitter(creditNanos: bigint) {
     const reason = boundIsExact ? 'credit_exhausted' : 'bound';
     return Promise.resolve({ kind: 'refused', reason, scope: 'tenant', retryAfterMs: null, limits: {} });
   };
-  const one = new Admitter({ admit } as unknown as AdmissionClient);
+  const one = new Admitter({ admit } as unknown as AdmissionClient, {} as ExpectedEnds);
   const fallbacks = async () => {
     const admission = await one.admit(candidate(), 0);
     return admission.kind === 'held' ? admission.hold.fallbacks.map(({ id }) => id) : admission.reason;

@@ -17,10 +17,13 @@ import { GATEWAY_OPTIONS, type GatewayOptions } from '../options';
 import { Authentication } from './authentication';
 import { BodyReader, readLimits } from './body-reader';
 import { InFlight } from './in-flight';
+import { InferenceRouter } from './inference-router';
 import { Intake } from './intake';
 import { KeptConnections } from './kept-connections';
 import { Pipeline } from './pipeline';
+import { PlainServer } from './plain-server';
 import { Serving } from './serving';
+import { StreamServer } from './stream-server';
 
 /** Made by a factory, because tests set other limits. */
 const bodyReader = {
@@ -42,7 +45,19 @@ const bodyReader = {
     UpstreamModule,
     SettleModule,
   ],
-  providers: [bodyReader, Authentication, Intake, Serving, Pipeline, InFlight, KeptConnections],
+  providers: [
+    bodyReader,
+    Authentication,
+    Intake,
+    StreamServer,
+    PlainServer,
+    Serving,
+    Pipeline,
+    InFlight,
+    KeptConnections,
+    InferenceRouter,
+  ],
+  exports: [InferenceRouter, InFlight, KeptConnections, SettleModule],
 })
 export class InferenceModule implements OnApplicationShutdown {
   constructor(
@@ -54,8 +69,8 @@ export class InferenceModule implements OnApplicationShutdown {
   ) {}
 
   /**
-   * Takes the stages down in the order in which they depend on each other. Running requests have ended by then
-   * (`endRequests`), and the stores and the messages close afterwards.
+   * The phase `applications` of a stop: takes the stages down in the order in which they depend on each other. Running
+   * requests have ended by then (`PublicStop`), and the stores and the messages close afterwards.
    */
   async onApplicationShutdown(): Promise<void> {
     await Promise.all([this.upstream.close(), this.bodies.close()]);

@@ -3,27 +3,23 @@ import { Injectable } from '@nestjs/common';
 import { AdmissionClient } from '@tollgate/admission';
 import type { InferenceKind } from '@tollgate/contracts';
 import type { Principal } from '../authenticate/authenticate';
-import { TokenizerThrottle } from '../prompt/tokenizer-throttle';
 import { IdempotencyKeys, MAX_KEY_CHARS } from '../idempotency/idempotency-keys';
 import type { KeyedRequest } from '../idempotency/keyed-request';
-import { StreamWatch } from '../upstream/stream-watch';
-import { Upstream } from '../upstream/upstream';
 import type { AdmittedRequest } from './admitted-request';
 import type { Served } from './served';
 import type { Client } from './client';
 import { InferenceError } from '../inference-errors';
+import { PlainServer } from './plain-server';
 import { inProgress } from './refusals';
-import { servePlain } from './serve-plain';
-import { serveStream } from './serve-stream';
+import { StreamServer } from './stream-server';
 
 /** Serves admitted requests from their backends, in one piece or as a stream, and repeated ones from kept answers. */
 @Injectable()
 export class Serving {
   constructor(
-    readonly admission: AdmissionClient,
-    readonly upstream: Upstream,
-    readonly streams: StreamWatch,
-    readonly counting: TokenizerThrottle,
+    private readonly streamServer: StreamServer,
+    private readonly plainServer: PlainServer,
+    private readonly admission: AdmissionClient,
     private readonly idempotencyKeys: IdempotencyKeys,
   ) {}
 
@@ -68,7 +64,7 @@ export class Serving {
   /** All of the answer but its end. Rejects on a bug only. */
   async serve(admitted: AdmittedRequest, client: Client): Promise<Served> {
     try {
-      return await (admitted.request.stream ? serveStream : servePlain)(this, admitted, client);
+      return await (admitted.request.stream ? this.streamServer : this.plainServer).serve(admitted, client);
     } catch (error) {
       // A bug. Without a heartbeat the hold expires and is charged at its recorded progress, as if the process had
       // died.

@@ -10,7 +10,7 @@ import { eventually, useTestDatabase, withDatabase } from '@tollgate/testing';
 import fs from 'node:fs';
 import { GatewayModule } from '../gateway.module';
 import { CallRates, MANAGEMENT_REQUESTS_PER_MINUTE } from './call-rates';
-import { createPublicApp } from '../public-app';
+import { createPublicApp } from '../public/public-app';
 import { openApiYaml } from '../openapi/document';
 import { MANAGEMENT_ERRORS } from './errors';
 

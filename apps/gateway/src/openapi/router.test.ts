@@ -3,7 +3,7 @@ import { RequestMethod, type Type } from '@nestjs/common';
 import { ManagementModule } from '../management/management.module';
 import { MANAGEMENT_ROUTES } from '../management/routes';
 import { SCOPE_METADATA } from '../management/token-guard';
-import { OperatorModule } from '../operator/operator.app';
+import { OperatorModule } from '../operator/operator.module';
 import { OPERATOR_ROUTES } from '../operator/routes';
 import { allowedMethods, type RouteTable, routesOf } from './route-table';
 
@@ -13,12 +13,17 @@ interface Bound {
   handler: object;
 }
 
+/** The controllers of a module and of those that it imports. */
+function controllersOf(module: Type): Type[] {
+  const listed = (name: string) => (Reflect.getMetadata(name, module) ?? []) as Type[];
+  return [...listed('controllers'), ...listed('imports').flatMap(controllersOf)];
+}
+
 /**
  * The routes that Nest binds for the controllers of a module, without the routes for all methods, which only refuse.
  */
 function boundBy(module: Type): Bound[] {
-  const controllers = Reflect.getMetadata('controllers', module) as Type[];
-  return controllers.flatMap((controller) => {
+  return controllersOf(module).flatMap((controller) => {
     const handlers = Object.values(Object.getOwnPropertyDescriptors(controller.prototype as object)).map(
       ({ value }) => value as object,
     );

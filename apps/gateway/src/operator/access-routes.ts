@@ -10,10 +10,10 @@ import {
   OperatorTokensQuery,
   PasswordLink,
   PasswordLinkCreate,
-} from './access-schemas';
-import { ConfigCheck, ConfigChecked } from './config-schemas';
+} from './access/access-schemas';
+import { ConfigCheck, ConfigChecked } from './backends/config-schemas';
 import type { OperatorEndpoint } from './endpoint';
-import { AuditCsv, AuditExportQuery, AuditPage, AuditPageQuery } from './audit-schemas';
+import { AuditCsv, AuditExportQuery, AuditPage, AuditPageQuery } from './access/audit-schemas';
 
 /** The routes of those who operate Tollgate. */
 export const ACCESS_ROUTES: RouteTable<OperatorEndpoint> = {

@@ -3,7 +3,7 @@ import { BillingQuery, KeyCreate, KeysQuery, TokenList, TokensQuery } from '../h
 import { body, type Endpoint } from '../openapi/operation';
 import type { RouteTable } from '../openapi/route-table';
 import { type Code, NOT_YET, type OperatorEndpoint } from './endpoint';
-import * as keys from './key-schemas';
+import * as keys from './keys/key-schemas';
 import * as answers from './response-schemas';
 import * as requests from './schemas';
 import { TENANT_ROUTES } from './tenant-routes';

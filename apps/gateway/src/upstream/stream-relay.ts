@@ -4,7 +4,14 @@ import { DeliveredText } from './delivered-text';
 import type { AnswerSink } from './call';
 import type { Exchange } from './exchange';
 import type { UpstreamFailure } from './failure';
-import { type Allowance, type ClientSide, type Deadline, PROPER_ENDS, type StreamEnd } from './stream-sides';
+import {
+  type Allowance,
+  type ClientSide,
+  type Deadline,
+  PROPER_ENDS,
+  type StreamEnd,
+  type StreamOutput,
+} from './stream-sides';
 import type { Watched } from './stream-watch';
 import type { ReportedUsage } from './usage-field';
 
@@ -54,11 +61,9 @@ export class StreamRelay implements AnswerSink {
     private readonly client: ClientSide,
     private readonly allowance: Allowance,
     private readonly deadline: Deadline,
-    countText: (text: string) => number,
-    private readonly choices: number,
-    private readonly endOfChoice: (index: number) => object,
+    private readonly output: StreamOutput,
   ) {
-    this.delivered = new DeliveredText(countText);
+    this.delivered = new DeliveredText(output.countText);
     this.expectChoices();
     // By a name of its own: see `Client.endWith`.
     const goOn = () => this.goOn();
@@ -101,7 +106,7 @@ export class StreamRelay implements AnswerSink {
   finish(usage: object, separateUsage: boolean): string {
     const last: Record<string, unknown>[] = this.held ? [this.held.chunk] : [];
     if (this.ended?.outcome === 'credit_ended' || this.ended?.outcome === 'capped')
-      last.push(this.translator.chunk([...this.unfinished].map(this.endOfChoice)));
+      last.push(this.translator.chunk([...this.unfinished].map(this.output.endOfChoice)));
     let out = this.opening;
     for (const [i, chunk] of last.entries()) {
       out += this.translator.encode(chunk, !separateUsage && i === last.length - 1 ? usage : undefined);
@@ -256,7 +261,7 @@ export class StreamRelay implements AnswerSink {
   }
 
   private expectChoices(): void {
-    for (let index = 0; index < this.choices; index++) this.unfinished.add(index);
+    for (let index = 0; index < this.output.choices; index++) this.unfinished.add(index);
   }
 
   private write(out: string): void {

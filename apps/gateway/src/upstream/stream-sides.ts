@@ -28,6 +28,15 @@ export interface ClientSide {
   onDrain(listener: () => void): void;
 }
 
+/** The output that the client has requested. */
+export interface StreamOutput {
+  choices: number;
+  /** The tokens of a text, by the model's tokenizer. */
+  countText: (text: string) => number;
+  /** The last choice of an output that was cut. */
+  endOfChoice: (index: number) => object;
+}
+
 /** How a stream ended. */
 export interface StreamEnd {
   /** `capped`: the backend exceeded the requested limit. The answer is complete up to there. */

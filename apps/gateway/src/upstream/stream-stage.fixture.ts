@@ -55,15 +55,11 @@ export class Stage {
       },
       onDrain: (listener: () => void) => (this.drain = listener),
     };
-    this.relay = new StreamRelay(
-      translator,
-      client,
-      this.allowance,
-      this.deadline,
-      (text) => text.length,
-      1,
-      (index) => ({ index, delta: {}, finish_reason: 'length' }),
-    );
+    this.relay = new StreamRelay(translator, client, this.allowance, this.deadline, {
+      choices: 1,
+      countText: (text) => text.length,
+      endOfChoice: (index) => ({ index, delta: {}, finish_reason: 'length' }),
+    });
     const exchange = {
       start: () => {},
       abort: () => (this.aborted = true),

@@ -19,12 +19,12 @@ export async function startAlone(settings: StandaloneSettings, takeDown: TakeDow
   const { config } = basics;
   const databaseUrl = await openDatabase(settings, takeDown);
   const simulator = await startSimulator({});
-  takeDown.add(() => simulator.close());
+  takeDown.add('basics', () => simulator.close());
   const simulatorUrl = simulator.url;
 
   const { admission, seams } = await openStores(settings, takeDown, { url: databaseUrl, config });
   const messages = messagesOfBooks(databaseUrl);
-  takeDown.add(() => messages.close());
+  takeDown.add('connections', () => messages.close());
   const { door, console } = await openPublicPort(settings, takeDown, {
     ...basics,
     messages,

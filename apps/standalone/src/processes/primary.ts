@@ -28,26 +28,24 @@ export async function startPrimary(settings: StandaloneSettings, takeDown: TakeD
   const { config } = basics;
   const databaseUrl = await openDatabase(settings, takeDown);
   const simulator = await startSimulator({});
-  takeDown.add(() => simulator.close());
+  takeDown.add('basics', () => simulator.close());
   const simulatorUrl = simulator.url;
 
   const { admission, seams } = await openStores(settings, takeDown, { url: databaseUrl, config });
   const messages = messagesOfBooks(databaseUrl);
-  takeDown.add(() => messages.close());
+  takeDown.add('connections', () => messages.close());
   // Serves no pages: it answers what the operator API asks of the console, and makes the first operator's link.
   const console = await openConsole(settings, { messages, config, databaseUrl });
-  if (console) takeDown.add(() => console.app.close());
+  if (console) takeDown.add('applications', () => console.app.close());
   const services = books(settings, basics, { url: databaseUrl, simulatorUrl });
   const app = await NestFactory.createMicroservice(
     { module: class Books {}, imports: [MessagesModule.of(messages), seams, ...services, BalanceUpdatesModule] },
     { strategy: new MessagesServer(messages), logger: false, abortOnError: false },
   );
   await app.listen();
-  takeDown.add(
-    () => app.close(),
-    // The workers have ended: their usage goes into the books while the consumers still run.
-    () => flushBooks(admission),
-  );
+  takeDown.add('applications', () => app.close());
+  // The workers have ended: their usage goes into the books while the consumers still run.
+  takeDown.add('usage', () => flushBooks(admission));
 
   const health = new Health();
   health.depend('postgres', { required: true, check: () => admission.check() });
@@ -57,7 +55,7 @@ export async function startPrimary(settings: StandaloneSettings, takeDown: TakeD
     stopTimeoutMs: settings.TOLLGATE_DRAIN_SECONDS * 1_000 + STOP_RESERVE_MS,
     answers: { setup: () => Promise.resolve(setup), request: answerWorkers(messages) },
   });
-  takeDown.add(() => workers.stop());
+  takeDown.add('requests', () => workers.stop());
   const operatorDoor = await openOperatorPort(settings, takeDown, { messages, config, admission, health });
   const [, operatorUrl] = await listen([publicDoor(null, settings), operatorDoor]);
   const publicUrl = (await workers.start()) as string | undefined;

@@ -37,7 +37,7 @@ export async function startWorker(settings: StandaloneSettings, takeDown: TakeDo
   const { admission, seams } = await openStores(settings, takeDown, { url: databaseUrl, config });
   const published = new PostgresMessages({ url: databaseUrl, applicationName: 'tollgate-messages' });
   const messages = new WorkerMessages(published, primary);
-  takeDown.add(() => messages.close());
+  takeDown.add('connections', () => messages.close());
   const { door, console } = await openPublicPort(settings, takeDown, {
     ...basics,
     messages,
@@ -49,7 +49,7 @@ export async function startWorker(settings: StandaloneSettings, takeDown: TakeDo
   const [publicUrl] = await listen([door]);
   await console?.serveAt(publicUrl);
   health.depend('postgres', { required: true, check: () => admission.check() });
-  takeDown.add(() => (health.state = 'stopping'));
+  takeDown.add('announce', () => (health.state = 'stopping'));
   health.state = 'serving';
   primary.tellServing(publicUrl);
 }

@@ -176,8 +176,10 @@ async function run(client: PoolClient, call: Call, answerTimeoutMs: number, flus
   }
 }
 
-const send = (client: PoolClient, call: Call, answerTimeoutMs: number) =>
-  queryWithin<(string | null)[]>(client, { ...call, rowMode: 'array', types: AS_TEXT }, answerTimeoutMs);
+function send(client: PoolClient, call: Call, answerTimeoutMs: number) {
+  const query = { ...call, rowMode: 'array' as const, types: AS_TEXT };
+  return queryWithin<(string | null)[]>(client, query, answerTimeoutMs);
+}
 
 function unavailable(call: Call, cause: unknown): UnavailableError {
   return Object.assign(new UnavailableError(`the admission store does not answer (${call.name})`), { cause });

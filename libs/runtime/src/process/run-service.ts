@@ -10,7 +10,7 @@ import { runProgram } from './run-program';
 import type { TakeDown } from './take-down';
 
 export interface RunningService {
-  /** The parts that the service starts. They are taken down in reverse order. */
+  /** The parts that the service starts, by the phase of the stop that ends them. */
   takeDown: TakeDown;
   /** The dependencies of its readiness are registered here. */
   health: Health;
@@ -63,7 +63,7 @@ export function runService<const C extends readonly SettingsClass[]>(
         if (isWorker()) {
           const primary = answerPrimary(health);
           await service.start(settings, { takeDown, health });
-          takeDown.add(() => (health.state = 'stopping'));
+          takeDown.add('announce', () => (health.state = 'stopping'));
           health.state = 'serving';
           return primary.tellServing();
         }
@@ -73,17 +73,17 @@ export function runService<const C extends readonly SettingsClass[]>(
           settings.TOLLGATE_HEALTH_PORT,
           metricsTokensOf(settings),
         );
-        takeDown.add(() => server.close());
+        takeDown.add('basics', () => server.close());
         logger(name).info({ health: server.url }, 'starting');
         const { count, drainMs } = service.workers?.(settings) ?? { count: 1, drainMs: 0 };
         if (count === 1) await service.start(settings, { takeDown, health });
         else {
           const workers = new Workers(name, count, health, { stopTimeoutMs: drainMs + STOP_RESERVE_MS });
-          takeDown.add(() => workers.stop());
+          takeDown.add('requests', () => workers.stop());
           await workers.start();
         }
-        // Added last, so taken down first.
-        takeDown.add(() => (health.state = 'stopping'));
+        // Added last, so it comes before the wait for load balancers.
+        takeDown.add('announce', () => (health.state = 'stopping'));
         health.state = 'serving';
         logger(name).info('ready');
       },

@@ -1,0 +1,9 @@
+import { Module } from '@nestjs/common';
+import { AccessModule } from '../access/access.module';
+import { InvitationsController } from './invitations.controller';
+import { MembersController } from './members.controller';
+import { PeopleController } from './people.controller';
+
+/** The people of a tenant, and those of all of them. */
+@Module({ imports: [AccessModule], controllers: [InvitationsController, MembersController, PeopleController] })
+export class PeopleModule {}

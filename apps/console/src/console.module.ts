@@ -1,0 +1,53 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { APP_FILTER, APP_GUARD } from '@nestjs/core';
+import { Messages } from '@tollgate/messaging';
+import { ServiceClient } from '@tollgate/messaging/nest';
+import { ConfigSource } from '@tollgate/runtime';
+import { AccessGuard } from './access/access.guard';
+import { AccessModule } from './access/access.module';
+import { AccountModule } from './api/account.module';
+import { CredentialsModule } from './api/credentials.module';
+import { LiveModule } from './api/live.module';
+import { PeopleModule } from './api/people.module';
+import { RecordsModule } from './api/records.module';
+import { UnknownRouteController } from './api/unknown-route.controller';
+import { ConsoleDatabase } from './database';
+import { EnvelopeFilter } from './http/envelope';
+import { ConsoleOptions } from './options';
+
+/** What the console asks. The program starts and closes them. */
+export interface ConsoleServices {
+  messages: Messages;
+  config: ConfigSource;
+}
+
+/** What all modules of the console share. */
+@Module({})
+class ConsoleGlobals {}
+
+/** The console, served by `createConsoleApp`. One guard decides for all routes. */
+@Module({
+  imports: [AccessModule, AccountModule, PeopleModule, CredentialsModule, RecordsModule, LiveModule],
+  controllers: [UnknownRouteController],
+  providers: [
+    { provide: APP_GUARD, useExisting: AccessGuard },
+    { provide: APP_FILTER, useClass: EnvelopeFilter },
+  ],
+})
+export class ConsoleModule {
+  static register(
+    { messages, config }: ConsoleServices,
+    options: ConsoleOptions,
+    database: ConsoleDatabase,
+  ): DynamicModule {
+    const providers = [
+      { provide: Messages, useValue: messages },
+      { provide: ConfigSource, useValue: config },
+      { provide: ConsoleOptions, useValue: options },
+      { provide: ConsoleDatabase, useValue: database },
+      ServiceClient,
+    ];
+    const exports = [ConfigSource, ConsoleOptions, ConsoleDatabase, ServiceClient];
+    return { module: ConsoleModule, imports: [{ module: ConsoleGlobals, global: true, providers, exports }] };
+  }
+}

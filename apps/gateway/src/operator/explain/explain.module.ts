@@ -1,0 +1,7 @@
+import { Module } from '@nestjs/common';
+import { ExplainController } from './explain.controller';
+import { RequestLives } from './request-lives';
+
+/** What became of a request, and what a key may do now. */
+@Module({ controllers: [ExplainController], providers: [RequestLives] })
+export class ExplainModule {}

@@ -1,0 +1,69 @@
+import { Controller, Get, HttpCode, Param, Post, Query, Req, Res, UseGuards } from '@nestjs/common';
+import type { Author, ReconcileRun } from '@tollgate/contracts';
+import { ServiceClient } from '@tollgate/messaging/nest';
+import { ConfigSource } from '@tollgate/runtime';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { setTimeout as delay } from 'node:timers/promises';
+import { refuseFields } from '../../http/account/body';
+import { ApiError } from '../../http/api-error';
+import { queryCheck } from '../../http/validate';
+import { BackendHoursQuery } from '../backends/backend-schemas';
+import { OPERATOR_PREFIX } from '../prefix';
+import { ByOperator, SecretGuard } from '../secret-guard';
+
+/** A caller reads a longer run by its id. */
+const MAX_WAIT_MS = 10_000;
+const FIRST_LOOK_MS = 10;
+const MAX_LOOK_MS = 200;
+
+const checkHours = queryCheck(BackendHoursQuery);
+
+@Controller(`${OPERATOR_PREFIX}/reconcile`)
+@UseGuards(SecretGuard)
+export class ReconcileController {
+  constructor(
+    private readonly services: ServiceClient,
+    private readonly config: ConfigSource,
+  ) {}
+
+  /**
+   * Starts a run and waits for a limited time. 200 with the report, whether or not it found differences. 202 with the
+   * id and progress of a run that takes longer.
+   */
+  @Post()
+  @HttpCode(200)
+  async start(
+    @ByOperator() by: Author,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
+    refuseFields(request);
+    const { id } = await this.services.request('billing.reconcile.start', { by });
+    const until = Date.now() + MAX_WAIT_MS;
+    for (let lookMs = FIRST_LOOK_MS; ; lookMs = Math.min(lookMs * 2, MAX_LOOK_MS)) {
+      await delay(lookMs);
+      const run = await this.services.request('billing.reconcile.get', { id });
+      if (run.state === 'running' && Date.now() < until) continue;
+      if (run.state === 'running') reply.code(202);
+      return { data: this.answer(run) };
+    }
+  }
+
+  /** Compares the counters of the engines with the books. Declared before `:id`, which would match this path. */
+  @Get('backends')
+  backends(@Query() query: unknown) {
+    return this.services.request('metering.backends.compare', checkHours(query));
+  }
+
+  /** A finished run has its report under `report`. */
+  @Get(':id')
+  async show(@Param('id') id: string) {
+    const run = await this.services.request('billing.reconcile.get', { id });
+    return { data: run.state === 'done' ? { ...run, report: this.answer(run) } : this.answer(run) };
+  }
+
+  private answer(run: ReconcileRun) {
+    if (run.state === 'failed') throw new ApiError('unavailable', run.reason);
+    return run.state === 'done' ? { ...run.report, currency: this.config.current.currency } : run;
+  }
+}

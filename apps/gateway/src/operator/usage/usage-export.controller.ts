@@ -1,0 +1,94 @@
+import { Controller, Get, Query, Res, UseGuards } from '@nestjs/common';
+import type { ExportedUsage, KeyNames, ReplyOf, UsageExportQuery as Wanted } from '@tollgate/contracts';
+import { ServiceClient } from '@tollgate/messaging/nest';
+import { ConfigSource } from '@tollgate/runtime';
+import type { FastifyReply } from 'fastify';
+import { Readable } from 'node:stream';
+import { rangeOf } from '../../http/account/usage-query';
+import { queryCheck } from '../../http/validate';
+import { daysOf } from './usage-days';
+import { UsageExportQuery } from './usage-export-schemas';
+import { csvLines, focusLines, ndjsonLines, type NamedUsage, type UsageLines } from './usage-lines';
+import { OPERATOR_PREFIX } from '../prefix';
+import { SecretGuard } from '../secret-guard';
+import { TenantLookup } from '../tenant-lookup';
+
+type Page = ReplyOf<'metering.usage.export'>;
+/** A page that a filter makes search long. */
+const PAGE_DEADLINE_MS = 55_000;
+/** About 10 MB. Further names are asked for again. */
+const MAX_KEPT_NAMES = 20_000;
+const STEP_MS = { request: 1, hour: 3_600_000, day: 86_400_000 };
+const checkQuery = queryCheck(UsageExportQuery);
+
+/** Usage for other systems, as a stream: a page of rows in memory at a time. */
+@Controller(`${OPERATOR_PREFIX}/usage/export`)
+@UseGuards(SecretGuard)
+export class UsageExportController {
+  constructor(
+    private readonly services: ServiceClient,
+    private readonly tenants: TenantLookup,
+    private readonly config: ConfigSource,
+  ) {}
+
+  @Get()
+  async export(@Query() query: unknown, @Res() reply: FastifyReply): Promise<void> {
+    const { from, to, step, format, provider = 'Tollgate', ...filters } = checkQuery(query);
+    const [fromMs, toMs] = wholeSteps(rangeOf(from, to, Date.now()), step);
+    if (filters.tenantId !== undefined) await this.tenants.get(filters.tenantId);
+    const wanted: Wanted = {
+      ...filters,
+      from: new Date(fromMs).toISOString(),
+      to: new Date(toMs).toISOString(),
+      step: step === 'request' ? step : 'hour',
+    };
+    const { currency } = this.config.current;
+    const lines =
+      format === 'csv'
+        ? csvLines(currency)
+        : format === 'ndjson'
+          ? ndjsonLines(currency)
+          : focusLines({ currency, provider });
+    // An error of the first page is still answered in the envelope. A later one breaks the connection.
+    const pages = this.pages(wanted, await this.page(wanted));
+    const text = this.texts(step === 'day' ? daysOf(pages) : pages, lines);
+    await reply.type(lines.mediaType).send(Readable.from(text));
+  }
+
+  private async *texts(pages: AsyncIterable<ExportedUsage[]>, lines: UsageLines): AsyncGenerator<string> {
+    const names = new Map<string, KeyNames | null>();
+    if (lines.head !== '') yield lines.head;
+    for await (const page of pages) {
+      const rows = await this.named(page, names);
+      if (rows.length > 0) yield rows.map((row) => lines.line(row)).join('');
+    }
+  }
+
+  private async *pages(wanted: Wanted, first: Page): AsyncGenerator<ExportedUsage[]> {
+    for (let page = first; ; page = await this.page({ ...wanted, after: page.nextCursor })) {
+      yield page.data;
+      if (page.nextCursor === null) return;
+    }
+  }
+
+  private page(wanted: Wanted): Promise<Page> {
+    return this.services.request('metering.usage.export', wanted, { deadlineMs: PAGE_DEADLINE_MS });
+  }
+
+  /** Asks auth for names that are not known yet: once for a key, as a rule. */
+  private async named(rows: ExportedUsage[], known: Map<string, KeyNames | null>): Promise<NamedUsage[]> {
+    if (known.size > MAX_KEPT_NAMES) known.clear();
+    const ids = [...new Set(rows.map(({ keyId }) => keyId))].filter((id) => !known.has(id));
+    if (ids.length > 0) {
+      const { data } = await this.services.request('auth.keys.names', { ids });
+      for (const id of ids) known.set(id, null);
+      for (const names of data) known.set(names.id, names);
+    }
+    return rows.map((row) => ({ ...row, names: known.get(row.keyId) ?? null }));
+  }
+}
+
+function wholeSteps([fromMs, toMs]: [number, number], step: keyof typeof STEP_MS): [number, number] {
+  const width = STEP_MS[step];
+  return [Math.floor(fromMs / width) * width, Math.ceil(toMs / width) * width];
+}

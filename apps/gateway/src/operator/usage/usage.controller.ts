@@ -1,0 +1,113 @@
+import { Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
+import { isId, REFUSALS_KEPT_DAYS, RequestError, type ReplyOf, type UsageQuery } from '@tollgate/contracts';
+import { ServiceClient } from '@tollgate/messaging/nest';
+import { ConfigSource } from '@tollgate/runtime';
+import { ApiError } from '../../http/api-error';
+import { readOperatorUsageQuery } from '../../http/account/usage-query';
+import { queryCheck } from '../../http/validate';
+import { byNames, groupsOfUsage, namesOfKeys } from './usage-by-names';
+import { OPERATOR_PREFIX } from '../prefix';
+import { NamedRequestsQuery, RequestsQuery } from '../schemas';
+import { SecretGuard } from '../secret-guard';
+import { TenantLookup } from '../tenant-lookup';
+
+const DAY_MS = 24 * 60 * 60_000;
+/** Customers know a request by the id of its answer. */
+const ANSWER_ID = /^(chatcmpl|cmpl)-/;
+const checkPage = queryCheck(RequestsQuery);
+const checkNamed = queryCheck(NamedRequestsQuery);
+
+/** Finds the requests that a ledger entry debits, and the ledger entry and receipt of a request. */
+@Controller(OPERATOR_PREFIX)
+@UseGuards(SecretGuard)
+export class OperatorUsageController {
+  constructor(
+    private readonly services: ServiceClient,
+    private readonly tenants: TenantLookup,
+    private readonly config: ConfigSource,
+  ) {}
+
+  /** Usage of the tenant, also by what only an operator groups by. */
+  @Get('tenants/:tenantId/usage')
+  async summary(@Param('tenantId') tenantId: string, @Query() query: Record<string, unknown>) {
+    const { groupBy, ...wanted } = readOperatorUsageQuery(tenantId, query, Date.now());
+    await this.tenants.get(tenantId);
+    const asked = { ...wanted, groupBy: groupsOfUsage(groupBy) };
+    const [usage, refusals] = await Promise.all([
+      this.services.request('metering.usage.query', asked),
+      this.refusals(wanted),
+    ]);
+    const summary = { ...usage, refusals };
+    if (groupBy.includes('owner') || groupBy.includes('tag')) {
+      const names = await namesOfKeys(this.services, new Set(summary.groups.map(({ key }) => key!)));
+      return {
+        data: { ...summary, groups: byNames(summary.groups, groupBy, names), currency: this.config.current.currency },
+      };
+    }
+    return { data: { ...summary, currency: this.config.current.currency } };
+  }
+
+  @Get('entries/:entryId/requests')
+  async requests(@Param('entryId') entryId: string, @Query() query: unknown) {
+    const page = checkPage(query);
+    if (!isId('ent', entryId)) throw new ApiError('not_found', 'No such ledger entry.');
+    const covered = await this.services.request('billing.entry.requests', { entryId, ...page });
+    const { entry, carriedInNanos, carriedOutNanos, requests, nextCursor } = covered;
+    const ids = requests.map(({ id }) => id);
+    const { data } = await this.services.request('metering.usage.events', { ids });
+    const events = new Map(data.map((event) => [event.id, event]));
+    return {
+      data: requests.map((charge) => ({ ...charge, event: events.get(charge.id) ?? null })),
+      entry,
+      carriedInNanos,
+      carriedOutNanos,
+      currency: this.config.current.currency,
+      nextCursor,
+    };
+  }
+
+  @Get('requests')
+  async named(@Query() query: unknown) {
+    const { data } = await this.services.request('metering.requests.named', checkNamed(query));
+    return { data };
+  }
+
+  /** Parts that do not exist yet are null. */
+  @Get('requests/:requestId')
+  async request(@Param('requestId') name: string) {
+    const requestId = name.replace(ANSWER_ID, 'req_');
+    if (!isId('req', requestId)) throw new ApiError('not_found', 'No such request.');
+    const [event, books] = await Promise.all([this.event(requestId), this.books(requestId)]);
+    if (!event && !books) throw new ApiError('not_found', 'No usage is recorded for this request.');
+    const { charge = null, carriedOn = false, entry = null, invoice = null } = books ?? {};
+    return { data: { event, charge, carriedOn, entry, invoice, currency: this.config.current.currency } };
+  }
+
+  /**
+   * Requests without usage, which no group of the usage has: refused ones, and those that no backend answered. Null for
+   * one model: they are counted without it.
+   */
+  private async refusals({ tenantId, from, to, keyId, model }: Omit<UsageQuery, 'groupBy'>) {
+    if (model !== undefined) return null;
+    const kept = Date.parse(to) - REFUSALS_KEPT_DAYS * DAY_MS;
+    const since = new Date(Math.max(Date.parse(from), kept)).toISOString();
+    const range = { tenantId, from: since, to, step: 'all' as const, ...(keyId !== undefined && { keyId }) };
+    const { points } = await this.services.request('metering.refusals.series', range);
+    const counts = points.map(({ code, requests }) => ({ code, requests }));
+    return counts.sort((one, other) => other.requests - one.requests);
+  }
+
+  private async event(id: string) {
+    const { data } = await this.services.request('metering.usage.events', { ids: [id] });
+    return data[0] ?? null;
+  }
+
+  private async books(requestId: string): Promise<ReplyOf<'billing.request.entry'> | null> {
+    try {
+      return await this.services.request('billing.request.entry', { requestId });
+    } catch (error) {
+      if (error instanceof RequestError && error.code === 'not_found') return null;
+      throw error;
+    }
+  }
+}
