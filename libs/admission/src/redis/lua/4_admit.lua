@@ -105,8 +105,8 @@ local function admit(keys, args)
   -- The claims of the holds of this call, in order and by id.
   local taken, is_taken = {}, {}
   local keep_ms, max_claims = tonumber(args[5 + #list]), tonumber(args[6 + #list])
-  live(keys, t)
-  local out = { t.exists and 0 or 1, t.life }
+  begin_store_epoch(keys, t)
+  local out = { t.exists and 0 or 1, t.store_epoch }
   local t_moved, k_moved = read_buckets(t, now), false
 
   for i, a in ipairs(list) do

@@ -246,7 +246,7 @@ local function repair(keys, args)
     hold_mean_ms = text(math.max(0, whole(was.hold_mean_ms, 0))),
     -- The books were asked just now. What was spent in the month is requested again, as after a complete loss, if
     -- neither metering nor the stored state has it.
-    restored = (spent or not is_lost_spent) and '1' or nil, life = was.life, budget = own_budget,
+    restored = (spent or not is_lost_spent) and '1' or nil, [EPOCH] = was[EPOCH], budget = own_budget,
   }
   writes = {}
   for field, value in pairs(fields) do
