@@ -1,4 +1,3 @@
--- rule 15: the least request
 -- What `admit` would return for a request of one output token that costs a nano, or nothing if it is not paid: the same
 -- rules in the same order. Takes and writes nothing.
 local ONE_NANO = 1
@@ -29,6 +28,7 @@ local function money_in_the_way(a, t, k, month)
   end
 end
 
+-- rule 15: the least request
 -- args: now_ms or '', '1' to refuse tenants whose credit was not requested (as in `admit`), and as JSON for each look:
 -- key id, the key's requests and tokens a minute and concurrency, the tenant's, their default budgets (false: none),
 -- whether it is paid. Returns { 'unknown' }, or 11 values for each look: code (false: it would be admitted), scope,

@@ -1,4 +1,3 @@
--- rule 30: repair
 -- Computes a tenant's state anew from the books and from its holds, whatever is stored: forged, incomplete or
 -- unreadable.
 
@@ -94,6 +93,7 @@ local function clamp_spent(value, spent, settled)
   return least(most(readable_amount(value) or 0, spent), add(spent, settled))
 end
 
+-- rule 30: repair
 -- args: now_ms or '', [version, balance, suspended, [[month, spent by the tenant in it, [[key id, spent by the key],
 -- …]], …], [[key id or '', version, nanos or false], …], ids of settled holds to release] as JSON. Returns the
 -- number of unreadable holds, which it has dropped.
