@@ -200,7 +200,7 @@ local function told_budgets(list)
   return own_budget, budgets
 end
 
--- Step 4, the keys that have a state, holds, or something spent. Returns whether the spent sum of any could not be read.
+-- Step 4, the keys that have a state, holds, or something spent. Returns whether a spent sum could not be read.
 local function repair_keys(keys, sums, spent, spent_by, budgets, now, month)
   local all, is_lost_spent = fields_of(keys[KEYS_OF], 'hash')
   local states, writes = {}, {}
