@@ -88,13 +88,35 @@ export function missing(path: string, text: string): string[] {
   return [...new Set([...paths, ...links])].map((name) => `${path}: ${name}`);
 }
 
-/** The names that a document places in a file (`name` in `path`), but that are not in the file. */
+/**
+ * The names that a document places in a file (`name` in `path`), but that are not in the file. Of a pattern (`{a,b}`),
+ * the name must be in each file.
+ */
 export function misplaced(path: string, text: string): string[] {
-  return [...proseOf(text).matchAll(/`(\w+)`\s+in\s+`([^`\s]+)`/g)]
-    .map(([, name, file]) => ({ name: name!, file: inRepository(path, file!) }))
-    .filter(({ file }) => existsSync(join(ROOT, file)) && statSync(join(ROOT, file)).isFile())
-    .filter(({ name, file }) => !hasWord(textOf(file), name))
-    .map(({ name, file }) => `${path}: ${name} in ${file}`);
+  return [...proseOf(text).matchAll(/`([\w.]+(?: [\w.]+)*)`\s+in\s+`([^`\s]+)`/g)].flatMap(([, name, where]) =>
+    filesOf(inRepository(path, where!))
+      .filter((file) => !hasWord(textOf(file), name!))
+      .map((file) => `${path}: ${name} in ${file}`),
+  );
+}
+
+/** The files of a path, which may be a pattern. None if it is not that of a file. */
+const filesOf = (path: string): string[] =>
+  globSync(path.replace(PLACEHOLDER, '*'), { cwd: ROOT }).filter((file) => statSync(join(ROOT, file)).isFile());
+
+export interface RuleRow {
+  question: string;
+  where: string;
+}
+
+/** The rows of the tables of rules: question, answer, and the place that decides it. */
+export function ruleRows(text: string): RuleRow[] {
+  return linesOf(text).flatMap((line) => {
+    const cells = line.text.split(/(?<!\\)\|/).map((cell) => cell.trim());
+    const [, question, , where] = cells;
+    const isRow = isTable(line) && cells.length === 5 && question !== 'question' && !/^-+$/.test(question!);
+    return isRow && /`[^`]+\/[^`]+`/.test(where!) ? [{ question: question!, where: where! }] : [];
+  });
 }
 
 /** The names in the brackets after a term of the glossary, `**Term** (\`Name\`, …):`, that are in no source. */
@@ -105,7 +127,7 @@ export function unknownTerms(text: string): string[] {
   return names.filter((name) => !hasWord(sources, name));
 }
 
-const hasWord = (text: string, word: string): boolean => new RegExp(`\\b${word}\\b`).test(text);
+const hasWord = (text: string, word: string): boolean => new RegExp(`\\b${word.replaceAll('.', '\\.')}\\b`).test(text);
 
 const isPackageReadme = (path: string) => /^(?:apps|libs)\/[^/]+\/README\.md$/.test(path);
 

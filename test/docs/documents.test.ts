@@ -1,4 +1,4 @@
-import { documents, misplaced, missing, overlong, textOf, unknownTerms } from './document';
+import { documents, misplaced, missing, overlong, ruleRows, textOf, unknownTerms } from './document';
 
 it('every document of the repository is checked', () => {
   expect(documents()).toEqual(expect.arrayContaining(['apps/gateway/README.md', 'libs/admission/README.md']));
@@ -10,6 +10,21 @@ it('every path, file and heading that a document names exists', () => {
 
 it('every name that a document places in a file is in that file', () => {
   expect(documents().flatMap((path) => misplaced(path, textOf(path)))).toEqual([]);
+});
+
+it('each rule of ARCHITECTURE.md names the function or value that decides it', () => {
+  const rows = ruleRows(textOf('docs/ARCHITECTURE.md').split('\n## Rules\n')[1]!);
+  expect(rows.length).toBeGreaterThan(50);
+  const named = /^`[\w.]+` in `[^`]+`(, `[\w.]+` in `[^`]+`)*$/;
+  expect(rows.filter(({ where }) => !named.test(where))).toEqual([]);
+});
+
+it('each rule stands in one table', () => {
+  const questions = ['docs/ARCHITECTURE.md', 'docs/architecture-rules.md'].flatMap((path) =>
+    ruleRows(textOf(path)).map(({ question }) => question),
+  );
+  expect(questions.length).toBeGreaterThan(200);
+  expect(questions.filter((question, index) => questions.indexOf(question) !== index)).toEqual([]);
 });
 
 it('the names in the glossary are names in the code', () => {
@@ -70,6 +85,12 @@ describe('the checks of names in the code find', () => {
     const file = 'libs/contracts/src/money.ts';
     expect(misplaced('docs/a.md', `\`gone\` in\n\`${file}\``)).toEqual([`docs/a.md: gone in ${file}`]);
     expect(misplaced('docs/a.md', `\`costNanos\` in \`${file}\``)).toEqual([]);
+  });
+
+  it('a name that is not in each file of a pattern', () => {
+    const where = 'libs/contracts/src/{money,credentials}.ts';
+    const found = ['docs/a.md: costNanos in libs/contracts/src/credentials.ts'];
+    expect(misplaced('docs/a.md', `\`costNanos\` in \`${where}\``)).toEqual(found);
   });
 
   it('a term with another name in the code', () => {

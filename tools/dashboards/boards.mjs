@@ -224,7 +224,7 @@ const books = {
       panel(
         'Balance updates sent again',
         'cps',
-        line('sum(rate(tollgate_billing_news_told_again_total[$__rate_interval]))', 'tenants'),
+        line('sum(rate(tollgate_billing_balance_updates_resent_total[$__rate_interval]))', 'tenants'),
       ),
     ],
   },

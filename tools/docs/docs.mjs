@@ -9,6 +9,7 @@ import { ROOT } from '../setup/prepare.mjs';
 import { bottlenecksTable, capacityTable, replicasTable, unitCostsTable } from './capacity-table.mjs';
 import { metricsTable } from './metrics-table.mjs';
 import { picturesTable } from './pictures-table.mjs';
+import { rulesTable } from './rules-table.mjs';
 import { settingsTable } from './settings-table.mjs';
 import { valuesTable } from './values-table.mjs';
 
@@ -21,6 +22,7 @@ const TABLES = [
   { file: 'docs/operating/capacity.md', name: 'capacity', table: capacityTable },
   { file: 'docs/operating/capacity.md', name: 'bottlenecks', table: bottlenecksTable },
   { file: 'docs/operating/capacity.md', name: 'replicas', table: replicasTable },
+  { file: 'libs/admission/README.md', name: 'rules', table: rulesTable },
   { file: 'docs/console/README.md', name: 'pictures', table: picturesTable },
 ];
 

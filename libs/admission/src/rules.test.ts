@@ -9,6 +9,8 @@ const FOLDERS = {
   model: ['libs/admission/src/suite', 'test/model'],
 };
 type Column = keyof typeof FOLDERS;
+/** Suites describe these rules instead. The README says which. */
+const WITHOUT_MODEL = [15, 30, 31, 32, 33];
 
 interface Rule {
   number: number;
@@ -23,7 +25,7 @@ function rulesOfTable(): Rule[] {
     /^\| +(\d+) +\| ([^|]+?) +\| ([^|]+?) +\| ([^|]+?) +\| ([^|]+?) +\|$/gm,
   );
   return [...rows].map(([, number, name, ...cells]) => {
-    const [SQL, Lua, model] = cells.map((cell) => [...cell.matchAll(/`([^`]+)`/g)].map(([, file]) => file!));
+    const [SQL, Lua, model] = cells.map((cell) => [...cell.matchAll(/ in `([^`]+)`/g)].map(([, file]) => file!));
     return { number: Number(number), name: name!, files: { SQL: SQL!, Lua: Lua!, model: model! } };
   });
 }
@@ -38,11 +40,13 @@ function rulesOfFiles(folders: readonly string[]): Set<string> {
   return found;
 }
 
-it('the table numbers the rules from 1 without gaps, and each rule is in SQL and in Lua', () => {
+it('the table numbers the rules from 1 without gaps, and each rule is in SQL, in Lua and in the model', () => {
   const rules = rulesOfTable();
   expect(rules.map(({ number }) => number)).toEqual(rules.map((_, index) => index + 1));
   expect(rules.length).toBeGreaterThan(20);
-  for (const { files } of rules) for (const column of ['SQL', 'Lua'] as const) expect(files[column]).not.toEqual([]);
+  const without = (column: Column) =>
+    rules.filter(({ files }) => files[column].length === 0).map(({ number }) => number);
+  expect([without('SQL'), without('Lua'), without('model')]).toEqual([[], [], WITHOUT_MODEL]);
 });
 
 it.each(Object.keys(FOLDERS) as Column[])(

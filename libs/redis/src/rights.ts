@@ -50,7 +50,7 @@ export const REDIS_RIGHTS = {
     commands: [...CONNECTION, 'time', 'wait', 'subscribe'],
     grants: [
       {
-        for: 'admit, look, expected_ends, recall, extend, progress, settle, void, apply_news, restore',
+        for: 'admit, look, expected_ends, recall, extend, progress, settle, void, apply_balance_updates, restore',
         keys: [...tenant, ...claims],
         commands: [
           ...[...CALL, 'hmget', 'hget', 'hset', 'hsetnx', 'hdel', 'hexists', 'zadd', 'zrem'],
@@ -103,7 +103,7 @@ export const REDIS_RIGHTS = {
     commands: [...CONNECTION, 'time', 'wait'],
     grants: [
       {
-        for: 'apply_news, restore, withdraw, repair, snapshot, holds',
+        for: 'apply_balance_updates, restore, withdraw, repair, snapshot, holds',
         keys: tenant,
         commands: [
           ...[

@@ -55,7 +55,7 @@ const PRICE = {
 };
 const LIFE = { key: [600, 1_000_000, 64], tenant: [6_000, 10_000_000, 512], heldNanos: '90000000', firstMs: 180 };
 const BILLING_CONNECTIONS = 4;
-/** Where the news go that would release the holds. */
+/** Where the balance updates go that would release the holds. */
 const UNSENT = 'bench_unsent';
 
 const {

@@ -23,8 +23,8 @@ const poisoned = new Counter({
   registers: [metrics],
 });
 
-const toldAgain = new Counter({
-  name: 'tollgate_billing_news_told_again_total',
+const resent = new Counter({
+  name: 'tollgate_billing_balance_updates_resent_total',
   help: 'Tenants whose balance update the admission store had lacked for a minute; it was sent again',
   registers: [metrics],
 });
@@ -131,7 +131,7 @@ export class PoisonWatch implements BeforeApplicationShutdown {
     if (!healed) return false;
     const { poison: found, changes, droppedHolds } = healed;
     const log = { tenantId, found, changes, droppedHolds };
-    if (found === 'behind') toldAgain.inc();
+    if (found === 'behind') resent.inc();
     else poisoned.inc({ found });
     if (found === 'behind')
       logger('billing').warn(log, 'the admission store had missed a tenant’s balance update: sent again');

@@ -203,8 +203,8 @@ export class PostgresAdmissionStore extends AdmissionStore {
     await this.applyBudgets(updates);
     const releases = updates.flatMap(({ tenantId, releases }) => releases.map((id) => ({ tenantId, id })));
     await this.connections.callInBackground({
-      name: 'apply_news',
-      text: 'SELECT apply_news($1,$2,$3,$4,$5,$6)',
+      name: 'apply_balance_updates',
+      text: 'SELECT apply_balance_updates($1,$2,$3,$4,$5,$6)',
       values: [
         texts(updates, (one) => one.tenantId),
         numbers(updates, (one) => one.version),

@@ -49,7 +49,7 @@ export function extensionValues({ id, wantNanos, minNanos, storeEpoch }: ExtendR
   return [id, nanos(wantNanos), nanos(minNanos), storeEpoch ?? false];
 }
 
-/** A balance update as an argument of `apply_news`. */
+/** A balance update as an argument of `apply_balance_updates`. */
 export function balanceUpdateValues(update: ParsedBalanceUpdate): unknown[] {
   const { version, balanceNanos, suspended, releases, budgets } = update;
   return [amount(version), nanos(balanceNanos), suspended, releases, budgetChanges(budgets)];

@@ -209,7 +209,7 @@ export class RedisAdmissionStore extends AdmissionStore {
     await this.registry.tell(updates.map((one) => one.tenantId));
     const results = await callByTenant<ParsedBalanceUpdate, true>(
       this.background,
-      'apply_news',
+      'apply_balance_updates',
       updates,
       (one) => one.tenantId,
       (items) => [JSON.stringify(items.map(balanceUpdateValues))],

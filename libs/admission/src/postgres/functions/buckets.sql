@@ -15,6 +15,23 @@ LANGUAGE sql IMMUTABLE AS $$
   SELECT greatest(0, p_written_us - p_now_us, p_requests_full_us - 60000000 - p_now_us)
 $$;
 
+-- rule 1: a clock that was ahead
+-- When a bucket is full, by this clock: now at the earliest, and also now if there is no bucket yet.
+CREATE OR REPLACE FUNCTION full_us(p_full_us bigint, p_written_us bigint, p_requests_full_us bigint, p_now_us bigint)
+RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+  SELECT greatest(p_full_us - ahead_us(p_written_us, p_requests_full_us, p_now_us), p_now_us)
+$$;
+
+-- What is left in a bucket that is full again at p_full_us.
+CREATE OR REPLACE FUNCTION left_in_bucket(p_full_us bigint, p_per_minute bigint, p_now_us bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE AS $$
+  SELECT floor(greatest(p_now_us + 60000000 - p_full_us, 0)::float8 * p_per_minute / 60000000)::bigint
+$$;
+
+CREATE OR REPLACE FUNCTION reset_ms(p_full_us bigint, p_now_us bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+  SELECT (p_full_us - p_now_us + 999) / 1000
+$$;
+
 CREATE OR REPLACE FUNCTION set_bucket(
   p_tenant_id text, p_key_id text, p_requests_us bigint, p_tokens_us bigint, p_now_us bigint)
 RETURNS void LANGUAGE plpgsql AS $$
@@ -36,8 +53,7 @@ LANGUAGE plpgsql AS $$
 BEGIN
   IF p_by_us <> 0 THEN
     UPDATE bucket SET requests_full_us = requests_full_us - ahead_us(written_us, requests_full_us, p_now_us),
-        tokens_full_us =
-          greatest(tokens_full_us - ahead_us(written_us, requests_full_us, p_now_us), p_now_us) + p_by_us,
+        tokens_full_us = full_us(tokens_full_us, written_us, requests_full_us, p_now_us) + p_by_us,
         written_us = p_now_us
       WHERE tenant_id = p_tenant_id AND key_id = p_key_id;
   END IF;

@@ -1,7 +1,7 @@
 -- rule 15: the least request
--- What `admit_batch` would return for a request of one output token that costs a nano (or nothing if `p_is_paid` is false):
--- the same rules in the same order. Reads what is committed, locks nothing and writes nothing. An unknown tenant has no
--- credit and is not created.
+-- What `admit_batch` would return for a request of one output token that costs a nano (or nothing if `p_is_paid` is
+-- false): the same rules in the same order. Reads what is committed, locks nothing and writes nothing. An unknown tenant
+-- has no credit and is not created.
 CREATE OR REPLACE FUNCTION look_batch(
   p_now_ms bigint,
   p_tenant_id text[], p_key_id text[],
@@ -43,29 +43,12 @@ BEGIN
         key_requests, key_tokens, key_concurrency, tenant_requests, tenant_tokens, tenant_concurrency,
         key_budget, tenant_budget, is_paid, n)
   LOOP
-    -- The state of the tenant and the key.
-    -- rule 1: a clock that was ahead
-    SELECT coalesce(s.balance_nanos - s.settled_nanos, 0) AS spendable, coalesce(s.pending_nanos, 0) AS pending_nanos,
-        coalesce(s.in_flight, 0) AS in_flight, coalesce(s.hold_mean_ms, 0) AS hold_mean_ms,
-        coalesce(s.suspended, false) AS suspended, s.budget_nanos,
-        CASE WHEN s.month >= v_month THEN s.spent_nanos ELSE 0 END AS spent_nanos,
-        greatest(b.requests_full_us - ahead_us(b.written_us, b.requests_full_us, v_now_us), v_now_us)
-            AS requests_us,
-        greatest(b.tokens_full_us - ahead_us(b.written_us, b.requests_full_us, v_now_us), v_now_us)
-            AS tokens_us
-      INTO t FROM (SELECT 1) one
-      LEFT JOIN tenant s ON s.tenant_id = r.tenant_id
-      LEFT JOIN bucket b ON b.tenant_id = r.tenant_id AND b.key_id = '';
-    SELECT coalesce(s.pending_nanos, 0) AS pending_nanos, coalesce(s.in_flight, 0) AS in_flight, s.budget_nanos,
-        CASE WHEN s.month >= v_month THEN s.spent_nanos ELSE 0 END AS spent_nanos,
-        greatest(b.requests_full_us - ahead_us(b.written_us, b.requests_full_us, v_now_us), v_now_us)
-            AS requests_us,
-        greatest(b.tokens_full_us - ahead_us(b.written_us, b.requests_full_us, v_now_us), v_now_us)
-            AS tokens_us
-      INTO k FROM (SELECT 1) one
-      LEFT JOIN key_state s ON s.tenant_id = r.tenant_id AND s.key_id = r.key_id
-      LEFT JOIN bucket b ON b.tenant_id = r.tenant_id AND b.key_id = r.key_id;
-
+    -- The state of the tenant and the key, without `is_ahead`.
+    SELECT spendable, pending_nanos, in_flight, hold_mean_ms, suspended, budget_nanos, spent_nanos,
+        requests_us, tokens_us
+      INTO t FROM tenant_at(r.tenant_id, v_month, v_now_us);
+    SELECT pending_nanos, in_flight, budget_nanos, spent_nanos, requests_us, tokens_us
+      INTO k FROM key_at(r.tenant_id, r.key_id, v_month, v_now_us);
     -- rule 9: bucket arithmetic
     v_key_requests_us := k.requests_us + bucket_us(1, r.key_requests);
     v_tenant_requests_us := t.requests_us + bucket_us(1, r.tenant_requests);
@@ -116,14 +99,14 @@ BEGIN
       retry_ms := passing_ms(t.hold_mean_ms, CASE WHEN scope = 'key' THEN k.in_flight ELSE t.in_flight END);
     END IF;
 
-    requests_left := floor(greatest(v_full_us - k.requests_us, 0)::float8 * r.key_requests / MINUTE_US);
-    requests_reset_ms := (k.requests_us - v_now_us + 999) / 1000;
-    tokens_left := floor(greatest(v_full_us - k.tokens_us, 0)::float8 * r.key_tokens / MINUTE_US);
-    tokens_reset_ms := (k.tokens_us - v_now_us + 999) / 1000;
-    tenant_requests_left := floor(greatest(v_full_us - t.requests_us, 0)::float8 * r.tenant_requests / MINUTE_US);
-    tenant_requests_reset_ms := (t.requests_us - v_now_us + 999) / 1000;
-    tenant_tokens_left := floor(greatest(v_full_us - t.tokens_us, 0)::float8 * r.tenant_tokens / MINUTE_US);
-    tenant_tokens_reset_ms := (t.tokens_us - v_now_us + 999) / 1000;
+    requests_left := left_in_bucket(k.requests_us, r.key_requests, v_now_us);
+    requests_reset_ms := reset_ms(k.requests_us, v_now_us);
+    tokens_left := left_in_bucket(k.tokens_us, r.key_tokens, v_now_us);
+    tokens_reset_ms := reset_ms(k.tokens_us, v_now_us);
+    tenant_requests_left := left_in_bucket(t.requests_us, r.tenant_requests, v_now_us);
+    tenant_requests_reset_ms := reset_ms(t.requests_us, v_now_us);
+    tenant_tokens_left := left_in_bucket(t.tokens_us, r.tenant_tokens, v_now_us);
+    tenant_tokens_reset_ms := reset_ms(t.tokens_us, v_now_us);
     RETURN NEXT;
   END LOOP;
 END

@@ -38,3 +38,12 @@ LANGUAGE sql STABLE AS $$
     p_key_requests, p_key_tokens, p_key_concurrency, p_tenant_requests, p_tenant_tokens, p_tenant_concurrency,
     p_key_budget_nanos, p_tenant_budget_nanos, p_is_paid)
 $$;
+
+CREATE OR REPLACE FUNCTION apply_news(
+  p_tenant_id text[], p_version bigint[], p_balance_nanos bigint[], p_suspended boolean[],
+  p_release_tenant_id text[], p_release_id text[])
+RETURNS void
+LANGUAGE sql AS $$
+  SELECT apply_balance_updates(
+    p_tenant_id, p_version, p_balance_nanos, p_suspended, p_release_tenant_id, p_release_id)
+$$;

@@ -1,7 +1,8 @@
 -- The state of a tenant, in five keys of one slot:
 --   1 credit       hash   version, balance, settled, pending (nanos), in_flight, spent in month, requests_us and
 --                         tokens_us (the tenant's buckets), budget, …; life: the store epoch, made with the first hold
---                         after the store was emptied. It distinguishes a lost hold from one that ended.
+--                         after the store was emptied. It distinguishes a lost hold from one that ended. The field
+--                         keeps its former name, because stored tenants have it.
 --   2 keys         hash   key id → the same for each inference key; its budget separately, under key id .. BUDGET
 --   3 pending      hash   hold id → hold
 --   4 settled      hash   hold id → cost and record
@@ -10,6 +11,7 @@
 -- one writes.
 local CREDIT, KEYS_OF, PENDING, SETTLED, UNCONFIRMED = 1, 2, 3, 4, 5
 local BUDGET = ':budget'
+local EPOCH = 'life'
 local MINUTE_US = 60000000
 -- Arguments of one command: Lua's stack holds a few thousand.
 local MAX_UNPACKED = 1000
@@ -25,7 +27,7 @@ end
 
 local function load_tenant(keys)
   local v = redis.call('HMGET', keys[CREDIT], 'version', 'balance', 'settled', 'pending', 'in_flight', 'month', 'spent',
-    'requests_us', 'tokens_us', 'suspended', 'deadline_ms', 'restored', 'budget', 'life', 'hold_mean_ms',
+    'requests_us', 'tokens_us', 'suspended', 'deadline_ms', 'restored', 'budget', EPOCH, 'hold_mean_ms',
     'progressed_ms', 'written_us', 'model_means')
   return {
     exists = v[1] ~= false,
@@ -37,7 +39,7 @@ local function load_tenant(keys)
     -- The books were asked for credit and for what was spent in the month.
     restored = v[12] == '1',
     own_budget = (unpack_budget(v[13])),
-    life = v[14] or nil,
+    store_epoch = v[14] or nil,
     -- The mean length of ended holds, weighted towards the newer ones. 0: none has ended yet.
     hold_mean_ms = tonumber(v[15] or 0),
     -- At least the last heartbeat of any pending hold.
@@ -90,16 +92,16 @@ local function save_keys(keys, loaded)
 end
 
 -- The store epoch of a tenant's new holds: the time of its first hold.
-local function live(keys, t)
-  if not t.life then
-    t.life = table.concat(redis.call('TIME'), '.')
-    redis.call('HSET', keys[CREDIT], 'life', t.life)
+local function begin_store_epoch(keys, t)
+  if not t.store_epoch then
+    t.store_epoch = table.concat(redis.call('TIME'), '.')
+    redis.call('HSET', keys[CREDIT], EPOCH, t.store_epoch)
   end
 end
 
 -- Whether a missing hold that was admitted in this store epoch (false: unknown) was lost with all others of the tenant.
-local function is_lost(keys, life)
-  return life and life ~= redis.call('HGET', keys[CREDIT], 'life')
+local function is_lost(keys, store_epoch)
+  return store_epoch and store_epoch ~= redis.call('HGET', keys[CREDIT], EPOCH)
 end
 
 -- rule 3: spendable and unspent

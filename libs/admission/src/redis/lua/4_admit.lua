@@ -81,6 +81,95 @@ local function read_request(a, draft)
   }
 end
 
+-- Which limit refuses a request whose buckets would be full at these times: code, scope, and when to retry. Or nothing.
+local function limit_in_the_way(
+  t, k, full, key_concurrency, tenant_concurrency,
+  key_requests_us, tenant_requests_us, key_tokens_us, tenant_tokens_us)
+  -- rule 10: tenant suspended
+  if t.suspended then
+    return 'tenant_suspended', 'tenant', false
+  end
+  local last_us = math.max(key_requests_us, tenant_requests_us, key_tokens_us, tenant_tokens_us)
+  if last_us > full then
+    -- The same request passes once all four buckets have room.
+    local retry_ms = math.floor((last_us - full + 999) / 1000)
+    -- rule 11: request rate
+    if math.max(key_requests_us, tenant_requests_us) > full then
+      return 'requests', key_requests_us > full and 'key' or 'tenant', retry_ms
+    end
+    -- rule 12: token rate
+    return 'tokens', key_tokens_us > full and 'key' or 'tenant', retry_ms
+  end
+  -- rule 13: concurrency
+  if k.in_flight >= key_concurrency then
+    return 'concurrency', 'key', passing_ms(t.hold_mean_ms, k.in_flight)
+  end
+  if t.in_flight >= tenant_concurrency then
+    return 'concurrency', 'tenant', passing_ms(t.hold_mean_ms, t.in_flight)
+  end
+end
+
+local function new_hold(r, nanos, tokens, counted, deadline_ms, now_ms)
+  return {
+    key_id = r.key_id, nanos = nanos, output_tokens = tokens, tokens = counted,
+    key_tokens_per_minute = r.key_tokens,
+    tenant_tokens_per_minute = r.tenant_tokens, key_budget = r.key_budget, tenant_budget = r.tenant_budget,
+    deadline_ms = deadline_ms, progressed_ms = now_ms, delivered = false, draft = r.draft,
+    admitted_ms = now_ms, claim = r.claim,
+  }
+end
+
+-- Decides on a request that was not admitted before: code, scope, when to retry, nanos and tokens. If it is admitted,
+-- adds it to the sums and buckets of the tenant and the key, and also returns the tokens that the buckets count.
+local function decide(r, t, k, full, month)
+  local tokens, nanos, refused_by = grant(r, t, k, month)
+  local refusal = not tokens and nanos
+  nanos = tokens and nanos or false
+  -- rule 9: bucket arithmetic
+  local counted = r.prompt_tokens + (tokens or r.want_tokens)
+  local key_requests_us = k.requests_us + bucket_us(1, r.key_requests)
+  local tenant_requests_us = t.requests_us + bucket_us(1, r.tenant_requests)
+  local key_tokens_us = k.tokens_us + bucket_us(counted, r.key_tokens)
+  local tenant_tokens_us = t.tokens_us + bucket_us(counted, r.tenant_tokens)
+  local code, scope, retry_ms = limit_in_the_way(
+    t, k, full, r.key_concurrency, r.tenant_concurrency,
+    key_requests_us, tenant_requests_us, key_tokens_us, tenant_tokens_us)
+  if code then
+    return code, scope, retry_ms, nanos, tokens
+  end
+  if refusal then
+    local is_held = refusal == 'credit_held'
+    return refusal, refused_by,
+      is_held and passing_ms(t.hold_mean_ms, refused_by == 'key' and k.in_flight or t.in_flight), nanos, tokens
+  end
+  t.pending, t.in_flight = add(t.pending, nanos), t.in_flight + 1
+  t.requests_us, t.tokens_us = tenant_requests_us, tenant_tokens_us
+  k.pending, k.in_flight = add(k.pending, nanos), k.in_flight + 1
+  k.requests_us, k.tokens_us = key_requests_us, key_tokens_us
+  k.changed = true
+  return 'held', false, false, nanos, tokens, counted
+end
+
+-- Writes what a call has admitted, or read by a clock that was ahead. `writes`: the packed holds by id.
+local function save_admitted(keys, t, loaded, writes, deadline_ms, now_ms, t_moved, k_moved)
+  if #writes > 0 then
+    in_parts('HSET', keys[PENDING], writes, 2)
+    save_keys(keys, loaded)
+    local is_first = not t.deadline_ms or deadline_ms < t.deadline_ms
+    t.deadline_ms = is_first and deadline_ms or t.deadline_ms
+    t.progressed_ms = math.max(t.progressed_ms, now_ms)
+    save_tenant(keys, t, 'pending', 'in_flight', 'requests_us', 'tokens_us', 'written_us', 'progressed_ms',
+      is_first and 'deadline_ms' or nil)
+  elseif t_moved or k_moved then
+    save_keys(keys, loaded)
+    if t_moved then
+      save_tenant(keys, t, 'requests_us', 'tokens_us', 'written_us')
+    end
+  elseif not t.exists then
+    save_tenant(keys, t)
+  end
+end
+
 -- args: now_ms or '', lease_ms, '1' to refuse tenants whose credit was not requested since the store was emptied, the
 -- requests as JSON, their drafts, and if one has a claim: keep_ms and the most claims. A balance update alone does not
 -- make a tenant known: it may be an old one, redelivered. Returns { 'unknown' }, or whether the tenant was new and the
@@ -88,7 +177,8 @@ end
 -- two buckets of the key and of the tenant. code: 'held', a refusal of admission-store.ts, or 'id_used'.
 local function admit(keys, args)
   local now = now_us(args[1])
-  local deadline_ms = math.floor(now / 1000) + tonumber(args[2])
+  local now_ms = math.floor(now / 1000)
+  local deadline_ms = now_ms + tonumber(args[2])
   local t = load_tenant(keys)
   if args[3] == '1' and not t.restored then
     return { 'unknown' }
@@ -105,8 +195,8 @@ local function admit(keys, args)
   -- The claims of the holds of this call, in order and by id.
   local taken, is_taken = {}, {}
   local keep_ms, max_claims = tonumber(args[5 + #list]), tonumber(args[6 + #list])
-  live(keys, t)
-  local out = { t.exists and 0 or 1, t.life }
+  begin_store_epoch(keys, t)
+  local out = { t.exists and 0 or 1, t.store_epoch }
   local t_moved, k_moved = read_buckets(t, now), false
 
   for i, a in ipairs(list) do
@@ -115,7 +205,7 @@ local function admit(keys, args)
     if read_buckets(k, now) then
       k_moved, k.changed = true, true
     end
-    local code, scope, retry_ms, nanos, tokens = nil, false, false, false, false
+    local code, scope, retry_ms, nanos, tokens, counted = nil, false, false, false, false, nil
 
     -- rule 2: a repeated admission
     local h = fresh[r.id] or (held[i] and unpack_hold(held[i]))
@@ -124,64 +214,19 @@ local function admit(keys, args)
       nanos, tokens = h and h.nanos, h and h.output_tokens
     -- rule 31: a claimed key
     -- Before all limits: a repeat of a request that runs or was settled is no request of its own.
-    elseif r.claim and (is_taken[r.claim] or standing_claim(keys, r.claim, math.floor(now / 1000), keep_ms)) then
+    elseif r.claim and (is_taken[r.claim] or standing_claim(keys, r.claim, now_ms, keep_ms)) then
       code, scope = 'claimed', 'key'
     else
-      local refusal, refused_by
-      tokens, nanos, refused_by = grant(r, t, k, month)
-      if not tokens then
-        refusal, nanos = nanos, false
-      end
-      -- rule 9: bucket arithmetic
-      local counted = r.prompt_tokens + (tokens or r.want_tokens)
-      local key_requests_us = k.requests_us + bucket_us(1, r.key_requests)
-      local tenant_requests_us = t.requests_us + bucket_us(1, r.tenant_requests)
-      local key_tokens_us = k.tokens_us + bucket_us(counted, r.key_tokens)
-      local tenant_tokens_us = t.tokens_us + bucket_us(counted, r.tenant_tokens)
-      local last_us = math.max(key_requests_us, tenant_requests_us, key_tokens_us, tenant_tokens_us)
-      -- rule 10: tenant suspended
-      if t.suspended then
-        code, scope = 'tenant_suspended', 'tenant'
-      -- rule 11: request rate
-      -- rule 12: token rate
-      elseif last_us > full then
-        if math.max(key_requests_us, tenant_requests_us) > full then
-          code, scope = 'requests', key_requests_us > full and 'key' or 'tenant'
-        else
-          code, scope = 'tokens', key_tokens_us > full and 'key' or 'tenant'
-        end
-        -- The same request passes once all four buckets have room.
-        retry_ms = math.floor((last_us - full + 999) / 1000)
-      -- rule 13: concurrency
-      elseif k.in_flight >= r.key_concurrency or t.in_flight >= r.tenant_concurrency then
-        code, scope = 'concurrency', k.in_flight >= r.key_concurrency and 'key' or 'tenant'
-        retry_ms = passing_ms(t.hold_mean_ms, scope == 'key' and k.in_flight or t.in_flight)
-      elseif refusal then
-        code, scope = refusal, refused_by
-        retry_ms = refusal == 'credit_held'
-          and passing_ms(t.hold_mean_ms, scope == 'key' and k.in_flight or t.in_flight)
-      else
-        -- Admitted: create the hold, and update sums and buckets.
-        code = 'held'
-        h = {
-          key_id = r.key_id, nanos = nanos, output_tokens = tokens, tokens = counted,
-          key_tokens_per_minute = r.key_tokens,
-          tenant_tokens_per_minute = r.tenant_tokens, key_budget = r.key_budget, tenant_budget = r.tenant_budget,
-          deadline_ms = deadline_ms, progressed_ms = math.floor(now / 1000), delivered = false, draft = r.draft,
-          admitted_ms = math.floor(now / 1000), claim = r.claim,
-        }
-        fresh[r.id] = h
-        if r.claim then
-          is_taken[r.claim] = true
-          taken[#taken + 1] = { r.claim, r.fingerprint, r.id }
-        end
-        writes[#writes + 1] = r.id
-        writes[#writes + 1] = pack_hold(h)
-        t.pending, t.in_flight = add(t.pending, nanos), t.in_flight + 1
-        t.requests_us, t.tokens_us = tenant_requests_us, tenant_tokens_us
-        k.pending, k.in_flight = add(k.pending, nanos), k.in_flight + 1
-        k.requests_us, k.tokens_us = key_requests_us, key_tokens_us
-        k.changed = true
+      code, scope, retry_ms, nanos, tokens, counted = decide(r, t, k, full, month)
+    end
+    if counted then
+      h = new_hold(r, nanos, tokens, counted, deadline_ms, now_ms)
+      fresh[r.id] = h
+      writes[#writes + 1] = r.id
+      writes[#writes + 1] = pack_hold(h)
+      if r.claim then
+        is_taken[r.claim] = true
+        taken[#taken + 1] = { r.claim, r.fingerprint, r.id }
       end
     end
     local n = #out
@@ -190,24 +235,9 @@ local function admit(keys, args)
     add_buckets(out, now, t, r.tenant_requests, r.tenant_tokens)
   end
 
-  if #writes > 0 then
-    in_parts('HSET', keys[PENDING], writes, 2)
-    save_keys(keys, loaded)
-    local is_first = not t.deadline_ms or deadline_ms < t.deadline_ms
-    t.deadline_ms = is_first and deadline_ms or t.deadline_ms
-    t.progressed_ms = math.max(t.progressed_ms, math.floor(now / 1000))
-    save_tenant(keys, t, 'pending', 'in_flight', 'requests_us', 'tokens_us', 'written_us', 'progressed_ms',
-      is_first and 'deadline_ms' or nil)
-    if #taken > 0 then
-      take_claims(keys, taken, math.floor(now / 1000), keep_ms, max_claims)
-    end
-  elseif t_moved or k_moved then
-    save_keys(keys, loaded)
-    if t_moved then
-      save_tenant(keys, t, 'requests_us', 'tokens_us', 'written_us')
-    end
-  elseif not t.exists then
-    save_tenant(keys, t)
+  save_admitted(keys, t, loaded, writes, deadline_ms, now_ms, t_moved, k_moved)
+  if #taken > 0 then
+    take_claims(keys, taken, now_ms, keep_ms, max_claims)
   end
   return out
 end

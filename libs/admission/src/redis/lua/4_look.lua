@@ -1,4 +1,3 @@
--- rule 15: the least request
 -- What `admit` would return for a request of one output token that costs a nano, or nothing if it is not paid: the same
 -- rules in the same order. Takes and writes nothing.
 local ONE_NANO = 1
@@ -29,6 +28,7 @@ local function money_in_the_way(a, t, k, month)
   end
 end
 
+-- rule 15: the least request
 -- args: now_ms or '', '1' to refuse tenants whose credit was not requested (as in `admit`), and as JSON for each look:
 -- key id, the key's requests and tokens a minute and concurrency, the tenant's, their default budgets (false: none),
 -- whether it is paid. Returns { 'unknown' }, or 11 values for each look: code (false: it would be admitted), scope,
@@ -48,32 +48,15 @@ local function look(keys, args)
     -- rule 9: bucket arithmetic
     local key_requests, key_tokens = k.requests_us + bucket_us(1, a[2]), k.tokens_us + bucket_us(1, a[3])
     local tenant_requests, tenant_tokens = t.requests_us + bucket_us(1, a[5]), t.tokens_us + bucket_us(1, a[6])
-    local last_us = math.max(key_requests, key_tokens, tenant_requests, tenant_tokens)
-    local code, scope, retry_ms = false, false, false
-    -- rule 10: tenant suspended
-    if t.suspended then
-      code, scope = 'tenant_suspended', 'tenant'
-    -- rule 11: request rate
-    -- rule 12: token rate
-    elseif last_us > full then
-      if math.max(key_requests, tenant_requests) > full then
-        code, scope = 'requests', key_requests > full and 'key' or 'tenant'
-      else
-        code, scope = 'tokens', key_tokens > full and 'key' or 'tenant'
-      end
-      retry_ms = math.floor((last_us - full + 999) / 1000)
-    -- rule 13: concurrency
-    elseif k.in_flight >= a[4] or t.in_flight >= a[7] then
-      code, scope = 'concurrency', k.in_flight >= a[4] and 'key' or 'tenant'
+    local code, scope, retry_ms = limit_in_the_way(
+      t, k, full, a[4], a[7], key_requests, tenant_requests, key_tokens, tenant_tokens)
     -- rule 4: requests that cost nothing
-    elseif a[10] then
+    if not code and a[10] then
       code, scope = money_in_the_way(a, t, k, month)
-    end
-    if code == 'concurrency' or code == 'credit_held' then
-      retry_ms = passing_ms(t.hold_mean_ms, scope == 'key' and k.in_flight or t.in_flight)
+      retry_ms = code == 'credit_held' and passing_ms(t.hold_mean_ms, scope == 'key' and k.in_flight or t.in_flight)
     end
     local n = #out
-    out[n + 1], out[n + 2], out[n + 3] = code or false, scope or false, retry_ms
+    out[n + 1], out[n + 2], out[n + 3] = code or false, scope or false, retry_ms or false
     add_buckets(out, now, k, a[2], a[3])
     add_buckets(out, now, t, a[5], a[6])
   end

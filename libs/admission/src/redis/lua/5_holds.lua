@@ -160,7 +160,7 @@ local function end_holds(keys, now, ends)
     if standing then
       code, record = e.cost and 'repeated' or 'forbidden', e.cost and standing or false
     elseif not h then
-      code = is_lost(keys, e.life) and 'lost' or 'forbidden'
+      code = is_lost(keys, e.store_epoch) and 'lost' or 'forbidden'
     elseif e.cost and less(h.nanos, e.cost) then
       code = 'over_hold'
     else
@@ -205,7 +205,9 @@ end
 local function settle(keys, args)
   local ends = {}
   for i, a in ipairs(cjson.decode(args[2])) do
-    ends[i] = { id = a[1], cost = a[2], tokens = a[3], month = a[4], life = a[5], claim = a[6], record = args[2 + i] }
+    ends[i] = {
+      id = a[1], cost = a[2], tokens = a[3], month = a[4], store_epoch = a[5], claim = a[6], record = args[2 + i],
+    }
   end
   local out = end_holds(keys, now_us(args[1]), ends)
   local from = 2 + #ends

@@ -1,4 +1,3 @@
--- rule 29: withdrawals
 -- Debits that leave by the books (refunds). Field `withdrawals` of the tenant's hash: { version, nanos } of each debit
 -- that is not booked yet. The balance beside it excludes them.
 local function withdrawals_of(keys)
@@ -30,6 +29,7 @@ local function withdrawals_after(keys, version)
   return sum
 end
 
+-- rule 29: withdrawals
 -- args: '1' to refuse a tenant whose credit was not requested since the store was emptied, version, nanos. Returns {
 -- 'unknown' }, or the code and the available amount.
 local function withdraw(keys, args)

@@ -1,4 +1,3 @@
--- rule 30: repair
 -- Computes a tenant's state anew from the books and from its holds, whatever is stored: forged, incomplete or
 -- unreadable.
 
@@ -94,26 +93,25 @@ local function clamp_spent(value, spent, settled)
   return least(most(readable_amount(value) or 0, spent), add(spent, settled))
 end
 
--- args: now_ms or '', [version, balance, suspended, [[month, spent by the tenant in it, [[key id, spent by the key],
--- …]], …], [[key id or '', version, nanos or false], …], ids of settled holds to release] as JSON. Returns the
--- number of unreadable holds, which it has dropped.
-local function repair(keys, args)
-  local now = now_us(args[1])
-  local now_ms, month = math.floor(now / 1000), month_of(now)
-  local a = cjson.decode(args[2])
-  local sums = { tenant = { pending = 0, settled = 0, in_flight = 0 }, keys = {} }
-  local function sum_of(key_id)
-    sums.keys[key_id] = sums.keys[key_id] or { pending = 0, settled = 0, in_flight = 0 }
-    return sums.keys[key_id]
-  end
-  local dropped, deadline_ms, progressed_ms = 0, nil, 0
+local function new_sum()
+  return { pending = 0, settled = 0, in_flight = 0 }
+end
 
-  -- 1. The holds, from which all sums follow. Unreadable ones would block every sweep.
+-- The sums of a tenant's holds, and those of each key.
+local function sums_of(sums, key_id)
+  sums.keys[key_id] = sums.keys[key_id] or new_sum()
+  return { sums.tenant, sums.keys[key_id] }
+end
+
+-- Step 1, the running requests. Adds them to `sums`, and drops unreadable ones, which would block every sweep. Returns
+-- how many it dropped, the earliest deadline and the last heartbeat.
+local function repair_pending(keys, sums)
   local all, gone = fields_of(keys[PENDING], 'hash'), {}
+  local deadline_ms, progressed_ms = nil, 0
   for i = 1, #all, 2 do
     local h = readable_hold(all[i + 1])
     if h then
-      for _, sum in ipairs({ sums.tenant, sum_of(h.key_id) }) do
+      for _, sum in ipairs(sums_of(sums, h.key_id)) do
         sum.pending, sum.in_flight = add(sum.pending, h.nanos), sum.in_flight + 1
       end
       deadline_ms = math.min(deadline_ms or h.deadline_ms, h.deadline_ms)
@@ -123,19 +121,23 @@ local function repair(keys, args)
     end
   end
   in_parts('HDEL', keys[PENDING], gone, 1)
-  dropped, gone = #gone, {}
-  all = fields_of(keys[SETTLED], 'hash')
-  local is_released = {}
-  for _, id in ipairs(a[6]) do
+  return #gone, deadline_ms, progressed_ms
+end
+
+-- The same for settled holds, without those to release. Returns how many were unreadable, and the ids of those that
+-- remain.
+local function repair_settled(keys, sums, releases)
+  local all, gone = fields_of(keys[SETTLED], 'hash'), {}
+  local dropped, is_released, owed = 0, {}, {}
+  for _, id in ipairs(releases) do
     is_released[id] = true
   end
-  local owed = {}
   for i = 1, #all, 2 do
     local cost, key_id = readable_settled(all[i + 1])
     if is_released[all[i]] then
       gone[#gone + 1] = all[i]
     elseif cost then
-      for _, sum in ipairs({ sums.tenant, sum_of(key_id) }) do
+      for _, sum in ipairs(sums_of(sums, key_id)) do
         sum.settled = add(sum.settled, cost)
       end
       owed[all[i]] = true
@@ -145,8 +147,11 @@ local function repair(keys, args)
     end
   end
   in_parts('HDEL', keys[SETTLED], gone, 1)
+  return dropped, owed
+end
 
-  -- 2. The settled holds that await their release, each since its own time, or since now.
+-- Step 2, the settled holds (`owed`) that await their release, each since its own time, or since now.
+local function repair_unconfirmed(keys, owed, now_ms)
   if redis.call('TYPE', keys[UNCONFIRMED]).ok ~= 'zset' then
     redis.call('DEL', keys[UNCONFIRMED])
   end
@@ -165,10 +170,12 @@ local function repair(keys, args)
     missing[#missing + 1] = id
   end
   in_parts('ZADD', keys[UNCONFIRMED], missing, 2)
+end
 
-  -- 3. What was spent in the month, and the budgets: only those of the books.
+-- Step 3, what metering says was spent in the month (nil: it is away), also by key.
+local function told_spent(months, month)
   local spent, spent_by = nil, {}
-  for _, one in ipairs(a[4]) do
+  for _, one in ipairs(months) do
     if one[1] == month then
       spent = one[2]
       for _, of in ipairs(one[3]) do
@@ -176,8 +183,13 @@ local function repair(keys, args)
       end
     end
   end
+  return spent, spent_by
+end
+
+-- The budgets of the books, packed: of the tenant, and by key.
+local function told_budgets(list)
   local own_budget, budgets = nil, {}
-  for _, one in ipairs(a[5]) do
+  for _, one in ipairs(list) do
     local packed = cmsgpack.pack(one[3], one[2])
     if one[1] == '' then
       own_budget = packed
@@ -185,21 +197,23 @@ local function repair(keys, args)
       budgets[one[1]] = packed
     end
   end
+  return own_budget, budgets
+end
 
-  -- 4. The keys that have a state, holds, or something spent.
-  local states, is_lost_spent = {}, nil
-  all, is_lost_spent = fields_of(keys[KEYS_OF], 'hash')
+-- Step 4, the keys that have a state, holds, or something spent. Returns whether a spent sum could not be read.
+local function repair_keys(keys, sums, spent, spent_by, budgets, now, month)
+  local all, is_lost_spent = fields_of(keys[KEYS_OF], 'hash')
+  local states, writes = {}, {}
   for i = 1, #all, 2 do
     if all[i]:sub(-#BUDGET) ~= BUDGET then
       states[all[i]] = all[i + 1]
-      sum_of(all[i])
+      sums_of(sums, all[i])
     end
   end
   for key_id in pairs(spent_by) do
-    sum_of(key_id)
+    sums_of(sums, key_id)
   end
   redis.call('DEL', keys[KEYS_OF])
-  local writes = {}
   for key_id, sum in pairs(sums.keys) do
     local ok, _, _, its_month, its_spent, requests_us, tokens_us, written_us =
       pcall(cmsgpack.unpack, states[key_id] or '')
@@ -222,10 +236,14 @@ local function repair(keys, args)
     writes[#writes + 1] = packed
   end
   in_parts('HSET', keys[KEYS_OF], writes, 2)
+  return is_lost_spent
+end
 
-  -- 5. The tenant. No withdrawal remains: the books are locked, so one that they do not include will never be booked.
+-- Step 5, the tenant. No withdrawal remains: the books are locked, so one that they do not include will never be
+-- booked. `is_lost_spent`: what a key has spent could not be read.
+local function repair_tenant(keys, a, sum, spent, own_budget, is_lost_spent, deadline_ms, progressed_ms, now, month)
   local was = {}
-  all = fields_of(keys[CREDIT], 'hash')
+  local all = fields_of(keys[CREDIT], 'hash')
   for i = 1, #all, 2 do
     was[all[i]] = all[i + 1]
   end
@@ -233,26 +251,44 @@ local function repair(keys, args)
   is_lost_spent = is_lost_spent or was.restored ~= '1' or not whole(was.month, nil) or not readable_amount(was.spent)
   local its_month, its_spent = whole(was.month, 0), readable_amount(was.spent) or 0
   if spent then
-    its_spent = clamp_spent(its_month >= month and its_spent or 0, spent, sums.tenant.settled)
+    its_spent = clamp_spent(its_month >= month and its_spent or 0, spent, sum.settled)
     its_month = month
   end
   local requests_us, tokens_us = honest_buckets(was.requests_us, was.tokens_us, was.written_us, now)
   local fields = {
     version = text(a[1]), balance = text(a[2]), suspended = a[3] and '1' or '0',
-    settled = text(sums.tenant.settled), pending = text(sums.tenant.pending),
-    in_flight = text(sums.tenant.in_flight), month = text(its_month), spent = text(its_spent),
+    settled = text(sum.settled), pending = text(sum.pending),
+    in_flight = text(sum.in_flight), month = text(its_month), spent = text(its_spent),
     requests_us = text(requests_us), tokens_us = text(tokens_us), written_us = text(now),
     deadline_ms = deadline_ms and text(deadline_ms) or '', progressed_ms = text(progressed_ms),
     hold_mean_ms = text(math.max(0, whole(was.hold_mean_ms, 0))),
     -- The books were asked just now. What was spent in the month is requested again, as after a complete loss, if
     -- neither metering nor the stored state has it.
-    restored = (spent or not is_lost_spent) and '1' or nil, life = was.life, budget = own_budget,
+    restored = (spent or not is_lost_spent) and '1' or nil, [EPOCH] = was[EPOCH], budget = own_budget,
   }
-  writes = {}
+  local writes = {}
   for field, value in pairs(fields) do
     writes[#writes + 1] = field
     writes[#writes + 1] = value
   end
   redis.call('HSET', keys[CREDIT], unpack(writes))
-  return dropped
+end
+
+-- rule 30: repair
+-- args: now_ms or '', [version, balance, suspended, [[month, spent by the tenant in it, [[key id, spent by the key],
+-- …]], …], [[key id or '', version, nanos or false], …], ids of settled holds to release] as JSON. Returns the
+-- number of unreadable holds, which it has dropped.
+local function repair(keys, args)
+  local now = now_us(args[1])
+  local month, a = month_of(now), cjson.decode(args[2])
+  -- All sums follow from the holds.
+  local sums = { tenant = new_sum(), keys = {} }
+  local unreadable, deadline_ms, progressed_ms = repair_pending(keys, sums)
+  local also_unreadable, owed = repair_settled(keys, sums, a[6])
+  repair_unconfirmed(keys, owed, math.floor(now / 1000))
+  local spent, spent_by = told_spent(a[4], month)
+  local own_budget, budgets = told_budgets(a[5])
+  local is_lost_spent = repair_keys(keys, sums, spent, spent_by, budgets, now, month)
+  repair_tenant(keys, a, sums.tenant, spent, own_budget, is_lost_spent, deadline_ms, progressed_ms, now, month)
+  return unreadable + also_unreadable
 end

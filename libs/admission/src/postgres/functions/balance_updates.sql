@@ -2,7 +2,7 @@
 
 -- p_release_tenant_id and p_release_id are the releases of all balance updates. One transaction: a settled hold is
 -- deleted when the balance that includes its cost arrives.
-CREATE OR REPLACE FUNCTION apply_news(
+CREATE OR REPLACE FUNCTION apply_balance_updates(
   p_tenant_id text[], p_version bigint[], p_balance_nanos bigint[], p_suspended boolean[],
   p_release_tenant_id text[], p_release_id text[])
 RETURNS void
