@@ -52,7 +52,7 @@ export class Claims {
   /** Flushes what it saw: an answer is not repeated before its settlement is on the disk. */
   async recall(requests: readonly RecallRequest[]): Promise<RecallResult[]> {
     if (requests.length === 0) return [];
-    const rows = await this.connections.callDurably({
+    const rows = await this.connections.callDurablyIfAny({
       name: 'recall',
       text: 'SELECT * FROM recall($1,$2,$3,$4)',
       values: [

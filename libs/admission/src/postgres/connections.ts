@@ -78,21 +78,22 @@ export class Connections {
 
   /**
    * Durable when it returns: the call's own changes, and every earlier commit that it saw. After an UnavailableError
-   * the call may have succeeded all the same, so repeat it.
+   * the call may have succeeded all the same, so repeat it. The flush is sent with the call, which spares one way to the
+   * server and back.
    */
   callDurably(call: Call): Promise<Row[]> {
     const answerTimeoutMs = this.callTimeoutMs + ANSWER_GRACE_MS;
-    return onConnection(this.calls, call, (client) => run(client, call, answerTimeoutMs, true));
+    return onConnection(this.calls, call, (client) => run(client, call, answerTimeoutMs, FLUSH));
   }
 
-  /** The same in the background. Waits for nothing if the call returns no rows. */
+  /** The same for a call that may see nothing: without rows it waits for no disk. */
+  callDurablyIfAny(call: Call): Promise<Row[]> {
+    return runDurablyIfAny(this.calls, call, this.callTimeoutMs + ANSWER_GRACE_MS);
+  }
+
+  /** The same in the background. */
   callDurablyInBackground(call: Call): Promise<Row[]> {
-    const answerTimeoutMs = BACKGROUND_TIMEOUT_MS + ANSWER_GRACE_MS;
-    return onConnection(this.background, call, async (client) => {
-      const rows = await run(client, call, answerTimeoutMs);
-      if (rows.length > 0) await run(client, FLUSH, answerTimeoutMs);
-      return rows;
-    });
+    return runDurablyIfAny(this.background, call, BACKGROUND_TIMEOUT_MS + ANSWER_GRACE_MS);
   }
 
   /** Rejects with the reason when no durable write is possible: a full disk, a server in recovery, a missing right. */
@@ -123,7 +124,6 @@ function pool(
     ...config,
     options: `${config.options} ${settings} -c statement_timeout=${timeoutMs}`,
     connectionTimeoutMillis,
-    // A settlement and its flush are sent together, which spares one way to the server and back.
     pipeline: true,
     // Kept while idle, instead of for 10 s. The first call of a connection takes ten times as long, because its server
     // process compiles the functions. After a pause, requests would wait for that on every connection.
@@ -140,6 +140,14 @@ const FLUSH: Call = {
   values: [],
 };
 
+function runDurablyIfAny(from: Pool, call: Call, answerTimeoutMs: number): Promise<Row[]> {
+  return onConnection(from, call, async (client) => {
+    const rows = await run(client, call, answerTimeoutMs);
+    if (rows.length > 0) await run(client, FLUSH, answerTimeoutMs);
+    return rows;
+  });
+}
+
 async function onConnection(from: Pool, call: Call, work: (client: PoolClient) => Promise<Row[]>): Promise<Row[]> {
   const client = await from.connect().catch((error: unknown) => {
     throw unavailable(call, error);
@@ -150,26 +158,31 @@ async function onConnection(from: Pool, call: Call, work: (client: PoolClient) =
     done = true;
     return rows;
   } finally {
-    // Not reused after an error: a late answer must not be taken for the next call's.
+    // Not reused after an error: a late answer must not be taken for the next call's. node-postgres would first wait for
+    // the answers that are missing.
+    if (!done) (client as unknown as Breakable).connection.stream.destroy();
     client.release(!done);
   }
 }
 
-/**
- * `flushes`: the call is durable afterwards. The flush is sent with the call, and the server runs it behind the call. It
- * is sent even if the call fails, and makes nothing durable then.
- */
-async function run(client: PoolClient, call: Call, answerTimeoutMs: number, flushes = false): Promise<Row[]> {
+interface Breakable {
+  connection: { stream: { destroy(): void } };
+}
+
+/** `behind` is sent with the call, and the server runs it afterwards, even if the call fails. */
+async function run(client: PoolClient, call: Call, answerTimeoutMs: number, behind?: Call): Promise<Row[]> {
   for (let attempt = 1; ; attempt++) {
     const calling = send(client, call, answerTimeoutMs);
-    const flushing = flushes ? send(client, FLUSH, 2 * answerTimeoutMs) : undefined;
+    const following = behind && send(client, behind, 2 * answerTimeoutMs);
     try {
-      const [{ rows }] = await Promise.all([calling, flushing]);
+      const [{ rows }] = await Promise.all([calling, following]);
       return rows;
     } catch (error) {
-      await Promise.allSettled([flushing]);
       const state = error instanceof DatabaseError ? (error.code ?? '') : undefined;
-      if (state !== undefined && RETRYABLE.has(state) && attempt < MAX_TRIES) continue;
+      if (state !== undefined && RETRYABLE.has(state) && attempt < MAX_TRIES) {
+        await Promise.allSettled([following]);
+        continue;
+      }
       if (state !== undefined && !UNAVAILABLE_CLASSES.has(state.slice(0, 2))) throw error;
       throw unavailable(call, error);
     }

@@ -103,14 +103,27 @@ async function crashAndRecover(): Promise<void> {
 }
 
 /**
- * Runs `before` once, ahead of the store's next wait for the disk. Everything else reaches the real server unchanged.
+ * Runs `before` once, between the answer of the next settlement and its flush. Everything else reaches the real server
+ * unchanged.
  */
 function beforeNextFlush(before: () => Promise<void>): void {
   const query = Client.prototype.query as (...args: unknown[]) => unknown;
+  let answered: Promise<void> | undefined;
   const spy = jest.spyOn(Client.prototype, 'query').mockImplementation(function (this: Client, ...args: unknown[]) {
-    if ((args[0] as { name?: string }).name !== 'flush') return query.apply(this, args);
+    const [config, callback] = args as [{ name?: string }, (...answer: unknown[]) => void];
+    if (config.name === 'settle') {
+      let result: unknown;
+      answered = new Promise((resolve) => {
+        result = query.call(this, config, (...answer: unknown[]) => {
+          callback(...answer);
+          resolve();
+        });
+      });
+      return result;
+    }
+    if (config.name !== 'flush') return query.apply(this, args);
     spy.mockRestore();
-    return before().then(() => query.apply(this, args));
+    return answered!.then(before).then(() => query.apply(this, args));
   });
 }
 
