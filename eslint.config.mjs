@@ -23,6 +23,10 @@ const race = {
   selector: "CallExpression[callee.object.name='Promise'][callee.property.name='race']",
   message: 'For a time limit use withTimeout or settlesWithin of @tollgate/runtime.',
 };
+const delays = ['node:timers/promises', 'timers/promises'].map((name) => ({
+  name,
+  message: 'Use delay or delayUntilAborted of @tollgate/runtime.',
+}));
 const oldFunction = {
   selector:
     "AssignmentExpression[left.type='MemberExpression'] > :matches(ArrowFunctionExpression, FunctionExpression)",
@@ -48,6 +52,7 @@ export default tseslint.config(
       '@typescript-eslint/consistent-type-imports': 'off',
       '@typescript-eslint/switch-exhaustiveness-check': 'error',
       'no-restricted-syntax': ['error', race],
+      'no-restricted-imports': ['error', { paths: delays }],
       // An async function turns its errors into rejections, and many interfaces require a promise.
       '@typescript-eslint/require-await': 'off',
       // kafkajs and Node declare callbacks as methods, so nearly all findings are functions without `this`.
@@ -57,6 +62,7 @@ export default tseslint.config(
       eqeqeq: ['error', 'always', { null: 'ignore' }],
     },
   },
+  { files: ['libs/runtime/src/timing.ts'], rules: { 'no-restricted-imports': 'off' } },
   { files: HOT, rules: { 'no-restricted-syntax': ['error', race, oldFunction] } },
   {
     files: ['**/*.test.ts', '**/*.suite.ts', '**/*.part.ts', '**/*.fixture.ts', 'test/**', 'libs/testing/**'],
@@ -70,6 +76,8 @@ export default tseslint.config(
       // Some lookups return a promise and others a value, and tests await all of them.
       '@typescript-eslint/await-thenable': 'off',
       'no-restricted-syntax': ['error', race],
+      // Tests that mock time or packages need Node's own timers.
+      'no-restricted-imports': 'off',
     },
   },
   prettier,

@@ -20,6 +20,12 @@ const FIXTURES = [
     rule: /enforce-module-boundaries|contracts-import-nothing/,
   },
   {
+    file: 'apps/metering/src/bad-import.ts',
+    code: `import { setTimeout } from 'node:timers/promises';\nexport const x = setTimeout;\n`,
+    by: ['eslint'],
+    rule: /no-restricted-imports/,
+  },
+  {
     file: 'apps/gateway/src/upstream/bad-import.ts',
     code: `import * as other from '../settle/emitter';\nexport const x = other;\n`,
     by: ['depcruise'],

@@ -1,42 +1,30 @@
 import type { BeforeApplicationShutdown, FactoryProvider, OnApplicationBootstrap } from '@nestjs/common';
-import { logger } from '@tollgate/runtime';
+import { logger, PeriodicTask } from '@tollgate/runtime';
 
 /**
- * Runs a task repeatedly while the service runs: at once, then `everyMs` after the end of the last run. A failed run is
- * logged and retried. The database says what is to do, so any number of replicas may run the task.
+ * A task of billing as a provider: it runs while the service runs. The database says what is to do, so any number of
+ * replicas may run the task.
  */
-export class PeriodicTask implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private timer: NodeJS.Timeout | undefined;
-  private running: Promise<void> = Promise.resolve();
-  private readonly ending = new AbortController();
+export class BillingTask implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly task: PeriodicTask | null;
 
   constructor(
-    private readonly name: string,
+    name: string,
     /** Null: never. */
-    private readonly everyMs: number | null,
-    /** Resolves early when the signal is aborted, if a run takes long. */
-    private readonly run: (ending: AbortSignal) => Promise<unknown>,
-  ) {}
+    everyMs: number | null,
+    run: (ending: AbortSignal) => Promise<unknown>,
+  ) {
+    const failed = (error: unknown) => logger('billing').error({ err: error, task: name }, 'a task failed; retrying');
+    this.task = everyMs === null ? null : new PeriodicTask({ run, failed, everyMs, keepsProcess: true });
+  }
 
   onApplicationBootstrap(): void {
-    if (this.everyMs === null) return;
-    this.running = this.runOnce(this.everyMs);
+    this.task?.start();
   }
 
   /** Waits for the current run. */
   async beforeApplicationShutdown(): Promise<void> {
-    this.ending.abort();
-    clearTimeout(this.timer);
-    await this.running;
-  }
-
-  private async runOnce(everyMs: number): Promise<void> {
-    try {
-      await this.run(this.ending.signal);
-    } catch (error) {
-      logger('billing').error({ err: error, task: this.name }, 'a task failed; retrying');
-    }
-    if (!this.ending.signal.aborted) this.timer = setTimeout(() => (this.running = this.runOnce(everyMs)), everyMs);
+    await this.task?.stop();
   }
 }
 
@@ -46,10 +34,10 @@ export function periodicTask<Parts extends readonly unknown[]>(
   everyMs: number,
   inject: { [I in keyof Parts]: abstract new (...args: never[]) => Parts[I] },
   run: (...parts: Parts) => Promise<unknown>,
-): FactoryProvider<PeriodicTask> {
+): FactoryProvider<BillingTask> {
   return {
     provide: Symbol(name),
     inject: [...inject],
-    useFactory: (...parts: Parts) => new PeriodicTask(name, everyMs, () => run(...parts)),
+    useFactory: (...parts: Parts) => new BillingTask(name, everyMs, () => run(...parts)),
   };
 }

@@ -1,5 +1,5 @@
 import { SCOPES, type KeyRow, type TenantRow, type TokenRow } from '@tollgate/contracts';
-import { setTimeout } from 'node:timers/promises';
+import { delay } from '@tollgate/runtime';
 import { Failure } from './failure';
 import type { OperatorClient } from './operator-client';
 
@@ -49,7 +49,7 @@ export async function onceReachable<T>(until: number, ask: () => Promise<T>): Pr
       return await ask();
     } catch (error) {
       if (!(error instanceof Failure) || error.code !== 'unavailable' || Date.now() >= until) throw error;
-      await setTimeout(REACHABLE_POLL_MS);
+      await delay(REACHABLE_POLL_MS);
     }
   }
 }
@@ -61,7 +61,7 @@ async function untilCreditIsUsable(client: OperatorClient, tenantId: string): Pr
       `/tenants/${tenantId}/credit?limit=1`,
     );
     if ((data.spendableCents ?? 0) > 0) return;
-    await setTimeout(CREDIT_POLL_MS);
+    await delay(CREDIT_POLL_MS);
   }
   throw new Error(`the credit of tenant ${tenantId} could not be spent within ${CREDIT_WAIT_MS} ms`);
 }

@@ -1,5 +1,5 @@
 import type { ReconcileReport, ReconcileRun } from '@tollgate/contracts';
-import { setTimeout as delay } from 'node:timers/promises';
+import { delay } from '@tollgate/runtime';
 import type { Context } from './commands';
 import { formatNanos } from './money';
 import { repairAll } from './repair';

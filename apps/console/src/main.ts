@@ -3,8 +3,7 @@ import '@tollgate/runtime/catch-signals';
 import '@tollgate/runtime/own-source-maps';
 import { kafkaMessages } from '@tollgate/messaging';
 import { checkSchema, migrateSchema } from '@tollgate/postgres';
-import { FileConfigSource, logger, runService } from '@tollgate/runtime';
-import { setTimeout } from 'node:timers/promises';
+import { delay, FileConfigSource, logger, runService } from '@tollgate/runtime';
 import { MIGRATIONS } from './database';
 import { createConsoleApp } from './http/console-app';
 import { ConsoleServer } from './http/console-server';
@@ -51,7 +50,7 @@ runService(
       // Reports "not ready" but still serves, so that load balancers notice before any request is refused.
       takeDown.add('announce', () => {
         server.leave();
-        return setTimeout(settings.TOLLGATE_LAME_DUCK_SECONDS * 1_000);
+        return delay(settings.TOLLGATE_LAME_DUCK_SECONDS * 1_000);
       });
       logger('console').info({ publicUrl: server.url, consoleUrl: `${origin}/console` }, 'listening');
     },

@@ -7,6 +7,7 @@ import { kafkaMessages } from '@tollgate/messaging';
 import { MessagesModule } from '@tollgate/messaging/nest';
 import {
   ConfigSource,
+  delay,
   FileConfigSource,
   globalModule,
   logger,
@@ -16,7 +17,6 @@ import {
   provide,
   runService,
 } from '@tollgate/runtime';
-import { setTimeout } from 'node:timers/promises';
 import { GatewayModule } from './gateway.module';
 import { listen, publicDoor } from './listen';
 import { createOperatorApp } from './operator/operator.app';
@@ -118,7 +118,7 @@ runService(
       // a start that fails at a port does not wait for it.
       takeDown.add('announce', () => {
         stop.leave();
-        return setTimeout(settings.TOLLGATE_LAME_DUCK_SECONDS * 1_000);
+        return delay(settings.TOLLGATE_LAME_DUCK_SECONDS * 1_000);
       });
       logger('gateway').info({ publicUrl, operatorUrl }, 'listening');
     },

@@ -1,6 +1,5 @@
 import type { AdmissionStore } from '@tollgate/admission';
-import { logger } from '@tollgate/runtime';
-import { setTimeout } from 'node:timers/promises';
+import { delay, logger } from '@tollgate/runtime';
 
 const FLUSH_TIMEOUT_MS = 10_000;
 const POLL_MS = 20;
@@ -18,7 +17,7 @@ export async function flushBooks(admission: AdmissionStore): Promise<boolean> {
       logger('standalone').warn('some served usage is not in the books yet; the next process continues with it');
       return false;
     }
-    await setTimeout(POLL_MS);
+    await delay(POLL_MS);
   }
   return true;
 }

@@ -1,4 +1,5 @@
 import { UnavailableError } from '@tollgate/contracts';
+import { delay } from '@tollgate/runtime';
 
 const MAX_BATCH_ITEMS = 256;
 export const MAX_BATCH_CHARS = 8 * 1024 * 1024;
@@ -81,8 +82,7 @@ export class BatchQueue<I, O> {
         const refused = error instanceof UnavailableError ? batch.concat(this.waiting.splice(0)) : batch;
         for (const { reject } of refused) reject(error as Error);
       }
-      if (batch.length >= GATHER_FROM_ITEMS && this.waiting.length < batch.length)
-        await new Promise((resolve) => setTimeout(resolve, GATHER_MS));
+      if (batch.length >= GATHER_FROM_ITEMS && this.waiting.length < batch.length) await delay(GATHER_MS);
       // Its time is over: sending it is useless.
       this.waiting.splice(0, refuseDue(this.waiting));
     }

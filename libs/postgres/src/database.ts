@@ -1,5 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { backoffMs } from '@tollgate/runtime';
+import { backoffMs, delay } from '@tollgate/runtime';
 import { parse } from 'pg-connection-string';
 import { DataSource, type DataSourceOptions, type EntityManager, type EntityTarget, type ObjectLiteral } from 'typeorm';
 import type { Pool, PoolConfig } from 'pg';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
+import { delay } from '@tollgate/runtime';
 import { connectionConfig, sqlState } from './database';
 import { applyFunctions, functionsIn, makeFunctionsTable, readFunctions } from './functions';
 import { MigrationError } from './migration-error';

@@ -1,4 +1,4 @@
-import { setTimeout } from 'node:timers/promises';
+import { delay } from '@tollgate/runtime';
 
 const START_TIMEOUT_MS = 5_000;
 const PAUSE_MS = 50;
@@ -16,7 +16,7 @@ export async function retryOnTimeout(ask: () => Promise<unknown>): Promise<void>
       return;
     } catch (error) {
       if (performance.now() > until || !isTimeout(error)) throw error;
-      await setTimeout(PAUSE_MS);
+      await delay(PAUSE_MS);
     }
   }
 }

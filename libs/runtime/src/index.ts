@@ -22,6 +22,7 @@ export * from './process/global-module';
 export * from './process/run-program';
 export * from './process/run-service';
 export * from './timing';
+export * from './periodic-task';
 export * from './tracing/trace-ids';
 export * from './tracing/tracer';
 export * from './tracing/open-tracer';

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /** The promise's result. Rejects with `late` after `timeoutMs`; that does not stop the work itself. */
 export async function withTimeout<T>(
@@ -27,9 +27,14 @@ export async function settlesWithin(timeoutMs: number, work: Promise<unknown>): 
   return withTimeout(timeoutMs, settled).catch(() => false);
 }
 
+/** Resolves after `forMs`. By the global timer, which tests can replace by a fake one. */
+export function delay(forMs: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, forMs));
+}
+
 /** Resolves after `forMs`, or as soon as `signal` is aborted. Never rejects. */
 export async function delayUntilAborted(forMs: number, signal: AbortSignal): Promise<void> {
-  await delay(forMs, undefined, { signal }).catch(() => undefined);
+  await sleep(forMs, undefined, { signal }).catch(() => undefined);
 }
 
 /**

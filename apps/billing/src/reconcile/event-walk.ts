@@ -7,7 +7,7 @@ import {
   type EventLine,
 } from '@tollgate/contracts';
 import type { Requests } from '@tollgate/messaging';
-import { setTimeout as delay } from 'node:timers/promises';
+import { delay } from '@tollgate/runtime';
 import type { Charges, IdRange } from './charges';
 import type { Findings } from './findings';
 import { askMetering } from './metering';

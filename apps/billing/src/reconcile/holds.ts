@@ -1,6 +1,6 @@
 import { DEFAULT_LEASE_MS, type AdmissionStore, type HoldView } from '@tollgate/admission';
 import type { Difference } from '@tollgate/contracts';
-import { setTimeout as delay } from 'node:timers/promises';
+import { delay } from '@tollgate/runtime';
 import type { Charges } from './charges';
 
 const PAGE = 500;

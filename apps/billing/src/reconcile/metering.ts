@@ -1,6 +1,6 @@
 import { UnavailableError, type ReplyOf, type RequestOf } from '@tollgate/contracts';
 import type { Requests } from '@tollgate/messaging';
-import { setTimeout as delay } from 'node:timers/promises';
+import { delay } from '@tollgate/runtime';
 
 /** Each request asks for a bounded part. On a busy machine it may still take a while. */
 const DEADLINE_MS = 9_000;

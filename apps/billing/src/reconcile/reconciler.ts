@@ -1,9 +1,9 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { Inject, Injectable } from '@nestjs/common';
 import { AdmissionStore } from '@tollgate/admission';
 import type { Difference } from '@tollgate/contracts';
 import type { Requests } from '@tollgate/messaging';
 import { ServiceClient } from '@tollgate/messaging/nest';
+import { delayUntilAborted } from '@tollgate/runtime';
 import { BillingDataSource } from '../database';
 import { auditLedger } from './audit';
 import { Charges } from './charges';
@@ -135,7 +135,8 @@ export class Reconciler {
       settled.push(...(last ? views : views.filter((view) => !differing.includes(view))));
       if (last) return { views: settled, differences: differing.flatMap(differencesOf) };
       open = differing.map((view) => view.tenantId);
-      await delay(COMPARE_AGAIN_MS, undefined, { signal: stopped });
+      await delayUntilAborted(COMPARE_AGAIN_MS, stopped);
+      stopped.throwIfAborted();
     }
   }
 

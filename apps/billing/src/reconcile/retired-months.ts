@@ -2,7 +2,7 @@ import { Inject, Injectable, type BeforeApplicationShutdown, type OnApplicationB
 import type { MonthTotals, RetiredMonth } from '@tollgate/contracts';
 import type { Requests } from '@tollgate/messaging';
 import { ServiceClient } from '@tollgate/messaging/nest';
-import { logger } from '@tollgate/runtime';
+import { logger, PeriodicTask } from '@tollgate/runtime';
 import { Charges } from './charges';
 import type { Findings } from './findings';
 import { askMetering } from './metering';
@@ -17,9 +17,12 @@ const CHECK = 'the charges of a dropped month are those of its events';
  */
 @Injectable()
 export class RetiredMonths implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly stopped = new AbortController();
-  private timer: NodeJS.Timeout | undefined;
-  private running: Promise<void> = Promise.resolve();
+  private readonly task = new PeriodicTask({
+    run: () => this.confirm(),
+    failed: (error) => this.failed(error),
+    firstMs: FIRST_MS,
+    everyMs: EVERY_MS,
+  });
 
   constructor(
     @Inject(ServiceClient) private readonly services: Requests,
@@ -27,13 +30,11 @@ export class RetiredMonths implements OnApplicationBootstrap, BeforeApplicationS
   ) {}
 
   onApplicationBootstrap(): void {
-    this.schedule(FIRST_MS);
+    this.task.start();
   }
 
   async beforeApplicationShutdown(): Promise<void> {
-    this.stopped.abort(new Error('billing is stopping'));
-    clearTimeout(this.timer);
-    await this.running;
+    await this.task.stop(new Error('billing is stopping'));
   }
 
   /** Confirms the months whose charges are complete. Returns them. A repeat changes nothing. */
@@ -41,7 +42,7 @@ export class RetiredMonths implements OnApplicationBootstrap, BeforeApplicationS
     const confirmed: string[] = [];
     for (const month of await this.list()) {
       if (month.confirmed) continue;
-      const totals = await this.totals(month, this.stopped.signal);
+      const totals = await this.totals(month, this.task.ending);
       const answer = await askMetering(this.services, 'metering.months.confirm', totals);
       if (answer.confirmed) confirmed.push(month.month);
       else
@@ -88,19 +89,9 @@ export class RetiredMonths implements OnApplicationBootstrap, BeforeApplicationS
     return { month, events: sum.events, costNanos: String(sum.costNanos), digest: String(sum.digest) };
   }
 
-  private schedule(inMs: number): void {
-    this.timer = setTimeout(() => (this.running = this.keep()), inMs).unref();
-  }
-
-  /** Never rejects. */
-  private async keep(): Promise<void> {
-    try {
-      await this.confirm();
-    } catch (error) {
-      if (this.stopped.signal.aborted) return;
-      logger('billing').warn({ err: error }, 'months of usage events could not be confirmed; retrying');
-    }
-    if (!this.stopped.signal.aborted) this.schedule(EVERY_MS);
+  private failed(error: unknown): void {
+    if (this.task.ending.aborted) return;
+    logger('billing').warn({ err: error }, 'months of usage events could not be confirmed; retrying');
   }
 }
 

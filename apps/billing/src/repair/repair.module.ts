@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { BILLING_OPTIONS, type ServiceOptions } from '../options';
-import { PeriodicTask } from '../periodic-task';
+import { BillingTask } from '../periodic-task';
 import { ReconcileModule } from '../reconcile/reconcile.module';
 import { PoisonWatch } from './poison-watch';
 import { RepairController } from './repair.controller';
@@ -12,7 +12,7 @@ const watchRounds = {
   provide: Symbol(ROUNDS),
   inject: [PoisonWatch, BILLING_OPTIONS],
   useFactory: (watch: PoisonWatch, { watchEveryMs }: ServiceOptions) =>
-    new PeriodicTask(ROUNDS, watchEveryMs, (ending) => watch.round(ending)),
+    new BillingTask(ROUNDS, watchEveryMs, (ending) => watch.round(ending)),
 };
 
 @Module({

@@ -2,7 +2,7 @@ import { type BeforeApplicationShutdown, Injectable, type OnApplicationBootstrap
 import type { Author } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { query } from '@tollgate/postgres';
-import { logger } from '@tollgate/runtime';
+import { logger, PeriodicTask } from '@tollgate/runtime';
 import type { EntityManager } from 'typeorm';
 import { ConsoleDatabase } from '../database';
 
@@ -25,9 +25,14 @@ export interface Erasure {
  */
 @Injectable()
 export class Erasures implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private timer: NodeJS.Timeout | undefined;
-  private running: Promise<void> = Promise.resolve();
-  private isEnding = false;
+  private readonly task = new PeriodicTask({
+    run: (ending) => this.completeDue(ending),
+    failed: (error) =>
+      logger('console').warn({ reason: String(error) }, 'pending erasures of accounts failed; retrying'),
+    firstMs: LOOK_MS,
+    everyMs: LOOK_MS,
+    keepsProcess: true,
+  });
 
   constructor(
     private readonly database: ConsoleDatabase,
@@ -35,13 +40,11 @@ export class Erasures implements OnApplicationBootstrap, BeforeApplicationShutdo
   ) {}
 
   onApplicationBootstrap(): void {
-    this.timer = setTimeout(() => (this.running = this.completeDue()), LOOK_MS);
+    this.task.start();
   }
 
   async beforeApplicationShutdown(): Promise<void> {
-    this.isEnding = true;
-    clearTimeout(this.timer);
-    await this.running;
+    await this.task.stop();
   }
 
   /** In the transaction that deletes the account. */
@@ -75,18 +78,13 @@ export class Erasures implements OnApplicationBootstrap, BeforeApplicationShutdo
   }
 
   /** Each row once: a failed one is due again after the pause. */
-  private async completeDue(): Promise<void> {
-    try {
-      while (!this.isEnding) {
-        const erasure = await this.take();
-        if (!erasure) break;
-        if (await this.forget(erasure))
-          await query(this.database.dataSource, 'DELETE FROM erasure WHERE user_id = $1', [erasure.userId]);
-      }
-    } catch (error) {
-      logger('console').warn({ reason: String(error) }, 'pending erasures of accounts failed; retrying');
+  private async completeDue(ending: AbortSignal): Promise<void> {
+    while (!ending.aborted) {
+      const erasure = await this.take();
+      if (!erasure) break;
+      if (await this.forget(erasure))
+        await query(this.database.dataSource, 'DELETE FROM erasure WHERE user_id = $1', [erasure.userId]);
     }
-    if (!this.isEnding) this.onApplicationBootstrap();
   }
 
   /** Of several consoles, one gets it. */

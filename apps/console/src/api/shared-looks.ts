@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { delayUntilAborted } from '@tollgate/runtime';
 
 /**
  * From one look at the services to the next. A number is as old as that and the time of a look: two seconds at most.
@@ -66,7 +66,7 @@ class SharedLook {
       // Each follower has the error, too.
       await look.text.catch(() => {});
       const pauseMs = Math.max(MIN_PAUSE_MS, beganAtMs + LOOK_EVERY_MS - performance.now());
-      await sleep(pauseMs, undefined, { signal }).catch(() => {});
+      await delayUntilAborted(pauseMs, signal);
     }
   }
 }

@@ -1,7 +1,7 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { MAX_REPORTED_BACKENDS, newId, type BackendReport } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
-import { logger } from '@tollgate/runtime';
+import { logger, PeriodicTask } from '@tollgate/runtime';
 import { Upstream } from './upstream';
 
 const INTERVAL_MS = 2_000;
@@ -13,8 +13,12 @@ const INTERVAL_MS = 2_000;
 @Injectable()
 export class BackendReports implements OnApplicationBootstrap {
   private readonly source = newId('msg');
-  private timer: NodeJS.Timeout | null = null;
-  private closed = false;
+  private readonly task = new PeriodicTask({
+    run: () => this.report(),
+    failed: (error) =>
+      logger('gateway').debug({ reason: (error as Error).message }, 'the states of the backends were not taken'),
+    everyMs: INTERVAL_MS,
+  });
 
   constructor(
     private readonly services: ServiceClient,
@@ -22,27 +26,19 @@ export class BackendReports implements OnApplicationBootstrap {
   ) {}
 
   onApplicationBootstrap(): void {
-    void this.follow();
+    this.task.start();
   }
 
   close(): void {
-    this.closed = true;
-    if (this.timer) clearTimeout(this.timer);
+    void this.task.stop();
   }
 
-  /** Never rejects. */
-  private async follow(): Promise<void> {
+  private async report(): Promise<void> {
     const backends = [...this.upstream.fleet.all]
       .slice(0, MAX_REPORTED_BACKENDS)
       .map(({ name, healthy, openBreakers, inFlight }): BackendReport => ({
         ...{ backend: name, healthy, openBreakers, inFlight },
       }));
-    try {
-      if (backends.length > 0)
-        await this.services.request('metering.backends.report', { source: this.source, backends });
-    } catch (error) {
-      logger('gateway').debug({ reason: (error as Error).message }, 'the states of the backends were not taken');
-    }
-    if (!this.closed) this.timer = setTimeout(() => void this.follow(), INTERVAL_MS).unref();
+    if (backends.length > 0) await this.services.request('metering.backends.report', { source: this.source, backends });
   }
 }

@@ -1,6 +1,6 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { ServiceClient } from '@tollgate/messaging/nest';
-import { logger } from '@tollgate/runtime';
+import { logger, PeriodicTask } from '@tollgate/runtime';
 import { Upstream } from './upstream';
 
 const INTERVAL_MS = 1_000;
@@ -11,8 +11,12 @@ const INTERVAL_MS = 1_000;
  */
 @Injectable()
 export class Drains implements OnApplicationBootstrap {
-  private timer: NodeJS.Timeout | null = null;
-  private closed = false;
+  private readonly task = new PeriodicTask({
+    run: () => this.follow(),
+    failed: (error) =>
+      logger('gateway').debug({ reason: (error as Error).message }, 'the drained backends are not known'),
+    everyMs: INTERVAL_MS,
+  });
   private known = '';
 
   constructor(
@@ -21,27 +25,19 @@ export class Drains implements OnApplicationBootstrap {
   ) {}
 
   onApplicationBootstrap(): void {
-    void this.follow();
+    this.task.start();
   }
 
   close(): void {
-    this.closed = true;
-    if (this.timer) clearTimeout(this.timer);
+    void this.task.stop();
   }
 
-  /** Never rejects. */
   private async follow(): Promise<void> {
-    try {
-      const { drained } = await this.services.request('auth.backends.drained', {});
-      const names = drained.map(({ backend }) => backend);
-      if (names.join(' ') !== this.known) {
-        this.known = names.join(' ');
-        this.upstream.fleet.drainOnly(new Set(names));
-        logger('gateway').info({ drained: names }, 'the drained backends have changed');
-      }
-    } catch (error) {
-      logger('gateway').debug({ reason: (error as Error).message }, 'the drained backends are not known');
-    }
-    if (!this.closed) this.timer = setTimeout(() => void this.follow(), INTERVAL_MS).unref();
+    const { drained } = await this.services.request('auth.backends.drained', {});
+    const names = drained.map(({ backend }) => backend);
+    if (names.join(' ') === this.known) return;
+    this.known = names.join(' ');
+    this.upstream.fleet.drainOnly(new Set(names));
+    logger('gateway').info({ drained: names }, 'the drained backends have changed');
   }
 }

@@ -1,6 +1,6 @@
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { query, transaction } from '@tollgate/postgres';
-import { Counter, logger, metrics } from '@tollgate/runtime';
+import { Counter, logger, metrics, PeriodicTask } from '@tollgate/runtime';
 import type { DataSource, EntityManager } from 'typeorm';
 import { type EngineReading, readEngine } from './engine-page';
 import type { Engine } from './engines';
@@ -46,10 +46,11 @@ interface Part {
  * its count since the last sample is lost, and the hour says so. An advisory lock lets one process in at a time.
  */
 export class EngineSampler implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private timer: NodeJS.Timeout | undefined;
-  private running: Promise<void> = Promise.resolve();
-  private stopped = true;
-  private readonly ending = new AbortController();
+  private readonly task = new PeriodicTask({
+    run: () => this.sample(),
+    failed: (error) => logger('metering').error({ err: error }, 'the engines were not sampled; retrying'),
+    everyMs: () => SAMPLE_EVERY_MS - (Date.now() % SAMPLE_EVERY_MS),
+  });
   /** Engines whose page failed at the last reading. Each is logged once. */
   private readonly silent = new Set<string>();
 
@@ -59,16 +60,12 @@ export class EngineSampler implements OnApplicationBootstrap, BeforeApplicationS
   ) {}
 
   onApplicationBootstrap(): void {
-    this.stopped = false;
-    this.running = this.run();
+    this.task.start();
   }
 
   /** Finishes the current round, without the pages that have not answered yet. */
   async beforeApplicationShutdown(): Promise<void> {
-    this.stopped = true;
-    this.ending.abort();
-    clearTimeout(this.timer);
-    await this.running;
+    await this.task.stop();
   }
 
   /** Runs one round. False if another process is running one. */
@@ -87,27 +84,16 @@ export class EngineSampler implements OnApplicationBootstrap, BeforeApplicationS
     });
   }
 
-  private async run(): Promise<void> {
-    try {
-      await this.sample();
-    } catch (error) {
-      logger('metering').error({ err: error }, 'the engines were not sampled; retrying');
-    }
-    if (this.stopped) return;
-    this.timer = setTimeout(() => (this.running = this.run()), SAMPLE_EVERY_MS - (Date.now() % SAMPLE_EVERY_MS));
-    this.timer.unref();
-  }
-
   /** Null if it cannot be read. */
   private async read({ name, url, backends }: Engine): Promise<EngineReading | null> {
     const backend = backends.join(' ');
     try {
-      const reading = await readEngine(url, { stopped: this.ending.signal });
+      const reading = await readEngine(url, { stopped: this.task.ending });
       samples.inc({ backend, result: 'read' });
       this.silent.delete(name);
       return reading;
     } catch (error) {
-      if (this.ending.signal.aborted) return null;
+      if (this.task.ending.aborted) return null;
       samples.inc({ backend, result: 'failed' });
       const { message, cause } = error as Error & { cause?: { code?: unknown } };
       if (!this.silent.has(name))

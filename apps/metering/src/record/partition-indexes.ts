@@ -1,6 +1,6 @@
 import { Injectable, type BeforeApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { query, sqlState, withStatementTimeout } from '@tollgate/postgres';
-import { logger } from '@tollgate/runtime';
+import { logger, PeriodicTask } from '@tollgate/runtime';
 import { MeteringDataSource } from '../database';
 
 const RETRY_MS = 60_000;
@@ -16,28 +16,29 @@ const MAX_PARTITIONS = 2_500;
  */
 @Injectable()
 export class PartitionIndexes implements OnModuleInit, BeforeApplicationShutdown {
-  private readonly stopped = new AbortController();
-  private timer: NodeJS.Timeout | undefined;
-  private running: Promise<void> = Promise.resolve();
+  private isDone = false;
+  private readonly task = new PeriodicTask({
+    run: () => this.complete(),
+    failed: (error) => this.failed(error),
+    everyMs: () => (this.isDone ? null : RETRY_MS),
+  });
 
   constructor(private readonly dataSource: MeteringDataSource) {}
 
   /** Does not wait for the indexes. */
   onModuleInit(): void {
-    this.running = this.keep();
+    this.task.start();
   }
 
   /** An unfinished build is broken off, and begins anew after the next start. */
   async beforeApplicationShutdown(): Promise<void> {
-    this.stopped.abort(new Error('metering is stopping'));
-    clearTimeout(this.timer);
-    await this.running;
+    await this.task.stop(new Error('metering is stopping'));
   }
 
   /** Builds what is missing, and returns the names of the partitions that it was built for. */
   async ensure(): Promise<string[]> {
     const built: string[] = [];
-    while (built.length < MAX_PARTITIONS && !this.stopped.signal.aborted) {
+    while (built.length < MAX_PARTITIONS && !this.task.ending.aborted) {
       const name = await this.buildNext();
       if (name === null) break;
       built.push(name);
@@ -47,27 +48,25 @@ export class PartitionIndexes implements OnModuleInit, BeforeApplicationShutdown
 
   private buildNext(): Promise<string | null> {
     return this.dataSource.transaction(async (tx) => {
-      const run = await withStatementTimeout(tx, BUILD_TIMEOUT_MS, this.stopped.signal);
+      const run = await withStatementTimeout(tx, BUILD_TIMEOUT_MS, this.task.ending);
       const [row] = await run<{ name: string | null }>('SELECT index_partition() AS name', []);
       return row!.name;
     });
   }
 
-  /** Never rejects. Comes back until no partition lacks the index. */
-  private async keep(): Promise<void> {
-    try {
-      const built = await this.ensure();
-      if (built.length > 0) logger('metering').info({ partitions: built }, 'indexes of usage_event were added');
-      if (await this.isComplete()) return;
-    } catch (error) {
-      if (this.stopped.signal.aborted) return;
-      logger('metering').warn(
-        { err: error, sqlState: sqlState(error) },
-        'an index of usage_event could not be built; retrying',
-      );
-    }
-    if (this.stopped.signal.aborted) return;
-    this.timer = setTimeout(() => (this.running = this.keep()), RETRY_MS).unref();
+  /** Runs until no partition lacks the index. */
+  private async complete(): Promise<void> {
+    const built = await this.ensure();
+    if (built.length > 0) logger('metering').info({ partitions: built }, 'indexes of usage_event were added');
+    this.isDone = await this.isComplete();
+  }
+
+  private failed(error: unknown): void {
+    if (this.task.ending.aborted) return;
+    logger('metering').warn(
+      { err: error, sqlState: sqlState(error) },
+      'an index of usage_event could not be built; retrying',
+    );
   }
 
   /** PostgreSQL marks the index of the whole table as valid once every partition has its part. */

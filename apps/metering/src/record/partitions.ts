@@ -1,6 +1,6 @@
 import { Injectable, type BeforeApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { query, sqlState, transaction } from '@tollgate/postgres';
-import { logger } from '@tollgate/runtime';
+import { logger, PeriodicTask } from '@tollgate/runtime';
 import type { EntityManager } from 'typeorm';
 import { MeteringDataSource } from '../database';
 
@@ -27,19 +27,27 @@ interface Month {
  */
 @Injectable()
 export class Partitions implements OnModuleInit, BeforeApplicationShutdown {
-  private timer: NodeJS.Timeout | undefined;
-  private running: Promise<void> = Promise.resolve();
+  private readonly task = new PeriodicTask({
+    run: () => this.ensure(),
+    // Until it works, the default partition accepts all rows.
+    failed: (error) =>
+      logger('metering').error(
+        { err: error, sqlState: sqlState(error) },
+        'the partitions of usage_event could not be created; retrying',
+      ),
+    everyMs: EVERY_MS,
+    retryMs: RETRY_MS,
+  });
 
   constructor(private readonly dataSource: MeteringDataSource) {}
 
   async onModuleInit(): Promise<void> {
-    this.running = this.keep();
-    await this.running;
+    this.task.start();
+    await this.task.current;
   }
 
   async beforeApplicationShutdown(): Promise<void> {
-    await this.running;
-    clearTimeout(this.timer);
+    await this.task.stop();
   }
 
   /** Makes the missing months around `nowMs`, each in a transaction of its own. */
@@ -50,21 +58,6 @@ export class Partitions implements OnModuleInit, BeforeApplicationShutdown {
       // Calls a function of the schema's owner, because this service owns no table: functions/months.sql.
       await transaction(this.dataSource, (tx) => query(tx, 'SELECT add_month($1, $2)', [month.year, month.month]));
     }
-  }
-
-  /** Never rejects: until it works, the default partition accepts all rows. */
-  private async keep(): Promise<void> {
-    let nextMs = EVERY_MS;
-    try {
-      await this.ensure();
-    } catch (error) {
-      logger('metering').error(
-        { err: error, sqlState: sqlState(error) },
-        'the partitions of usage_event could not be created; retrying',
-      );
-      nextMs = RETRY_MS;
-    }
-    this.timer = setTimeout(() => (this.running = this.keep()), nextMs).unref();
   }
 }
 

@@ -1,6 +1,6 @@
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { sqlState, withStatementTimeout } from '@tollgate/postgres';
-import { Counter, logger, metrics } from '@tollgate/runtime';
+import { Counter, logger, metrics, PeriodicTask } from '@tollgate/runtime';
 import type { DataSource } from 'typeorm';
 
 export const DEFAULT_USAGE_KEPT_MONTHS = 13;
@@ -47,9 +47,12 @@ type Step = 'close_month' | 'sum_month' | 'drop_month';
  * (functions/retention.sql). So any number of processes may do it at once, and may stop after any step.
  */
 export class Retention implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly stopped = new AbortController();
-  private timer: NodeJS.Timeout | undefined;
-  private running: Promise<void> = Promise.resolve();
+  private readonly task = new PeriodicTask({
+    run: () => this.round(),
+    failed: (error) => this.failed(error),
+    firstMs: FIRST_MS,
+    everyMs: EVERY_MS,
+  });
 
   constructor(
     private readonly dataSource: DataSource,
@@ -57,14 +60,12 @@ export class Retention implements OnApplicationBootstrap, BeforeApplicationShutd
   ) {}
 
   onApplicationBootstrap(): void {
-    this.schedule(FIRST_MS);
+    this.task.start();
   }
 
   /** An unfinished step is broken off. */
   async beforeApplicationShutdown(): Promise<void> {
-    this.stopped.abort(new Error('metering is stopping'));
-    clearTimeout(this.timer);
-    await this.running;
+    await this.task.stop(new Error('metering is stopping'));
   }
 
   async round(): Promise<RetentionRound> {
@@ -112,28 +113,18 @@ export class Retention implements OnApplicationBootstrap, BeforeApplicationShutd
 
   private call<R extends object>(sql: string, values: unknown[]): Promise<R> {
     return this.dataSource.transaction(async (tx) => {
-      const query = await withStatementTimeout(tx, STEP_TIMEOUT_MS, this.stopped.signal);
+      const query = await withStatementTimeout(tx, STEP_TIMEOUT_MS, this.task.ending);
       const [row] = await query<R>(sql, values);
       return row!;
     });
   }
 
-  private schedule(inMs: number): void {
-    this.timer = setTimeout(() => (this.running = this.keep()), inMs).unref();
-  }
-
-  /** Never rejects. */
-  private async keep(): Promise<void> {
-    try {
-      await this.round();
-    } catch (error) {
-      if (this.stopped.signal.aborted) return;
-      logger('metering').warn(
-        { err: error, sqlState: sqlState(error) },
-        'old months of usage events could not be dropped; retrying',
-      );
-    }
-    if (!this.stopped.signal.aborted) this.schedule(EVERY_MS);
+  private failed(error: unknown): void {
+    if (this.task.ending.aborted) return;
+    logger('metering').warn(
+      { err: error, sqlState: sqlState(error) },
+      'old months of usage events could not be dropped; retrying',
+    );
   }
 }
 

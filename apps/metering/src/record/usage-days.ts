@@ -1,6 +1,6 @@
 import { Injectable, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { query, sqlState, transaction, withStatementTimeout } from '@tollgate/postgres';
-import { logger } from '@tollgate/runtime';
+import { logger, PeriodicTask } from '@tollgate/runtime';
 import type { EntityManager } from 'typeorm';
 import { MeteringDataSource } from '../database';
 import { unfinishedSql } from './unfinished';
@@ -71,28 +71,29 @@ const HOURS = `(
  */
 @Injectable()
 export class UsageDays implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly stopped = new AbortController();
-  private timer: NodeJS.Timeout | undefined;
-  private running: Promise<void> = Promise.resolve();
+  private readonly task = new PeriodicTask({
+    run: () => this.foldAll(),
+    failed: (error) => this.failed(error),
+    firstMs: FIRST_AFTER_MS,
+    everyMs: EVERY_MS,
+  });
 
   constructor(private readonly dataSource: MeteringDataSource) {}
 
   onApplicationBootstrap(): void {
-    this.next(FIRST_AFTER_MS);
+    this.task.start();
   }
 
   /** Hours that are being folded are broken off, and folded after the next start. */
   async beforeApplicationShutdown(): Promise<void> {
-    this.stopped.abort(new Error('metering is stopping'));
-    clearTimeout(this.timer);
-    await this.running;
+    await this.task.stop(new Error('metering is stopping'));
   }
 
   /** Folds everything that ended long enough before `nowMs`. Returns the number of steps. */
   async fold(nowMs = Date.now()): Promise<number> {
     let steps = 0;
     for (const next of [this.foldHours, this.foldDay])
-      while (steps < MAX_STEPS_A_ROUND && !this.stopped.signal.aborted && (await next.call(this, nowMs))) steps += 1;
+      while (steps < MAX_STEPS_A_ROUND && !this.task.ending.aborted && (await next.call(this, nowMs))) steps += 1;
     return steps;
   }
 
@@ -150,7 +151,7 @@ export class UsageDays implements OnApplicationBootstrap, BeforeApplicationShutd
     work: (within: Within, startMs: number) => Promise<number | null>,
   ): Promise<boolean> {
     return transaction(this.dataSource, async (tx) => {
-      const within = await withStatementTimeout(tx, FOLD_TIMEOUT_MS, this.stopped.signal);
+      const within = await withStatementTimeout(tx, FOLD_TIMEOUT_MS, this.task.ending);
       const [folded] = await within<{ until: Date | number }>(
         `SELECT ${mark} AS until FROM usage_folded FOR NO KEY UPDATE`,
         [],
@@ -166,21 +167,15 @@ export class UsageDays implements OnApplicationBootstrap, BeforeApplicationShutd
     });
   }
 
-  /** Never rejects: until it works, queries read the hours. */
-  private async keep(): Promise<void> {
-    try {
-      const steps = await this.fold();
-      if (steps > 1) logger('metering').info({ steps }, 'hours of usage were summed by day');
-    } catch (error) {
-      if (this.stopped.signal.aborted) return;
-      logger('metering').warn({ err: error, sqlState: sqlState(error) }, 'hours of usage could not be summed by day');
-    }
-    if (this.stopped.signal.aborted) return;
-    this.next(EVERY_MS);
+  private async foldAll(): Promise<void> {
+    const steps = await this.fold();
+    if (steps > 1) logger('metering').info({ steps }, 'hours of usage were summed by day');
   }
 
-  private next(afterMs: number): void {
-    this.timer = setTimeout(() => (this.running = this.keep()), afterMs).unref();
+  /** Until it works, queries read the hours. */
+  private failed(error: unknown): void {
+    if (this.task.ending.aborted) return;
+    logger('metering').warn({ err: error, sqlState: sqlState(error) }, 'hours of usage could not be summed by day');
   }
 }
 

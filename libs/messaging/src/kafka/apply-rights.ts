@@ -1,4 +1,3 @@
-import { setTimeout } from 'node:timers/promises';
 import { TOPICS } from '@tollgate/contracts';
 import {
   AclOperationTypes,
@@ -8,6 +7,7 @@ import {
   type AclEntry,
   type Admin,
 } from 'kafkajs';
+import { delay } from '@tollgate/runtime';
 import { withAdmin, type TopicsOptions } from './apply-topics';
 import type { KafkaConnection } from './connection';
 import { errorTypeOf, isRefused, RightMissingError } from './rights';
@@ -50,7 +50,7 @@ export async function applyRights(
       throw isRefused(error) ? new RightMissingError(`ALTER on the cluster (${TO_SET})`, error) : error;
     }
     // The brokers apply new rights somewhat later than they list them.
-    for (let settled = missing.length + surplus.length === 0; !settled; await setTimeout(SETTLE_POLL_MS)) {
+    for (let settled = missing.length + surplus.length === 0; !settled; await delay(SETTLE_POLL_MS)) {
       const now = await compare(admin, options);
       settled = !now || now.missing.length + now.surplus.length === 0;
     }

@@ -1,6 +1,5 @@
-import { setTimeout } from 'node:timers/promises';
 import { TOPICS, type Service } from '@tollgate/contracts';
-import { StartError, withTimeout } from '@tollgate/runtime';
+import { delay, StartError, withTimeout } from '@tollgate/runtime';
 import { ConfigResourceTypes, type Admin } from 'kafkajs';
 import { createKafka, Sockets, type KafkaConnection } from './connection';
 import { isRefused, rightMissingIn, RightMissingError } from './rights';
@@ -82,7 +81,7 @@ export async function applyTopics(connection: KafkaConnection, options: ApplyOpt
     }
     if (wrong.length > 0) throw new TopicsError(wrong.join('; '));
     // Brokers learn of changes one after the other. The next start must find them on every broker.
-    while (problemsOf(planned, await find(admin, planned)).length > 0) await setTimeout(SETTLE_POLL_MS);
+    while (problemsOf(planned, await find(admin, planned)).length > 0) await delay(SETTLE_POLL_MS);
   });
 }
 
@@ -223,7 +222,7 @@ async function onceKnown<T>(ask: () => Promise<T>): Promise<T> {
       return await ask();
     } catch (error) {
       if (isRefused(error) || performance.now() >= untilMs) throw error;
-      await setTimeout(SETTLE_POLL_MS);
+      await delay(SETTLE_POLL_MS);
     }
   }
 }

@@ -11,7 +11,7 @@ import {
   type Subject,
 } from '@tollgate/contracts';
 import { AssignerProtocol, type KafkaMessage, type PartitionAssigner } from 'kafkajs';
-import { logCapped, logger, settlesWithin } from '@tollgate/runtime';
+import { logCapped, logger, settlesWithin, withTimeout } from '@tollgate/runtime';
 import { forgedMessages, unreadableRequests } from '../message-metrics';
 import { MessagesRefusedError } from '../messages';
 import { endOf, withAdmin } from './apply-topics';
@@ -124,16 +124,14 @@ export class RequestClient {
     if (!asker) throw new MessagesRefusedError(`only ${ASKERS[subject].join(', ')} may request "${subject}"`);
     if (this.pending.size >= MAX_PENDING_REQUESTS) throw new UnavailableError('too many requests await replies');
     const id = newId('msg');
-    let timer: NodeJS.Timeout | undefined;
+    const reply = new Promise<unknown>((resolve, reject) => {
+      this.pending.set(id, { by, asker, resolve, reject });
+      this.ask(id, subject, request, deadlineMs).catch(reject);
+    });
+    const late = () => new UnavailableError(`no answer to "${subject}" within ${deadlineMs} ms`);
     try {
-      return await new Promise<unknown>((resolve, reject) => {
-        this.pending.set(id, { by, asker, resolve, reject });
-        const late = () => reject(new UnavailableError(`no answer to "${subject}" within ${deadlineMs} ms`));
-        timer = setTimeout(late, deadlineMs);
-        this.ask(id, subject, request, deadlineMs).catch(reject);
-      });
+      return await withTimeout(deadlineMs, reply, late);
     } finally {
-      clearTimeout(timer);
       this.pending.delete(id);
     }
   }

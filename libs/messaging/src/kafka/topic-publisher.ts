@@ -1,6 +1,5 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { UnavailableError } from '@tollgate/contracts';
-import { backoffMs, logger, settlesWithin, withTimeout } from '@tollgate/runtime';
+import { backoffMs, delay, logger, settlesWithin, withTimeout } from '@tollgate/runtime';
 import { CompressionTypes, type IHeaders, type Producer } from 'kafkajs';
 import type { BrokerClock } from './broker-clock';
 import { createKafka, Sockets, type KafkaConnection } from './connection';
@@ -152,7 +151,7 @@ export class TopicPublisher {
         const waitMs = backoffMs(attempt, RETRY_BASE_MS, MAX_RETRY_MS);
         if (this.closed || isRefused(error) || Date.now() + waitMs > this.tryUntilMs) throw error;
         logger('kafka').debug({ err: error, attempt }, 'retrying to publish');
-        await pause(waitMs);
+        await delay(waitMs);
       }
     }
   }

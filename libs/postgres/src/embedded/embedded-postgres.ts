@@ -3,8 +3,8 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, wri
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import { Client } from 'pg';
+import { delay } from '@tollgate/runtime';
 import { Keeper } from './keeper';
 import { serverUser, type ServerUser } from './run-as';
 
@@ -218,7 +218,7 @@ async function takeOwnership(url: string, root: string): Promise<Client> {
       if (existing.rowCount === 0) await client.query(`CREATE DATABASE ${DATABASE}`);
       return client;
     }
-    await setTimeout(INSTANCE_LOCK_WAIT_MS);
+    await delay(INSTANCE_LOCK_WAIT_MS);
   }
   await client.end();
   throw new Error(

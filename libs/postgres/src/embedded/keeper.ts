@@ -1,5 +1,4 @@
-import { setTimeout } from 'node:timers/promises';
-import { logger } from '@tollgate/runtime';
+import { delay, logger } from '@tollgate/runtime';
 import type { Client } from 'pg';
 
 const MAX_ATTEMPTS = 6;
@@ -49,7 +48,7 @@ export class Keeper {
     if (performance.now() - this.openedMs > STABLE_MS) this.attempts = 0;
     let reason: Error | undefined;
     for (; this.attempts < MAX_ATTEMPTS && !this.stopping; this.attempts++) {
-      await setTimeout(Math.min(FIRST_PAUSE_MS * 2 ** this.attempts, MAX_PAUSE_MS));
+      await delay(Math.min(FIRST_PAUSE_MS * 2 ** this.attempts, MAX_PAUSE_MS));
       try {
         this.owner = await this.open();
         this.openedMs = performance.now();

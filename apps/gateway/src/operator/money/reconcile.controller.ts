@@ -1,9 +1,8 @@
 import { Controller, Get, HttpCode, Param, Post, Query, Req, Res, UseGuards } from '@nestjs/common';
 import type { Author, ReconcileRun } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
-import { ConfigSource } from '@tollgate/runtime';
+import { ConfigSource, delay } from '@tollgate/runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { setTimeout as delay } from 'node:timers/promises';
 import { refuseFields } from '../../http/account/body';
 import { ApiError } from '../../http/api-error';
 import { queryCheck } from '../../http/validate';
