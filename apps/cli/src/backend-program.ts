@@ -20,10 +20,10 @@ export function addBackendCommands(program: Command, context: (options: object) 
   leaf(
     backend,
     'drain <backend>',
-    'send it no new calls from about a second later on; running ones go on',
+    'stop sending new calls to a backend, within about a second; running calls continue',
     `backend drain ${NAME}`,
   ).action((name: string, options: object) => change(context(options), 'drain', name));
-  leaf(backend, 'enable <backend>', 'send it calls again', `backend enable ${NAME}`).action(
+  leaf(backend, 'enable <backend>', 'resume sending calls to a drained backend', `backend enable ${NAME}`).action(
     (name: string, options: object) => change(context(options), 'enable', name),
   );
 }

@@ -86,7 +86,7 @@ export function addBooksCommands(program: Command, context: (options: object) =>
     'explain --key key_01k…',
   )
     .option('--key <key>', 'show what this key may do now, and its last refused requests')
-    .option('--tenant <tenant>', 'only if it is of this tenant; needed to find a request that still runs')
+    .option('--tenant <tenant>', 'only a request of this tenant; required for a request that is still running')
     .action(async (request: string | undefined, options: { key?: string; tenant?: string }) => {
       const { key, tenant } = options;
       if ((request === undefined) === (key === undefined))

@@ -57,7 +57,7 @@ export function addKeyCommands(program: Command, context: (options: object) => c
     .option('--expires-at <time>', 'ISO 8601 date or timestamp in the future, UTC')
     .option('--no-expiry', 'let it never expire')
     .option('--owner <text>', 'who uses the key')
-    .option('--no-owner', 'name nobody')
+    .option('--no-owner', 'remove the owner')
     .option('--tags <list>', 'comma-separated groups, in place of the former ones', listOf)
     .option('--models <list>', 'comma-separated ids of the only models that it may use', listOf)
     .option('--all-models', 'let it use all models of its profile')
@@ -90,7 +90,7 @@ function addRotation(program: Command, key: Command, context: (options: object) 
   leaf(
     keys,
     'apply <file>',
-    'make the keys of a tenant those of a YAML file: shows the changes, asks, and makes them, all or none',
+    'set the keys of a tenant from a YAML file: shows the changes, asks, and applies all or none',
     'keys apply keys.yaml --dry-run',
     'keys apply keys.yaml --yes --out new-keys.txt',
   )
@@ -98,7 +98,7 @@ function addRotation(program: Command, key: Command, context: (options: object) 
     .option('--dry-run', 'only show what would change')
     .option('--yes', 'do not ask')
     .option('--revoke-others', 'also revoke active keys that the file does not name')
-    .option('--out <file>', 'write the new keys to this new file, and not to the terminal')
+    .option('--out <file>', 'write the new keys to this file, which must not exist yet, instead of the terminal')
     .action(async (file: string, options: ApplyOptions) => {
       // Loaded for this command alone: the parser of YAML takes a tenth of a second.
       const { applyKeys } = await import('./keys-apply.js');

@@ -43,7 +43,11 @@ export function addMoneyCommands(credit: Command, context: (options: object) => 
     'credit adjust ten_01k… -5.00 --ref dispute-3 --reason "chargeback" --allow-debt',
     'credit adjust ten_01k… all --ref end-17 --reason "written off"',
   )
-    .argument('<amount>', 'currency units with a sign, and at most two decimals; or all: to zero', orAll(signedCents))
+    .argument(
+      '<amount>',
+      'signed amount with at most two decimals, or all (brings the balance to zero)',
+      orAll(signedCents),
+    )
     .requiredOption('--ref <text>', 'your reference; a repeat with the same one changes nothing more')
     .requiredOption('--reason <text>', 'reason, recorded in the books')
     .option('--source <name>', 'origin of the correction (default: manual)')

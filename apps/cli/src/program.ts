@@ -150,7 +150,7 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
     'config check /etc/tollgate/tollgate.yaml',
     'config check deploy/tollgate.yaml --allow-missing-env',
   )
-    .option('--allow-missing-env', 'accept that secrets which the file names are not here')
+    .option('--allow-missing-env', 'ignore secrets that are missing on this machine')
     .option('--no-server', 'do not ask a running Tollgate')
     .action(async (file: string | undefined, options: CheckOptions & { json?: boolean }) => {
       // Loaded for this command alone, because loading takes longer than the other commands run.

@@ -52,7 +52,11 @@ export function addTenantCommands(program: Command, context: (options: object) =
     'tenant set-plan ten_01k… pro',
     'tenant set-plan ten_01k… pro --profile batch=default',
   )
-    .option('--profile <from=to>', 'the next profile of keys whose profile the plan lacks; repeatable', mapping)
+    .option(
+      '--profile <from=to>',
+      'move keys from a profile that the new plan lacks to one that it has; repeatable',
+      mapping,
+    )
     .action((id: string, plan: string, options: { profile?: Record<string, string> }) =>
       commands.updateTenant(context(options), id, {
         plan,
@@ -75,8 +79,8 @@ export function addTenantCommands(program: Command, context: (options: object) =
     'tenant close ten_01k… --refund --ref end-4711',
     'tenant close ten_01k… --write-off --ref end-4711 --reason "contract ended" --yes',
   )
-    .option('--refund', 'pay the rest of the credit back')
-    .option('--write-off', 'write the rest of the credit off, or its debt')
+    .option('--refund', 'refund the remaining credit')
+    .option('--write-off', 'write off the remaining credit or debt')
     .option('--ref <text>', 'your reference of the entry; a repeat with the same one books nothing more')
     .option('--source <name>', 'the payment provider (default: manual)')
     .option('--reason <text>', 'reason, recorded in the books')

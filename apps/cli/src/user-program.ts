@@ -19,7 +19,7 @@ export function addUserCommands(program: Command, context: (options: object) => 
   leaf(
     user,
     'remove-operator <email>',
-    'take the right of an operator of the console away; the account stays',
+    "revoke a person's operator role in the console; the account stays",
     'user remove-operator anna@example.com',
   ).action((email: string, options: object) => removeOperator(context(options), email));
   leaf(

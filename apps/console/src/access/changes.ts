@@ -16,7 +16,7 @@ export type Origin = Pick<Author, 'address' | 'requestId'>;
 export class Changes {
   constructor(private readonly services: ServiceClient) {}
 
-  /** Without an author, a service asked for it by itself. */
+  /** No author: a service made the change. */
   async record(by: Author | undefined, change: Change): Promise<void> {
     await this.services.request('auth.audit.record', { ...change, ...(by && { by }) });
   }

@@ -72,7 +72,10 @@ export class Erasures implements OnApplicationBootstrap, BeforeApplicationShutdo
       return true;
     } catch (error) {
       const reason = String(error);
-      logger('console').warn({ userId, reason }, 'the audit logs still name a person who was erased; retrying');
+      logger('console').warn(
+        { userId, reason },
+        "removing an erased person's name from the audit logs is not complete; retrying",
+      );
       return false;
     }
   }

@@ -32,7 +32,7 @@ export class OperatorLinks {
     by,
   }: OperatorLink): Promise<{ id: string; url: string; expiresAt: string }> {
     if (onlyFirst && (await this.members.hasOperator()))
-      throw new RequestError('operator_exists', 'There is an operator already.');
+      throw new RequestError('operator_exists', 'The console already has an operator.');
     if (tenantId !== undefined) await this.services.request('auth.tenants.get', { tenantId });
     const id = newId('inv');
     const tenant = tenantId !== undefined && { tenantId };

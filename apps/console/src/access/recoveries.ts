@@ -155,7 +155,7 @@ export class Recoveries implements BeforeApplicationShutdown {
       const removed = reset.removesTotp ? 'passkeys and the second factor' : 'passkeys';
       const notice = { removed, again: `${this.signIn.origin}/console/forgot-password` };
       const sent = this.mailer.sendPasswordSet(reset.email, notice);
-      this.afterwards(sent, 'a person was not told that a link set its password');
+      this.afterwards(sent, 'mailing a person that a link set their password failed');
     }
     return reset;
   }

@@ -50,7 +50,7 @@ export class PeopleController {
   }
 }
 
-/** For its own account, a person proves who it is. */
+/** To erase their own account, a person must prove their identity. */
 export function requireOther(caller: Caller, userId: string, message: string): void {
   if (caller.userId === userId) throw new ConsoleError('forbidden', message);
 }

@@ -48,7 +48,7 @@ export class Playgrounds {
         signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
       });
     } catch {
-      throw new ConsoleError('unavailable', 'The inference API does not answer now. Try again shortly.');
+      throw new ConsoleError('unavailable', 'The inference API is temporarily unavailable. Try again shortly.');
     }
     const { status, headers } = answer;
     // A key that was revoked on the page of keys.

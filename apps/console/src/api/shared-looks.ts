@@ -1,7 +1,7 @@
 import { delayUntilAborted } from '@tollgate/runtime';
 
 /**
- * From one look at the services to the next. A number is as old as that and the time of a look: two seconds at most.
+ * The interval between two looks. A number is at most two seconds old: the interval and the duration of a look.
  */
 const LOOK_EVERY_MS = 1_000;
 /** After a slow look. */

@@ -50,7 +50,7 @@ export interface Candidate {
   readonly keyBudgetNanos: bigint | null;
   readonly prompt: PromptEstimate;
   readonly output: WantedOutput;
-  /** Of a request with an Idempotency-Key. */
+  /** The claim of its Idempotency-Key, if it has one. */
   readonly claim?: Claim | undefined;
 }
 

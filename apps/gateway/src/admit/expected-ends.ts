@@ -56,7 +56,7 @@ export class ExpectedEnds {
       if (this.storeAnswers)
         logger('gateway').warn(
           { reason: (error as Error).message },
-          'the store did not say when running requests will end: refusals name its mean of all models',
+          'estimating the end of running requests failed; Retry-After uses the mean over all models',
         );
       this.storeAnswers = false;
       return null;

@@ -39,7 +39,7 @@ export const OPERATOR_ERRORS = {
   },
   invalid_grace: { status: 400, message: 'graceSeconds must be a whole number from 0 to 2,592,000 (30 days).' },
   invalid_keys: { status: 400, message: 'keys must be a list of 1 to 500 keys with distinct names.' },
-  invalid_scope: { status: 400, message: 'scopes must be a list of at least one scope, each named once.' },
+  invalid_scope: { status: 400, message: 'scopes must be a list of one or more distinct scopes.' },
   invalid_amount: {
     status: 400,
     message:
@@ -92,14 +92,17 @@ export const OPERATOR_ERRORS = {
   method_not_allowed,
   name_taken: { status: 409, message: 'Another active operator token has this name.' },
   operator_exists: { status: 409, message: 'The console already has an operator.' },
-  no_password: { status: 409, message: 'This person has no password, and signs in by single sign-on.' },
+  no_password: { status: 409, message: 'This person signs in by single sign-on and has no password.' },
   last_operator: { status: 409, message: 'This is the last operator of the console. Invite another one first.' },
   external_id_taken: { status: 409, message: 'Another tenant has this externalId.' },
   key_revoked: { status: 409, message: 'The key is revoked.' },
   ambiguous_name: { status: 409, message: 'A name in the list belongs to several keys of this tenant.' },
   tenant_closed: { status: 409, message: 'The tenant is permanently closed.' },
   tenant_not_closed: { status: 409, message: 'Only the data of a closed tenant can be erased.' },
-  profiles_missing: { status: 409, message: 'Keys of the tenant have profiles that the plan lacks.' },
+  profiles_missing: {
+    status: 409,
+    message: "The plan lacks profiles that the tenant's keys use. Map them with profiles.",
+  },
   ref_conflict: { status: 409, message: 'This ref has already been used with another amount, type or reason.' },
   too_many_budgets: { status: 409, message: 'At most 10,000 keys of a tenant can have their own budget.' },
   insufficient_credit: { status: 409, message: 'The amount exceeds the available credit.' },

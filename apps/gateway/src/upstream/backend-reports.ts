@@ -16,7 +16,10 @@ export class BackendReports implements OnApplicationBootstrap {
   private readonly task = new PeriodicTask({
     run: () => this.report(),
     failed: (error) =>
-      logger('gateway').debug({ reason: (error as Error).message }, 'the states of the backends were not taken'),
+      logger('gateway').debug(
+        { reason: (error as Error).message },
+        "reporting the backends' states to metering failed; retrying",
+      ),
     everyMs: INTERVAL_MS,
   });
 

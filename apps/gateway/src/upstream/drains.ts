@@ -14,7 +14,10 @@ export class Drains implements OnApplicationBootstrap {
   private readonly task = new PeriodicTask({
     run: () => this.follow(),
     failed: (error) =>
-      logger('gateway').debug({ reason: (error as Error).message }, 'the drained backends are not known'),
+      logger('gateway').debug(
+        { reason: (error as Error).message },
+        'asking auth for drained backends failed; retrying',
+      ),
     everyMs: INTERVAL_MS,
   });
   private known = '';

@@ -63,7 +63,7 @@ class EngineCheck {
   stop(): void {
     clearInterval(this.timer);
     void this.client.destroy();
-    // Nobody looks any more.
+    // Without checks, the backend counts as healthy.
     if (this.engine.failingChecks.delete(this) && this.engine.healthy) this.onHealthy();
   }
 

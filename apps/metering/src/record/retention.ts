@@ -89,7 +89,7 @@ export class Retention implements OnApplicationBootstrap, BeforeApplicationShutd
 
   private close(round: RetentionRound): Promise<void> {
     return this.repeat('close_month', ({ month }) => {
-      logger('metering').info({ month }, 'a month is closed for usage events; it will be dropped');
+      logger('metering').info({ month }, 'a month was retired; its events will be dropped');
       round.closed.push(month);
       return true;
     });

@@ -116,7 +116,7 @@ export class ChangeFeed {
         continue;
       }
       if (number < this.seen) {
-        logger('credentials').warn('credential store: is an older copy; it will be filled again');
+        logger('credentials').warn('credential store: restored from an older copy; refilling it');
         await this.link.one({ function: 'not_complete', keys: KEYS, args: [generation] });
         this.seen = 0;
         continue;

@@ -38,7 +38,7 @@ import {
 
 /** Connections for publishing. Consuming has one more. */
 const POOL_SIZE = 3;
-/** A publish without an answer by then fails. It may have succeeded all the same. */
+/** The time limit of a publish. One that times out may still have succeeded. */
 const QUERY_TIMEOUT_MS = 10_000;
 /** A batch whose handler takes longer than this after `stopConsuming` is abandoned. It will be redelivered. */
 const STOP_TIMEOUT_MS = 15_000;

@@ -20,7 +20,7 @@ const CONTRA_ACCOUNT: Record<EntryType, Account> = {
   refund: 'payments_clearing',
 };
 
-/** What a repeat of an entry must ask for again. */
+/** The input that a repeat must match. */
 export type Asked = Pick<EntryRequest, 'type' | 'amountCents' | 'reason' | 'all'>;
 
 /** An entry to book. Idempotency key: tenant, source and ref. */
@@ -35,9 +35,9 @@ export interface EntryRequest {
   reason?: string | undefined;
   /** The account that an adjustment reverses, if not `adjustments`. */
   contra?: Account;
-  /** The caller asked for all there is, and not for this amount. A repeat asks for the same, whatever is left. */
+  /** The caller asked for `all`, not for an amount. A repeat must ask for `all` again. */
   all?: boolean;
-  /** What the caller asked for, where this entry is another. A repeat asks for the same. */
+  /** What the caller asked for, if it differs from this entry. A repeat must match it. A repeat asks for the same. */
   asked?: Asked;
   /** For usage: the amount served beyond holds, which is revenue that the operator pays. */
   overrunCents?: bigint;
