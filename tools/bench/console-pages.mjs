@@ -36,7 +36,7 @@ const PAGES = [
 ];
 const WIDTHS = [1280, 375];
 const CREDIT_CENTS = 100_000_000_000;
-/** Of the answers, one after the other. */
+/** How late the answers are, one after the other. */
 const LATE_MS = [500, 50, 300, 150];
 const PASSWORD = 'correct horse battery staple';
 const PAGE_TIMEOUT_MS = 60_000;

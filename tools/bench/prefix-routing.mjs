@@ -31,7 +31,7 @@ const TURNS = 6;
 const SYSTEM_TOKENS = 512;
 const TURN_TOKENS = 256;
 const ANSWER_TOKENS = 128;
-/** Of one engine, shared by its requests: prompt tokens that are not cached, and output tokens of each request. */
+/** What one engine does: prompt tokens that are not cached a millisecond, and the time of an output token. */
 const PREFILL_PER_MS = 8;
 const DECODE_MS = 12;
 

@@ -5,7 +5,7 @@
 export const ASSUMPTIONS = {
   /** The share of a core that a process uses at the peak. The rest is for bursts and for the loss of a replica. */
   usableShare: 0.6,
-  /** Of the peak, over a month. */
+  /** The mean over a month, as a share of the peak. */
   meanOfPeak: 0.5,
   /** The share of streamed requests, their chunks, and how long one lasts. */
   streamShare: 0.5,

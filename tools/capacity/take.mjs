@@ -15,7 +15,7 @@ import { ASSUMPTIONS } from './model.mjs';
 const FILE = join(ROOT, 'tools/capacity/unit-costs.json');
 const REPLICAS_FILE = join(ROOT, 'tools/capacity/replicas.json');
 const RESULTS = join(ROOT, 'bench-results');
-/** Of a microsecond. A stream has many chunks, so their costs are kept more exactly. */
+/** The digits behind a microsecond. A stream has many chunks, so their costs are kept more exactly. */
 const DIGITS = { request: 1, chunk: 2 };
 /** A chunk for each token. */
 const CHUNKS = SCENARIOS.streams.body.max_tokens;

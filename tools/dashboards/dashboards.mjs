@@ -36,7 +36,7 @@ function toDashboard({ uid, title, description, variables, rows }) {
   return builder;
 }
 
-/** Of the labels of backend calls: all values by default, any number of them to choose. */
+/** A variable for a label of backend calls: all values by default, any number of them to choose. */
 function toVariable(name) {
   return new dashboard.QueryVariableBuilder(name)
     .label(name)

@@ -42,7 +42,7 @@ async function up({ json = false, 'no-build': isBuilt = false, scale = [] }) {
     const { makeCertificates } = await import('./certificates.mjs');
     settings.compose.TOLLGATE_TLS_ID = await makeCertificates(settings.compose.TOLLGATE_SECRETS);
   }
-  // Of a stack that is running already.
+  // For a stack that is running already.
   if (!settings.compose.TOLLGATE_CONSOLE_URL) settings.compose.TOLLGATE_CONSOLE_URL = await consoleOrigin(settings, '');
   writeSettings(settings, process.env);
   makeMessageKeys(settings.dataDirectory);

@@ -63,7 +63,7 @@ export async function checkConfig(
 }
 
 interface Asked {
-  /** Of the Tollgate that answered. Null: none was asked, or none answered. */
+  /** The address of the Tollgate that answered. Null: none was asked, or none answered. */
   url: string | null;
   problems: string[];
   notes: string[];

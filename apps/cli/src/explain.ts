@@ -61,7 +61,7 @@ function lifeOf(request: ExplainedRequest, currency: string): string {
   return lines(rows);
 }
 
-/** Of requests without usage: the others were refused. */
+/** How requests without usage ended. The others were refused. */
 const HOW_ENDED: Readonly<Record<string, string>> = {
   upstream_error: 'Failed',
   overloaded_error: 'Failed',

@@ -96,7 +96,7 @@ async function enter(
     throw new Failure(`${error.message} ${repeat}`, error.code);
   }
   const { entry, balanceCents, currency, created } = data;
-  // Of a closed tenant, a refund that finds nothing but the last cent writes it off.
+  // For a closed tenant, a refund that finds nothing but the last cent writes it off.
   const what =
     how === '/refund' && entry.type === 'adjustment' ? `written off (${printable(entry.reason ?? '')})` : done;
   // The entry of a refund is negative. "Refunded" says so already.

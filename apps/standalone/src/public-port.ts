@@ -10,7 +10,7 @@ import type { Basics } from './stores';
 
 export interface PublicPortParts extends Basics {
   messages: Messages;
-  /** Of the stores. */
+  /** The module of the stores. */
   seams: ReturnType<typeof globalModule>;
   databaseUrl: string;
   simulatorUrl: string;

@@ -39,7 +39,7 @@ import { dirname, join, resolve } from 'node:path';
 /** Where the operator API listens. */
 export const OPERATOR_HOST = '127.0.0.1';
 const MAX_PORT = 65_535;
-/** Of the default: PostgreSQL needs the other cores. */
+/** The default is at most this many: PostgreSQL needs the other cores. */
 const MAX_WORKERS_BY_DEFAULT = 4;
 const CONSOLE_SECRET_MIN_BITS = 80;
 const IDEMPOTENCY_SECRET_MIN_BITS = 80;

@@ -154,7 +154,7 @@ export interface Settlement {
   event: UsageEvent;
   /** The value that `admit` returned. */
   storeEpoch?: string | undefined;
-  /** Of a request that was admitted with a claim: kept with the settlement, or not at all. */
+  /** The answer to keep with the settlement of a request that was admitted with a claim. */
   answer?: ClaimAnswer | undefined;
 }
 

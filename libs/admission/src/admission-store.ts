@@ -71,7 +71,7 @@ export abstract class AdmissionStore {
    */
   abstract look(requests: readonly LookRequest[]): Promise<(LookResult | ItemFailure)[]>;
   /**
-   * Of each tenant: when the first running request of each key is expected to end, whatever process runs it. Empty
+   * When the first running request of each key of a tenant is expected to end, whatever process runs it. Empty
    * while no length of their models is known, or more than 512 run. Reads the holds of the tenants, so it is for a
    * refused request and not for every one. An UnavailableError replaces the result of a tenant whose part of the store
    * does not answer.

@@ -7,7 +7,7 @@
 export interface Claim {
   /** A hash over the inference key and its Idempotency-Key: unique, and not to be guessed from. */
   id: string;
-  /** Of the body. The store keeps it for `recall` and does not read it. */
+  /** The fingerprint of the body. The store keeps it for `recall` and does not read it. */
   fingerprint: string;
 }
 
@@ -39,7 +39,7 @@ export type RecallResult =
 export interface ClaimLimits {
   /** A settled claim is forgotten after this time. */
   keepMs: number;
-  /** Of one tenant. Beyond it the oldest claims are forgotten, but never one of a running request. */
+  /** The most claims of one tenant. Beyond it the oldest are forgotten, but never one of a running request. */
   maxClaims: number;
   /**
    * The characters of all sealed answers of one tenant. Beyond it the oldest answers are dropped; their claims stay.

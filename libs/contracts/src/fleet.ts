@@ -27,7 +27,7 @@ export interface BackendState {
 
 /** What metering knows. Ages and lags are 0 if nothing waits. */
 export interface MeteringFleet {
-  /** Of requests that ended in the last 24 hours, whole hours. */
+  /** Sums over the requests that ended in the last 24 hours, whole hours. */
   requests: number;
   promptTokens: number;
   completionTokens: number;
@@ -42,7 +42,7 @@ export interface MeteringFleet {
 
 /** What billing knows. */
 export interface BillingFleet {
-  /** Of all tenants. */
+  /** Sums over all tenants. */
   balanceCents: string;
   postedCents: string;
   /** Gathered and not yet in the ledger. */

@@ -124,7 +124,7 @@ export interface UsageExportQuery {
 export interface ExportedUsage {
   /** The request; null: a row of several. */
   id: string | null;
-  /** Of a request its start and end; otherwise those of the hour. ISO 8601 UTC. */
+  /** Start and end of a request, or those of the hour. ISO 8601 UTC. */
   from: string;
   to: string;
   tenantId: string;

@@ -149,7 +149,7 @@ export class BreakableClient extends Client {
   }
 }
 
-/** Of a connection of node-postgres. False: none. */
+/** The limits of a connection of node-postgres. False: none. */
 interface Limits {
   query_timeout: number | false;
 }

@@ -9,7 +9,7 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
 const MAX_RANGES = 100;
 /** Characters of a wrong entry that its message shows. */
 const MAX_SHOWN = 50;
-/** Of a longer list only the last addresses are read: each proxy adds one. */
+/** Only the last addresses of a longer list are read: each proxy adds one. */
 const MAX_FORWARDED = 16;
 
 export const TRUSTED_PROXIES_FORM =

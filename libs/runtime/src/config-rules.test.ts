@@ -121,7 +121,7 @@ function problemsWith(paths: Path[], value: Node | undefined): ConfigProblem[] {
   }
 }
 
-/** Of every field and every item of a list. */
+/** The paths of every field and every item of a list. */
 function placesIn(node: Node, path: Path = []): Path[] {
   if (typeof node !== 'object' || node === null) return [];
   return Object.entries(node).flatMap(([name, below]: [string, Node]) => {

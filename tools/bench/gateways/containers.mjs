@@ -76,7 +76,7 @@ export function removeOwnContainers() {
   }
 }
 
-/** Of runs that were killed. */
+/** Removes the containers of runs that were killed. */
 async function removeLeftOver() {
   const format = `{{.ID}} {{.Label "${RUN_LABEL}"}}`;
   const { stdout } = await run('docker', ['ps', '--all', '--filter', `label=${RUN_LABEL}`, '--format', format]);

@@ -30,7 +30,7 @@ const MAX_BATCH_EVENTS = 5_000;
 const MIN_BATCHES = 500;
 const DAYS = 30;
 const DAY_MS = 86_400_000;
-/** Of all events. */
+/** The first tenant's share of all events. */
 const SHARE_OF_FIRST = 0.6;
 /** Few keys, models and tenants have most of the usage of theirs. */
 const SKEW = 2.5;
@@ -47,7 +47,7 @@ const UNFINISHED = [
 const SHARE_WITH_CALLERS_ID = 0.05;
 const LONGEST_MS = 20_000;
 const ID_DIGITS = '0123456789abcdefghjkmnpqrstvwxyz';
-/** Of an id, behind the digits of its time. */
+/** The random digits of an id, behind those of its time. */
 const RANDOM_DIGITS = 16;
 const PRICE = {
   version: 'growth',

@@ -91,7 +91,7 @@ export async function costs(form, tenants, seconds) {
   return [{ perSecond: run.perSecond, nodeMicros, postgresMicros }, usage, billing];
 }
 
-/** Of calls one after the other, of the tenants that have the history. */
+/** The latencies of calls, one after the other, for the tenants that have the history. */
 async function latencies(url, tenants) {
   const values = [];
   for (let i = 0; i < QUERIES; i++) {

@@ -7,7 +7,7 @@ const PROMPT =
 const messages = [{ role: 'user', content: PROMPT }];
 export const PLAIN = { model: 'bench', messages, max_tokens: 100 };
 
-/** Of a paced answer. The backend sends the first event at once, and then one for each token. */
+/** The tokens of a paced answer. The backend sends the first event at once, and then one for each token. */
 const PACED_TOKENS = 40;
 const PACED_MS = ((PACED_TOKENS + 1) * 1_000) / 50;
 

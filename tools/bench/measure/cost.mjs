@@ -6,7 +6,7 @@ import { MEASURED, REST } from '../machine/processes.mjs';
 import { busySeconds, cpuSeconds } from '../machine/usage.mjs';
 
 const QUIET_WINDOW_MS = 500;
-/** Of a core, above what the parts use when idle. */
+/** The share of a core above what the parts use when idle. */
 const QUIET_SHARE = 0.1;
 const QUIET_LIMIT_MS = 6_000;
 

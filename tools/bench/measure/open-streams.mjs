@@ -5,7 +5,7 @@ import { load } from '../load/generate.mjs';
 import { OPEN_STREAM } from '../load/scenarios.mjs';
 import { untilQuiet } from './cost.mjs';
 
-/** Of the time: then all of them have been open for long. */
+/** The share of the time after which all of them have been open for long. */
 const STEADY_AFTER = 0.7;
 
 /** @returns {Promise<{ count: number, rssKib: number, liveKib: number, errors: number }>} of a stream */

@@ -4,7 +4,7 @@ import { idleShares, measure } from './cost.mjs';
 import { median } from './rounds.mjs';
 
 export const REPLICAS = [1, 2, 4];
-/** Of each gateway, so that it gathers as many requests for a call of Redis as it does alone. */
+/** The connections of each gateway, so that it gathers as many requests for a call of Redis as it does alone. */
 const CONNECTIONS = 32;
 /** Numbers of requests and not times, so that a slow machine compiles as much of the code as a fast one. */
 const FULL = { warm: 8_000, measured: 8_000, idleSeconds: 4 };

@@ -7,7 +7,7 @@ const PAUSE_MS = 50;
 const REFUSED_PAUSE_MS = 500;
 const ANSWERS_TIMEOUT_MS = 300_000;
 const MAX_KEPT_FAILURES = 20;
-/** Of an answer that failed: more than an error of ours has. */
+/** The most characters kept of a failed answer: more than an error of ours has. */
 const MAX_KEPT_CHARS = 1_000;
 /** The built-in model backend sends a token a chunk. Streams last longer than the replacement of a pod: 12 s. */
 const ASKED = {

@@ -9,7 +9,7 @@ import { podNames, readyPods, secondsSince, SERVICES, until, upgrade } from './r
 const READY_TIMEOUT = '300s';
 const EVICTION_TIMEOUT_MS = 300_000;
 const RECOVERY_TIMEOUT_MS = 300_000;
-/** Of what a drain says. */
+/** The most characters kept of what a drain says. */
 const MAX_WORDS = 2_000;
 const BETWEEN_ANSWERS = 100;
 const STORES = ['postgres', 'redis', 'kafka'];

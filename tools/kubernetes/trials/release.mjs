@@ -15,10 +15,10 @@ const CREDIT_CENTS = 1_000_000;
 const STEADY_MS = 6_000;
 const ANSWER_WAIT_MS = 60_000;
 const RECONCILE_WAIT_MS = 180_000;
-/** Of the request that starts a run: it waits 10 s for the end, after what a busy node takes. */
+/** For the request that starts a run: it waits 10 s for the end, after what a busy node takes. */
 const START_WAIT_MS = 60_000;
 const POLL_MS = 3_000;
-/** Of what is wrong. */
+/** The most things that are named as wrong. */
 const MAX_NAMED = 10;
 const UPGRADE_TIMEOUT = '10m';
 const load = createRequire(import.meta.url);

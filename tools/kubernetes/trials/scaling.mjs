@@ -10,7 +10,7 @@ const MOST_PODS = 3;
 const GROW_TIMEOUT_MS = 300_000;
 /** A pod that is removed lets its streams end. */
 const SHRINK_TIMEOUT_MS = 600_000;
-/** Of the pods of a gateway: more than six streams need, and less than many clients of plain requests. */
+/** The load of a gateway's pods: more than six streams need, and less than many clients of plain requests. */
 const CPU_PERCENT = 150;
 const MORE_CLIENTS = 12;
 const MOST_CLIENTS = 120;

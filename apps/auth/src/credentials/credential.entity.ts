@@ -21,7 +21,7 @@ export class Credential {
   @Column('text')
   hash!: string;
 
-  /** Of the newest secret. */
+  /** The last four characters of the newest secret. */
   @Column('text')
   last4!: string;
 

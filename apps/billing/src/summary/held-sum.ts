@@ -3,7 +3,7 @@ import { logger, settlesWithin } from '@tollgate/runtime';
 
 /** Tenants of one call to the store. */
 const PAGE_TENANTS = 200;
-/** Of more tenants the sum would be too old. */
+/** With more tenants, the sum would be too old. */
 const MAX_TENANTS = 50_000;
 /**
  * Pause between sums: `REST_MS`, or 20 times the last sum's duration if that is longer, because the same store admits

@@ -90,7 +90,7 @@ export class Erasures implements OnApplicationBootstrap, BeforeApplicationShutdo
     }
   }
 
-  /** Of several consoles, one gets it. */
+  /** If several consoles ask, one gets it. */
   private async take(): Promise<Erasure | undefined> {
     const [erasure] = await query<Erasure>(
       this.database.dataSource,

@@ -6,7 +6,7 @@ import { Members } from './members';
 
 /** Whom a link makes an operator. */
 export interface OperatorLink {
-  /** Of the secret in the link. */
+  /** The hash of the link's secret. */
   hash: string;
   /** The operator also becomes owner of this tenant. */
   tenantId?: string;

@@ -17,7 +17,7 @@ const UNCHANGED = 'event: unchanged\ndata: {}\n\n';
 const MAX_FAILED_LOOKS = 2;
 /** Bytes that a viewer has not read. Its stream is then cut, and the page opens another one when it reads again. */
 const MAX_UNREAD_BYTES = 256 * 1024;
-/** Of this process, and of a person in it. A page without a stream asks by itself. */
+/** The most streams of this process, and of a person in it. A page without a stream polls. */
 const MAX_STREAMS = 500;
 const MAX_STREAMS_OF_PERSON = 20;
 const EVENT_STREAM = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };

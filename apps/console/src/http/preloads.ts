@@ -7,7 +7,7 @@ interface Chunk {
   imports?: string[];
 }
 
-/** Of better-auth, whatever its prefix. */
+/** The cookie of better-auth, whatever its prefix. */
 const SESSION_COOKIE = /session_token=/;
 /** The parts of paths whose pages ask who is signed in at once. */
 const ASKING_AREAS = ['', 't', 'operator', 'account', 'invitation'];

@@ -2,7 +2,7 @@ import type { Overview } from '../../src/api/answers';
 
 /** More days are a guess. */
 const MAX_DAYS_LEFT = 999;
-/** Of the burn rate, with today. */
+/** The days of the burn rate, with today. */
 const BURN_DAYS = 7;
 /** Just after midnight, the rate of a few minutes says nothing of a day. */
 const HOUR_MS = 60 * 60_000;

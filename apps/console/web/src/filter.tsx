@@ -18,7 +18,7 @@ interface Chosen {
 interface FilterProps extends Chosen {
   label: string;
   data: readonly { value: string; label: string }[];
-  /** Of the chosen value, if `data` has it not. */
+  /** The name of the chosen value, if `data` lacks it. */
   name?: string | undefined;
   field?: Pick<SelectProps, 'limit' | 'nothingFoundMessage' | 'onDropdownOpen'>;
 }

@@ -25,7 +25,7 @@ export function useKeyChoice() {
   const isLoading = isOpened && error === null && (data === undefined || hasNextPage);
   return {
     keys: data?.pages.flatMap((page) => page.data) ?? [],
-    /** Of the field for the choice. */
+    /** The properties of the field for the choice. */
     field: {
       searchable: true,
       /** More are found by typing. */

@@ -89,7 +89,7 @@ export function Answer<T>({ of, children }: { of: UseQueryResult<T>; children: (
 }
 
 type Asked = Pick<UseQueryResult, 'error' | 'dataUpdatedAt'> & { refetch: () => Promise<unknown> };
-/** Of a list: whether only what follows the loaded rows is missing. */
+/** The query of a list. It tells whether only what follows the loaded rows is missing. */
 type AskedForMore = { isFetchNextPageError?: boolean; fetchNextPage?: () => Promise<unknown> };
 
 /** Why a query has no answer, or no new one. An older answer below it is not taken for the one of now. */
@@ -116,7 +116,7 @@ interface DataTableProps {
   /** Titles of the columns. One that begins with # has numbers, which are aligned on the right. */
   head: readonly string[];
   rows: readonly ReactNode[][];
-  /** Of the rows, if they may move while the page is open: focus and open dialogs then stay with their row. */
+  /** The ids of the rows, if they may move while the page is open: focus and open dialogs stay with their row. */
   ids?: readonly string[];
 }
 

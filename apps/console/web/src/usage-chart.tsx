@@ -10,9 +10,9 @@ import type { RequestsSearch } from './pages/requests';
 const LABEL_CHARS = { hour: 16, day: 10 };
 /** On a phone, every second one. */
 const LABELS = 6;
-/** Of the height and width of the drawing, which is stretched to its place. */
+/** The height and width of the drawing, which is stretched to its place. */
 const WHOLE = 100;
-/** Of the width of a bar; the rest is the gap. */
+/** The share of a bar's width that is filled. The remainder is the gap. */
 const FILLED = 0.8;
 const NAMES = ['indigo-6', 'teal-6', 'orange-6', 'grape-6', 'cyan-6', 'lime-7', 'pink-6', 'yellow-7', 'gray-6'];
 const COLORS = NAMES.map((name) => `var(--mantine-color-${name})`);

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 
 /** Time for a client to read its answer and close before the connection is reset. */
 const LINGER_MS = 1_000;
-/** Of the bytes that the client still sends in that time, this many are read and dropped. */
+/** This many bytes that the client still sends in that time are read and dropped. */
 const MAX_DROPPED_BYTES = 64 * 1024;
 
 const lingering = new WeakSet<Socket>();

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 
-/** Of version 2, with extensions of the sender. */
+/** The most bytes of a header of version 2, with extensions of the sender. */
 const MAX_HEADER_BYTES = 4_096;
 const MAX_LINE_BYTES = 107;
 const LINE = Buffer.from('PROXY ');

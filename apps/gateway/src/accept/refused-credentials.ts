@@ -6,7 +6,7 @@ const WINDOW_MS = 60_000;
 const MAX_ADDRESSES = 1_000;
 
 export interface AttemptLimits {
-  /** Of the log. */
+  /** The component that the log names. */
   component: string;
   /** What is wrong, in the log. */
   credential: string;

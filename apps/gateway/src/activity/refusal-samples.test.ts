@@ -26,7 +26,7 @@ describe('refused requests that are kept', () => {
     const chances = [0, 0.99, 0.5];
     const samples = new RefusalSamples(2, 10, () => chances.shift()!);
     const [first, second] = note(samples, 'a', 2);
-    // Of three seen the first place, of four none, of five none.
+    // The third one seen takes the first place, the fourth and the fifth take none.
     const [third] = note(samples, 'a', 1);
     const never = () => {
       throw new Error('made in vain');

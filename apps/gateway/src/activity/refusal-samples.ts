@@ -2,8 +2,8 @@ import type { RefusedRequest } from '@tollgate/contracts';
 import { Counter, metrics } from '@tollgate/runtime';
 
 /**
- * Of a key and code in a round. Later ones replace earlier ones that are not sent yet by chance, so that these are a
- * fair sample of the time until their report.
+ * The samples kept for a key and a code in a round. Later refusals replace unsent ones at random, so the samples
+ * represent the whole round.
  */
 const MAX_OF_ONE = 5;
 /** Longer than the time between two reports, so that a flood fills no minute of metering at its beginning. */
@@ -19,7 +19,7 @@ const dropped = new Counter({
 
 interface Group {
   seen: number;
-  /** Of this round, and taken for a report: these are not replaced. */
+  /** How many samples of this round were taken for a report. These are not replaced. */
   taken: number;
   kept: RefusedRequest[];
 }

@@ -22,7 +22,7 @@ export type FullBudget = 'key' | 'all';
  */
 export class BodyMemory {
   readonly maxBytesPerKey: number;
-  /** Of one body. Not more than fits into the memory. */
+  /** The limit of one body. Not more than fits into the memory. */
   readonly maxBytesPerBody: number;
   private readonly maxBytes: number;
   private bytes = 0;

@@ -21,7 +21,7 @@ export interface ShownLimit {
   readonly scope: 'key' | 'account';
 }
 
-/** Of the limits of the key and of its tenant the one that would refuse first. */
+/** The limit that would refuse first: the key's or its tenant's. */
 export interface ShownLimits {
   readonly requests: ShownLimit;
   readonly tokens: ShownLimit;

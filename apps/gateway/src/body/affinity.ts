@@ -2,8 +2,8 @@ import type { InferenceKind } from '@tollgate/contracts';
 import type { ChatCompletionRequest, CompletionRequest } from './schemas';
 
 /**
- * Of a prompt's beginning. Longer common beginnings go to one backend, shorter ones (a system prompt that all requests
- * share) spread with what follows them.
+ * The beginning of a prompt that is compared. Longer common beginnings go to one backend, shorter ones (a system prompt
+ * that all requests share) spread with what follows them.
  */
 const MAX_PREFIX_CHARS = 4_096;
 

@@ -6,7 +6,7 @@ export const MAX_DEPTH = 64;
 export const MAX_MEMBERS = 100_000;
 /** Items of all arrays together: 2,048 inputs of 256 tokens are half a million. */
 export const MAX_ITEMS = 1_000_000;
-/** Of one object. JSON.parse turns an object with very many names into a hash table, at ten times the cost. */
+/** The most members of one object. JSON.parse makes a hash table of more names, at ten times the cost. */
 export const MAX_MEMBERS_PER_OBJECT = 4_096;
 /** More than any honest number has. Parsing a number takes quadratic time. */
 const MAX_NUMBER_CHARS = 400;

@@ -9,7 +9,7 @@ const CIPHER = 'aes-256-gcm';
 const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** Of a key's name, which is no secret. */
+/** The length of a key's name, which is no secret. */
 const NAME_BYTES = 6;
 /** Streams repeat themselves: the fastest level makes a tenth of them. */
 const COMPRESSION = { level: 1 };

@@ -54,7 +54,7 @@ export const KINDS: Record<InferenceKind, Wire> = {
 export interface SettledUsage {
   tokens: TokenCounts;
   estimated: boolean;
-  /** Of the reported counts that were believed. */
+  /** The details of the reported counts that were believed. */
   details: AnswerDetails;
 }
 
@@ -73,7 +73,7 @@ interface Asking {
   readonly failed: readonly FailedAttempt[] | null;
 }
 
-/** Of a request that no backend was asked yet. */
+/** Before any backend was asked. */
 const NOT_ASKED: Asking = { begun: [], failed: null };
 
 /**

@@ -38,7 +38,7 @@ export class Client implements ClientSide {
   model: string | null = null;
   /** The request behind a hold, once it has one. */
   admitted: HeldAttempts | null = null;
-  /** Of a request whose Idempotency-Key is honoured: whether it gets the kept answer of an earlier one. */
+  /** Whether the request gets a kept answer. Null without an Idempotency-Key. */
   replayed: boolean | null = null;
   /** Null: there is no tracing. */
   traced: RequestTrace | null = null;
@@ -80,7 +80,7 @@ export class Client implements ClientSide {
     });
   }
 
-  /** Of a trace that is kept, or the caller's own if it sent one. */
+  /** The context of the kept trace, or the caller's own if it sent one. */
   get trace(): TraceContext | null {
     return this.traced ? this.traced.context : traceContextOf(this.response.req);
   }

@@ -224,7 +224,7 @@ export class Pipeline {
   }
 }
 
-/** Of a request with an Idempotency-Key: what is settled with it, for repeats. */
+/** The answer that is settled with a request that has an Idempotency-Key, for repeats. */
 function keptAnswer(keyed: KeyedRequest, end: WithheldEnd, model: string, withCost: boolean): AnswerOf {
   return (event) =>
     keyed.keep({ model, isStream: event.stream, requestId: event.id, end: end.of(event, withCost).bytes });

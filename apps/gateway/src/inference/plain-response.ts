@@ -36,7 +36,7 @@ export function readPlainResponse(kind: InferenceKind, body: Buffer): PlainRespo
   const field = kind === 'embedding' ? 'data' : 'choices';
   const items = source[field];
   if (!areObjects(items) || items.length === 0) return null;
-  // Of duplicate members the last one counts, as in JSON.parse.
+  // If a member is there twice, the last one counts, as in JSON.parse.
   const { valueStart, end, names } = members.findLast(({ name }) => name === field)!;
   const contentJson = json.slice(valueStart, end);
   const usage = readUsage(source['usage']);

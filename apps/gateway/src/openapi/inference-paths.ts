@@ -46,7 +46,7 @@ const IDEMPOTENCY_KEY = {
   schema: { type: 'string', minLength: 1, maxLength: MAX_KEY_CHARS },
 };
 const REPLAYED = { 'idempotent-replayed': ref('headers', 'IdempotentReplayed') };
-/** Of answers that are kept, whose status is 200. */
+/** The header of repeated answers, whose status is 200. */
 const ORIGINAL = { [ORIGINAL_ID_HEADER]: ref('headers', 'OriginalRequestId') };
 
 /** The parameters of a path, or of an operation with a body. */
@@ -102,7 +102,7 @@ function success(
     content: {
       ...(plain['content'] as JsonObject),
       'text/event-stream': {
-        // Of one event, as generators of clients expect it. OpenAPI 3.1 does not say how events are described.
+        // One event, as generators of clients expect it. OpenAPI 3.1 does not say how events are described.
         schema: { type: 'object', required: ['data'], properties: { data } },
         examples: { event: { value: { data: eventExample } } },
       },

@@ -11,6 +11,6 @@ export interface OperatorEndpoint extends Endpoint<Code> {
   change?: AuditAction;
 }
 
-/** Of a change that is committed before it is in force. */
+/** For a change that is committed before it is in force. */
 export const NOT_YET =
   'After 503 `unavailable` the change may be recorded but not yet in force. Repeat it until it succeeds.';

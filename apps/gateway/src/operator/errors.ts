@@ -18,7 +18,7 @@ const { not_found, method_not_allowed, payload_too_large, unsupported_media_type
 
 /** Every error of the operator API: those shared with the management API, and its own. */
 export const OPERATOR_ERRORS = {
-  /** Of input that never became a request. Too slow a request has 408, too large a head 431, an Expect header 417. */
+  /** For input that is not an HTTP request. A slow one gets 408, a head that is too large 431, an Expect header 417. */
   invalid_request: { status: 400, message: 'The request is not valid HTTP.' },
   invalid_json,
   unknown_field,

@@ -22,7 +22,7 @@ export function toUsageEvent(
     tokens: TokenCounts;
     /** A part of the completion tokens, as the backend reports it. */
     reasoningTokens?: number;
-    /** Of the tokens at the price of the draft, in nanos. */
+    /** The cost of the tokens at the price of the draft, in nanos. */
     cost: bigint;
     estimated: boolean;
     outcome: Outcome;

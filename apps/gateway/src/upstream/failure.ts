@@ -35,7 +35,7 @@ export type Progress =
   | 'may_have_begun';
 
 const REFUSED = new Set([400, 422]);
-/** Of FastAPI's list. */
+/** The most entries read of FastAPI's list. */
 const MAX_DETAILS = 8;
 /** Limit of the backend's message before redaction. */
 const MAX_MESSAGE_CHARS = 4_000;

@@ -15,7 +15,7 @@ import {
 import type { Watched } from './stream-watch';
 import type { ReportedUsage } from './usage-field';
 
-/** Of events before the first output. More are passed on. */
+/** The most characters of events that are held back before the first output. More are passed on. */
 const MAX_OPENING_CHARS = 64 * 1024;
 /** A backend that sends more network chunks than this after `[DONE]` is disconnected. */
 const MAX_CHUNKS_AFTER_DONE = 4;

@@ -78,7 +78,7 @@ export class UsageExport {
     return { data, nextCursor: range.tenantId === null ? last.id : `${last.to}~${last.id}` };
   }
 
-  /** Of all tenants, ascending by id. */
+  /** The requests of all tenants, ascending by id. */
   private requests(range: Range, fromMs: number, toMs: number, after: string | undefined): Promise<Row[]> {
     if (after !== undefined && !isId('req', after)) throw wrongCursor();
     const first = idBound('req', fromMs - LONGEST_REQUEST_MS);
@@ -88,7 +88,7 @@ export class UsageExport {
     ]);
   }
 
-  /** Of one tenant, ascending by end. */
+  /** The requests of one tenant, ascending by end. */
   private requestsOf(range: Range, after: string | undefined): Promise<Row[]> {
     const [, time, id] = after === undefined ? ['', range.from, ''] : (PLACE.exec(after) ?? []);
     if (time === undefined || Number.isNaN(Date.parse(time)) || (id !== '' && !isId('req', id))) throw wrongCursor();

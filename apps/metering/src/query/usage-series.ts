@@ -82,7 +82,7 @@ const SUMS = [
 ];
 const SUMMED = SUMS.map((sum) => `sum(${sum}) AS ${sum}`).join(', ');
 const OF_MODEL = '($4::text IS NULL OR model = $4)';
-/** Of all keys. The statement has the parameter anyway. */
+/** Selects all keys. The statement has the parameter anyway. */
 const OF_ALL_KEYS = `${OF_MODEL} AND $5::text IS NULL`;
 const FILTERS = `${OF_MODEL} AND ($5::text IS NULL OR key_id = $5)`;
 const RANGE = { tenant: '$1', from: '$2', to: '$3', firstDay: '$7', endOfDays: '$8' };

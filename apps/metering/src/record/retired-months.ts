@@ -4,7 +4,7 @@ import type { DataSource, EntityManager } from 'typeorm';
 
 /** Months are retired three months after their end at the earliest (functions/retention.sql). */
 const NEVER_RETIRED_MS = 80 * 24 * 60 * 60 * 1000;
-/** Of a hundred years. */
+/** The months of a hundred years. */
 const MAX_MONTHS = 1_200;
 
 /** Whether the month of an id may be retired. Nearly always false, so that batches need not look. */

@@ -51,7 +51,7 @@ type Within = Awaited<ReturnType<typeof withStatementTimeout>>;
 const range = (...ms: [number, number]) => ms.map((value) => new Date(value).toISOString());
 
 const RANGE = { tenant: 'tenant_id = t.tenant_id', from: '$1', to: '$2' };
-/** Of one tenant. `usage_hour` does not know how requests ended. */
+/** The hours of one tenant. `usage_hour` does not know how requests ended. */
 const HOURS = `(
   SELECT hour, model, key_id, ${AMOUNTS.join(', ')}, 0 AS failed, 0 AS client_closed FROM usage_hour
   WHERE ${RANGE.tenant} AND hour >= $1 AND hour < $2

@@ -31,7 +31,7 @@ const shape = fc
     return { ...rest, minOutputTokens: want === 0 ? 0 : Math.max(1, Math.min(want, least)) };
   });
 
-/** Of a few Idempotency-Keys, so that most are claimed again. */
+/** One of a few Idempotency-Keys, so that most are claimed again. */
 const claim = fc.option(fc.nat(CLAIMS - 1), { freq: 2 });
 const pick = fc.nat(30);
 const some = <T>(one: fc.Arbitrary<T>) => fc.array(one, { minLength: 1, maxLength: 5 });
@@ -98,7 +98,7 @@ export const operation = fc.oneof(
       kind: fc.constant('repair' as const),
       balance: nanos,
       version: fc.nat(60),
-      /** Of the tenant and its keys, in the current month by the clock or in the one before. */
+      /** What the tenant and its keys spent, in the current month by the clock or in the one before. */
       spent: fc.option(fc.tuple(nanos, nanos, nanos)),
       releases: fc.array(pick, { maxLength: 5 }),
       isThisMonth: fc.boolean(),

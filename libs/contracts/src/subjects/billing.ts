@@ -37,7 +37,7 @@ export interface BillingSubjects {
   'billing.credit.spendable': [{ tenantId: string }, { spendableNanos: string | null }];
   /** Balance, held and spendable amounts. A tenant without books has zero. */
   'billing.credit.state': [{ tenantId: string }, CreditState];
-  /** Of at most 200 tenants: the balance, and what the ledger debited this month (UTC). invalid_parameter */
+  /** The balances of at most 200 tenants, and what the ledger debited this month (UTC). invalid_parameter */
   'billing.tenants.balances': [
     { ids: string[] },
     { data: { tenantId: string; balanceCents: number; debitedCents: number }[] },
@@ -125,7 +125,7 @@ export interface BillingSubjects {
     { tenantId: string; keyIds: string[]; byDefault?: string[] },
     { data: BudgetState[]; heldNanos?: Record<string, string> | null },
   ];
-  /** Of the tenant's keys, those with a budget of their own, ascending by key id. invalid_parameter. */
+  /** The tenant's keys with a budget of their own, ascending by key id. invalid_parameter. */
   'billing.budget.keys': [{ tenantId: string } & PageQuery, Page<BudgetState>];
   /**
    * The requests that a usage entry debits, in pages after the request `after`: their costs + carried in = amount +

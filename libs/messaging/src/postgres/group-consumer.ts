@@ -138,7 +138,7 @@ export class GroupConsumer {
       if (more || messages >= MAX_BATCH_MESSAGES) continue;
       const waitMs = BATCHING_DELAY_MS - (performance.now() - readAtMs);
       if (batches.length > 0 && waitMs > 0) await this.interrupt.wait(waitMs);
-      // Of messages that came since the read there is news: it ends this wait.
+      // Messages that came since the read were announced, which ends this wait.
       if (!this.stopping && !session.lost) await this.wakeUp.wait(IDLE_POLL_MS);
     }
   }

@@ -11,7 +11,7 @@ const GROWING = ['counter', 'histogram'];
  */
 export class MetricSums {
   private readonly last = new Map<number, Metrics>();
-  /** Of all workers that have ended. */
+  /** The metrics of all workers that have ended. */
   private kept: Metrics = [];
 
   /** A worker's present values. */

@@ -176,7 +176,7 @@ export class Workers {
       }),
     );
     const measured = await metrics.getMetricsAsJSON();
-    // Of a process that only keeps the others running, its CPU and memory are not those of the service.
+    // If this process only keeps the others running, its CPU and memory are not those of the service.
     const own = this.options.works ? measured : measured.filter(({ name }) => name === RESTARTS);
     return this.sums.with(own).metrics();
   }

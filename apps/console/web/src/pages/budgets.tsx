@@ -106,7 +106,7 @@ export function BudgetsPage() {
   );
 }
 
-/** Of a key that only its profile gives a budget. */
+/** The row of a key whose only budget is that of its profile. */
 const withoutBudget = ({ period, thresholdsPercent }: BudgetRow, keyId: string): BudgetRow => ({
   ...{ keyId, period, thresholdsPercent, budgetCents: null, isDefault: true },
   ...{ hasOwnThresholds: false, spentNanos: '0', events: [] },

@@ -22,7 +22,7 @@ export interface ExplainedRequest {
   key: KeyNames | null;
   /** Null also of a served request whose usage event is no longer kept. */
   served: ServedRequest | null;
-  /** Of a served request: the error that its answer ended with, although it is charged. */
+  /** The error that the answer of a charged request ended with. */
   refused: RefusedRequest | null;
   /** In the admission store, until the ledger has its cost. */
   hold: ReplyOf<'billing.request.hold'>['hold'];
@@ -81,7 +81,7 @@ export class RequestLives {
   private async running(id: string, tenantId: string): Promise<ExplainedRequest[]> {
     const hold = await this.holdOf(id, tenantId);
     if (hold === null) return [];
-    // Of an earlier version of billing, nothing is known but the hold.
+    // An earlier version of billing tells nothing but the hold.
     const { keyId, callerRequestId = null } = hold.running ?? {};
     const key = keyId === undefined ? null : ((await this.namesOf([keyId])).get(keyId) ?? null);
     return [{ ...blank(id, tenantId, key), state: 'running', callerRequestId, hold }];
