@@ -49,11 +49,7 @@ export interface TopicDefinition extends TopicStorage {
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 
-/**
- * The only table of topics. A new topic starts here: CONTRIBUTING.md. On a broker, `tollgate topics apply` creates the
- * topics of the table.
- */
-export const TOPICS: Record<Topic, TopicDefinition> = {
+const TABLE = {
   'usage-events': {
     key: 'tenantId',
     schemaVersion: 1,
@@ -108,7 +104,16 @@ export const TOPICS: Record<Topic, TopicDefinition> = {
     retentionMs: 90 * DAY_MS,
     compacted: false,
   },
-};
+} as const satisfies Record<Topic, TopicDefinition>;
+
+/**
+ * The only table of topics. A new topic starts here: CONTRIBUTING.md. On a broker, `tollgate topics apply` creates the
+ * topics of the table.
+ */
+export const TOPICS: Record<Topic, TopicDefinition> = TABLE;
+
+/** The consumer groups of a topic. */
+export type GroupOf<T extends Topic> = keyof (typeof TABLE)[T]['groups'] & string;
 
 /** The first word of a subject: the service that answers it. */
 export type RequestService = Subject extends `${infer Service}.${string}` ? Service : never;

@@ -1,6 +1,6 @@
 import { Controller, type INestMicroservice, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import type { ReplyOf, RequestOf, Subject, Topic, TopicTypes } from '@tollgate/contracts';
+import type { GroupOf, ReplyOf, RequestOf, Subject, Topic, TopicTypes } from '@tollgate/contracts';
 import { firstValueFrom, lastValueFrom } from 'rxjs';
 import {
   Messages,
@@ -42,7 +42,8 @@ class NestMessages extends Messages {
     (this.app ? this.inner : this.rehearsal).consume(topic, group, handler, options);
     @Controller()
     class Consumer {
-      @EventPattern(topic, group, options)
+      // The seam checks it at run time.
+      @EventPattern(topic, group as GroupOf<T>, options)
       consume(batch: readonly TopicTypes[T][]): Promise<void> {
         return handler(batch);
       }

@@ -1,4 +1,4 @@
-import type { Charge, KeyRow } from '@tollgate/contracts';
+import type { BudgetEvent, Charge, KeyRow } from '@tollgate/contracts';
 import { EventPattern, MessagePattern } from './patterns';
 
 // The line below each `@ts-expect-error` must not compile. The type check fails if it does.
@@ -39,6 +39,14 @@ class DoesNotFit {
   // @ts-expect-error: no such topic
   @EventPattern('changes', 'billing')
   async unknownTopic(): Promise<void> {}
+
+  // @ts-expect-error: the topic has no such group
+  @EventPattern('charges', 'metering')
+  async unknownGroup(_batch: readonly Charge[]): Promise<void> {}
+
+  // @ts-expect-error: no service consumes the topic
+  @EventPattern('budget-events', 'billing')
+  async noGroup(_batch: readonly BudgetEvent[]): Promise<void> {}
 
   // @ts-expect-error: takes each message instead of a batch
   @EventPattern('charges', 'billing')

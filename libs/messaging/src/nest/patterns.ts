@@ -1,6 +1,6 @@
 import { applyDecorators, UseFilters } from '@nestjs/common';
 import { EventPattern as NestEventPattern, MessagePattern as NestMessagePattern } from '@nestjs/microservices';
-import type { Subject, Topic, TopicTypes } from '@tollgate/contracts';
+import type { GroupOf, Subject, Topic, TopicTypes } from '@tollgate/contracts';
 import type { BatchHandler, RequestHandler, MessageValidator } from '../messages';
 import { SeamErrors } from './seam-errors';
 
@@ -28,11 +28,11 @@ export function MessagePattern<S extends Subject>(subject: S): HandlerDecorator<
 /**
  * Nest's `@EventPattern`, typed by the table of topics: the method takes each batch of the consumer group. A batch is
  * acknowledged after the method returned, and redelivered if it throws. A message that `validate` rejects goes to the
- * dead letters. The group is checked against `TOPICS` at the start.
+ * dead letters. A group that the topic does not have does not compile.
  */
 export function EventPattern<T extends Topic>(
   topic: T,
-  group: string,
+  group: GroupOf<T>,
   options: { validate?: MessageValidator } = {},
 ): HandlerDecorator<BatchHandler<TopicTypes[T]>> {
   const extras: TopicExtras = { group, ...options };
