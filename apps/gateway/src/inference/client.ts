@@ -38,7 +38,7 @@ export class Client implements ClientSide {
   model: string | null = null;
   /** The request behind a hold, once it has one. */
   admitted: HeldAttempts | null = null;
-  /** Whether the request gets a kept answer. Null without an Idempotency-Key. */
+  /** Whether the request gets a kept answer. Null: it has no Idempotency-Key that is honoured. */
   replayed: boolean | null = null;
   /** Null: there is no tracing. */
   traced: RequestTrace | null = null;

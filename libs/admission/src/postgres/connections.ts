@@ -1,6 +1,6 @@
 import { connectionConfig, outliveConnections, queryWithin } from '@tollgate/postgres';
 import { UnavailableError } from '@tollgate/contracts';
-import { DatabaseError, Pool, type PoolClient } from 'pg';
+import { type Client, DatabaseError, Pool, type PoolClient } from 'pg';
 
 const CONNECT_TIMEOUT_MS = 1_000;
 /** One batched call, including waits for locks. */
@@ -124,6 +124,7 @@ function pool(
     ...config,
     options: `${config.options} ${settings} -c statement_timeout=${timeoutMs}`,
     connectionTimeoutMillis,
+    // For the flush that is sent with a call.
     pipeline: true,
     // Kept while idle, instead of for 10 s. The first call of a connection takes ten times as long, because its server
     // process compiles the functions. After a pause, requests would wait for that on every connection.
@@ -160,13 +161,9 @@ async function onConnection(from: Pool, call: Call, work: (client: PoolClient) =
   } finally {
     // Not reused after an error: a late answer must not be taken for the next call's. node-postgres would first wait for
     // the answers that are missing.
-    if (!done) (client as unknown as Breakable).connection.stream.destroy();
+    if (!done) (client as unknown as Client).connection.stream.destroy();
     client.release(!done);
   }
-}
-
-interface Breakable {
-  connection: { stream: { destroy(): void } };
 }
 
 /** `behind` is sent with the call, and the server runs it afterwards, even if the call fails. */

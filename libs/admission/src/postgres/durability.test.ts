@@ -128,7 +128,7 @@ function beforeNextFlush(before: () => Promise<void>): void {
 }
 
 describe('a settlement', () => {
-  it('that waits for the disk does not delay admissions of the same tenant', async () => {
+  it('that waits for the disk delays neither admissions of the same tenant nor a look for a free claim', async () => {
     await fixture.setBalance(10n ** 12n);
     const client = new AdmissionClient(fixture.store);
     const id = await fixture.hold();
@@ -142,6 +142,8 @@ describe('a settlement', () => {
     void settling.then(() => (settled = true));
     await eventually(async () => expect(await fixture.sums()).toMatchObject({ settledHolds: 1 }));
     expect(await client.admit(fixture.request())).toMatchObject({ kind: 'held' });
+    // A claim that nobody has says nothing that would have to be on the disk.
+    expect(await fixture.store.recall([{ tenantId: fixture.tenantId, claimId: 'free' }])).toEqual([{ kind: 'free' }]);
     expect(settled).toBe(false);
     await asOperator('ALTER SYSTEM RESET synchronous_standby_names', RELOAD);
     expect(await settling).toMatchObject({ kind: 'settled', repeated: false });

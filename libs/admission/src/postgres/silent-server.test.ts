@@ -38,9 +38,9 @@ it.each(['call', 'callDurably', 'callDurablyIfAny'] as const)(
 );
 
 it('the end of the connections waits for no answer that is missing', async () => {
-  const from = sockets.length;
+  const connected = once(server, 'connection');
   const calling = connections.callDurably(CALL).catch((error: Error) => error.message);
-  while (sockets.length === from) await new Promise(setImmediate);
+  await connected;
   await connections.close();
   expect(await calling).toBe('the admission store does not answer (call)');
 });

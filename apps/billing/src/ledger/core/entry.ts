@@ -37,7 +37,7 @@ export interface EntryRequest {
   contra?: Account;
   /** The caller asked for `all`, not for an amount. A repeat must ask for `all` again. */
   all?: boolean;
-  /** What the caller asked for, if it differs from this entry. A repeat must match it. A repeat asks for the same. */
+  /** What the caller asked for, if it differs from this entry. A repeat must match it. */
   asked?: Asked;
   /** For usage: the amount served beyond holds, which is revenue that the operator pays. */
   overrunCents?: bigint;
