@@ -11,7 +11,7 @@ const WHAT: Record<Obstacle['what'], string> = {
   body_memory: 'too much memory for the bodies of requests',
   budget: 'the budget of this month is spent',
   credit: 'the credit is used up',
-  held: 'running requests hold the rest of the credit or of a budget',
+  held: 'running requests hold the remaining credit or budget',
   suspended: 'the tenant is suspended or closed',
   key_revoked: 'the key is revoked',
   key_expired: 'the key, or this former secret of it, has expired',

@@ -102,7 +102,7 @@ function RotateForm({ of, onDone, onClose }: KeyChangeProps & { onClose: () => v
           <Stack>
             <Text>The key gets its next secret. Its id, usage, budget and limits stay.</Text>
             <Select
-              label="The secret of now works"
+              label="The current secret works"
               allowDeselect={false}
               data-autofocus
               data={GRACE_TIMES}

@@ -12,7 +12,7 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   missing_api_key: 'Send the key as "Authorization: Bearer sk-svc-…".',
   invalid_api_key: 'Use a key of the Keys page that is active. A revoked or expired key is refused.',
   credit_exhausted: 'Top up the credit.',
-  credit_held: 'Running requests reserve the rest of the credit. Send fewer at once, or top up.',
+  credit_held: 'Running requests reserve the remaining credit. Send fewer at once, or top up.',
   budget_reached: 'Raise the budget of the key or the tenant, or wait for the next month.',
   tenant_suspended: 'Ask the operator.',
   model_not_found: 'Use an id of the Models page. The profile of the key may not allow this model.',

@@ -96,7 +96,7 @@ export const TENANT_ROUTES: RouteTable<OperatorEndpoint> = {
     'tenant.close',
     'Close a tenant for good',
     'New requests are refused from the moment of the answer, and all keys and tokens are revoked. Running requests ' +
-      'continue to their end. Credit, ledger and invoices stay. Afterwards take the rest of the credit out with a ' +
+      'continue to their end. Credit, ledger and invoices stay. Afterwards take the remaining credit out with a ' +
       `refund or an adjustment of \`"all"\`. A repeat has the same answer. ${NOT_YET}`,
   ),
   '/tenants/{tenantId}/erase': status(
