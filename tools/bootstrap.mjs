@@ -7,11 +7,13 @@ import { fingerprints, prepare, ROOT, SetupError } from './setup/prepare.mjs';
 const LOOK_INTERVAL_MS = 500;
 const [command, ...args] = process.argv.slice(2);
 
-// A young generation four times as large costs 90 MB more under load and saves no CPU per request. Some rows of the
-// database live long. Without the second flag, V8 then makes all rows in the old generation (docs/performance.md).
+// docs/performance.md says what each flag of V8 does. A young generation four times as large costs 90 MB more under load
+// and saves no CPU per request.
 const STANDALONE = [
   '--max-semi-space-size=16',
   '--no-allocation-site-pretenuring',
+  '--heap-growing-percent=60',
+  '--v8-pool-size=1',
   '--enable-source-maps',
   join(ROOT, 'apps', 'standalone', 'dist', 'main.js'),
   ...args,

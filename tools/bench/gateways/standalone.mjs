@@ -25,6 +25,8 @@ export async function startStandalone(backend, { nodeOptions = [], directory } =
   const options = [
     '--max-semi-space-size=16',
     '--no-allocation-site-pretenuring',
+    '--heap-growing-percent=60',
+    '--v8-pool-size=1',
     '--enable-source-maps',
     INSPECTABLE,
     ...nodeOptions,
