@@ -5,8 +5,8 @@ import type { EntityManager } from 'typeorm';
 export const MAX_BATCH_MESSAGES = 1_000;
 /**
  * The batching delay of consumers and outboxes, in milliseconds. A batch costs several transactions, whatever its size.
- * So a batch that was not full is followed by the next one after this time. The first message after a pause does not
- * wait (Kafka: it waits for half of it on average).
+ * So a batch that was not full is followed by the next one after this time (Kafka: after twice this time). The first
+ * message after a pause does not wait.
  */
 export const BATCHING_DELAY_MS = 50;
 export const DEFAULT_REQUEST_DEADLINE_MS = 3_000;

@@ -1,7 +1,7 @@
-import { backoffMs, logCapped, logger } from '@tollgate/runtime';
+import { backoffMs, delayUntilAborted, logCapped, logger } from '@tollgate/runtime';
 import type { EachBatchPayload } from 'kafkajs';
 import { deadMessages, failedBatches, forgedMessages, handledMessages, messageAge } from '../message-metrics';
-import { BATCHING_DELAY_MS } from '../messages';
+import { BATCHING_DELAY_MS, MAX_BATCH_MESSAGES } from '../messages';
 import type { KafkaConnection } from './connection';
 import { toRecord } from './dead-letters';
 import type { Publisher } from './publisher';
@@ -11,8 +11,10 @@ import type { Signatures } from './sign/signatures';
 import { SupervisedConsumer } from './supervised-consumer';
 import type { Names } from './topic-plan';
 
-/** A fetch waits for this much at the broker, compressed, and at most for twice the batching delay. */
-const FETCH_MIN_BYTES = 32 * 1024;
+/** How long a fetch waits at the broker when there are no messages. Limits the delay of a rebalance and of a stop. */
+const FETCH_WAIT_MS = 500;
+/** A batch that was not full is followed by the next fetch after this time. */
+const FETCH_INTERVAL_MS = 2 * BATCHING_DELAY_MS;
 const RETRY_BASE_MS = 50;
 const MAX_RETRY_MS = 5_000;
 /** The interval of heartbeats to the group. A rebalance is noticed this late at most. */
@@ -57,6 +59,9 @@ export class GroupConsumer {
   /** The offset behind the last one that was committed here, by partition. */
   private readonly committed = new Map<number, bigint>();
   private inHand = 0;
+  /** When the batches in progress were fetched, by `performance.now()`. */
+  private fetchedAtMs = -Infinity;
+  private readonly stopped = new AbortController();
 
   constructor(
     connection: KafkaConnection,
@@ -77,8 +82,7 @@ export class GroupConsumer {
         sessionTimeout: tuning.sessionTimeoutMs,
         heartbeatInterval: HEARTBEAT_MS,
         rebalanceTimeout: REBALANCE_TIMEOUT_MS,
-        minBytes: FETCH_MIN_BYTES,
-        maxWaitTimeInMs: 2 * BATCHING_DELAY_MS,
+        maxWaitTimeInMs: FETCH_WAIT_MS,
       }),
       busy: () => this.inHand > 0,
       run: () => {
@@ -98,6 +102,7 @@ export class GroupConsumer {
   }
 
   async stop(): Promise<void> {
+    this.stopped.abort();
     this.forgetRetries();
     await this.consumer.stop();
     this.forgetRetries();
@@ -115,6 +120,9 @@ export class GroupConsumer {
   private async take(payload: EachBatchPayload): Promise<void> {
     const { batch, resolveOffset, heartbeat, commitOffsetsIfNecessary, isRunning, pause } = payload;
     const { partition } = batch;
+    const nowMs = performance.now();
+    if (nowMs - this.fetchedAtMs > FETCH_INTERVAL_MS) this.fetchedAtMs = nowMs;
+    let messages = 0;
     for (const part of this.reader.batches(batch.messages, partition)) {
       if (!isRunning()) return;
       // Rejects when the group rebalances. Unresolved messages are fetched again by the partition's next owner.
@@ -131,7 +139,12 @@ export class GroupConsumer {
       const partitions = [{ partition, offset: String(next) }];
       await commitOffsetsIfNecessary({ topics: [{ topic: batch.topic, partitions }] });
       this.committed.set(partition, next);
+      messages += part.messages.length;
     }
+    // The next fetch is after this call. The wait is counted from the first partition of this one, so that partitions
+    // that are handled one after the other do not wait one after the other.
+    const waitMs = this.fetchedAtMs + FETCH_INTERVAL_MS - performance.now();
+    if (messages < MAX_BATCH_MESSAGES && waitMs > 0) await delayUntilAborted(waitMs, this.stopped.signal);
   }
 
   /**
