@@ -18,7 +18,7 @@ export function publicError(error: unknown): ConsoleError {
   if (error instanceof ConsoleError) return error;
   if (error instanceof UnavailableError) return new ConsoleError('unavailable', undefined, { 'retry-after': '1' });
   if (error instanceof RequestError && Object.hasOwn(CONSOLE_ERRORS, error.code))
-    return new ConsoleError(error.code as ConsoleErrorCode, error.message);
+    return new ConsoleError(error.code as ConsoleErrorCode, error.publicMessage);
   return new ConsoleError(CODE_OF_STATUS[statusOf(error)] ?? 'internal_error');
 }
 

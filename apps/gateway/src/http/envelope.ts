@@ -29,7 +29,9 @@ function answerOf(table: ErrorTable, error: unknown): ErrorAnswer {
   if (error instanceof UnavailableError) return answer(table, 'unavailable');
   if (error instanceof RequestError) {
     const entry = Object.hasOwn(table, error.code) ? table[error.code] : undefined;
-    return entry && entry.status < 500 ? answer(table, error.code, error.message) : answer(table, 'internal_error');
+    return entry && entry.status < 500
+      ? answer(table, error.code, error.publicMessage)
+      : answer(table, 'internal_error');
   }
   const status = httpStatusOf(error);
   const code = CODE_OF_STATUS[status] ?? (status >= 400 && status < 500 ? 'not_found' : 'internal_error');
