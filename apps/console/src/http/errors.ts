@@ -1,3 +1,5 @@
+import type { ErrorTable } from '@tollgate/runtime';
+
 /** The errors of the console's backend. A service's refusal may come with a text of its own. */
 export const CONSOLE_ERRORS = {
   invalid_json: { status: 400, message: 'The body must be a JSON object.' },
@@ -53,7 +55,7 @@ export const CONSOLE_ERRORS = {
   reconcile_busy: { status: 409, message: 'Too many reconcile runs are in progress. Wait until one ends.' },
   internal_error: { status: 500, message: 'Something went wrong on our side.' },
   unavailable: { status: 503, message: 'A service is temporarily unavailable. Try again shortly.' },
-} as const satisfies Record<string, { status: number; message: string }>;
+} as const satisfies ErrorTable;
 
 export type ConsoleErrorCode = keyof typeof CONSOLE_ERRORS;
 

@@ -1,5 +1,5 @@
 import { ACCOUNT_ERRORS } from '../http/account/errors';
-import type { ErrorTable } from '../http/api-error';
+import type { ErrorTable } from '@tollgate/runtime';
 
 const {
   unknown_field,
