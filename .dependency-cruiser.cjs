@@ -1,10 +1,12 @@
+const importsOfTests = require('./tools/checks/imports-of-tests.cjs');
+
 /**
- * The import rules that Nx tags cannot express: inside an app, and per library. tools/checks proves that a bad import
+ * The import rules that Nx tags cannot express: inside an app, per library, and of test/. tools/checks proves that a bad import
  * fails.
  */
 module.exports = {
   forbidden: [
-    { name: 'no-circular', severity: 'error', from: {}, to: { circular: true } },
+    { name: 'no-circular', severity: 'error', from: { pathNot: '^test/' }, to: { circular: true } },
     {
       name: 'gateway-stages-are-strangers',
       comment:
@@ -60,7 +62,7 @@ module.exports = {
     {
       name: 'kafkajs-only-in-messaging',
       severity: 'error',
-      from: { pathNot: '^libs/messaging/' },
+      from: { pathNot: '^(libs/messaging|test)/' },
       to: { path: 'node_modules/kafkajs/' },
     },
     {
@@ -82,6 +84,25 @@ module.exports = {
       severity: 'error',
       from: { path: '^apps/([^/]+)/', pathNot: '^apps/standalone/' },
       to: { path: '^apps/', pathNot: '^apps/$1/' },
+    },
+    {
+      name: 'tests-import-named-modules',
+      comment:
+        'A test in test/ uses packages, fixtures, types, and the modules of tools/checks/imports-of-tests.cjs. ' +
+        'What tests one module alone is beside that module.',
+      severity: 'error',
+      from: { path: '^test/' },
+      to: {
+        path: '^(apps|libs)/[^/]+/src/',
+        pathNot: ['^(apps|libs)/[^/]+/src/(nest/)?index\\.ts$', '\\.fixture\\.ts$', ...importsOfTests],
+        dependencyTypesNot: ['type-only'],
+      },
+    },
+    {
+      name: 'pages-are-tested-in-test-console',
+      severity: 'error',
+      from: { path: '^test/', pathNot: '^test/console/' },
+      to: { path: '^apps/console/web/', dependencyTypesNot: ['type-only'] },
     },
   ],
   options: {

@@ -196,7 +196,11 @@ describe('exit code 2', () => {
       '--from must be before --to. The default of --to is the current time.',
     ],
     ['key create', ['--tags', 'a b'], '--tags must be a list of at most 16 distinct words'],
-    ['key create', ['--profile', 'nothing'], "--profile must name a key profile of the tenant's plan."],
+    [
+      'key create',
+      ['--profile', 'nothing'],
+      '--profile must name a key profile of the tenant\'s plan; "nothing" is not one.',
+    ],
     ['key create', ['--expires-at', 'tomorrow'], '--expires-at must be an ISO 8601 timestamp in the future.'],
   ])(
     'says what the server finds wrong in "%s" with %j, in the words of the command',

@@ -67,6 +67,18 @@ const FIXTURES = [
     by: ['depcruise'],
     rule: /nest-microservices-only-in-messaging/,
   },
+  {
+    file: 'test/gateway/bad-import.ts',
+    code: `import * as other from '../../apps/gateway/src/inference/fallback';\nexport const x = other;\n`,
+    by: ['depcruise'],
+    rule: /tests-import-named-modules/,
+  },
+  {
+    file: 'test/surfaces/bad-import.ts',
+    code: `import { csvOf } from '../../apps/console/web/src/csv';\nexport const x = csvOf;\n`,
+    by: ['depcruise'],
+    rule: /pages-are-tested-in-test-console/,
+  },
 ];
 
 const LINTERS = {

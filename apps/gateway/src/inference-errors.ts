@@ -1,5 +1,5 @@
 import { ASKED_MODEL, type RefusedBy, UnavailableError } from '@tollgate/contracts';
-import type { ErrorEntry, ErrorTable } from './http/api-error';
+import type { ErrorEntry, ErrorTable } from '@tollgate/runtime';
 import { DEFAULT_MAX_BODY_MIB } from './options';
 
 /** The envelope of the OpenAI wire format also has a `type`. */

@@ -1,11 +1,19 @@
-/** A service's refusal of a request. `code` is part of the subject's contract. `message` may be shown to the caller. */
+/**
+ * A service's refusal of a request. `code` is part of the subject's contract. A surface shows `message` to its caller,
+ * which is for what only the service knows, such as a value. Without one, it shows the text of its own table.
+ */
 export class RequestError extends Error {
   constructor(
     readonly code: string,
-    message: string,
+    message: string = code,
   ) {
     super(message);
     this.name = 'RequestError';
+  }
+
+  /** Undefined for a refusal that says no more than its code. */
+  get publicMessage(): string | undefined {
+    return this.message === this.code ? undefined : this.message;
   }
 }
 

@@ -84,6 +84,16 @@ export function requestsSuite(
       expect(error).toMatchObject({ code: 'not_found', message: 'no such tenant' });
     });
 
+    it('passes a RequestError without a text as one without a text', async () => {
+      const messages = await asking((m) =>
+        m.handle(subject, async () => {
+          throw new RequestError('not_found');
+        }),
+      );
+      const error = await messages.request(subject, { tenantId: 'x' }, patient).catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({ code: 'not_found', publicMessage: undefined });
+    });
+
     it('turns any other error into an UnavailableError without internal details', async () => {
       const messages = await asking((m) =>
         m.handle(subject, async () => {

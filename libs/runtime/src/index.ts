@@ -29,6 +29,7 @@ export * from './tracing/open-tracer';
 export * from './tracing/tracing-settings';
 export * from './tracing/message-spans';
 export * from './client-address';
+export * from './error-table';
 export * from './place-list';
 export * from './shared-lookup';
 export * from './health/health';

@@ -1,4 +1,5 @@
 import { PeriodicTask } from './periodic-task';
+import { delayUntilAborted } from './timing';
 
 const EVERY_MS = 1_000;
 const RETRY_MS = 100;
@@ -47,6 +48,29 @@ test('a task ends with the run after which there is no delay', async () => {
   task.start();
   await task.current;
   expect(jest.getTimerCount()).toBe(0);
+});
+
+test('a run that ends with the reason of the stop has not failed', async () => {
+  const failed = jest.fn();
+  const run = (ending: AbortSignal) => delayUntilAborted(EVERY_MS, ending).then(() => ending.throwIfAborted());
+  for (const reason of [undefined, new Error('the service is stopping')]) {
+    const task = new PeriodicTask({ run, failed, everyMs: EVERY_MS });
+    task.start();
+    await task.stop(reason);
+  }
+  expect(failed).not.toHaveBeenCalled();
+});
+
+test('a run that fails for another reason during the stop is reported', async () => {
+  const failed = jest.fn();
+  const run = async (ending: AbortSignal) => {
+    await delayUntilAborted(EVERY_MS, ending);
+    throw new Error('away');
+  };
+  const task = new PeriodicTask({ run, failed, everyMs: EVERY_MS });
+  task.start();
+  await task.stop(new Error('the service is stopping'));
+  expect(failed.mock.calls).toEqual([[new Error('away')]]);
 });
 
 test('stopping waits for the run that is under way, and starts no other', async () => {

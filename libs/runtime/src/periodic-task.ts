@@ -1,7 +1,7 @@
 export interface PeriodicTaskOptions {
   /** Should end early once the signal is aborted, if a run takes long. */
   run: (ending: AbortSignal) => Promise<unknown>;
-  /** Logs the failure of a run. The task runs again all the same. */
+  /** Logs the failure of a run. The task runs again all the same. Not called with the reason of `stop`. */
   failed: (error: unknown) => void;
   /** From the end of a run to the next one. Null: this was the last one. */
   everyMs: number | (() => number | null);
@@ -50,7 +50,8 @@ export class PeriodicTask {
     try {
       await run(this.ending);
     } catch (error) {
-      failed(error);
+      // A run that ends early because of the stop has not failed. Any other error of it is a failure.
+      if (!this.ending.aborted || error !== this.ending.reason) failed(error);
       nextMs = retryMs;
     }
     if (this.ending.aborted) return;

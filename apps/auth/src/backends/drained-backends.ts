@@ -28,7 +28,7 @@ export class DrainedBackends {
   /** A repeat keeps the first `drainedAt`. RequestError invalid_backend. */
   async drain({ backend, by }: RequestOf<'auth.backends.drain'>): Promise<DrainedBackend> {
     if (backend.length === 0 || backend.length > MAX_BACKEND_NAME_CHARS || backend.includes('\0'))
-      throw new RequestError('invalid_backend', 'backend must be the name of a backend.');
+      throw new RequestError('invalid_backend');
     return transaction(this.database.dataSource, async (tx) => {
       // Nobody drains or enables the same backend meanwhile.
       await query(tx, 'LOCK TABLE drained_backend IN SHARE ROW EXCLUSIVE MODE');

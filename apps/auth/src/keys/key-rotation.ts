@@ -29,13 +29,13 @@ export class KeyRotation {
   async rotate(request: RequestOf<'auth.keys.rotate'>): Promise<KeyRow> {
     const { tenantId, id, hash, last4, graceSeconds, by } = request;
     if (!Number.isInteger(graceSeconds) || graceSeconds < 0 || graceSeconds > MAX_ROTATION_GRACE_SECONDS)
-      throw new RequestError('invalid_grace', `graceSeconds must be from 0 to ${MAX_ROTATION_GRACE_SECONDS}.`);
+      throw new RequestError('invalid_grace');
     await transaction(this.database.dataSource, async (tx) => {
       await lockTenant(tx, tenantId, 'to_add');
       const where = { id: isId('key', id) ? id : '', kind: 'key' as const, tenantId };
       const key = await tx.findOne(Credential, { where, lock: { mode: 'pessimistic_write' } });
       if (!key) throw new RequestError('not_found', 'No such key.');
-      if (key.revokedAt) throw new RequestError('key_revoked', 'A revoked key cannot be rotated. Create a new key.');
+      if (key.revokedAt) throw new RequestError('key_revoked');
       const rotatedAt = new Date();
       const formerUntil = new Date(rotatedAt.getTime() + graceSeconds * 1_000);
       await query(

@@ -5,7 +5,10 @@ import type { TollgateConfig } from '@tollgate/runtime';
 export function profileOf({ plans }: Pick<TollgateConfig, 'plans'>, plan: string, wanted: string | undefined): string {
   const profiles = plans.find(({ id }) => id === plan)?.profiles ?? [];
   const chosen = wanted === undefined ? profiles[0] : profiles.find(({ id }) => id === wanted);
-  if (!chosen) throw new RequestError('invalid_profile', "profile must name a key profile of the tenant's plan.");
+  if (!chosen) {
+    const given = wanted === undefined ? '' : `; "${wanted}" is not one`;
+    throw new RequestError('invalid_profile', `profile must name a key profile of the tenant's plan${given}.`);
+  }
   return chosen.id;
 }
 

@@ -31,7 +31,10 @@ export class Operators {
     const { name, hash, last4, scopes, expiresAt, by } = request;
     const known = scopes.every((scope) => (OPERATOR_SCOPES as readonly string[]).includes(scope));
     if (scopes.length === 0 || !known || new Set(scopes).size < scopes.length)
-      throw new RequestError('invalid_scope', `scopes must be one or more of ${OPERATOR_SCOPES.join(', ')}.`);
+      throw new RequestError(
+        'invalid_scope',
+        `scopes must be one or more of ${OPERATOR_SCOPES.join(', ')}, each named once.`,
+      );
     const token = this.database.operators.create({
       ...{ id: newId('opr'), name, hash, last4, scopes },
       expiresAt: expiresAt === undefined ? null : new Date(expiresAt),
@@ -46,7 +49,7 @@ export class Operators {
       });
     } catch (error) {
       if (sqlState(error) !== UNIQUE_VIOLATION) throw error;
-      throw new RequestError('name_taken', 'Another active operator token has this name. Choose another name.');
+      throw new RequestError('name_taken');
     }
     return toRow(token);
   }
@@ -73,10 +76,9 @@ export class Operators {
   /** RequestError invalid_secret, token_revoked, token_expired. A token that is both answers token_revoked. */
   async use({ hash }: RequestOf<'auth.operators.use'>): Promise<ReplyOf<'auth.operators.use'>> {
     const token = await this.database.operators.findOneBy({ hash });
-    if (!token) throw new RequestError('invalid_secret', 'The operator token is not valid.');
-    if (token.revokedAt) throw new RequestError('token_revoked', 'The operator token has been revoked.');
-    if (token.expiresAt && token.expiresAt.getTime() <= Date.now())
-      throw new RequestError('token_expired', 'The operator token has expired.');
+    if (!token) throw new RequestError('invalid_secret');
+    if (token.revokedAt) throw new RequestError('token_revoked');
+    if (token.expiresAt && token.expiresAt.getTime() <= Date.now()) throw new RequestError('token_expired');
     await query(
       this.database.dataSource,
       `UPDATE operator_token SET last_used_at = now()

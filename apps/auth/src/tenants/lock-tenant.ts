@@ -16,7 +16,6 @@ export async function lockTenant(
   const mode = purpose === 'to_add' ? 'pessimistic_read' : 'pessimistic_write';
   const tenant = isId('ten', tenantId) && (await tx.findOne(Tenant, { where: { id: tenantId }, lock: { mode } }));
   if (!tenant) throw new RequestError('not_found', 'No such tenant.');
-  if (tenant.status === 'closed' && !closed)
-    throw new RequestError('tenant_closed', 'The tenant is permanently closed.');
+  if (tenant.status === 'closed' && !closed) throw new RequestError('tenant_closed');
   return tenant;
 }

@@ -58,7 +58,7 @@ export class TenantEnd {
   async erase({ tenantId, by }: RequestOf<'auth.tenants.erase'>): Promise<TenantRow> {
     return transaction(this.database.dataSource, async (tx) => {
       const { status } = await lockTenant(tx, tenantId, 'to_change', { closed: true });
-      if (status !== 'closed') throw new RequestError('tenant_not_closed', 'Close the tenant first.');
+      if (status !== 'closed') throw new RequestError('tenant_not_closed');
       const [done] = await query<{ erased: boolean }>(tx, 'SELECT erase_tenant($1) AS erased', [tenantId]);
       if (done!.erased) await recordChange(tx, by, { action: 'tenant.erase', tenantId });
       return tenantRow(await tx.findOneByOrFail(Tenant, { id: tenantId }));

@@ -134,7 +134,7 @@ export class Tenants {
 
   private planOf(id: string) {
     const plan = this.config.current.plans.find((one) => one.id === id);
-    if (!plan) throw new RequestError('invalid_plan', 'plan must name a plan of tollgate.yaml.');
+    if (!plan) throw new RequestError('invalid_plan');
     return plan;
   }
 
@@ -143,7 +143,7 @@ export class Tenants {
       return await transaction(this.database.dataSource, work);
     } catch (error) {
       if (sqlState(error) !== UNIQUE_VIOLATION) throw error;
-      throw new RequestError('external_id_taken', 'Another tenant has this externalId.');
+      throw new RequestError('external_id_taken');
     }
   }
 }

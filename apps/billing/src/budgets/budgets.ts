@@ -21,7 +21,7 @@ import { InjectOptions } from '../options';
 import { budgetUpdate, budgetState, budgetStates, budgetStatesOf, setBudget, type BudgetRow } from './budget-rows';
 import { HeldByKey } from './held-by-key';
 import { IN_FORCE, reachedBy, recordReached, type WatchedRow } from './spending';
-import { areThresholds, DEFAULT_THRESHOLDS_PERCENT, MAX_THRESHOLDS } from './thresholds';
+import { areThresholds, DEFAULT_THRESHOLDS_PERCENT } from './thresholds';
 
 /** Keys of one tenant whose budget was ever set. An admission store that lost them receives all of them at once. */
 export const MAX_KEY_BUDGETS = 10_000;
@@ -195,28 +195,14 @@ async function assertRoom(tx: EntityManager, tenantId: string): Promise<void> {
     `SELECT count(*) FROM budget WHERE tenant_id = $1 AND key_id <> ''`,
     [tenantId],
   );
-  if (Number(row!.count) >= MAX_KEY_BUDGETS)
-    throw new RequestError(
-      'too_many_budgets',
-      `At most ${MAX_KEY_BUDGETS} keys of a tenant can have their own budget.`,
-    );
+  if (Number(row!.count) >= MAX_KEY_BUDGETS) throw new RequestError('too_many_budgets');
 }
 
 function assertSetRequest({ tenantId, keyId, budgetCents, thresholdsPercent }: SetRequest): void {
   if (!isId('ten', tenantId)) throw new RequestError('not_found', 'No such tenant.');
   if (keyId !== null && !isId('key', keyId)) throw new RequestError('not_found', 'No such key.');
-  if (!isBudget(budgetCents))
-    throw new RequestError(
-      'invalid_budget',
-      'A budget must be a whole number of cents from 0 to 2^53 − 1, "none" or "default".',
-    );
-  if (thresholdsPercent != null && !areThresholds(thresholdsPercent)) {
-    throw new RequestError(
-      'invalid_thresholds',
-      'thresholdsPercent must be null or a list of ' +
-        `1 to ${MAX_THRESHOLDS} distinct whole numbers from 1 to 100 in ascending order.`,
-    );
-  }
+  if (!isBudget(budgetCents)) throw new RequestError('invalid_budget');
+  if (thresholdsPercent != null && !areThresholds(thresholdsPercent)) throw new RequestError('invalid_thresholds');
 }
 
 function isBudget(value: unknown): value is SetBudget {

@@ -66,8 +66,7 @@ export class InvoiceCloser {
    * @throws RequestError invalid_period
    */
   async close({ period, tenantId, by }: RequestOf<'billing.invoices.close'>): Promise<Closed> {
-    if (typeof period !== 'string' || !PERIOD.test(period))
-      throw new RequestError('invalid_period', 'period must be a month in the form YYYY-MM.');
+    if (typeof period !== 'string' || !PERIOD.test(period)) throw new RequestError('invalid_period');
     if (period >= periodOf(this.options.now()))
       throw new RequestError('invalid_period', `${period} has not ended yet.`);
     // Before the closing, which is a transaction for each tenant: what it did is in the books.

@@ -90,7 +90,6 @@ export class RetiredMonths implements OnApplicationBootstrap, BeforeApplicationS
   }
 
   private failed(error: unknown): void {
-    if (this.task.ending.aborted) return;
     logger('billing').warn({ err: error }, 'months of usage events could not be confirmed; retrying');
   }
 }

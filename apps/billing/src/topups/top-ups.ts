@@ -39,8 +39,7 @@ export class TopUps {
       const first = await findFirst(tx, books, entry);
       if (first) return first;
       // Nothing could spend it. A correction of its balance is an adjustment.
-      if (status === 'closed')
-        throw new RequestError('tenant_closed', 'The tenant is permanently closed and cannot be credited.');
+      if (status === 'closed') throw new RequestError('tenant_closed');
       return bookEntry(tx, books, entry, { ...this.options, by, action: 'credit.add' });
     });
   }
@@ -48,7 +47,7 @@ export class TopUps {
 
 function validated({ amountCents, source, ref, reason }: AddCredit, now: Date): EntryRequest {
   if (!Number.isSafeInteger(amountCents) || amountCents < 1 || amountCents > MAX_ENTRY_CENTS) {
-    throw new RequestError('invalid_amount', `amountCents must be a whole number from 1 to ${MAX_ENTRY_CENTS}.`);
+    throw new RequestError('invalid_amount');
   }
   const why = reason === undefined ? {} : { reason };
   assertNamed({ source, ref, ...why });

@@ -33,7 +33,7 @@ export class OperatorLinksController {
       const userId = await this.people.idOf(email);
       return await this.recoveries.store(by, { userId, hash, madeBy: OPERATOR_API, tenantId: null });
     } catch (error) {
-      if (error instanceof ConsoleError) throw new RequestError(error.code, error.message);
+      if (error instanceof ConsoleError) throw new RequestError(error.code, error.publicMessage);
       throw error;
     }
   }

@@ -31,8 +31,7 @@ export class OperatorLinks {
     onlyFirst,
     by,
   }: OperatorLink): Promise<{ id: string; url: string; expiresAt: string }> {
-    if (onlyFirst && (await this.members.hasOperator()))
-      throw new RequestError('operator_exists', 'The console already has an operator.');
+    if (onlyFirst && (await this.members.hasOperator())) throw new RequestError('operator_exists');
     if (tenantId !== undefined) await this.services.request('auth.tenants.get', { tenantId });
     const id = newId('inv');
     const tenant = tenantId !== undefined && { tenantId };

@@ -29,8 +29,7 @@ export class Operators {
       if (!person) throw new RequestError('not_found', 'This person was not made an operator by invitation.');
       const { userId, name } = person;
       const others = await query(tx, 'SELECT 1 FROM operator WHERE user_id <> $1 LIMIT 1', [userId]);
-      if (others.length === 0)
-        throw new RequestError('last_operator', 'This is the last operator. Invite another one first.');
+      if (others.length === 0) throw new RequestError('last_operator');
       await query(tx, 'DELETE FROM operator WHERE user_id = $1', [userId]);
       const change = { action: 'operator.remove', target: userId, before: { name } } as const;
       await this.services.request('auth.audit.record', { ...change, ...(by && { by }) });

@@ -52,7 +52,7 @@ export class People {
   async idOf(email: string): Promise<string> {
     const sql = 'SELECT id FROM "user" WHERE email = $1';
     const [row] = await query<{ id: string }>(this.database.dataSource, sql, [email.toLowerCase()]);
-    if (!row) throw new ConsoleError('not_found');
+    if (!row) throw new ConsoleError('not_found', 'No account has this address.');
     return row.id;
   }
 

@@ -1,28 +1,25 @@
-import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException } from '@nestjs/common';
-import { RequestError, UnavailableError } from '@tollgate/contracts';
-import { logger } from '@tollgate/runtime';
+import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
+import { UnavailableError } from '@tollgate/contracts';
+import { foreignError, logger } from '@tollgate/runtime';
 import type { FastifyReply } from 'fastify';
 import { CONSOLE_ERRORS, ConsoleError, type ConsoleErrorCode } from './errors';
 
-/** Codes for errors of the HTTP layer, whose own messages are not public. */
-const CODE_OF_STATUS: Readonly<Record<number, ConsoleErrorCode>> = {
-  400: 'invalid_request',
-  404: 'not_found',
-  405: 'method_not_allowed',
-  413: 'payload_too_large',
-  415: 'unsupported_media_type',
-};
+/** A service answers again soon, so this is not in the table: other `unavailable` answers name no time. */
+const RETRY = { 'retry-after': '1' };
+
+const codeOfStatus = (status: number): ConsoleErrorCode => (status === 400 ? 'invalid_request' : 'internal_error');
 
 /** The error that the caller sees. An unknown error is `internal_error`. */
 export function publicError(error: unknown): ConsoleError {
   if (error instanceof ConsoleError) return error;
-  if (error instanceof UnavailableError) return new ConsoleError('unavailable', undefined, { 'retry-after': '1' });
-  if (error instanceof RequestError && Object.hasOwn(CONSOLE_ERRORS, error.code))
-    return new ConsoleError(error.code as ConsoleErrorCode, error.message);
-  return new ConsoleError(CODE_OF_STATUS[statusOf(error)] ?? 'internal_error');
+  const { code, message } = foreignError(CONSOLE_ERRORS, error, codeOfStatus);
+  return new ConsoleError(code as ConsoleErrorCode, message, error instanceof UnavailableError ? RETRY : {});
 }
 
-/** Answers with `{ error: { code, message, requestId } }`, the envelope of every error of the console. */
+/**
+ * Answers with `{ error: { code, message, requestId } }`, the envelope of every error of the console. The gateway's has
+ * another body, other headers and other log lines, so the two share only `foreignError`.
+ */
 export function sendError(error: unknown, reply: FastifyReply): void {
   const shown = publicError(error);
   const { status } = CONSOLE_ERRORS[shown.code];
@@ -41,11 +38,4 @@ export class EnvelopeFilter implements ExceptionFilter {
   catch(error: unknown, host: ArgumentsHost): void {
     sendError(error, host.switchToHttp().getResponse<FastifyReply>());
   }
-}
-
-function statusOf(error: unknown): number {
-  if (error instanceof HttpException) return error.getStatus();
-  if (typeof error === 'object' && error !== null && 'statusCode' in error && typeof error.statusCode === 'number')
-    return error.statusCode;
-  return 500;
 }

@@ -1,8 +1,7 @@
-import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException } from '@nestjs/common';
-import { RequestError, UnavailableError } from '@tollgate/contracts';
-import { logger } from '@tollgate/runtime';
+import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
+import { type ErrorTable, foreignError, logger } from '@tollgate/runtime';
 import type { FastifyReply } from 'fastify';
-import { ApiError, type ErrorTable } from './api-error';
+import { ApiError } from './api-error';
 import { errorHeaders } from './error-headers';
 
 interface ErrorAnswer {
@@ -11,14 +10,10 @@ interface ErrorAnswer {
   body: { error: { code: string; message: string } };
 }
 
-/** Codes for errors of the HTTP layer, by status. Its own messages are not public. */
-const CODE_OF_STATUS: Readonly<Record<number, string>> = {
-  404: 'not_found',
-  405: 'method_not_allowed',
-  413: 'payload_too_large',
-  415: 'unsupported_media_type',
-  503: 'unavailable',
-};
+function codeOfStatus(status: number): string {
+  if (status === 503) return 'unavailable';
+  return status >= 400 && status < 500 ? 'not_found' : 'internal_error';
+}
 
 /**
  * The answer to an error, in the envelope `{ error: { code, message } }`. It shows the message of the table, of an
@@ -26,14 +21,8 @@ const CODE_OF_STATUS: Readonly<Record<number, string>> = {
  */
 function answerOf(table: ErrorTable, error: unknown): ErrorAnswer {
   if (error instanceof ApiError) return answer(table, error.code, error.publicMessage, error.headers);
-  if (error instanceof UnavailableError) return answer(table, 'unavailable');
-  if (error instanceof RequestError) {
-    const entry = Object.hasOwn(table, error.code) ? table[error.code] : undefined;
-    return entry && entry.status < 500 ? answer(table, error.code, error.message) : answer(table, 'internal_error');
-  }
-  const status = httpStatusOf(error);
-  const code = CODE_OF_STATUS[status] ?? (status >= 400 && status < 500 ? 'not_found' : 'internal_error');
-  return answer(table, code);
+  const { code, message } = foreignError(table, error, codeOfStatus);
+  return answer(table, code, message);
 }
 
 /**
@@ -82,12 +71,4 @@ function answer(table: ErrorTable, code: string, message?: string, headers: Reco
   const entry = table[known]!;
   const all = { ...headers, ...Object.fromEntries(errorHeaders(entry)) };
   return { status: entry.status, headers: all, body: { error: { code: known, message: message ?? entry.message } } };
-}
-
-/** Status of a Fastify error (`statusCode`) or a Nest HttpException (`getStatus()`). 500 for other errors. */
-function httpStatusOf(error: unknown): number {
-  if (typeof error !== 'object' || error === null) return 500;
-  if ('statusCode' in error && typeof error.statusCode === 'number') return error.statusCode;
-  if (error instanceof HttpException) return error.getStatus();
-  return 500;
 }

@@ -1,8 +1,7 @@
-import { Controller, Get, Query, UseFilters, UseGuards } from '@nestjs/common';
+import { Controller, Get, Query, UseGuards } from '@nestjs/common';
 import type { BillingSummary } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
-import { EnvelopeFilter } from '../http/envelope';
-import { MANAGEMENT_ERRORS } from './errors';
+import { ManagementApi } from './management-api';
 import { MANAGEMENT_PREFIX } from './prefix';
 import { BillingQuery } from '../http/account/schemas';
 import { type Caller, FromCaller, NeedsScope, TokenGuard } from './token-guard';
@@ -12,7 +11,7 @@ const checkQuery = queryCheck(BillingQuery);
 
 /** `/billing`: balance, ledger and receipts. The remainder below a cent is not shown. */
 @Controller(`${MANAGEMENT_PREFIX}/billing`)
-@UseFilters(new EnvelopeFilter(MANAGEMENT_ERRORS, 'management'))
+@ManagementApi()
 @UseGuards(TokenGuard)
 export class BillingController {
   constructor(private readonly services: ServiceClient) {}

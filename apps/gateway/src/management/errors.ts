@@ -1,5 +1,6 @@
+import type { ErrorTable } from '@tollgate/runtime';
 import { ACCOUNT_ERRORS } from '../http/account/errors';
-import { ApiError, type ErrorTable } from '../http/api-error';
+import { ApiError } from '../http/api-error';
 
 const {
   unknown_field,

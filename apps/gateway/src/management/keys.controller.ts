@@ -1,12 +1,12 @@
-import { Controller, Delete, Get, HttpCode, Param, Post, Query, Req, UseFilters, UseGuards } from '@nestjs/common';
+import { Controller, Delete, Get, HttpCode, Param, Post, Query, Req, UseGuards } from '@nestjs/common';
 import { isId, RequestError, type Author, type KeyRow } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyRequest } from 'fastify';
-import { EnvelopeFilter } from '../http/envelope';
-import { MANAGEMENT_ERRORS, managementError } from './errors';
+import { managementError } from './errors';
 import { refuseFields } from '../http/account/body';
 import { revokeCredential } from '../http/account/revoke';
 import { issueKey, KEY_NOTE, readKeyBody } from '../http/account/issue-key';
+import { ManagementApi } from './management-api';
 import { MANAGEMENT_PREFIX } from './prefix';
 import { KeysQuery } from '../http/account/schemas';
 import { ByCaller, type Caller, FromCaller, NeedsScope, TokenGuard } from './token-guard';
@@ -20,7 +20,7 @@ const checkQuery = queryCheck(KeysQuery);
  * issues it.
  */
 @Controller(`${MANAGEMENT_PREFIX}/keys`)
-@UseFilters(new EnvelopeFilter(MANAGEMENT_ERRORS, 'management'))
+@ManagementApi()
 @UseGuards(TokenGuard)
 export class KeysController {
   constructor(private readonly services: ServiceClient) {}

@@ -1,8 +1,7 @@
-import { Controller, Get, Query, UseFilters, UseGuards } from '@nestjs/common';
+import { Controller, Get, Query, UseGuards } from '@nestjs/common';
 import type { TokenRow } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
-import { EnvelopeFilter } from '../http/envelope';
-import { MANAGEMENT_ERRORS } from './errors';
+import { ManagementApi } from './management-api';
 import { MANAGEMENT_PREFIX } from './prefix';
 import { TokensQuery } from '../http/account/schemas';
 import { type Caller, FromCaller, NeedsScope, TokenGuard } from './token-guard';
@@ -12,7 +11,7 @@ const checkQuery = queryCheck(TokensQuery);
 
 /** `/tokens`: the tenant's management tokens, including the calling one. */
 @Controller(`${MANAGEMENT_PREFIX}/tokens`)
-@UseFilters(new EnvelopeFilter(MANAGEMENT_ERRORS, 'management'))
+@ManagementApi()
 @UseGuards(TokenGuard)
 export class TokensController {
   constructor(private readonly services: ServiceClient) {}

@@ -1,15 +1,15 @@
-import { All, Controller, Req, UseFilters } from '@nestjs/common';
+import { All, Controller, Req } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import type { ApiError } from '../http/api-error';
-import { EnvelopeFilter } from '../http/envelope';
-import { MANAGEMENT_ERRORS, managementError } from './errors';
+import { managementError } from './errors';
 import { allowedMethods } from '../openapi/route-table';
+import { ManagementApi } from './management-api';
 import { MANAGEMENT_ROOT } from './prefix';
 import { MANAGEMENT_ROUTES } from './routes';
 
 /** Answers every route under the prefix that no other controller binds. */
 @Controller(MANAGEMENT_ROOT)
-@UseFilters(new EnvelopeFilter(MANAGEMENT_ERRORS, 'management'))
+@ManagementApi()
 export class UnknownRouteController {
   @All(['', '*'])
   refuse(@Req() request: FastifyRequest): never {

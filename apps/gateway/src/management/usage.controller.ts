@@ -1,4 +1,4 @@
-import { Controller, Get, Query, UseFilters, UseGuards } from '@nestjs/common';
+import { Controller, Get, Query, UseGuards } from '@nestjs/common';
 import type { UsageGroupRow, UsageNumbers } from '@tollgate/contracts';
 
 /** What a tenant is shown. */
@@ -7,15 +7,14 @@ type Shown = Pick<
   'requests' | 'promptTokens' | 'completionTokens' | 'totalTokens' | 'costCents' | 'estimatedRequests'
 >;
 import { ServiceClient } from '@tollgate/messaging/nest';
-import { EnvelopeFilter } from '../http/envelope';
-import { MANAGEMENT_ERRORS } from './errors';
+import { ManagementApi } from './management-api';
 import { MANAGEMENT_PREFIX } from './prefix';
 import { readUsageQuery } from '../http/account/usage-query';
 import { type Caller, FromCaller, NeedsScope, TokenGuard } from './token-guard';
 
 /** `/usage`: the tenant's tokens and costs in a time range, in total and by group. */
 @Controller(`${MANAGEMENT_PREFIX}/usage`)
-@UseFilters(new EnvelopeFilter(MANAGEMENT_ERRORS, 'management'))
+@ManagementApi()
 @UseGuards(TokenGuard)
 export class UsageController {
   constructor(private readonly services: ServiceClient) {}

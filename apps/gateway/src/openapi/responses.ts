@@ -1,5 +1,5 @@
 import type { TSchema } from '@sinclair/typebox';
-import type { ErrorTable } from '../http/api-error';
+import type { ErrorTable } from '@tollgate/runtime';
 import { OWN_ID_HEADER } from '../http/request-id';
 import { type JsonObject, ref, refTo } from './open-api';
 

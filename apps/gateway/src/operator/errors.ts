@@ -1,5 +1,5 @@
 import { ACCOUNT_ERRORS } from '../http/account/errors';
-import type { ErrorTable } from '../http/api-error';
+import type { ErrorTable } from '@tollgate/runtime';
 
 const {
   unknown_field,
@@ -95,10 +95,13 @@ export const OPERATOR_ERRORS = {
   no_password: { status: 409, message: 'This person signs in by single sign-on and has no password.' },
   last_operator: { status: 409, message: 'This is the last operator of the console. Invite another one first.' },
   external_id_taken: { status: 409, message: 'Another tenant has this externalId.' },
-  key_revoked: { status: 409, message: 'The key is revoked.' },
+  key_revoked: { status: 409, message: 'A revoked key cannot be rotated. Create a new key.' },
   ambiguous_name: { status: 409, message: 'A name in the list belongs to several keys of this tenant.' },
   tenant_closed: { status: 409, message: 'The tenant is permanently closed.' },
-  tenant_not_closed: { status: 409, message: 'Only the data of a closed tenant can be erased.' },
+  tenant_not_closed: {
+    status: 409,
+    message: 'Only the data of a closed tenant can be erased. Close the tenant first.',
+  },
   profiles_missing: {
     status: 409,
     message: "The plan lacks profiles that the tenant's keys use. Map them with profiles.",

@@ -62,7 +62,6 @@ export class PartitionIndexes implements OnModuleInit, BeforeApplicationShutdown
   }
 
   private failed(error: unknown): void {
-    if (this.task.ending.aborted) return;
     logger('metering').warn(
       { err: error, sqlState: sqlState(error) },
       'an index of usage_event could not be built; retrying',

@@ -120,7 +120,6 @@ export class Retention implements OnApplicationBootstrap, BeforeApplicationShutd
   }
 
   private failed(error: unknown): void {
-    if (this.task.ending.aborted) return;
     logger('metering').warn(
       { err: error, sqlState: sqlState(error) },
       'old months of usage events could not be dropped; retrying',

@@ -174,7 +174,6 @@ export class UsageDays implements OnApplicationBootstrap, BeforeApplicationShutd
 
   /** Until it works, queries read the hours. */
   private failed(error: unknown): void {
-    if (this.task.ending.aborted) return;
     logger('metering').warn({ err: error, sqlState: sqlState(error) }, 'hours of usage could not be summed by day');
   }
 }

@@ -1,5 +1,5 @@
 import { MAX_JSON_BODY_BYTES } from '../json-body';
-import type { ErrorTable } from '../api-error';
+import type { ErrorTable } from '@tollgate/runtime';
 
 /** The errors that the management and the operator API share. */
 export const ACCOUNT_ERRORS = {
