@@ -48,8 +48,8 @@ type AuditedBooking = Pick<BookingOptions, 'by' | 'action'>;
  *
  * 1. Commit the intent.
  * 2. Lock the tenant's books and claim the intent, so that nobody gives it up meanwhile.
- * 3. Withdraw the amount from the store, all or nothing, from what requests neither hold nor owe. The store keeps the
- *    amount away until it gets the next version of the books.
+ * 3. Withdraw the amount from the store, all or nothing, from what requests neither hold nor owe. The store withholds
+ *    the amount until it gets the next version of the books.
  * 4. Book the entry as that version, with its balance update. This commits together with the claim.
  *
  * If anything fails after step 3, the store gets a version without the debit, at once or from `giveBackAbandoned`. So
@@ -207,7 +207,7 @@ export class MoneyOut {
   }
 
   /**
-   * Gives a withdrawal back, unless its debit was booked after all. The store keeps the amount away until it gets the
+   * Gives a withdrawal back, unless its debit was booked after all. The store withholds the amount until it gets the
    * next version of the books. This makes that version, without the debit.
    */
   private async giveBack(intent: string, tenantId: string): Promise<void> {

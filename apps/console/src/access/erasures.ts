@@ -20,8 +20,8 @@ export interface Erasure {
 
 /**
  * Makes auth and billing forget people whose accounts are gone. The transaction that deletes the account adds a row.
- * They are asked at once, and again a minute later, when no request of the person is under way any more. Only then is
- * the row deleted, so neither a crash nor a service that is away leaves an erasure incomplete.
+ * They are asked at once, and again a minute later, when all requests of the person have ended. Only then is the row
+ * deleted, so neither a crash nor an unavailable service leaves an erasure incomplete.
  */
 @Injectable()
 export class Erasures implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -61,7 +61,7 @@ export class Erasures implements OnApplicationBootstrap, BeforeApplicationShutdo
     return { ...person, author };
   }
 
-  /** One try. False: a service is away, and another try follows in any case. */
+  /** One try. False: a service is unavailable, and another try follows in any case. */
   async forget({ userId, email, author }: Erasure): Promise<boolean> {
     const options = { deadlineMs: DEADLINE_MS };
     try {

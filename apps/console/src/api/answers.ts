@@ -35,7 +35,7 @@ export interface TenantOfPerson {
   role: Role;
   /** What the person may do in the tenant. */
   actions: TenantAction[];
-  /** The roles that the person may give, change and take away in the tenant. */
+  /** The roles that the person may give, change and remove in the tenant. */
   grants: TenantRole[];
 }
 

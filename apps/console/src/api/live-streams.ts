@@ -111,7 +111,7 @@ export class LiveStreams {
           sentAtMs = Date.now();
         }
       } catch (error) {
-        // A service that is away for a moment changes no number. Everything else ends the stream, and the page asks.
+        // A service that is down for a moment changes no number. Everything else ends the stream, and the page asks.
         if (publicError(error).code !== 'unavailable' || ++failed >= MAX_FAILED_LOOKS) return;
       }
     }
