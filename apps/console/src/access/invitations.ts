@@ -202,7 +202,7 @@ export class Invitations {
   }
 }
 
-/** Marks the invitation as used. Of two who accept it at the same time, one gets it. */
+/** Marks the invitation as used. If two people accept it at the same time, one gets it. */
 async function use(tx: EntityManager, secret: string): Promise<Used & { mailed: boolean }> {
   const [row] = await query<Used & { mailed: boolean }>(
     tx,

@@ -25,7 +25,7 @@ const OF_TENANT_ONLY = `EXISTS (SELECT 1 FROM membership m WHERE m.user_id = u.i
   AND NOT EXISTS (SELECT 1 FROM membership m WHERE m.user_id = u.id AND m.tenant_id <> r.tenant_id)
   AND NOT EXISTS (SELECT 1 FROM operator o WHERE o.user_id = u.id)
   AND NOT EXISTS (SELECT 1 FROM provider_operator p WHERE p.user_id = u.id)`;
-/** An owner, or an operator, who may be one no more. */
+/** True while the maker is still an owner or an operator. */
 const MAKER_MAY = `CASE WHEN r.tenant_id IS NULL
   THEN r.made_by IS NULL OR r.made_by = '${OPERATOR_API}'
     OR EXISTS (SELECT 1 FROM operator o WHERE o.user_id = r.made_by)
@@ -43,7 +43,7 @@ interface Person {
   email: string;
   /** Somebody else made the link. */
   isByOther: boolean;
-  /** The second factor may be of somebody else who made a link. */
+  /** Another maker of a link may have set up the second factor. */
   removesTotp: boolean;
 }
 

@@ -21,14 +21,14 @@ export class AccountCall {
     private readonly beforePassword: (userId: string) => Promise<void>,
   ) {}
 
-  /** The signed-in person changes its own account. Rejects without a row, so that the change is not made. */
+  /** The signed-in person changes their own account. Rejects without a row, so that the change is not made. */
   async own(action: ConsoleAction, fields: Fields = {}): Promise<void> {
     const { person } = this;
     if (!person) throw this.failed(new Error('nobody is signed in, and an account would be changed'));
     await this.record(personAs(person.userId, person.email, this.from), action, fields);
   }
 
-  /** The signed-in person changes its password. */
+  /** The signed-in person changes their password. */
   async changePassword(): Promise<void> {
     await this.own('password.change');
     try {

@@ -126,8 +126,8 @@ export class Settlements {
   }
 
   /**
-   * Returns what is held afterwards. The heartbeat renews the hold until it is raised. If the raise fails, the hold must
-   * expire.
+   * Returns what is held afterwards. The heartbeat renews the hold until it is raised. If the raise fails, the hold
+   * must expire.
    */
   private async raise({ draft, hold }: HeldRequest, of: Delivered, cost: bigint): Promise<bigint> {
     const { allowance, isReported } = of;

@@ -27,7 +27,7 @@ export function meetingPlace(
     if (!test(one)) continue;
     const { weight } = one.backend;
     if (one.engine.inFlight + 1 > Math.ceil((LOAD_BOUND * calls * weight) / weights)) continue;
-    // Of two weights, the heavier one has the higher score for its share of all affinities.
+    // The heavier of two backends has the higher score for its share of all affinities.
     const score = weight / -Math.log(uniform(affinity ^ one.hash));
     if (score <= bestScore) continue;
     best = one;
