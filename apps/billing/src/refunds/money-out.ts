@@ -35,7 +35,10 @@ import { bookLastCent, bookWithLastCent, lastCentToWriteOff } from './last-cent'
  */
 const ABANDONED_AFTER_MS = 10_000;
 const MAX_GIVEN_BACK_A_ROUND = 100;
-/** How often a withdrawal of all there is may find less. Requests that run only take from it, up to their holds. */
+/**
+ * The most attempts of a withdrawal of `all`: the store may have less each time, because requests run. They take at
+ * most their holds.
+ */
 const MAX_WITHDRAWALS = 5;
 
 type Refund = RequestOf<'billing.credit.refund'>;
@@ -158,7 +161,7 @@ export class MoneyOut {
           if (!entry.all || availableCents === 0n || attempt === MAX_WITHDRAWALS)
             throw this.insufficient(availableCents);
           amountCents = -availableCents;
-          // Not all is taken, so this is not the end.
+          // Some credit stays, so the last cent is not written off.
           usedNanos = 0n;
         }
         const rest = { ...entry, amountCents };

@@ -7,9 +7,9 @@ import type { EntityManager } from 'typeorm';
 import { ConsoleDatabase } from '../database';
 
 const LOOK_MS = 5_000;
-/** Between two tries. Longer than any request that was under way when the account ended. */
+/** The pause between two tries. It is longer than any request that was in progress when the account ended. */
 const PAUSE = `interval '1 minute'`;
-/** Somebody who changed much has many rows. */
+/** A person who made many changes has many rows. */
 const DEADLINE_MS = 10_000;
 
 export interface Erasure {
@@ -80,7 +80,7 @@ export class Erasures implements OnApplicationBootstrap, BeforeApplicationShutdo
     }
   }
 
-  /** Each row once: a failed one is due again after the pause. */
+  /** Takes each row once: a failed one is due again after the pause. */
   private async completeDue(ending: AbortSignal): Promise<void> {
     while (!ending.aborted) {
       const erasure = await this.take();
@@ -90,7 +90,7 @@ export class Erasures implements OnApplicationBootstrap, BeforeApplicationShutdo
     }
   }
 
-  /** If several consoles ask, one gets it. */
+  /** If several consoles ask, one gets the row. */
   private async take(): Promise<Erasure | undefined> {
     const [erasure] = await query<Erasure>(
       this.database.dataSource,

@@ -46,7 +46,10 @@ export class AccountCall {
     return id;
   }
 
-  /** The provider is connected with an account. That of a new one is in the row that made it. */
+  /**
+   * The provider is connected with an account. A new account has no row of its own for this: the row that made it says
+   * enough.
+   */
   async link(userId: string, email: string): Promise<void> {
     if (!this.isNew) await this.record(personAs(userId, email, this.from), 'account.link', { after: { name: email } });
   }

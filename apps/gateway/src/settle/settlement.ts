@@ -169,7 +169,7 @@ export class Settlements {
   private async settleLate(settlement: Settlement, logged: object): Promise<void> {
     const settled = await this.record(settlement);
     if (settled) {
-      // An unanswered settlement may have been recorded: then its event does not say so.
+      // The unanswered settlement may have been recorded. Then the recorded event does not say that it was late.
       this.emit({ ...settled, event: late(settled.event) });
       settledLate.inc();
       return;
