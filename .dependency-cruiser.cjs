@@ -13,7 +13,9 @@ module.exports = {
       severity: 'error',
       from: { path: '^apps/gateway/src/(activity|authenticate|admit|idempotency|upstream|settle|catalog)/' },
       to: {
-        path: '^apps/gateway/src/(activity|authenticate|admit|idempotency|upstream|settle|body|inference|management|operator)/',
+        path:
+          '^apps/gateway/src/' +
+          '(activity|authenticate|admit|idempotency|upstream|settle|body|inference|management|operator)/',
         pathNot: '^apps/gateway/src/$1/',
       },
     },
