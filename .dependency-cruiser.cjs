@@ -1,8 +1,8 @@
 const importsOfTests = require('./tools/checks/imports-of-tests.cjs');
 
 /**
- * The import rules that Nx tags cannot express: inside an app, per library, and of test/. tools/checks proves that a bad import
- * fails.
+ * The import rules that Nx tags cannot express: inside an app, per library, and of test/. tools/checks proves that a
+ * bad import fails.
  */
 module.exports = {
   forbidden: [
@@ -15,7 +15,9 @@ module.exports = {
       severity: 'error',
       from: { path: '^apps/gateway/src/(activity|authenticate|admit|idempotency|upstream|settle|catalog)/' },
       to: {
-        path: '^apps/gateway/src/(activity|authenticate|admit|idempotency|upstream|settle|body|inference|management|operator)/',
+        path:
+          '^apps/gateway/src/' +
+          '(activity|authenticate|admit|idempotency|upstream|settle|body|inference|management|operator)/',
         pathNot: '^apps/gateway/src/$1/',
       },
     },

@@ -29,7 +29,8 @@ WITH missing AS (
     'tenantId', id, 'version', status_version,
     'status', CASE status WHEN 'active' THEN 'active' ELSE 'suspended' END) AS data
   FROM auth.tenant
-  WHERE status_version > coalesce((SELECT b.status_version FROM billing.tenant_books b WHERE b.tenant_id = tenant.id), 0)
+  WHERE status_version >
+    coalesce((SELECT b.status_version FROM billing.tenant_books b WHERE b.tenant_id = tenant.id), 0)
 ), put AS (
   INSERT INTO auth.outbox (topic, data) SELECT 'tenant-news', data FROM missing RETURNING 1
 )

@@ -8,7 +8,7 @@ import { componentOf, manifests, only, podOf, ROOT, variables, type Golden, type
 
 /** The folder of the pod. */
 const MOUNTED = '/etc/tollgate';
-/** Of the image `tools`. */
+/** The entry point of the image `tools`. */
 const ENTRYPOINT = ['node', 'apps/cli/dist/main.js'];
 const SECRET = 'operator-secret-of-the-gateways';
 
@@ -51,7 +51,7 @@ describe.each(['ha', 'ingress'] as const)('%s: the job that checks tollgate.yaml
     );
     for (const variable of ['TOLLGATE_CONFIG', 'TOLLGATE_CONFIG_SECRETS_FILE'])
       expect(job![variable]).toBe(gateway![variable]);
-    // Of gateway.env in one of the values files.
+    // One of the values files sets it in gateway.env.
     expect(job!['TOLLGATE_BODY_MEMORY_MIB']).toBe(gateway!['TOLLGATE_BODY_MEMORY_MIB']);
   });
 });

@@ -153,7 +153,7 @@ export function bookTests(
     expect(JSON.stringify(secrets)).not.toContain(secret);
   });
 
-  it('an operator who is also an owner gives no reason away, and is seen by name like any member', async () => {
+  it('an operator who is also an owner reveals no reason, and is seen by name like any member', async () => {
     const { operator, base, mailbox, forgetTries } = deployed();
     const { id } = (await operator.post(`${API}/operator/tenants`, { name: 'Owned' })).json as { id: string };
     const email = 'second-owner@example.com';

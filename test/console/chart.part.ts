@@ -5,7 +5,7 @@ import { openPage } from './looks';
 import { nanosOf } from './shown-amounts';
 
 const DAY_CHARS = 10;
-/** Of a bar's height on the screen. */
+/** The tolerance of a bar's height on the screen. */
 const PIXEL = 1;
 /** More stops of the Tab key than there are before the chart. */
 const MAX_STOPS = 60;

@@ -56,7 +56,7 @@ export function followingTests(deployed: () => OnPage): void {
       await page.getByText('43.21').waitFor();
     });
 
-    it('the first page of Requests shows a new one, and a sheet without a ledger entry is asked for again', async () => {
+    it('the first page of Requests shows a new one, and asks again for a sheet without a ledger entry', async () => {
       const { console_, page, call } = deployed();
       const { key } = (await call(`tenants/${tenantId}/keys`, { name: 'asking' })) as { key: string };
       await openPage(page, { base: console_.base, tenantId }, ['requests', 'Requests']);

@@ -24,7 +24,7 @@ const [SMALL_EVENTS, LARGE_EVENTS] = [5_000, 100_000];
  */
 const SHAPE = { days: 2, batches: 60, models: ['sim', 'sim-small'] };
 const KEYS = 2;
-/** Of the small books: with its usage, three pages of entries. */
+/** The top-ups of the small books, which with their usage have three pages of entries. */
 const TOP_UPS = 90;
 const MORE_TOP_UPS = 300;
 const CREDIT_CENTS = 10_000_000;
@@ -52,7 +52,7 @@ const buffers = useStatementBuffers();
 const services = useServices();
 let small: Owner;
 let large: Owner;
-/** Of the small owner, alone and beside the large one; and of the large one. */
+/** The small owner's times, alone and beside the large one, and the large owner's times. */
 let measured: { alone: Measured; beside: Measured; large: Measured };
 
 beforeAll(async () => {

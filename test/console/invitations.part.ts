@@ -19,7 +19,7 @@ export function invitationTests(
     database: Pick<TestDatabase, 'query'>;
   },
 ): void {
-  /** Of these tests alone, because the invitations of one person are limited. */
+  /** Only these tests use this inviter, because the invitations of one person are limited. */
   let inviter: BrowserSession;
   beforeAll(async () => {
     const { base, operator, foreignId, mailbox, forgetTries } = deployed();

@@ -33,7 +33,7 @@ export type LookAt = (
   at: { base: string; tenantId: string },
   page: readonly [path: string, title: string],
   looks?: {
-    /** Of the pictures; without it, the path. Null: no picture, of a page that shows a secret. */
+    /** The name of the pictures; by default the path. Null: no picture, because the page shows a secret. */
     name?: string | null;
     /** What `isShown` opens moves what is below it. */
     moves?: boolean;

@@ -59,7 +59,8 @@ const REACH = `(() => {
 // The Tab key stops at the chosen tab of several, and arrows lead to the others. The same holds for radio buttons.
 const NOT_REACHED = `(() => {
   const usable =
-    'a[href], button:not([role="tab"][aria-selected="false"]), input, select, textarea, [role="button"], [role="slider"]';
+    'a[href], button:not([role="tab"][aria-selected="false"]), input, select, textarea, ' +
+    '[role="button"], [role="slider"]';
   const choices = new Set([...document.querySelectorAll('input[type="radio"][data-reached]')].map(({ name }) => name));
   // A dialog keeps the keyboard until it is closed.
   const place = document.querySelector('[aria-modal="true"]') ?? document;

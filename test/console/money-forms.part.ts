@@ -12,7 +12,7 @@ const BOOKINGS = [
 
 const centsOf = (shown: string) => Math.round(Number(shown.replace('−', '-')) * 100);
 
-/** How an operator makes a tenant, books its credit and invites its first person, as a person does it. */
+/** An operator makes a tenant, books its credit and invites its first person, in the browser. */
 export function moneyFormTests(deployed: () => OnPageWithAxe): void {
   let tenantId: string;
 

@@ -21,7 +21,7 @@ export function nameTests(
     let tenantId: string;
     let entryId: string;
     let invoiceNumber: number;
-    /** Of an invitation that nobody accepts. */
+    /** The link of an invitation that nobody accepts. */
     let openLink: string;
     /** The page of the person, who owns the tenant. */
     let own: Page;

@@ -14,7 +14,7 @@ const NAMED_IN_400_DAYS = 23;
 export function rangeTests(deployed: () => OnPage): void {
   describe('any range', () => {
     let at: { base: string; tenantId: string };
-    /** Of one key. */
+    /** One of the keys that make the usage. */
     let keyId: string;
     const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
     const fields = () => ({

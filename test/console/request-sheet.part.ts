@@ -48,7 +48,7 @@ export function requestSheetTests(deployed: () => OnPage): void {
     await page.context().clearPermissions();
   });
 
-  it("requests are found by their callers' id, which stays in the address and is taken away again", async () => {
+  it("requests are found by their callers' id, which stays in the address and is removed again", async () => {
     const { console_, page, call } = deployed();
     await openPage(page, { base: console_.base, tenantId: '' }, ['/operator/tenants', 'Tenants']);
     const { id: tenantId } = (await call('operator/tenants', { name: 'Named' })) as { id: string };

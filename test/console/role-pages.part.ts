@@ -53,7 +53,7 @@ const PAGES: readonly (readonly [label: string, action: TenantAction, controls: 
   ['Sessions and passkeys', 'tenant.read', [['Add a passkey', 'tenant.read']]],
   ['Audit', 'audit.read', []],
 ];
-/** Of pages whose title is not their label. */
+/** The titles of pages whose title is not their label. */
 const TITLES: Record<string, string> = { 'Sessions and passkeys': 'Account' };
 const OPERATOR_PAGES = ['Fleet', 'Tenants', 'People', 'Invoices', 'Plans and prices', 'Audit'];
 const FORBIDDEN = 403;

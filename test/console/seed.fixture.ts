@@ -89,7 +89,7 @@ export async function seedUsage({ console_, page, database }: Seeded): Promise<v
     { timeoutMs: ARRIVES_WITHIN_MS },
   );
   await seedInvoices({ console_, page, database });
-  // Before the report, so that the log does not fill with its runs: each tenant has less than a cent that is not posted.
+  // Before the report, so that its runs do not fill the log: each tenant has less than a cent that is not posted.
   await eventually(
     async () => {
       const { settledNanos, postedCents } = (await call('operator/fleet')) as Fleet;

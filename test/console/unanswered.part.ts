@@ -76,7 +76,7 @@ export function unansweredTests(deployed: () => OnPageWithAxe): void {
     await form().getByText('Nothing was booked now.', { exact: false }).waitFor();
     expect(await form().getByText('It may be booked.').count()).toBe(0);
     expect(await amounts()).toEqual([1_000, 2_500]);
-    // A change takes the message away. The next booking has a reference of its own.
+    // A change removes the message. The next booking has a reference of its own.
     await form().getByLabel('Reason').fill('one more');
     expect(await form().getByRole('alert').count()).toBe(0);
     await click('Preview');

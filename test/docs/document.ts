@@ -89,8 +89,8 @@ export function missing(path: string, text: string): string[] {
 }
 
 /**
- * The names that a document places in a file (`name` in `path`), but that are not in the file. Of a pattern (`{a,b}`),
- * the name must be in each file.
+ * The names that a document places in a file (`name` in `path`), but that are not in the file. If the path is a pattern
+ * (`{a,b}`), the name must be in each file.
  */
 export function misplaced(path: string, text: string): string[] {
   return [...proseOf(text).matchAll(/`([\w.]+(?: [\w.]+)*)`\s+in\s+`([^`\s]+)`/g)].flatMap(([, name, where]) =>

@@ -94,7 +94,7 @@ async function brokenOff(stream: Response): Promise<'client' | 'killed'> {
   } catch (error) {
     const { name } = error as Error;
     if (name === 'AbortError') return 'client';
-    // Of a connection that broke. By its name, because Jest has a class of its own.
+    // The error of a broken connection. Compared by name, because Jest has a class of its own.
     if (name === 'TypeError') return 'killed';
     throw error;
   }

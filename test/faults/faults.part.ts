@@ -251,7 +251,7 @@ export function faultTests(tollgate: ComposedDeployment, control: () => Control)
 
   it('known keys are served while everything but Redis is down', async () => {
     expectNoFailure(
-      await trials.run('all but redis away', async () => {
+      await trials.run('all but redis down', async () => {
         const containersOf = async (parts: readonly (Service | Server)[]) =>
           (await Promise.all(parts.map((part) => tollgate.containers(part)))).flat();
         const servers = await containersOf(['postgres', 'kafka']);

@@ -174,7 +174,7 @@ describe('the allowance of a stream', () => {
   });
 
   it.each([
-    ['an outage, which is not logged as a fault', new UnavailableError('the store is away'), false],
+    ['an outage, which is not logged as a fault', new UnavailableError('the store is unavailable'), false],
     ['a bug, which is logged', new TypeError('a bug'), true],
   ])('lets a stream deliver the held tokens after %s', async (_, error, isLogged) => {
     let written = '';

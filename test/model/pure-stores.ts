@@ -187,7 +187,7 @@ export class PureStores implements Stores {
     };
   }
 
-  /** Like MoneyOut: asks the store for the money before the books give it away. */
+  /** Like MoneyOut: asks the store for the money before the books pay it out. */
   private mayLeave(books: Books, cents: bigint): boolean {
     if (cents > refundableCents(books)) return false;
     const { tenantId, version } = books;

@@ -126,7 +126,7 @@ export function revocationTests(deployment: Deployment, replicas: Replicas): voi
       }),
     );
 
-    it.each(['Kafka away', 'Kafka away and every notification lost'])(
+    it.each(['Kafka down', 'Kafka down and every notification lost'])(
       'is in force on all within a second of its commit: %s',
       (what) =>
         measure(what, async ({ id }) => {

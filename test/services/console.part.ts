@@ -84,7 +84,7 @@ export function consoleTests(deployment: Deployment, replicas: Replicas): void {
     }
   });
 
-  it('away, it does not touch inference, and a link is unavailable until it is back', async () => {
+  it('while it is down, inference is not affected, and a link is unavailable until it is back', async () => {
     await service.end('SIGKILL');
     expect((await chat(gateway(), tenant.key)).status).toBe(200);
     const url = `${gateway().addresses.operatorUrl}/_operator/v1/operator-invitations`;

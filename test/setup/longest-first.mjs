@@ -8,7 +8,7 @@ const { default: Sequencer } = fromJest('@jest/test-sequencer');
 const ROOT = join(import.meta.dirname, '..', '..');
 /** The seconds that the longest test files take on two cores. */
 const LONGEST = JSON.parse(readFileSync(join(import.meta.dirname, 'longest.json'), 'utf8'));
-/** Of a file that the table does not have. */
+/** The time of a file that the table does not have. */
 const OTHER_SECONDS = 2;
 /** Files that mostly wait for servers in containers. */
 const WAITING = /\.docker\.test\.ts$/;
@@ -17,8 +17,9 @@ const WAITING = /\.docker\.test\.ts$/;
  * Runs the longest test files first, so that no worker begins one when the others have finished. Jest sorts by the
  * times of an earlier run. A fresh checkout has none, so this class uses the table.
  *
- * Of the files of a project that wait and of those that work, it always runs both, in the proportion of their times.
- * Otherwise the longest, which wait, would leave processors idle, and the others would compete for them afterwards.
+ * Some files of a project wait for servers, and the others work. It always runs both kinds, in the proportion of their
+ * times. Otherwise the longest, which wait, would leave processors idle, and the others would compete for them
+ * afterwards.
  */
 export default class LongestFirst extends Sequencer {
   time(test) {

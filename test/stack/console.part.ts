@@ -55,7 +55,7 @@ export function consoleTests(
     expect(own).not.toContain(json.data[0].address);
   });
 
-  it('while the console is away, its paths are 503 in its envelope, and inference goes on', async () => {
+  it('while the console is down, its paths are 503 in its envelope, and inference goes on', async () => {
     await stack.compose('kill', 'console');
     await eventually(
       async () => {

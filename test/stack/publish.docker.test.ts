@@ -11,7 +11,7 @@ const MAX_OUTPUT_BYTES = 16 * 1024 * 1024;
 /** The smallest image. */
 const TARGET = 'simulator';
 const PATH = 'acme/tollgate';
-/** Of this machine, also where the builder could make others. */
+/** The platform of this machine alone, also where the builder could build for others. */
 const PLATFORM = ['--platforms', `linux/${process.arch === 'x64' ? 'amd64' : process.arch}`];
 /** A first build downloads packages. */
 const BUILD_TIMEOUT_MS = 600_000;

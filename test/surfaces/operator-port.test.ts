@@ -39,7 +39,7 @@ const TENANTS = '/_operator/v1/tenants';
 const GUARDED = [TENANTS, '/_operator/v1/audit', '/_operator/v1/backends'];
 
 describe('wrong secrets', () => {
-  it('get 429 after ten in a minute at any endpoint, but the right secret works from other and from known addresses', async () => {
+  it('get 429 after ten in a minute at any endpoint; the right one works from other and known addresses', async () => {
     const before = await ask(TENANTS, { secret: OPERATOR_SECRET, from: '127.0.0.3' });
     expect(before.status).toBe(200);
     for (const from of ['127.0.0.2', '127.0.0.3']) {

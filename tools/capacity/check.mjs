@@ -26,7 +26,7 @@ const coresOf = ({ cpuMicros, perSecond }, idle) =>
 /**
  * The unit costs of a run with one gateway and one with two. A gateway gathers requests for a turn of its event loop
  * and for its messages. Where more gateways share a load, each has as many turns and messages as before, with fewer
- * requests in them. So a gateway uses a part of a core whatever its share of the load is, and the rest for each request.
+ * requests in them. So a gateway uses a part of a core at any share of the load, and the remainder for each request.
  * @returns {{ gatewayCores: number, request: Record<string, number> }} cores; microseconds of a request by part
  */
 export function unitCosts({ idle, runs: [one, two] }) {
@@ -54,7 +54,7 @@ function predictedCores({ perSecond, replicas }, { request, gatewayCores }) {
  * @param {{ idle: Record<string, number>, runs: object[] }} record  runs of one, two and more gateways
  * @returns {{ replicas: number, part: string, predicted: number, measured: number, off: number }[]} cores in use, of
  *   the gateways and of all parts together, for each further number of gateways; `off` 0.1: the model predicts 10 %
- *   more. Of two gateways only all parts: their own cost is one of the two that predict the others.
+ *   more. For two gateways only all parts: their own cost is one of the two that predict the others.
  */
 export function compare({ idle, runs }) {
   const units = unitCosts({ idle, runs });

@@ -7,7 +7,8 @@ wanted=$(cat tools/python/*.txt | sha256sum)
 if [ "$(cat .python/installed 2>/dev/null)" = "$wanted" ]; then exit; fi
 rm -rf .python
 python3 -m venv .python/uv
-.python/uv/bin/pip install --quiet --disable-pip-version-check --only-binary :all: --require-hashes -r tools/python/uv.txt
+.python/uv/bin/pip install --quiet --disable-pip-version-check --only-binary :all: --require-hashes \
+  -r tools/python/uv.txt
 for set in tools litellm; do
   python3 -m venv --without-pip ".python/$set"
   .python/uv/bin/uv pip install --quiet --python ".python/$set/bin/python" --only-binary :all: --require-hashes \

@@ -41,7 +41,7 @@ runService(
       const { dataSource } = app.get(AuthDatabase, { strict: false });
       health.depend('postgres', { required: true, check: () => query(dataSource, 'SELECT 1') });
       health.depend('kafka', { required: true, check: () => messages.check() });
-      // Changes made while Redis is away are projected when it is back.
+      // Changes made while Redis is down are projected when it is back.
       health.depend('redis', { required: false, check: () => credentials.check() });
     },
   },

@@ -79,7 +79,7 @@ export async function startAuth(
   await Promise.all([store.start(), edge.start()]);
   const billing: FakeBilling = { isAway: false, actedOn: [] };
   messages.handle('billing.tenants.tell', async (update) => {
-    if (billing.isAway) throw new UnavailableError('the admission store is away');
+    if (billing.isAway) throw new UnavailableError('the admission store is unavailable');
     billing.actedOn.push(update);
     return { told: true };
   });

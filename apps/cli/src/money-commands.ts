@@ -76,7 +76,7 @@ async function question({ client }: Context, tenant: string, what: (currency: st
   return `${what(currency)} of ${row.id} (${printable(row.name)}), ${balance}?`;
 }
 
-/** After a failure with one of these codes the entry may have been booked all the same. */
+/** After a failure with one of these codes the entry may still have been booked. */
 const UNSURE = new Set(['unreachable', 'unavailable', 'internal_error']);
 
 /** If it is not known whether the entry was booked, the failure says how to repeat it without booking it twice. */

@@ -11,7 +11,7 @@ const DOWNLOAD_TIMEOUT_MS = 600_000;
 /** The largest number of rows in a list, over all its pages. */
 export const MAX_LIST_ROWS = 10_000;
 const PAGE_ROWS = 200;
-/** Enough to tell an answer with rows from one with its first line alone. */
+/** Enough to tell an answer with rows from one that has only its first line. */
 const MAX_COUNTED_LINES = 2;
 const LINE_FEED = 10;
 const WRONG_REQUEST = 400;

@@ -94,8 +94,8 @@ export interface CloseOptions {
 }
 
 /**
- * Closes a tenant, then takes the rest of its credit out of the books, where that was asked for. A repeat with the same
- * ref does the rest of what failed.
+ * Closes a tenant, then takes its remaining credit out of the books if that was asked for. A repeat with the same ref
+ * does what is missing after a failure.
  */
 export async function closeTenant(context: Context, tenant: string, options: CloseOptions): Promise<void> {
   const { refund = false, writeOff = false, ref, source, reason, yes = false } = options;

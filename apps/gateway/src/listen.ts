@@ -19,9 +19,9 @@ export const publicDoor = (
 ): AppDoor => ({ app, host, port, settings: { host: 'TOLLGATE_HOST', port: 'TOLLGATE_PORT' } });
 
 /**
- * Listens on all of them, the last one first, so that the first one serves nothing while another may fail. Returns
- * their base URLs, by the setting where there is no app. Rejects with StartError, which has a line for each door that
- * cannot be opened, in this order.
+ * Listens on all doors, the last one first, so that the first one serves nothing while another may fail. Returns their
+ * base URLs. Without an app, the URL has the port of the setting. Rejects with StartError, which has a line for each
+ * door that cannot be opened, in this order.
  */
 export async function listen<const D extends readonly AppDoor[]>(doors: D): Promise<{ [door in keyof D]: string }> {
   const urls: string[] = [];

@@ -44,7 +44,7 @@ class WatchedStore extends PostgresAdmissionStore {
     this.progressCalls.push(progress.map(({ id }) => id));
     if (this.failNextProgress) {
       this.failNextProgress = false;
-      throw new UnavailableError('the store is away');
+      throw new UnavailableError('the store is unavailable');
     }
     this.progressStartsMs.push(performance.now());
     this.mostProgressAtOnce = Math.max(this.mostProgressAtOnce, ++this.progressUnderWay);

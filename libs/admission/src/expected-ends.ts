@@ -2,7 +2,8 @@
 export interface ExpectedEnd {
   keyId: string;
   /**
-   * Milliseconds from now: the mean length of its model, less its age. Of an overdue request, as much as it is overdue.
+   * Milliseconds from now: the mean length of the model minus the request's age. For an overdue request: the time by
+   * which it is overdue.
    */
   endsInMs: number;
 }

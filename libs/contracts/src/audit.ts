@@ -1,8 +1,8 @@
 import type { Page, PageQuery } from './resources';
 
 /**
- * The changes that the audit log has. Each write of the operator and the management API makes one of them, and so does
- * each in the console: of who may do what, and of how people sign in.
+ * The changes that the audit log has. Each write of the operator and the management API makes one of them. So does each
+ * change in the console of a person's rights or of how a person signs in.
  */
 export const AUDIT_ACTIONS = [
   'tenant.create',

@@ -20,8 +20,8 @@ const COMMON = { stopSequences: COMMON_STOP_SEQUENCES, dottedNames: false };
 const ENGINE = { stopSequences: MAX_STOP_SEQUENCES, dottedNames: true };
 
 /**
- * Each dialect as its server checks requests. The built-in simulator is as strict as OpenAI's API. Of an unknown
- * dialect (`any`) only media are assumed, because the operator names their maximum.
+ * Each dialect as its server checks requests. The built-in simulator is as strict as OpenAI's API. An unknown dialect
+ * (`any`) is assumed to take only media, because the operator names their maximum.
  */
 export const DIALECT_BOUNDS: Readonly<Record<BackendDialect, DialectBounds>> = {
   any: { ...COMMON, video: true, file: true },

@@ -1,7 +1,7 @@
 export interface PeriodicTaskOptions {
   /** Should end early once the signal is aborted, if a run takes long. */
   run: (ending: AbortSignal) => Promise<unknown>;
-  /** Logs the failure of a run. The task runs again all the same. Not called with the reason of `stop`. */
+  /** Logs the failure of a run. The task still runs again. Not called with the reason of `stop`. */
   failed: (error: unknown) => void;
   /** From the end of a run to the next one. Null: this was the last one. */
   everyMs: number | (() => number | null);

@@ -285,7 +285,7 @@ describe('tollgate.yaml', () => {
     try {
       writeFileSync(file, `currency: EUR\n${GOOD}`);
       await eventually(async () => expect(await reloads('refused')).toBe(refused + 1));
-      answer = () => Promise.reject(new Error('the database is away'));
+      answer = () => Promise.reject(new Error('the database is down'));
       writeFileSync(file, `currency: GBP\n${GOOD}`);
       await eventually(() => expect(asked).toBeGreaterThan(3));
       expect(source.current.currency).toBe('USD');

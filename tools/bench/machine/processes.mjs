@@ -15,7 +15,7 @@ const ANSWER_EVERY_MS = 50;
 const STDERR_SHOWN_CHARS = 3_000;
 
 const children = new Set();
-// Whoever ends in a hurry leaves them to end in order: the standalone form stops its PostgreSQL.
+// On an abrupt exit, children still get SIGTERM and stop in order: the standalone form stops its PostgreSQL.
 process.on('exit', () => {
   for (const child of children) child.kill('SIGTERM');
 });

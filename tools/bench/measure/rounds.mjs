@@ -13,7 +13,7 @@ export const CALM = 0.05;
 export async function playRounds({ gateways, backend, rounds, seconds, say }) {
   const runs = {};
   for (let round = 1; round <= rounds; round++) {
-    // None is always the one that follows the same other.
+    // The order alternates, so that no gateway always follows the same one.
     const order = round % 2 ? gateways : [...gateways].reverse();
     for (const [name, scenario] of Object.entries(SCENARIOS)) {
       for (const gateway of order.filter((each) => each.name !== scenario.not)) {

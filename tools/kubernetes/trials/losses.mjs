@@ -15,7 +15,7 @@ const BETWEEN_ANSWERS = 100;
 const STORES = ['postgres', 'redis', 'kafka'];
 /** Failures that clients may see. No other lost pod may fail a request. */
 const LOST_GATEWAY = { mayFail: /cut|socket hang up|ECONNRE|^50[234] |aborted/, touchesHolds: true };
-/** The one gateway is not ready while Redis is away. */
+/** The one gateway is not ready while Redis is down. */
 const LOST_REDIS = { mayFail: /^503 |ECONNREFUSED|overloaded_error/, touchesHolds: true };
 const TWO_PODS = SERVICES.flatMap((service) => ['--set', `${service}.replicas=2`]);
 

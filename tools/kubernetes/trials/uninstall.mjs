@@ -30,7 +30,7 @@ export async function leavesNothing({ namespace, release }) {
   return { seconds, left };
 }
 
-/** Fails while a server of metrics is away, so it asks for a while. */
+/** Fails while a server of metrics is down, so it is repeated for a while. */
 async function resourceNames(namespaced) {
   let names;
   await until('A list of all kinds', KINDS_TIMEOUT_MS, async () => {

@@ -30,7 +30,7 @@ export class AuditController {
     return { recorded: true };
   }
 
-  /** The row of a person who erases itself has no name either. Of repeats, the first one adds the row. */
+  /** The row of a person who erases their own account has no name either. Only the first of repeats adds the row. */
   @MessagePattern('auth.people.erase')
   async erasePerson({ by, userId, email }: RequestOf<'auth.people.erase'>): Promise<{ erased: true }> {
     await transaction(this.database.dataSource, async (tx) => {

@@ -33,7 +33,7 @@ export class Credential {
   @Column('text', { array: true })
   scopes!: string[];
 
-  /** Who uses the key. Null for a token, and where nobody said. */
+  /** Who uses the key. Null for a token, and if it was not given. */
   @Column({ type: 'text', nullable: true })
   owner!: string | null;
 

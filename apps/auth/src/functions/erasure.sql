@@ -3,7 +3,8 @@ CREATE OR REPLACE FUNCTION without_names(fields jsonb) RETURNS jsonb LANGUAGE sq
   SET search_path = auth, pg_temp AS $$
   SELECT CASE WHEN fields IS NULL THEN NULL ELSE (
     SELECT coalesce(jsonb_object_agg(key,
-      CASE WHEN key IN ('name', 'externalId', 'owner', 'tags') AND value <> 'null' THEN '"erased"' ELSE value END), '{}')
+      CASE WHEN key IN ('name', 'externalId', 'owner', 'tags') AND value <> 'null' THEN '"erased"' ELSE value END),
+      '{}')
     FROM jsonb_each(fields)) END
 $$;
 

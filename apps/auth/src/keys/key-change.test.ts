@@ -41,7 +41,7 @@ describe('a change of a key', () => {
     ]);
   });
 
-  it('touches no other field, and can take the expiry away', async () => {
+  it('touches no other field, and can remove the expiry', async () => {
     const { id, hash } = await issue({ expiresAt: inAnHour(), owner: 'anna' });
     const changed = await auth.request('auth.keys.update', { tenantId, id, expiresAt: null });
     expect(changed).toMatchObject({ name: 'k', owner: 'anna', profile: 'small', expiresAt: null });

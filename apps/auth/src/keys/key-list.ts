@@ -148,7 +148,7 @@ export class KeyList {
   }
 
   /**
-   * False if the edge may not know all changes yet. The secrets are answered all the same: they are shown only once.
+   * False if the edge may not know all changes yet. The answer still has the secrets, because they are shown only once.
    */
   private async project(tenantId: string): Promise<boolean> {
     try {

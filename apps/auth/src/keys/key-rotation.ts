@@ -21,10 +21,10 @@ export class KeyRotation {
   ) {}
 
   /**
-   * No former secret outlives the grace time, also those of earlier rotations. 0 ends them with the answer. The edge
-   * has both when this returns. RequestError not_found, tenant_closed, key_revoked, invalid_grace. UnavailableError
-   * when the store does not accept it: it is committed, the loop will project it, and the new secret is lost, so rotate
-   * again.
+   * No former secret outlives the grace time, and this includes those of earlier rotations. 0 ends them with the
+   * answer. The edge has both when this returns. RequestError not_found, tenant_closed, key_revoked, invalid_grace.
+   * UnavailableError when the store does not accept it: it is committed, the loop will project it, and the new secret
+   * is lost, so rotate again.
    */
   async rotate(request: RequestOf<'auth.keys.rotate'>): Promise<KeyRow> {
     const { tenantId, id, hash, last4, graceSeconds, by } = request;

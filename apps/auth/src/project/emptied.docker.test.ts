@@ -134,7 +134,7 @@ it('all replicas refill an emptied Redis: no issued key is ever unknown, and no 
   expect(watch.wrong).toEqual([]);
 });
 
-it('known keys work and unknown ones get 503 while Redis is empty and auth is away', async () => {
+it('known keys work and unknown ones get 503 while Redis is empty and auth is down', async () => {
   const [first] = replicas as [RunningAuth];
   const tenantId = await first.tenant();
   const [known, other] = [minted('key'), minted('key')];
@@ -154,7 +154,7 @@ it('known keys work and unknown ones get 503 while Redis is empty and auth is aw
     await eventually(async () => expect(await gateway.lookup(other.hash)).toMatchObject({ tenantId }));
 });
 
-it('a revocation is not answered while Redis is away, and in force everywhere a second after its answer', async () => {
+it('a revocation is not answered while Redis is down, and in force everywhere a second after its answer', async () => {
   const [first, second] = replicas as [RunningAuth, RunningAuth];
   const tenantId = await first.tenant();
   const { hash, last4 } = minted('key');

@@ -54,7 +54,7 @@ it('a revocation that was committed but not projected is in force at the edge wi
   expect(tookMs).toBeLessThan(1_000);
 });
 
-describe('while the store is away', () => {
+describe('while the store is unavailable', () => {
   /** From now on only the author of a change projects it. */
   const holdTheLoop = () => database.query(`SELECT pg_advisory_lock(hashtextextended('tollgate-auth-projection', 0))`);
   const releaseTheLoop = () => database.query('SELECT pg_advisory_unlock_all()');

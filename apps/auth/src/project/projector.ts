@@ -28,8 +28,8 @@ interface Row {
 /** A former secret that ended before is no longer written. The store certainly knows of its end. */
 const ENDED_BEFORE = `interval '15 days'`;
 /**
- * The records of the credentials `due`, a statement: one for each secret. A former secret ends at the earliest time
- * that a later one names for those before it. The next records are of credentials with higher ids.
+ * The records of the credentials that the statement `due` selects: one for each secret. A former secret ends at the
+ * earliest time that a later one names for those before it. The next records are of credentials with higher ids.
  */
 const recordsOf = (due: string) => `
   SELECT secret.hash, kind, due.id, tenant_id, plan, profile, scopes, models, revoked_at, version,

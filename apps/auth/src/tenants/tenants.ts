@@ -25,7 +25,7 @@ import { Tenant } from './tenant.entity';
 
 const UNIQUE_VIOLATION = '23505';
 
-/** `auth.tenants.*`, but their end (TenantEnd) */
+/** `auth.tenants.*`, except the end of tenants (TenantEnd). */
 @Injectable()
 export class Tenants {
   constructor(

@@ -33,7 +33,7 @@ describe('budgets', () => {
     ]);
   });
 
-  it('answers once the change is in force, and commits but refuses it while the store is away', async () => {
+  it('answers once the change is in force, and commits but refuses it while the store is unavailable', async () => {
     const tenantId = await t.billing.tenant();
     const inForce = () =>
       database.query('SELECT budget_nanos AS nanos FROM admission.tenant WHERE tenant_id = $1', [tenantId]);

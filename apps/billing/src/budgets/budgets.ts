@@ -63,7 +63,7 @@ export class Budgets {
     const { state, updates } = await transaction(this.dataSource, async (tx) => {
       const books = (await lockBooks(tx, [tenantId])).get(tenantId)!;
       const { row, before, changed } = await write(tx, request, keyId);
-      // Even if the budget stays the same: the store may have been away when it was set.
+      // Even if the budget stays the same: the store may have been unavailable when it was set.
       const updates = row ? [{ ...balanceUpdate(books, []), budgets: [budgetUpdate(row)] }] : [];
       if (changed) {
         await this.recordCrossed(tx, tenantId, row!);

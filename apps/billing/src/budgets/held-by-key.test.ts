@@ -22,7 +22,7 @@ describe('what the running requests of each key hold', () => {
 
   const answering = (holds: () => Promise<unknown[]>) => ({ holds }) as unknown as AdmissionStore;
 
-  it('is not known while the store is away, or for a tenant with too many holds', async () => {
+  it('is not known while the store is unavailable, or for a tenant with too many holds', async () => {
     const away = answering(() => Promise.reject(new UnavailableError('away')));
     expect(await new HeldByKey(away).of('ten_a')).toBeNull();
     const many = answering(() => Promise.resolve(Array(2_001).fill({ nanos: 1n })));

@@ -2,7 +2,7 @@ import type { AdmissionStore } from '@tollgate/admission';
 import { UnavailableError } from '@tollgate/contracts';
 import { LRUCache } from 'lru-cache';
 
-/** Holds of one tenant. Of more, the amounts by key are not known. */
+/** The most holds of one tenant that are read. With more, the amounts by key are unknown. */
 const MAX_HOLDS = 2_000;
 /** Pause between reads of a tenant: `REST_MS`, or 20 times the last read's duration if that is longer. */
 const REST_MS = 1_000;
@@ -19,8 +19,8 @@ interface Read {
 }
 
 /**
- * What the running requests of each key of a tenant hold. The store reads all holds of the tenant for it, and it is the
- * store that admits requests: so all who ask share a read, and reads of a tenant take a small part of the time.
+ * The amounts that the running requests of each key of a tenant hold. For this, the store that admits requests reads
+ * all holds of the tenant. So concurrent callers share a read, and reads of a tenant take a small part of the time.
  */
 export class HeldByKey {
   private readonly reads = new LRUCache<string, Read>({ max: MAX_TENANTS });

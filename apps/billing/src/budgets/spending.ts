@@ -13,8 +13,8 @@ interface Spending {
   keyId: string;
   nanos: bigint;
   /**
-   * Null: there is no default. Undefined: no charge says, because metering sends a repeat without it; the stored one
-   * stays.
+   * Null: there is no default. Undefined: no charge states it, because metering sends a repeat without it. The stored
+   * default stays.
    */
   defaultCents: number | null | undefined;
 }

@@ -9,7 +9,7 @@ const BOOKED_WAIT_MS = 2_000;
 
 /**
  * Sends just committed balance updates to the admission store directly. The topic delivers them too, but later. Never
- * rejects: updates may arrive twice and in any order, and the topic reaches a store that is away now.
+ * rejects: updates may arrive twice and in any order, and a store that is unavailable now gets them from the topic.
  */
 export async function updateAdmission(admission: AdmissionStore, updates: readonly BalanceUpdate[]): Promise<void> {
   try {

@@ -34,7 +34,7 @@ describe('the hold of a request', () => {
     expect([await hold(running!.id, await billing.tenant()), await hold(newId('req'))]).toEqual([null, null]);
   });
 
-  it('is unknown while the store is away, and no other failure is taken for that', async () => {
+  it('is unknown while the store is unavailable, and no other failure is taken for that', async () => {
     const asked = { tenantId: newId('ten'), requestId: newId('req') };
     const failing = (error: Error) => ({ holds: () => Promise.reject(error) }) as unknown as AdmissionStore;
     expect(await holdOfRequest(failing(new UnavailableError('away')), asked)).toEqual({ hold: null });

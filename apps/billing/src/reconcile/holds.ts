@@ -8,7 +8,7 @@ const PAGE = 500;
 const LOOK_AGAIN_MS = 250;
 /** The sweeper ends a pending hold about a second after its deadline. */
 const EXPIRED_WITHIN_MS = DEFAULT_LEASE_MS + 60_000;
-/** Clocks of one store may be set. A heartbeat from further ahead was never given. */
+/** The clock of a store may be set back. A heartbeat with a time further ahead than this is not genuine. */
 const MAX_AHEAD_MS = 60_000;
 /** An update takes well under a second. A hold whose charge was gathered longer ago has been forgotten. */
 const RELEASED_WITHIN_MS = 60_000;

@@ -31,7 +31,7 @@ export async function lastCentToWriteOff(admission: AdmissionStore, books: Books
   return atRest ? usedNanos : 0n;
 }
 
-/** Nothing but the last cent is left. The entry has the caller's ref, so that a repeat finds it. */
+/** Writes off the last cent when nothing else is left. The entry has the caller's ref, so that a repeat finds it. */
 export function bookLastCent(
   tx: EntityManager,
   books: Books,
@@ -50,7 +50,10 @@ export function bookLastCent(
   return bookEntry(tx, books, entry, options);
 }
 
-/** Writes the last cent off with the rest, or, as a refund pays only the rest, by an entry of its own before it. */
+/**
+ * Books the remaining credit and writes off the last cent. An adjustment does both in one entry. A refund pays only the
+ * remaining credit, so an entry of its own before it writes off the cent.
+ */
 export async function bookWithLastCent(
   tx: EntityManager,
   books: Books,

@@ -35,7 +35,10 @@ import { bookLastCent, bookWithLastCent, lastCentToWriteOff } from './last-cent'
  */
 const ABANDONED_AFTER_MS = 10_000;
 const MAX_GIVEN_BACK_A_ROUND = 100;
-/** How often a withdrawal of all there is may find less. Requests that run only take from it, up to their holds. */
+/**
+ * The most attempts of a withdrawal of `all`: the store may have less each time, because requests run. They take at
+ * most their holds.
+ */
 const MAX_WITHDRAWALS = 5;
 
 type Refund = RequestOf<'billing.credit.refund'>;
@@ -48,8 +51,8 @@ type AuditedBooking = Pick<BookingOptions, 'by' | 'action'>;
  *
  * 1. Commit the intent.
  * 2. Lock the tenant's books and claim the intent, so that nobody gives it up meanwhile.
- * 3. Withdraw the amount from the store, all or nothing, from what requests neither hold nor owe. The store keeps the
- *    amount away until it gets the next version of the books.
+ * 3. Withdraw the amount from the store, all or nothing, from what requests neither hold nor owe. The store withholds
+ *    the amount until it gets the next version of the books.
  * 4. Book the entry as that version, with its balance update. This commits together with the claim.
  *
  * If anything fails after step 3, the store gets a version without the debit, at once or from `giveBackAbandoned`. So
@@ -154,7 +157,7 @@ export class MoneyOut {
           if (!entry.all || availableCents === 0n || attempt === MAX_WITHDRAWALS)
             throw this.insufficient(availableCents);
           amountCents = -availableCents;
-          // Not all is taken, so this is not the end.
+          // Some credit stays, so the last cent is not written off.
           usedNanos = 0n;
         }
         const rest = { ...entry, amountCents };
@@ -203,7 +206,7 @@ export class MoneyOut {
   }
 
   /**
-   * Gives a withdrawal back, unless its debit was booked after all. The store keeps the amount away until it gets the
+   * Gives a withdrawal back, unless its debit was booked after all. The store withholds the amount until it gets the
    * next version of the books. This makes that version, without the debit.
    */
   private async giveBack(intent: string, tenantId: string): Promise<void> {

@@ -34,9 +34,9 @@ const resent = new Counter({
  * repairs the state if not. The books are the truth. The log and the metric show each repair.
  *
  * A look costs a page of books and one of the store, without a lock. A difference may be an update on its way. So the
- * watch looks again under the lock of the tenant's books, where none is (`poisonOf`), and believes only that. If the
- * store stays below the version of the books for a minute, the update is sent again: it was lost, or the state is
- * forged and passes for an old one, with no more than the books had since.
+ * watch looks again under the lock of the tenant's books, where no update can be on its way (`poisonOf`), and believes
+ * only this look. If the store stays below the version of the books for a minute, the update is sent again: it was
+ * lost, or the state is forged and passes for an old one, with no more than the books had since.
  */
 @Injectable()
 export class PoisonWatch implements BeforeApplicationShutdown {

@@ -38,7 +38,7 @@ describe('the credit of a tenant', () => {
     expect(await state(newId('ten'))).toEqual({ balanceCents: 0, unpostedNanos: '0', admission: null });
   });
 
-  it('still has the books while the admission store is away, and no other failure is taken for that', async () => {
+  it('still has the books while the admission store is down, and no other failure is taken for that', async () => {
     const tenantId = await billing.tenant(100);
     const failing = (error: Error) => ({ snapshot: () => Promise.reject(error) }) as unknown as AdmissionStore;
     expect(await state(tenantId, failing(new UnavailableError('away')))).toEqual({

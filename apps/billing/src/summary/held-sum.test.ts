@@ -69,7 +69,7 @@ describe('what the running requests of all tenants hold', () => {
     expect([await sum.now(), walks]).toEqual([held, 2]);
   });
 
-  it('is not known while the store is away, and is read once for all who ask at the same time', async () => {
+  it('is not known while the store is unavailable, and is read once for all who ask at the same time', async () => {
     expect(await new HeldSum(pages(new UnavailableError('away'))).now()).toBeNull();
     const asked = pages([]);
     const sum = new HeldSum(asked);

@@ -11,7 +11,7 @@ const MAX_TENANTS = 50_000;
  */
 const REST_MS = 5_000;
 const REST_OF_WALKS = 20;
-/** A longer sum goes on, and the former one is answered. */
+/** A sum that takes longer continues, and the caller gets the former one. */
 const WAIT_MS = 500;
 
 /** What running requests hold. */
@@ -68,7 +68,7 @@ export class HeldSum {
     for (let tenants = 0; tenants < MAX_TENANTS; tenants += PAGE_TENANTS) {
       const page = await this.admission.snapshot({ limit: PAGE_TENANTS, ...(after !== undefined && { after }) });
       for (const { tenantId, unreadable, pendingNanos, pendingHolds } of page) {
-        // Without it the sum would be too small, and would not look so.
+        // Without this tenant the sum would be too small, and nobody could see that.
         if (unreadable !== undefined) throw new Error(`the state of ${tenantId} cannot be read: ${unreadable}`);
         held.nanos += pendingNanos;
         held.requests += pendingHolds;

@@ -4,9 +4,9 @@ import { query } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
 
 /**
- * What admission would let a tenant spend now, in nanos: the balance that it knows, less settled holds that are not in
- * the books yet. Null while the store is away or does not know the tenant. The store reads all holds of the tenant, so
- * this is for an operator's question, not for every request.
+ * What admission would let a tenant spend now, in nanos: the balance that it knows, minus settled holds that are not in
+ * the books yet. Null while the store is unavailable or does not know the tenant. The store reads all holds of the
+ * tenant, so this is for an operator's question, not for every request.
  */
 export async function spendableNanos(admission: AdmissionStore, tenantId: string): Promise<bigint | null> {
   const known = await readableSnapshot(admission, tenantId);

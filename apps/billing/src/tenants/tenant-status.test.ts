@@ -39,7 +39,7 @@ describe('a status from auth', () => {
     expect(await suspensions(tenantId)).toEqual([false, true, false]);
   });
 
-  it('is in force when it is answered, and committed but refused while the store is away', async () => {
+  it('is in force when it is answered, and committed but refused while the store is unavailable', async () => {
     const tenantId = await billing.tenant(10);
     const away = new PostgresAdmissionStore({ url: 'postgres://nobody@127.0.0.1:1/none' });
     const enforce = (at: PostgresAdmissionStore, version: number, status: TenantUpdate['status']) =>

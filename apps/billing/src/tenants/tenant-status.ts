@@ -29,7 +29,8 @@ export class TenantStatus {
 
   /**
    * The admission store has the tenant's newest status when this returns, even if the update came before and the store
-   * was away. Rejects when the store does not accept it: the change is committed and follows with the balance update.
+   * was unavailable. Rejects when the store does not accept it: the change is committed and follows with the balance
+   * update.
    */
   async enforce(update: TenantUpdate): Promise<void> {
     await this.takeIn([update]);

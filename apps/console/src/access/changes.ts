@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Author, RequestOf } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 
-/** A person is named by its e-mail address, as `name`: it is erased with the names of a tenant. */
+/** A person is named by their e-mail address, as `name`. It is erased with the names of a tenant. */
 export type Change = Omit<RequestOf<'auth.audit.record'>, 'by'>;
 
 /** Where a request came from. */
@@ -22,7 +22,7 @@ export class Changes {
   }
 }
 
-/** The author of what a person does for itself. */
+/** The signed-in person as the author. */
 export const personAs = (userId: string, email: string, from: Origin): Author & { id: string } => ({
   ...{ kind: 'person', id: userId, name: email },
   address: from.address,

@@ -7,9 +7,9 @@ import type { EntityManager } from 'typeorm';
 import { ConsoleDatabase } from '../database';
 
 const LOOK_MS = 5_000;
-/** Between two tries. Longer than any request that was under way when the account ended. */
+/** The pause between two tries. It is longer than any request that was in progress when the account ended. */
 const PAUSE = `interval '1 minute'`;
-/** Somebody who changed much has many rows. */
+/** A person who made many changes has many rows. */
 const DEADLINE_MS = 10_000;
 
 export interface Erasure {
@@ -20,8 +20,8 @@ export interface Erasure {
 
 /**
  * Makes auth and billing forget people whose accounts are gone. The transaction that deletes the account adds a row.
- * They are asked at once, and again a minute later, when no request of the person is under way any more. Only then is
- * the row deleted, so neither a crash nor a service that is away leaves an erasure incomplete.
+ * They are asked at once, and again a minute later, when all requests of the person have ended. Only then is the row
+ * deleted, so neither a crash nor an unavailable service leaves an erasure incomplete.
  */
 @Injectable()
 export class Erasures implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -61,7 +61,7 @@ export class Erasures implements OnApplicationBootstrap, BeforeApplicationShutdo
     return { ...person, author };
   }
 
-  /** One try. False: a service is away, and another try follows in any case. */
+  /** One try. False: a service is unavailable, and another try follows in any case. */
   async forget({ userId, email, author }: Erasure): Promise<boolean> {
     const options = { deadlineMs: DEADLINE_MS };
     try {
@@ -80,7 +80,7 @@ export class Erasures implements OnApplicationBootstrap, BeforeApplicationShutdo
     }
   }
 
-  /** Each row once: a failed one is due again after the pause. */
+  /** Takes each row once: a failed one is due again after the pause. */
   private async completeDue(ending: AbortSignal): Promise<void> {
     while (!ending.aborted) {
       const erasure = await this.take();
@@ -90,7 +90,7 @@ export class Erasures implements OnApplicationBootstrap, BeforeApplicationShutdo
     }
   }
 
-  /** If several consoles ask, one gets it. */
+  /** If several consoles ask, one gets the row. */
   private async take(): Promise<Erasure | undefined> {
     const [erasure] = await query<Erasure>(
       this.database.dataSource,

@@ -17,8 +17,8 @@ const GRANTS = TENANT_ROLES.flatMap((role) =>
   TENANT_ROLES.filter((granted) => mayGrant(role, granted)).map((granted) => `'${role} ${granted}'`),
 );
 /**
- * Whoever made it may still give its role: a person who was removed must not come back by a link. Links for operators
- * are of the operator API. The author of any other is a person, or an account that has ended.
+ * True while the maker may still give its role: a removed person must not come back by a link. Links for operators come
+ * from the operator API. The maker of any other is a person, or an account that has ended.
  */
 const MAKER_MAY = `(i.operator
   OR EXISTS (SELECT 1 FROM operator o WHERE o.user_id = i.invited_by)
@@ -202,7 +202,7 @@ export class Invitations {
   }
 }
 
-/** Marks the invitation as used. Of two who accept it at the same time, one gets it. */
+/** Marks the invitation as used. If two people accept it at the same time, one gets it. */
 async function use(tx: EntityManager, secret: string): Promise<Used & { mailed: boolean }> {
   const [row] = await query<Used & { mailed: boolean }>(
     tx,

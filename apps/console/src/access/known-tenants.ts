@@ -7,8 +7,8 @@ import { ConsoleError } from '../http/errors';
 const MAX_TENANTS = 10_000;
 
 /**
- * Which tenants exist. Billing and metering answer for any id, with zeros. A tenant never goes away, because a closed
- * one keeps its books, so a tenant that was found once is not asked for again.
+ * Which tenants exist. Billing and metering answer for any id, with zeros. A tenant is never deleted, because a closed
+ * one keeps its books. So auth is not asked again for a tenant that was found once.
  */
 @Injectable()
 export class KnownTenants {

@@ -130,7 +130,7 @@ async function ownedAlone(on: Statements, userId: string): Promise<string[]> {
 }
 
 async function requireOtherOperator(tx: EntityManager, userId: string): Promise<void> {
-  // The person is locked, so it does not become an operator now.
+  // The person's row is locked, so they do not become an operator now.
   if ((await query(tx, 'SELECT 1 FROM operator WHERE user_id = $1', [userId])).length === 0) return;
   await lockOperators(tx);
   const others = await query(tx, 'SELECT 1 FROM operator WHERE user_id <> $1 LIMIT 1', [userId]);

@@ -47,7 +47,7 @@ export class ProviderRoles {
   }
 }
 
-/** Makes the memberships that groups give those of `roleOf`. The changes that this makes. */
+/** Sets the memberships that come from groups to `roleOf`. Returns the changes. */
 async function setMemberships(
   tx: EntityManager,
   userId: string,

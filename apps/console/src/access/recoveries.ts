@@ -25,7 +25,7 @@ const OF_TENANT_ONLY = `EXISTS (SELECT 1 FROM membership m WHERE m.user_id = u.i
   AND NOT EXISTS (SELECT 1 FROM membership m WHERE m.user_id = u.id AND m.tenant_id <> r.tenant_id)
   AND NOT EXISTS (SELECT 1 FROM operator o WHERE o.user_id = u.id)
   AND NOT EXISTS (SELECT 1 FROM provider_operator p WHERE p.user_id = u.id)`;
-/** An owner, or an operator, who may be one no more. */
+/** True while the maker is still an owner or an operator. */
 const MAKER_MAY = `CASE WHEN r.tenant_id IS NULL
   THEN r.made_by IS NULL OR r.made_by = '${OPERATOR_API}'
     OR EXISTS (SELECT 1 FROM operator o WHERE o.user_id = r.made_by)
@@ -43,7 +43,7 @@ interface Person {
   email: string;
   /** Somebody else made the link. */
   isByOther: boolean;
-  /** The second factor may be of somebody else who made a link. */
+  /** Another maker of a link may have set up the second factor. */
   removesTotp: boolean;
 }
 
@@ -72,8 +72,8 @@ export class Recoveries implements BeforeApplicationShutdown {
   }
 
   /**
-   * Mails a link, if a person with a password has this address. All of it happens after the answer, which so tells
-   * nothing, also not by its time. Errors: mail_not_configured, rate_limited.
+   * Mails a link, if a person with a password has this address. All of it happens after the answer, so neither the
+   * answer nor its time tells whether there is such a person. Errors: mail_not_configured, rate_limited.
    */
   request(email: string): void {
     if (!this.mailer.isConfigured) throw new ConsoleError('mail_not_configured');
@@ -182,8 +182,8 @@ export class Recoveries implements BeforeApplicationShutdown {
   }
 
   /**
-   * Just before a person who is signed in changes the password: its links end. Error: invalid_credentials, after a link
-   * has set it.
+   * Ends the links of a signed-in person just before they change the password. Error: invalid_credentials, if a link
+   * has set the password since.
    */
   async beforeChange(userId: string, since: string): Promise<void> {
     await transaction(this.database.dataSource, async (tx) => {
@@ -228,7 +228,7 @@ export class Recoveries implements BeforeApplicationShutdown {
     try {
       await this.mailer.sendRecovery(email, `${this.url}#${secret}`);
     } catch (error) {
-      // Nobody has it, so it does not count.
+      // Nobody has this link, so it must not count.
       await query(this.database.dataSource, 'DELETE FROM recovery WHERE token_hash = $1', [hash]);
       throw error;
     }
@@ -250,7 +250,7 @@ async function endPasskeys(tx: EntityManager, userId: string): Promise<number> {
   return (await query(tx, 'DELETE FROM "passkey" WHERE "userId" = $1 RETURNING id', [userId])).length;
 }
 
-/** Whether there was one. */
+/** Removes the second factor. Returns whether there was one. */
 async function endTotp(tx: EntityManager, userId: string): Promise<boolean> {
   await query(tx, 'UPDATE "user" SET "twoFactorEnabled" = false WHERE id = $1', [userId]);
   return (await query(tx, 'DELETE FROM "twoFactor" WHERE "userId" = $1 RETURNING id', [userId])).length > 0;

@@ -57,7 +57,7 @@ export function actionsOf(role: Role): TenantAction[] {
 /** Every role that a role may give in its tenant: the user interface offers no others. */
 export const grantsOf = (role: Role): TenantRole[] => TENANT_ROLES.filter((granted) => mayGrant(role, granted));
 
-/** Whether a role may give, change or take away another. Only an owner may make owners. */
+/** Whether a role may give, change or remove another. Only an owner may make owners. */
 export function mayGrant(role: Role, granted: TenantRole): boolean {
   return mayDo(role, 'members.write') && (granted !== 'owner' || role === 'owner' || role === 'operator');
 }

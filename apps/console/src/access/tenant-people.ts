@@ -21,7 +21,7 @@ export class TenantPeople {
     return members.some(({ userId, email }) => author === userId || author === email) || this.joined(tenantId, author);
   }
 
-  /** The ids of the people among the authors of some rows of the tenant whom it may know. */
+  /** Among the authors of some rows of the tenant, the ids of the people whom it may know. */
   async ownAmong(tenantId: string, rows: readonly AuditRow[]): Promise<Set<string>> {
     const own = new Set((await this.members.list(tenantId)).map(({ userId }) => userId));
     const authors = new Set(rows.flatMap(({ by }) => (by.kind === 'person' && by.id !== null ? [by.id] : [])));

@@ -96,7 +96,9 @@ export class AccountController {
     });
   }
 
-  /** The person types its address, and its password. Without one, it must have signed in just before. */
+  /**
+   * The person types their address and password. A person without a password must have signed in within FRESH_MS.
+   */
   @Post('account/erase')
   @AnySignedIn()
   @HttpCode(204)

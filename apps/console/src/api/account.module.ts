@@ -7,7 +7,7 @@ import { ApiAddressesModule } from './api-addresses.module';
 import { MeController } from './me.controller';
 import { RecoveryController } from './recovery.controller';
 
-/** A person and its own account. */
+/** A person and their own account. */
 @Module({
   imports: [AccessModule, ApiAddressesModule, SignInModule],
   controllers: [AuthController, MeController, AccountController, RecoveryController],

@@ -35,7 +35,7 @@ export interface TenantOfPerson {
   role: Role;
   /** What the person may do in the tenant. */
   actions: TenantAction[];
-  /** The roles that the person may give, change and take away in the tenant. */
+  /** The roles that the person may give, change and remove in the tenant. */
   grants: TenantRole[];
 }
 
@@ -87,7 +87,7 @@ export interface Usage extends UsageSeries {
   totals: UsageTotals;
 }
 
-/** Usage of a chosen range. `keyNames`: of the keys in it that are grouped or filtered by, by id. */
+/** Usage of a chosen range. `keyNames`: the names, by id, of the keys that it is grouped or filtered by. */
 export interface UsageOfRange extends Usage {
   keyNames: Record<string, string>;
 }
@@ -108,7 +108,7 @@ export interface RequestBooks {
     endNanos: string;
     /** How often the hold was extended. */
     extensions: number;
-    /** From its admission to its first output, of a stream. */
+    /** For a stream: from its admission to its first output. */
     firstMs: number | null;
   } | null;
   /** Null: its charge has not arrived. */

@@ -57,8 +57,8 @@ export class AuditController {
 }
 
 /**
- * A tenant sees which of its own people made a change, and from where. Of others it sees only the kind of author. It
- * sees no reason: operators write those for operators. That holds also where the operator is a member of the tenant.
+ * A tenant sees which of its own people made a change, and from where. For other authors it sees only their kind. It
+ * sees no reasons, because operators write them for operators, even if the operator is a member of the tenant.
  */
 function forTenant(row: AuditRow, own: ReadonlySet<string>): AuditRow {
   const { kind, id, requestId } = row.by;

@@ -2,7 +2,7 @@ import { UnavailableError } from '@tollgate/contracts';
 import type { ServiceClient } from '@tollgate/messaging/nest';
 
 /**
- * What keys are called, by id. Unknown ones are left out, and all of them while auth is away. Only for ids in the
+ * The names of keys, by id. Unknown keys are left out, and all of them while auth is unavailable. Only for ids in the
  * tenant's own books: the subject answers for all tenants.
  */
 export async function keyNames(services: ServiceClient, ids: Iterable<string>): Promise<Record<string, string>> {

@@ -152,7 +152,7 @@ function checked({ name, owner, expiresAt, ...wanted }: Static<typeof KeyChange>
   };
 }
 
-/** A change may be committed all the same when nobody can confirm it. `message` says what may be the case. */
+/** A change may be committed even if nobody can confirm it. `message` says what may be the case. */
 async function inForce<T>(change: Promise<T>, message: string): Promise<T> {
   try {
     return await change;

@@ -124,7 +124,7 @@ it('a slow look is followed by a pause, so that a stream never asks without end'
   await done;
 });
 
-it('a service that is away for a moment ends no stream, and a person who may not look any more does', async () => {
+it('a service that is down for a moment ends no stream, and a person who may no longer look does', async () => {
   let problem: ConsoleError | null = null;
   const { raw, done } = open(
     () => Promise.resolve('same'),
@@ -293,7 +293,7 @@ describe('streams that show the same', () => {
     await Promise.all([quick.done, slow.done]);
   });
 
-  it('all end when a look fails for good, and none when a service is away for a moment', async () => {
+  it('all end when a look fails for good, and none when a service is down for a moment', async () => {
     let problem: ConsoleError | null = null;
     const read = () => (problem ? Promise.reject(problem) : Promise.resolve('same'));
     const one = open(read);

@@ -13,9 +13,12 @@ import { type Following, type Look, SharedLooks } from './shared-looks';
 const QUIET_MS = 4_000;
 /** An event, because browsers show no comment to the page. */
 const UNCHANGED = 'event: unchanged\ndata: {}\n\n';
-/** A stream ends with as many looks that failed one after the other. The page then asks, and shows what is wrong. */
+/** A stream ends after this many failed looks in a row. The page then asks, and shows what is wrong. */
 const MAX_FAILED_LOOKS = 2;
-/** Bytes that a viewer has not read. Its stream is then cut, and the page opens another one when it reads again. */
+/**
+ * The most bytes that a viewer has not read. Beyond that the stream is cut, and the page opens another one when it
+ * reads again.
+ */
 const MAX_UNREAD_BYTES = 256 * 1024;
 /** The most streams of this process, and of a person in it. A page without a stream polls. */
 const MAX_STREAMS = 500;
@@ -44,7 +47,7 @@ export class LiveStreams {
 
   constructor(private readonly guard: AccessGuard) {}
 
-  /** Those that are open, or that have their first look. */
+  /** The streams that are open or in their first look. */
   get count(): number {
     return this.open.size;
   }
@@ -111,7 +114,7 @@ export class LiveStreams {
           sentAtMs = Date.now();
         }
       } catch (error) {
-        // A service that is away for a moment changes no number. Everything else ends the stream, and the page asks.
+        // A service that is down for a moment changes no number. Everything else ends the stream, and the page asks.
         if (publicError(error).code !== 'unavailable' || ++failed >= MAX_FAILED_LOOKS) return;
       }
     }

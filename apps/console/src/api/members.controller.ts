@@ -111,7 +111,10 @@ export class MembersController {
     await this.members.remove(by, tenantId, userId);
   }
 
-  /** An owner could take over what it does not own: the account must be of this tenant only. An operator makes any. */
+  /**
+   * Makes a link for a new password. An owner must not take over the account of a person in other tenants, so that
+   * person must belong to this tenant only. An operator may make a link for anybody.
+   */
   @Post('members/:userId/recovery')
   @AllowInTenant('members.recover')
   async recover(

@@ -10,7 +10,7 @@ import { monthRange } from './months';
 
 const readPage = queryOf(pageOf('ent'));
 const INVOICE_NUMBER = /^[1-9]\d{0,15}$/;
-/** More models of an invoice are one line. */
+/** Further models of an invoice are summed in one line. */
 const INVOICE_LINES = 200;
 
 const readRequests = queryOf(pageOf('req'));

@@ -172,7 +172,7 @@ export class OperatorController {
   }
 }
 
-/** A refund takes money away; its amount is positive in the request. */
+/** A refund lowers the balance. Its amount is positive in the request. */
 function signedAmount({ kind, amountCents }: Static<typeof Booking>): number {
   return kind === 'refund' ? -amountCents : amountCents;
 }

@@ -5,7 +5,7 @@ import type { Overview, UsageTotals } from './answers';
 
 const DAY_MS = 24 * 60 * 60_000;
 const OVERVIEW_DAYS = 30;
-/** More series than colours cannot be told apart in a chart: the others are one. */
+/** The number of colours that can be told apart in a chart. All further series are one. */
 const SERIES = 8;
 
 /** What a tenant has, and its last 30 days beside the 30 days before. */
@@ -14,7 +14,8 @@ export class Overviews {
   constructor(private readonly services: ServiceClient) {}
 
   async of(tenantId: string): Promise<Overview> {
-    // Whole days, so that the bars of the chart are days. Whole minutes, so that nothing changes but what happened.
+    // Whole days, so that the bars of the chart are days. Whole minutes, so that a repeat within a minute asks for the
+    // same range.
     const to = Math.ceil(Date.now() / 60_000) * 60_000;
     const from = Math.floor(Date.now() / DAY_MS) * DAY_MS - (OVERVIEW_DAYS - 1) * DAY_MS;
     const range = (start: number, end: number) => ({

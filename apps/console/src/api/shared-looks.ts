@@ -4,7 +4,7 @@ import { delayUntilAborted } from '@tollgate/runtime';
  * The interval between two looks. A number is at most two seconds old: the interval and the duration of a look.
  */
 const LOOK_EVERY_MS = 1_000;
-/** After a slow look. */
+/** The least pause, after a slow look. */
 const MIN_PAUSE_MS = 200;
 
 export interface Look {

@@ -31,7 +31,7 @@ it('an empty page asks nobody', async () => {
   expect(asked).toEqual([]);
 });
 
-it('while auth is away, the list goes without names', async () => {
+it('while auth is down, the list has no names', async () => {
   const { services } = authThat(() => {
     throw new UnavailableError('nobody answers');
   });

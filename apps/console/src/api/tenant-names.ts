@@ -1,7 +1,7 @@
 import { UnavailableError } from '@tollgate/contracts';
 import type { ServiceClient } from '@tollgate/messaging/nest';
 
-/** What tenants are called, by id: those of a page of a list. Unknown ones are left out, and all while auth is away. */
+/** The names of the tenants on a page of a list, by id. Unknown ones are left out, and all while auth is down. */
 export async function tenantNames(services: ServiceClient, ids: Iterable<string>): Promise<Map<string, string>> {
   const distinct = [...new Set(ids)];
   if (distinct.length === 0) return new Map();

@@ -51,7 +51,7 @@ export class UsageController {
     return this.overviews.of(tenantId);
   }
 
-  /** At most 400 days by day, or 32 by hour. Models or keys that do not fit into one answer have points without name. */
+  /** At most 400 days by day, or 32 by hour. Models or keys that do not fit into one answer share unnamed points. */
   @Get('usage')
   @AllowInTenant('usage.read')
   async usage(@Param('tenantId') tenantId: string, @Query() query: unknown): Promise<UsageOfRange> {

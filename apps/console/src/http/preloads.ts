@@ -51,7 +51,7 @@ export class Preloads {
 
 /**
  * The path of the Overview names the tenant. Only an id is put into the page. A page that does not ask who is signed in
- * gets nothing: a later sign-in would find the answer of before.
+ * gets nothing: a later sign-in would find the earlier answer.
  */
 function answersOf(path: string): string {
   const [, , area = '', tenantId, ...page] = path.split('/');

@@ -21,14 +21,14 @@ export class AccountCall {
     private readonly beforePassword: (userId: string) => Promise<void>,
   ) {}
 
-  /** The signed-in person changes its own account. Rejects without a row, so that the change is not made. */
+  /** The signed-in person changes their own account. Rejects without a row, so that the change is not made. */
   async own(action: ConsoleAction, fields: Fields = {}): Promise<void> {
     const { person } = this;
     if (!person) throw this.failed(new Error('nobody is signed in, and an account would be changed'));
     await this.record(personAs(person.userId, person.email, this.from), action, fields);
   }
 
-  /** The signed-in person changes its password. */
+  /** The signed-in person changes their password. */
   async changePassword(): Promise<void> {
     await this.own('password.change');
     try {
@@ -46,7 +46,10 @@ export class AccountCall {
     return id;
   }
 
-  /** The provider is connected with an account. That of a new one is in the row that made it. */
+  /**
+   * The provider is connected with an account. A new account has no row of its own for this: the row that made it says
+   * enough.
+   */
   async link(userId: string, email: string): Promise<void> {
     if (!this.isNew) await this.record(personAs(userId, email, this.from), 'account.link', { after: { name: email } });
   }

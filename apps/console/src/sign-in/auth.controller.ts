@@ -16,7 +16,7 @@ import { headersOf } from './headers';
 import { providerSignIn, type ProviderSignIn } from './oidc';
 import { SignIn } from './sign-in';
 
-/** Where a browser ends when a service is away: it shows no JSON to a person. */
+/** Where a browser ends when a service is unavailable. A person must not see JSON. */
 const AWAY = '/console/sign-in?error=unavailable';
 /** Fields of the library's answers that hold the secret of a session. The cookie has it, scripts need not. */
 const SECRET_FIELDS = ['token', 'session'];

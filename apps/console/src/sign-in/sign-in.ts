@@ -85,7 +85,7 @@ export class SignIn {
       this.library = signInLibrary({ pool: this.database.pool, secret, origin: this.ownOrigin, oidc });
       return this.offersOidc();
     });
-    // One line for each time that the issuer goes away.
+    // One line for each outage of the issuer.
     if (oidc && !offers && !this.isIssuerAway)
       logger('console').warn(
         { issuer: oidc.issuer, reason: found.reason },

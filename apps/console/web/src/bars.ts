@@ -1,7 +1,7 @@
 import type { Usage } from '../../src/api/answers';
 
 const STEP_MS = { hour: 3_600_000, day: 86_400_000 };
-/** More series than colours cannot be told apart: the others are one. */
+/** The number of colours that can be told apart. All further series are one. */
 const MAX_SERIES = 8;
 const MAX_TICKS = 5;
 /** Steps of the keys for pages, from one end to the other. */

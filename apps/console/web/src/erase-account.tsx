@@ -7,7 +7,7 @@ import { Failure } from './failure';
 import { usePerson } from './me';
 import { PasswordField } from './password-field';
 
-/** The person ends its own account. */
+/** The person ends their own account. */
 export function EraseAccount() {
   const [isOpen, setOpen] = useState(false);
   return (

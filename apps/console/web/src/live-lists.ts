@@ -5,10 +5,13 @@ interface Asked {
   state: { data?: { pages: readonly unknown[] } | undefined };
 }
 
-/** All loaded pages of a list are asked for at once, so a longer list less often: one page every two seconds. */
+/**
+ * All loaded pages of a list are requested together, so a longer list is renewed less often: one page every two
+ * seconds.
+ */
 export const askAllEveryMs = ({ state: { data } }: Asked): number =>
   Math.max(1, data?.pages.length ?? 1) * ASK_EVERY_MS;
 
-/** Only while the first page alone is loaded: rows that arrive would move the older ones, which somebody reads. */
+/** Only while no page but the first is loaded: new rows would move the older ones, which somebody may be reading. */
 export const askFirstEveryMs = ({ state: { data } }: Asked): number | false =>
   (data?.pages.length ?? 1) > 1 ? false : ASK_EVERY_MS;

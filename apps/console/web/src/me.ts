@@ -26,7 +26,7 @@ export function useTenant() {
     tenant,
     /** Hides what the backend would refuse. */
     may: (action: TenantAction) => isOperator || tenant?.actions.includes(action) === true,
-    /** Whether the person may give, change and take away the role of others. */
+    /** Whether the person may give, change and remove the role of others. */
     mayGrant: (role: TenantRole) => isOperator || tenant?.grants.includes(role) === true,
     path: (...rest: string[]) => pathOf('tenants', tenantId, ...rest),
   };

@@ -92,7 +92,7 @@ type Asked = Pick<UseQueryResult, 'error' | 'dataUpdatedAt'> & { refetch: () => 
 /** The query of a list. It tells whether only what follows the loaded rows is missing. */
 type AskedForMore = { isFetchNextPageError?: boolean; fetchNextPage?: () => Promise<unknown> };
 
-/** Why a query has no answer, or no new one. An older answer below it is not taken for the one of now. */
+/** Why a query has no answer, or no new one. It says that an older answer below it may be out of date. */
 export function Unanswered({ of }: { of: Asked & AskedForMore }) {
   if (!of.error) return null;
   if (of.isFetchNextPageError) return <Failure error={of.error} retry={() => void of.fetchNextPage?.()} />;

@@ -15,7 +15,7 @@ const MAX_OUTPUT_TOKENS = 1_000;
 const DEFAULT_OUTPUT_TOKENS = 200;
 const OK = 200;
 
-/** Tries a model with a key of this session, and shows the request as code. `first`: the one that is chosen at first. */
+/** Tries a model with a key of this session, and shows the request as code. `first`: the model chosen at first. */
 export function Playground({ models, first }: { models: readonly ModelRow[]; first: string | undefined }) {
   const { path } = useTenant();
   const [model, setModel] = useState(first ?? '');

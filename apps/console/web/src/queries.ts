@@ -24,7 +24,7 @@ export const queries = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: STALE_MS,
-      // Only what may pass by itself is asked again.
+      // Only a failure that may pass by itself is retried.
       retry: (failures, error) =>
         failures < MAX_RETRIES && error instanceof ApiFailure && (error.status === 0 || error.status >= 500),
     },

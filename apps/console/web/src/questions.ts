@@ -55,7 +55,7 @@ export function usageChoice(search: UsageSearch) {
   return { days, from, to, by, step, series, mayBeHours, model, keyId };
 }
 
-/** The chosen range. An end that is not chosen is the end of today, or lies a month away from the other. */
+/** The chosen range. An end that is not chosen is the end of today, or a month before or after the other. */
 function rangeOf({ from, to }: UsageSearch): { from: string; to: string } | { from?: undefined; to?: undefined } {
   if (from === undefined && to === undefined) return {};
   const end = to ?? new Date((Math.floor(Date.now() / DAY_MS) + 1) * DAY_MS).toISOString();

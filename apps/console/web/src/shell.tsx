@@ -232,7 +232,7 @@ function AccountMenu({ me }: { me: Me }) {
     onSuccess: async () => {
       queries.clear();
       await navigate({ to: '/sign-in' });
-      // Whoever signs in next begins anew.
+      // The next person to sign in must not land on this person's page.
       askedPage.forget();
     },
   });

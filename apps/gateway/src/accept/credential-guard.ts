@@ -12,10 +12,10 @@ const MAX_OF_ADDRESS = 100;
 const MAX_OF_ALL = 10_000;
 
 /**
- * Limits wrong credentials on the public port, of both APIs together, by the address of the client. Once an address has
- * reached the limit, its credentials are not checked until the minute is over. Those of an address that sent a valid
- * one before are checked all the same, and its wrong ones are told to wait: a mistake of one does not lock out others
- * behind the same address. Each process counts by itself.
+ * Limits wrong credentials on the public port, for both APIs together, by the client's address. Once an address has
+ * reached the limit, its credentials are not checked until the minute is over. If the address has sent a valid
+ * credential before, its credentials are still checked, and only its wrong ones must wait: one client's mistake does
+ * not lock out others behind the same address. Each process counts by itself.
  */
 export class CredentialGuard {
   private readonly addresses: ClientAddresses;
@@ -47,7 +47,10 @@ export class CredentialGuard {
     if (!this.addresses.isProxy(socket.remoteAddress ?? '')) this.known.add(socket);
   }
 
-  /** The credential was wrong. Milliseconds until another one is checked, also of a trusted address; 0: now. */
+  /**
+   * The credential was wrong. Returns the milliseconds until another one is checked, also for a trusted address; 0:
+   * now.
+   */
   failed(request: IncomingMessage): number {
     const address = this.addresses.of(request);
     const waitMs = this.refused.waitMs(address);

@@ -27,9 +27,9 @@ const HOST = 'host';
 const TRANSFER_ENCODING = 'transfer-encoding';
 
 /**
- * A body was announced and has not fully arrived, so the connection takes no further request. It does if the rest is
- * short and on its way: node:http reads and drops it after the answer. A client that waits for `100 Continue` may never
- * send it.
+ * Whether an announced body has not fully arrived, so that the connection takes no further request. A short remainder
+ * that is on its way does not count: node:http reads and drops it after the answer. A client that waits for
+ * `100 Continue` may never send the body.
  */
 export function hasUnreadBody({ complete, headers }: IncomingMessage): boolean {
   if (complete) return false;

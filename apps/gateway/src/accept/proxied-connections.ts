@@ -4,8 +4,8 @@ import { readProxyHeader } from './proxy-header';
 
 /**
  * Lets trusted proxies name the client of a connection by a PROXY header, which comes before the first request. Such a
- * connection has the client's address from then on. Without a header it is as usual, and of any other sender the header
- * is malformed HTTP. The server closes connections whose header it still waits for like all others.
+ * connection has the client's address from then on. A trusted connection without a header works as usual. A header from
+ * any other sender is malformed HTTP. The server closes connections whose header is still missing like all others.
  * @param timeoutMs for the first bytes of a connection
  */
 export function readProxyHeaders(server: Server, isProxy: (address: string) => boolean, timeoutMs: number): void {

@@ -10,8 +10,8 @@ const WITHOUT_BODY: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 
 /**
  * Reads the body of a request into `request.body`: a Buffer, or undefined if there is none. A guard calls it once the
- * caller is admitted, so that no stranger learns more than that it has no credential. Sends `100 Continue` only now.
- * Errors: unsupported_media_type, payload_too_large, invalid_json (the body broke off).
+ * caller is admitted, so a stranger learns only that a credential is missing. Sends `100 Continue` only now. Errors:
+ * unsupported_media_type, payload_too_large, invalid_json (the body broke off).
  */
 export async function receiveBody(request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { raw } = request;

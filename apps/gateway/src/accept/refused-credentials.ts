@@ -29,8 +29,8 @@ interface Window {
 
 /**
  * Counts wrong credentials by remote address (IPv6: by /64). An address guesses only `maxOfAddress` times a minute,
- * unless it sent a right credential before, as a load balancer does. Then its credentials are checked all the same, so
- * that one client does not lock out the others, and its wrong ones are told to wait.
+ * unless it sent a right credential before, as a load balancer does. Then its credentials are still checked, so that
+ * one client does not lock out the others, and only its wrong ones must wait.
  */
 export class RefusedCredentials {
   private readonly failed = new LRUCache<string, Window>({ max: MAX_ADDRESSES });
@@ -56,7 +56,7 @@ export class RefusedCredentials {
     return own.count >= this.limits.maxOfAddress || allFull ? own.endsMs - now : 0;
   }
 
-  /** Looking renews it: of many addresses, those stay known that are used. */
+  /** A look renews the entry, so among many addresses those in use stay known. */
   isTrusted(address: string): boolean {
     return this.trusted.get(networkOf(address)) === true;
   }

@@ -107,7 +107,7 @@ it('a flush also sends the uses of keys that rest, once', async () => {
   expect(jest.getTimerCount()).toBe(0);
 });
 
-it('a further key beside as many busy ones as are known is reported, unless auth is away', async () => {
+it('a further key beside as many busy ones as are known is reported, unless auth is down', async () => {
   const { lastUses, reports } = auth();
   const busy = Array.from({ length: 10_000 }, (_, n) => `key ${n}`);
   const use = () => {

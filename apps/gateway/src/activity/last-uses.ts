@@ -9,11 +9,11 @@ import { PacedReports, type Reported } from './paced-reports';
 const MAX_KNOWN = 10_000;
 const MAX_USES_PER_MESSAGE = 1_000;
 /**
- * Credentials that have rested are sent together, at most once in this part of their rest. So many busy ones do not
- * become as many messages.
+ * Uses whose pause is over are sent together, at most once in this part of the pause. So many busy credentials do not
+ * cause as many messages.
  */
 const TOGETHER = 1 / 6;
-/** By so much a timer may be early on the clock of the process. */
+/** A timer may fire this much early by the clock of the process. */
 const EARLY_MS = 1;
 
 interface Use {
@@ -25,8 +25,8 @@ interface Use {
 }
 
 /**
- * Sends the last use of each credential to auth. The first use after a quiet time is sent at once, the last one of
- * those that follow when its credential has rested: each changes a row. No request waits for it.
+ * Sends the last use of each credential to auth. The first use after a quiet time is sent at once. Of those that
+ * follow, only the last one is sent, after a pause, because each report changes a row. No request waits for it.
  */
 export class LastUses {
   /** Those that were used, until they have rested without a use. */
@@ -59,7 +59,7 @@ export class LastUses {
     return false;
   }
 
-  /** Sends all uses that auth does not have, also of credentials that rest. Never rejects. */
+  /** Sends all uses that auth does not have, including those of idle credentials. Never rejects. */
   flush(deadlineMs?: number): Promise<void> {
     return this.reports.now(() => this.send({ all: true, deadlineMs }));
   }

@@ -1,6 +1,6 @@
 /**
- * From the first change to its report, and from a report to the next one. A page of the console looks once a second, so
- * it shows a change within two seconds.
+ * The pause from the first change to its report, and from a report to the next one. A page of the console looks once a
+ * second, so it shows a change within two seconds.
  */
 const GATHER_MS = 500;
 /** A report is never later while its service answers. */
@@ -9,7 +9,7 @@ const MAX_PAUSE_MS = 10_000;
 const RETRY_MS = 3_000;
 /**
  * Rows that reports of one kind change in a second, until the longest pause is reached. A gateway serves thousands of
- * requests a second, each of which is a row of the books. So reports are a few percent of the writes of a busy one.
+ * requests a second, each of which is a row of the books. So reports are a few percent of the writes of a busy gateway.
  */
 const ROWS_PER_SECOND = 50;
 

@@ -54,7 +54,7 @@ describe('the counts of refused requests', () => {
     expect(new Set(taken.map(({ source }) => source)).size).toBe(1);
   });
 
-  it('are sent again while metering is away, with those that came since, and also after their hour', async () => {
+  it('are sent again while metering is down, with those that came since, and also after their hour', async () => {
     const { self, messages, taken } = metering();
     const counts = new RefusalCounts(messages);
     counts.count(owner, 'credit_held', HOUR);

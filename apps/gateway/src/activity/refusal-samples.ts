@@ -25,8 +25,8 @@ interface Group {
 }
 
 /**
- * Keeps a sample of the refused requests of this process until metering has it. No request waits for it. What is
- * dropped costs a look into a map: its record is not even made.
+ * Keeps a sample of the refused requests of this process until metering has it. No request waits for it. A dropped
+ * request costs one look into a map, because its record is not made.
  */
 export class RefusalSamples {
   private groups = new Map<string, Group>();
@@ -73,14 +73,14 @@ export class RefusalSamples {
     return [...this.unsent];
   }
 
-  /** Metering has the next part of what was taken. */
+  /** Metering has received the next part of the samples that were taken. */
   sent(part: readonly RefusedRequest[]): void {
     this.unsent.splice(0, part.length);
   }
 
   private beginRound(): void {
     this.roundEndsMs = performance.now() + ROUND_MS;
-    // Kept ones of the last round wait for their report as those that were taken.
+    // The samples of the last round wait for their report with those that were taken before.
     this.take();
     this.groups = new Map();
   }

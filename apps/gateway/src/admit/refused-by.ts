@@ -1,7 +1,10 @@
 import type { Limits, LimitState, Refusal } from '@tollgate/admission';
 import type { RefusedBy } from '@tollgate/contracts';
 
-/** The refusals that an explanation knows. A claim is of another request, and a bound is asked again. */
+/**
+ * The refusals that an explanation knows. A claim belongs to another request, and after a refused bound the request is
+ * tried again.
+ */
 type Explained = Exclude<Refusal, 'bound' | 'claimed'>;
 
 const WHAT: Record<Explained, RefusedBy['what']> = {

@@ -77,7 +77,7 @@ export class StreamAllowance {
     return this.hold.holdNanos;
   }
 
-  /** A fallback is asked, for this much output. Comes only while nothing has reached the client. */
+  /** A fallback is asked for this much output. Called only while nothing has reached the client. */
   capAt(tokensPerChoice: number): void {
     this.maxTokens = tokensPerChoice * this.choices;
   }

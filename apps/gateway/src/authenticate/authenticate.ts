@@ -43,7 +43,7 @@ export type Authentication =
   | {
       kind: 'refused';
       reason: 'missing_api_key' | 'invalid_api_key' | 'management_token' | 'no_profile';
-      /** The key was revoked or has expired: its sender knows it, and guesses nothing. */
+      /** The key was revoked or has expired. Its sender knew a real key, so this is no guess. */
       wasIssued?: true;
       /** The owner of a key that was issued, and what is wrong with it. */
       of?: { readonly tenantId: string; readonly keyId: string };
@@ -60,7 +60,7 @@ export type Rights = Omit<Principal, 'tenantId' | 'keyId'>;
 export class Authenticator {
   private rightsFrom: TollgateConfig;
   private rights = new Map<string, Rights | null>();
-  /** Rights that the present configuration no longer has, as they were. */
+  /** The last rights of plans and profiles that the present configuration no longer has. */
   private readonly former = new Map<string, Rights>();
 
   constructor(

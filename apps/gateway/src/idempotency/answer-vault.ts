@@ -11,7 +11,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 /** The length of a key's name, which is no secret. */
 const NAME_BYTES = 6;
-/** Streams repeat themselves: the fastest level makes a tenth of them. */
+/** The text of a stream repeats itself, so even the fastest level compresses it to a tenth. */
 const COMPRESSION = { level: 1 };
 /** A body is hashed in parts of this size, with turns of the event loop in between. */
 const HASHED_AT_ONCE_BYTES = 1024 * 1024;
@@ -54,7 +54,7 @@ export class AnswerVault {
 
   /**
    * Compressed and encrypted, as text.
-   * @param context is not stored. Only who names the same can open it
+   * @param context is not stored. Only a caller that passes the same one can open the result
    */
   async seal(plain: Buffer, context: string): Promise<string> {
     const [{ name, sealing }] = this.keys as [Keys];

@@ -9,7 +9,7 @@ const HEAD_BYTES = 1_024;
 
 /** The state of a request's Idempotency-Key, for this body. */
 export type Repetition =
-  /** Nobody has used it, or those who have were not charged. */
+  /** The key is unused, or its earlier requests were not charged. */
   | { kind: 'first' }
   | { kind: 'running'; ageMs: number }
   | { kind: 'mismatch' }

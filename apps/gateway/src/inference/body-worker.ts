@@ -17,7 +17,7 @@ export interface Refusal {
 
 export type BodyRead = { request: InferenceRequest } | { refusal: Refusal };
 
-/** Reads a body and counts its prompt. Of the body it returns only the part for the backend. */
+/** Reads a body and counts its prompt. It returns only the part of the body that the backend needs. */
 function read(kind: InferenceKind, raw: Uint8Array, models: readonly BodyRules[]): BodyRead | object {
   workerEmit('begun');
   try {

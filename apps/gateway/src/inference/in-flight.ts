@@ -17,8 +17,8 @@ export interface Running {
 /** The running requests of this process, so that a shutdown can let them finish. */
 export class InFlight {
   /**
-   * Set from the stop signal on: each answer ends its connection. A client that keeps one goes elsewhere with its next
-   * request, where connections are balanced instead of requests.
+   * Set from the stop signal on: each answer ends its connection. Otherwise, where connections are balanced instead of
+   * requests, a client would send its next request to this process again.
    */
   leaving = false;
   /** Set after the lame duck time: new requests are refused. */

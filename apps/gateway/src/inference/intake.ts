@@ -27,7 +27,7 @@ const MIB = 1024 * 1024;
 export interface Body {
   /** Before `toRequest`. */
   readonly bytes: Buffer;
-  /** Once, because its bytes may go to a worker thread. Throws and rejects as `BodyReader.read`. */
+  /** Called once, because the bytes may go to a worker thread. Throws and rejects as `BodyReader.read`. */
   toRequest(kind: InferenceKind): InferenceRequest | Promise<InferenceRequest>;
   /** Releases the memory. Repeats are harmless. */
   release(): void;

@@ -7,8 +7,7 @@ export const CLIENT_CLOSED = 'client_closed';
 
 /**
  * The record of a request that has no usage, because it was answered with an error, or its client left before any
- * output (`refusal` null). Of the request's body it has two names alone: the model that was asked for,
- * and the parameter that was refused.
+ * output (`refusal` null). It has only two names from the body: the requested model and the refused parameter.
  */
 export function refusedRequest(
   { id, requestId, model, admitted }: Pick<Client, 'id' | 'requestId' | 'model' | 'admitted'>,

@@ -5,7 +5,10 @@ import { type AnswerDetails, toUsageField } from '../settle/usage-event';
 
 /** The withheld bytes of an answer. */
 export interface Ending {
-  /** One character a byte, if text. What a repeat gets behind what the client has, also if the client left. */
+  /**
+   * The bytes that a repeat gets after those that the client has, also if the client left. A string has one character a
+   * byte.
+   */
   readonly bytes: string | Buffer;
   send(): void;
 }

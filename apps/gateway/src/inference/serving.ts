@@ -27,7 +27,7 @@ export class Serving {
   keyOf(request: IncomingMessage, client: Client, principal: Principal): KeyedRequest | null {
     const header = request.headers['idempotency-key'];
     if (header === undefined) return null;
-    // Node joins several ones.
+    // Node joins several headers of this name into one value.
     const isOne = request.headersDistinct['idempotency-key']!.length === 1;
     const keyed = isOne ? this.idempotencyKeys.of(String(header), principal) : 'malformed';
     if (keyed === 'malformed')

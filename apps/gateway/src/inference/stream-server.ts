@@ -112,7 +112,7 @@ function served(
         return { bytes, send: () => client.endStream(bytes) };
       }
       if (error) return { bytes: errorEvent(error), send: () => client.refuse(error) };
-      // The client left, so nobody gets it but a repeat, which must not take the answer for a complete one.
+      // The client left, so only a repeat gets this end. It must not take the answer for a complete one.
       return { bytes: errorEvent(new InferenceError('idempotency_answer_incomplete')), send: () => {} };
     }),
   };

@@ -33,7 +33,7 @@ export class CallRates {
       this.storeAnswers = true;
       return waitMs;
     } catch (error) {
-      // Once, because every call would say so while the store is away.
+      // Once, because every call would log it while the store is unavailable.
       if (this.storeAnswers)
         logger('gateway').warn({ reason: (error as Error).message }, 'each process limits management tokens by itself');
       this.storeAnswers = false;

@@ -98,7 +98,7 @@ beforeAll(async () => {
   messages.handle('auth.keys.list', () => Promise.reject(new RequestError('a_code_of_its_own', 'inner message')));
   messages.handle('metering.usage.query', () => new Promise(() => {}));
   messages.handle('auth.tokens.used', async (request) => {
-    if (!authTakesUses) throw new Error('auth is away');
+    if (!authTakesUses) throw new Error('auth is down');
     used.push(request);
     return { recorded: request.uses.length };
   });

@@ -2,7 +2,7 @@ import { type BeforeApplicationShutdown, Injectable, type OnApplicationShutdown 
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { LastUses } from '../activity/last-uses';
 
-/** The row of a token that works without end changes this often at most. */
+/** The row of a token in constant use changes at most this often. */
 const TOKEN_RESTS_MS = 3_000;
 
 /** Sends the last use of each token to auth. */

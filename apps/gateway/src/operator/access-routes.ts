@@ -88,10 +88,10 @@ export const ACCESS_ROUTES: RouteTable<OperatorEndpoint> = {
       tag: 'Access',
       scope: 'operators',
       change: 'operator.remove',
-      summary: 'Take the right of an operator of the console away',
+      summary: 'Revoke the operator role of a person in the console',
       description:
         'In force from the moment of the answer. The account stays, with its roles in tenants. A token needs all ' +
-        'scopes. An operator by a group of OpenID Connect is not found: the provider takes it away. 503 ' +
+        'scopes. An operator by a group of OpenID Connect is not found: remove the person from the group. 503 ' +
         '`unavailable` where no console runs.',
       body: body(OperatorRemoval, { email: 'anna@example.com' }),
       errors: ['not_found', 'last_operator'],

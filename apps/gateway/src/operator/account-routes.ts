@@ -97,8 +97,8 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
       'credit.refund',
       'Refund credit',
       'At most the available credit: the balance less used credit and credit in use. `all` of a closed tenant, ' +
-        'none of whose requests runs, leaves a balance of zero: the last cent, of which usage took a part, is written off by ' +
-        'an adjustment before the refund, or in its place if nothing else is left.',
+        'none of whose requests runs, leaves a balance of zero: the last cent, of which usage took a part, is ' +
+        'written off by an adjustment before the refund, or in its place if nothing else is left.',
       body(requests.CreditRefund, { amountCents: 1_000, ref: 're_4711', reason: 'closed account' }),
       ['invalid_reason', 'insufficient_credit'],
     ),

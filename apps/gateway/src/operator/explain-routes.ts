@@ -17,8 +17,8 @@ export const EXPLAIN_ROUTES: RouteTable<OperatorEndpoint> = {
         `its caller chose, which may name several: the newest ${MAX_EXPLAINED} served and refused ones. Refused ` +
         `requests are kept for ${REFUSED_KEPT_DAYS} days, a sample if there are many. They arrive within about a ` +
         'second, in a flood within 10 s. A running request is found only by its own id and its tenant. It shows its ' +
-        'key, its hold and what its last heartbeat recorded. The repeat of an `Idempotency-Key` has no record: ask for the request that its answer ' +
-        `names in \`${ORIGINAL_ID_HEADER}\`. Nothing of their contents is stored.`,
+        'key, its hold and what its last heartbeat recorded. The repeat of an `Idempotency-Key` has no record: ask ' +
+        `for the request that its answer names in \`${ORIGINAL_ID_HEADER}\`. Nothing of their contents is stored.`,
       query: ExplainQuery,
       success: [['200', 'The requests.', ExplainedRequests]],
       errors: ['not_found', 'invalid_parameter'],

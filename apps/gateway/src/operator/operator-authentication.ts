@@ -21,8 +21,8 @@ const WITH_SECRET: Operator = { id: null, name: null, scopes: 'all' };
 
 /**
  * Finds who calls, by the operator secret or an operator token. The secret is compared by hash, in constant time. Auth
- * is asked for each use of a token, so nothing here outlives a revocation; the secret works while auth is away. Wrong
- * values of an address are refused without a check after a few in a minute.
+ * is asked for each use of a token, so nothing here outlives a revocation. The secret works while auth is down. After a
+ * few wrong values in a minute, further ones from the same address are refused without a check.
  */
 @Injectable()
 export class OperatorAuthentication {
@@ -64,7 +64,7 @@ export class OperatorAuthentication {
 
   /** Null if no token has this value. Errors: token_revoked, token_expired, unavailable. */
   private async find(value: string): Promise<Operator | null> {
-    // The checksum keeps guesses and typing errors away from auth.
+    // The checksum refuses guesses and typing errors before auth is asked.
     if (!isWellFormedCredential('operator', value)) return null;
     try {
       return await this.services.request('auth.operators.use', { hash: hashCredential(value) });

@@ -24,11 +24,11 @@ export interface OperatorServices {
 }
 
 export interface OperatorAccess {
-  /** The bearer tokens of which callers must send one: the secret, and the former one while callers change to it. */
+  /** The accepted bearer tokens: the secret, and the former one while callers change to it. */
   secrets: readonly string[];
   /** Answers /readyz. */
   health: Health;
-  /** The bearer tokens of which /metrics needs one. None: it is open. */
+  /** The bearer tokens that /metrics accepts. None: it is open. */
   metricsTokens?: readonly string[];
 }
 

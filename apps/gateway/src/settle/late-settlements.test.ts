@@ -7,7 +7,7 @@ import { LateSettlements } from './late-settlements';
 import { Settlements } from './settlement';
 import type { UnbilledReports } from './unbilled-reports';
 
-const AWAY = new UnavailableError('the store is away');
+const AWAY = new UnavailableError('the store is unavailable');
 
 let lines: string;
 beforeEach(() => {
@@ -34,7 +34,7 @@ function settlements(...answers: (SettleResult | Error)[]) {
 describe('a warning about a stream that is settled late names the caller’s request id and the trace', () => {
   it.each<[string, SettleResult | Error, string]>([
     ['the hold is gone when the store is back', { kind: 'forbidden' }, 'the hold was gone before the stream could be'],
-    ['the store stays away until the end', AWAY, 'the process stopped before a stream was settled'],
+    ['the store stays unavailable until the end', AWAY, 'the process stopped before a stream was settled'],
     ['the store refuses it', new RangeError('above the hold'), 'a stream was not settled late'],
   ])('%s', async (_, later, message) => {
     const request = heldStream();

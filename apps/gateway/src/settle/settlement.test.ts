@@ -49,7 +49,7 @@ describe('the hold of a stream', () => {
 
   it('expires if the raise fails: it is neither renewed nor settled', async () => {
     const { done, made } = settlements();
-    const away = new UnavailableError('the store is away');
+    const away = new UnavailableError('the store is unavailable');
     const allowance = { heldNanos: 10n, raiseTo: () => Promise.reject(away) };
     await expect(made.settle(heldStream(7), { ...DELIVERED, allowance }, null)).rejects.toBe(away);
     expect(done).toEqual(['untrack']);

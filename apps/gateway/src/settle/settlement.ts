@@ -126,8 +126,8 @@ export class Settlements {
   }
 
   /**
-   * Returns what is held afterwards. The heartbeat renews the hold until it is raised. If the raise fails, the hold must
-   * expire.
+   * Returns what is held afterwards. The heartbeat renews the hold until it is raised. If the raise fails, the hold
+   * must expire.
    */
   private async raise({ draft, hold }: HeldRequest, of: Delivered, cost: bigint): Promise<bigint> {
     const { allowance, isReported } = of;
@@ -169,7 +169,7 @@ export class Settlements {
   private async settleLate(settlement: Settlement, logged: object): Promise<void> {
     const settled = await this.record(settlement);
     if (settled) {
-      // An unanswered settlement may have been recorded: then its event does not say so.
+      // The unanswered settlement may have been recorded. Then the recorded event does not say that it was late.
       this.emit({ ...settled, event: late(settled.event) });
       settledLate.inc();
       return;

@@ -58,7 +58,7 @@ export interface AnswerDetails {
   completion?: Readonly<Record<string, number>> | undefined;
 }
 
-/** The field `cost`: what is charged, in currency units. A double has all digits of a nano below nine million units. */
+/** The field `cost`: what is charged, in currency units. A double is exact to the nano below nine million units. */
 const costField = (nanos: string): number => Number(nanos) / NANOS_PER_UNIT;
 
 /**

@@ -39,7 +39,7 @@ export interface AttemptOwner {
   onFailed(failure: UpstreamFailure, progress: Progress): void;
   /** The transport has ended; the backend has a place again. Called exactly once, also after `drop`. */
   onReleased(attempt: Attempt): void;
-  /** The backend's first connection failed: somebody must look for it in the background. */
+  /** No connection to the backend could be opened: the owner must find out in the background when it is back. */
   onUnreachable(managed: ManagedBackend): void;
 }
 
@@ -125,7 +125,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.controller?.resume();
   }
 
-  /** The circuit breaker hears of the result, the first one only. Null: there is none. */
+  /** Tells the circuit breaker the result; only the first call counts. Null: the call has no result. */
   tell(result: CallResult | null): void {
     if (this.isTold) return;
     this.isTold = true;

@@ -9,14 +9,15 @@ export function urlOf({ origin, basePath }: Backend): string {
 type Test = (one: ManagedBackend, nowMs: number) => boolean;
 
 const isGoodAndFree: Test = (one, nowMs) => one.hasPlace && one.isGood(nowMs);
-/** Nothing better is left. A request that makes backends fail must not close the model to all others. */
+/** For use when nothing better is left: a request that makes backends fail must not close the model to all others. */
 const isWorthATry: Test = (one) => one.hasPlace && one.isUsable && !one.breaker.unreachable;
 /** Refuses at once, so a call learns without a wait whether it is back. */
 const refusesQuickly: Test = (one) => one.hasPlace && one.isUsable && !one.breaker.isSlowToRefuse;
 
 /**
- * The backend for a call: of two that are drawn by weight, the one with fewer calls in flight for its weight. `full`: a
- * good one exists, but has no place now. Null: none can be asked. Creates no object, but with an affinity.
+ * Chooses the backend for a call. Two are drawn by weight, and the one with fewer calls in flight for its weight gets
+ * it. `full`: a good one exists, but has no place now. Null: none can be asked. Creates no object, except with an
+ * affinity.
  * @param tried backends that are not asked again
  * @param affinity requests with the same one meet at the same backend, if it is good and not much busier than others
  */

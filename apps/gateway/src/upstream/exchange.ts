@@ -30,7 +30,8 @@ const MAX_STALE_REPEATS = 1;
  * - A request that was surely not begun (no connection, 429, 401, or 503 at once) goes to other backends, up to
  *   MAX_ATTEMPTS.
  * - A kept connection that the backend was closing is replaced once.
- * - Each needs the retry budget of the model that failed, but for new connections. One time limit holds for all.
+ * - Each further attempt takes from the retry budget of the model that failed, except new connections. One time limit
+ *   holds for all.
  * - When the model cannot serve, its fallbacks are asked in turn (fallback-chain.ts), each like a model of its own.
  *   Once a backend may have begun the request, each gets one attempt, and needs the retry budget too.
  *

@@ -25,8 +25,8 @@ class Asked {
 }
 
 /**
- * The models that a request asks in turn: the one that it names, then the fallbacks of that. It knows why the first was
- * left and how long all backends are busy, and from that what the client gets if none serves.
+ * The models that a request asks in turn: the one that it names, then its fallbacks. The chain notes why the first was
+ * left and how long all backends are busy. From that it makes the client's error if no model serves.
  */
 export class FallbackChain {
   private now: Asked;
@@ -36,7 +36,7 @@ export class FallbackChain {
   private passedOver = 0;
   /** Why the first model was left. Null: no backend of it was asked, or it was not left. */
   private ownFailure: UpstreamFailure | null = null;
-  /** The soonest of what busy backends said, in seconds. */
+  /** The shortest wait that a busy backend named, in seconds. */
   private retryAfter: number | null = null;
 
   constructor(

@@ -158,8 +158,8 @@ export class Fleet {
 }
 
 /**
- * Lets requests go until the first of each queue finds no place, those that wait longest first. One that goes may leave
- * the place free for others: it asks another backend, or ends without asking any.
+ * Lets waiting requests go, the longest wait first, until the first of each queue finds no place. A request that goes
+ * may leave the place free for others: it asks another backend, or ends without asking any.
  */
 function wake(queues: ReadonlySet<WaitQueue>): void {
   const left = new Set(queues);

@@ -4,9 +4,9 @@ import type { ManagedBackend } from './fleet';
 const LOAD_BOUND = 1.25;
 
 /**
- * The backend at which requests with this affinity meet: of those that pass the test and have not much more than their
- * share of the calls, the first in an order that only the affinity and the backends' names decide (weighted rendezvous
- * hashing with bounded loads). So every replica chooses alike, and a backend that comes or goes moves only its own
+ * The backend for requests with this affinity. Candidates pass the test and have not much more than their share of the
+ * calls. The affinity and the backends' names alone order them (weighted rendezvous hashing with bounded loads), and
+ * the first one is chosen. So every replica chooses alike, and a backend that comes or goes moves only its own
  * requests. Null: none passes.
  */
 export function meetingPlace(
@@ -27,7 +27,7 @@ export function meetingPlace(
     if (!test(one)) continue;
     const { weight } = one.backend;
     if (one.engine.inFlight + 1 > Math.ceil((LOAD_BOUND * calls * weight) / weights)) continue;
-    // Of two weights, the heavier one has the higher score for its share of all affinities.
+    // The heavier of two backends has the higher score for its share of all affinities.
     const score = weight / -Math.log(uniform(affinity ^ one.hash));
     if (score <= bestScore) continue;
     best = one;

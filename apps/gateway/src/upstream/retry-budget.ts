@@ -2,7 +2,7 @@
 const SHARE = 0.1;
 /** Further attempts that a model with few requests may make at once, and that gather over quiet times. */
 export const RESERVE = 20;
-/** One further attempt comes back in this time, also without requests. */
+/** The reserve regains one attempt in this time, also without requests. */
 const REFILL_MS = 1_000;
 
 /**

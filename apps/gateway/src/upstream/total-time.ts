@@ -9,9 +9,12 @@ export class TotalTime {
   private beganAtMs = 0;
   /** By the limit of the backend asked last. */
   private endsAtMs = Infinity;
-  /** What the backend asked last had of its limit. */
+  /** The part of its limit that was left for the backend asked last. */
   leftMs = Infinity;
-  /** That is less than half of it: earlier attempts took the rest, so a timeout says nothing about this backend. */
+  /**
+   * That part is less than half of the limit: earlier attempts took the remainder, so a timeout says nothing about this
+   * backend.
+   */
   isShort = false;
 
   /** @param defaultMs for backends without a limit of their own */

@@ -5,7 +5,7 @@ const MAX_NANOS = 2n ** 63n - 1n;
 /** Like `parsePrice` of the contracts: 1,000,000 per million tokens. */
 const MAX_PRICE = 10n ** 15n;
 const MAX_NAME_CHARS = 256;
-/** An event that ends later than this from now comes from a wrong clock. It would be debited in a month far away. */
+/** An event that ends later than this from now comes from a wrong clock. It would be debited in a far month. */
 const MAX_CLOCK_AHEAD_MS = 24 * 60 * 60 * 1000;
 
 const KINDS = new Set<InferenceKind>(['chat', 'completion', 'embedding']);

@@ -52,8 +52,9 @@ BEGIN
   RETURN oldest;
 END $$;
 
--- Sums the events of the oldest closed month that is not summed, and compares them with the rollups. Returns null if
--- none is left or another process is summing; the month and an empty text; or the month and why it cannot be dropped now.
+-- Sums the events of the oldest retired month that is not summed, and compares them with the rollups. Returns null if
+-- none remains or another process is summing. Otherwise returns the month, and why it cannot be dropped now: an empty
+-- text if it can.
 CREATE OR REPLACE FUNCTION sum_month(OUT month date, OUT reason text) LANGUAGE plpgsql SECURITY DEFINER
   SET search_path = metering, pg_temp SET timezone = 'UTC' AS $$
 DECLARE

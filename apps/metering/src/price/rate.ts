@@ -25,7 +25,7 @@ export interface Unrated {
  * configuration once gave this model, in every number. The settled cost and the excess beyond the hold must together be
  * the cost of the tokens at that price. There is no tolerance, to the nano: the exact sum over the tokens is rounded up
  * once (`costNanos` of the contracts), by the event's author and here alike, and the hold caps the rounded sum. A lower
- * cost is refused too, because usage given away is also an error.
+ * cost is refused too, because unbilled usage is also an error.
  */
 export function rate(event: UsageEvent, prices: Prices): Rating | Unrated {
   const price = prices.find(event);

@@ -71,7 +71,7 @@ interface Found {
  * Answers `metering.requests.list` from the index of tenant and end, which every page reads from its cursor on.
  *
  * No index has the model or the key: each would cost the recording of every event. The rollups know in which hours a
- * key or a model was used, so a search reads these hours alone. Requests that did not end normally have an index of
+ * key or a model was used, so a search reads only these hours. Requests that did not end normally have an index of
  * their own (migrations/006_unfinished.sql). So have the ids that callers chose (migrations/008_caller_requests.sql).
  */
 @Injectable()

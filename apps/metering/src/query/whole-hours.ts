@@ -77,7 +77,7 @@ function days(
 const foldedUntil = (column: string, from: string, to: string): string =>
   `(SELECT least(greatest(${column}, ${from}::timestamptz), ${to}::timestamptz) FROM usage_folded)`;
 
-/** `ranges`: of which the hours are read from `usage_hour`, which does not know how requests ended. */
+/** `ranges`: the hours to read from `usage_hour`, which has no outcomes. */
 function rollups(folded: readonly string[], ranges: readonly HourRange[], where: string): Rollups {
   const hours = ranges.map(
     ({ tenant, from, to }) => `

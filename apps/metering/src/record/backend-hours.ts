@@ -76,8 +76,8 @@ export function sumByBackend(events: readonly UsageEvent[]): BackendHourSum[] {
 }
 
 /**
- * A time in each hour in which a request ran, before the one in which it ended. Nearly all requests have none, and
- * their times are not parsed.
+ * A time in each hour in which a request ran, before the hour in which it ended. Nearly all requests have no such hour,
+ * and their times are not parsed.
  */
 function hoursBefore({ startedAt, endedAt }: UsageEvent): string[] {
   if (startedAt.slice(0, HOUR_CHARS) === endedAt.slice(0, HOUR_CHARS)) return [];

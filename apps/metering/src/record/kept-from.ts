@@ -4,12 +4,12 @@ import type { DataSource } from 'typeorm';
 
 const HOUR_MS = 3_600_000;
 
-/** Whether this time needs the events of its hour, because the rollups have full hours alone. */
+/** Whether this time needs the events of its hour, because the rollups have only full hours. */
 export const ofPartialHour = (ms: number): boolean => ms % HOUR_MS !== 0;
 
 /**
- * Refuses times of which the events are no longer kept, instead of answering without them. RequestError
- * invalid_parameter, with `instead`.
+ * Refuses times whose events are no longer kept, because an answer would lack them. RequestError invalid_parameter,
+ * with `instead`.
  */
 export async function checkKept(dataSource: DataSource, neededMs: readonly number[], instead: string): Promise<void> {
   if (neededMs.length === 0) return;

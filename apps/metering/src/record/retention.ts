@@ -6,13 +6,13 @@ import type { DataSource } from 'typeorm';
 export const DEFAULT_USAGE_KEPT_MONTHS = 13;
 /** Messages of 90 days may still be delivered again. close_month refuses less. */
 export const MIN_USAGE_KEPT_MONTHS = 3;
-/** A hundred years. */
+/** The months of a hundred years. */
 export const MAX_USAGE_KEPT_MONTHS = 1_200;
 const FIRST_MS = 60_000;
 const EVERY_MS = 60 * 60_000;
 /** Summing a month of 100 million events takes some minutes. */
 const STEP_TIMEOUT_MS = 30 * 60_000;
-/** Months that one round closes, sums and drops. The next round continues. */
+/** Months that one round retires, sums and drops. The next round continues. */
 const MAX_MONTHS_A_ROUND = 12;
 const FORGET_AT_ONCE = 10_000;
 /** Callers' names that one round deletes at most, in parts. */
@@ -38,7 +38,7 @@ type Step = 'close_month' | 'sum_month' | 'drop_month';
 /**
  * Drops the months of `usage_event` that are no longer kept, step by step, each in a transaction of its own:
  *
- * 1. Close the oldest month for events. So it cannot change.
+ * 1. Retire the oldest month: it takes no more events, so it cannot change.
  * 2. Prove that the rollups have its sums, and keep its totals.
  * 3. Billing confirms that its charges have the same totals (apps/billing/src/reconcile/retired-months.ts).
  * 4. A day later, drop it. A repeat of its events changes nothing (consume/usage-consumer.ts).

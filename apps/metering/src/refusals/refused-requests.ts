@@ -48,9 +48,9 @@ export function isRefused(value: unknown): value is RefusedRequest {
 }
 
 /**
- * Keeps refused requests, and deletes those that are old. Of each minute in which requests began only as many are kept
- * as MAX_REFUSED_PER_MINUTE allows, so the table is bounded: two reports at the same moment may exceed it once. A
- * repeat changes nothing.
+ * Keeps refused requests, and deletes old ones. At most MAX_REFUSED_PER_MINUTE are kept of the requests that began in
+ * one minute, so the table is bounded. Two reports at the same moment may exceed the limit once. A repeat changes
+ * nothing.
  */
 export async function keepRefused(tx: EntityManager, refused: readonly RefusedRequest[], nowMs: number): Promise<void> {
   const oldest = idBound('req', nowMs - KEPT_MS);

@@ -78,8 +78,7 @@ export class Connections {
 
   /**
    * Durable when it returns: the call's own changes, and every earlier commit that it saw. After an UnavailableError
-   * the call may have succeeded all the same, so repeat it. The flush is sent with the call, which spares one way to the
-   * server and back.
+   * the call may still have succeeded, so repeat it. The flush is sent with the call, which saves a round trip.
    */
   callDurably(call: Call): Promise<Row[]> {
     const answerTimeoutMs = this.callTimeoutMs + ANSWER_GRACE_MS;
@@ -159,8 +158,8 @@ async function onConnection(from: Pool, call: Call, work: (client: PoolClient) =
     done = true;
     return rows;
   } finally {
-    // Not reused after an error: a late answer must not be taken for the next call's. node-postgres would first wait for
-    // the answers that are missing.
+    // Not reused after an error: a late answer must not be taken for the next call's. node-postgres would first wait
+    // for the missing answers.
     if (!done) (client as unknown as Client).connection.stream.destroy();
     client.release(!done);
   }

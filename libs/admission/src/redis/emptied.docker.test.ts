@@ -90,7 +90,7 @@ describe('an emptied Redis', () => {
       onUnknownTenant: (tenantId) => {
         const update = { tenantId, version: 1n, balanceNanos: BALANCE, releases: [], suspended: false };
         if (tenantId === known) return Promise.resolve({ update, spent: [] });
-        return told ? Promise.reject(new Error('billing is away')) : Promise.resolve(null);
+        return told ? Promise.reject(new Error('billing is down')) : Promise.resolve(null);
       },
     });
     await refusedAfterMs(() => client.admit(f.request()));

@@ -247,7 +247,7 @@ export class RedisAdmissionStore extends AdmissionStore {
     return readHolds(this.background, query, this.now());
   }
 
-  /** Rejects when Redis is away, refuses user or password, or has no Functions. Names the setting and the cure. */
+  /** Rejects when Redis is down, refuses user or password, or has no Functions. Names the setting and the cure. */
   async start(): Promise<void> {
     await Promise.all([...this.links()].map((link) => link.start()));
   }

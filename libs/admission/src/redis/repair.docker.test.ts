@@ -64,7 +64,7 @@ async function expectSound({ running, settled }: { running?: string; settled?: s
   expect(await f.admit(tokens(91))).toMatchObject({ kind: 'held', outputTokens: 90 });
 }
 
-describe('a repair while metering is away', () => {
+describe('a repair while metering is down', () => {
   const spentNanos = 60n * TOKEN_NANOS;
   const spoiled: [string, () => Promise<unknown>][] = [
     ['the tenant’s sum', () => client.hset(key('credit'), 'spent', 'x')],
@@ -72,7 +72,7 @@ describe('a repair while metering is away', () => {
     ['the tenant’s missing sum', () => client.hdel(key('credit'), 'spent')],
     ['the tenant’s whole state', () => client.set(key('credit'), 'garbage')],
     ['the sum of a key', () => client.hset(key('keys'), fixture().keyId, Buffer.from([0xc1]))],
-    ['a key, taken away', () => client.hdel(key('keys'), fixture().keyId)],
+    ['a removed key', () => client.hdel(key('keys'), fixture().keyId)],
     ['all keys', () => client.set(key('keys'), 'garbage')],
   ];
 

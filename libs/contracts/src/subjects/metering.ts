@@ -60,7 +60,7 @@ export interface MeteringSubjects {
   ];
   /**
    * The lives of requests by our id, or by the `x-request-id` that callers chose: the newest MAX_EXPLAINED served, and
-   * as many refused ones of the last REFUSED_KEPT_DAYS. Of one tenant, if given. invalid_parameter
+   * as many refused ones of the last REFUSED_KEPT_DAYS. With `tenantId`, only this tenant's. invalid_parameter
    */
   'metering.requests.explain': [
     { name: string; tenantId?: string },

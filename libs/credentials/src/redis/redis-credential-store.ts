@@ -110,7 +110,7 @@ export class RedisCredentialStore extends CredentialStore {
   private async read(hashes: string[]): Promise<CredentialRecord[]> {
     const reply = await this.link.one({ function: 'read', keys: KEYS, args: hashes });
     const [complete, records] = reply as [number, (string | null)[]];
-    // A value that is not there may be good all the same, and what is there may be older than what was lost.
+    // A missing value may still be valid, and an existing one may be older than the one that was lost.
     if (complete === 0) throw new UnavailableError('the credential store is not complete yet');
     return records.flatMap((record) => (record === null ? [] : (JSON.parse(record) as CredentialRecord)));
   }

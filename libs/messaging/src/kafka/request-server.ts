@@ -211,7 +211,7 @@ export class RequestServer {
   }
 }
 
-/** Why a request with a valid signature is forged all the same: its sender may not send it, or it is a repeat. */
+/** Why a request with a valid signature still counts as forged: its sender may not send it, or it is a repeat. */
 function forgeryOf({ subject, from, partition: signed, askedMs }: Asked, partition: number): string | undefined {
   if (Object.hasOwn(ASKERS, subject) && !ASKERS[subject as Subject].includes(from))
     return `${from} may not request "${subject}"`;

@@ -12,8 +12,8 @@ import { isRefused, RightMissingError } from './rights';
  */
 export const MAX_SEND_BYTES = 900 * 1024;
 /**
- * A send that is not confirmed within this time is given up, and all queued messages fail with it. Its messages may be
- * in the topic all the same.
+ * A send that is not confirmed within this time is given up, and all queued messages fail with it. Its messages may
+ * still reach the topic.
  */
 const SEND_TIMEOUT_MS = 10_000;
 /**

@@ -26,7 +26,10 @@ export interface Service<C extends readonly SettingsClass[]> {
   problems?(settings: Settings<C>): string[];
   /** --migrate: updates the service's own schema with the rights of its owner, and returns what was done. */
   migrate?(settings: Settings<C>): Promise<string>;
-  /** How many processes share the work and the ports, and how long a stop lets requests finish. Default: this alone. */
+  /**
+   * How many processes share the work and the ports, and how long a stop lets requests finish. Default: this process
+   * alone.
+   */
   workers?(settings: Settings<C>): { count: number; drainMs: number };
   /** Resolves when the service serves. */
   start(settings: Settings<C>, running: RunningService): Promise<void>;

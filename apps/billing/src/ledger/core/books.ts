@@ -73,8 +73,8 @@ export function refundableCents(books: Books): bigint {
 }
 
 /**
- * What takes these books to less than a cent, in whole cents: negative for credit, of which it is what can be refunded;
- * positive for a debt, which is usage that the balance does not pay for, or a balance below zero. A closed tenant runs
+ * The amount that brings these books within a cent of zero, in whole cents. Negative for credit: all that can be
+ * refunded. Positive for a debt: usage that the balance does not pay for, or a balance below zero. A closed tenant runs
  * nothing more, so a debt below a cent stays carried.
  */
 export function clearingCents(books: Books, { closed }: { closed: boolean }): bigint {

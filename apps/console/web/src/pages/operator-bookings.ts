@@ -27,7 +27,7 @@ export function unansweredOf(tenantId: string, kept: Kept): Booking | null {
   return text === null ? null : (JSON.parse(text) as Booking);
 }
 
-/** Whether a failure leaves open if something was booked: no answer, or one of a server that failed. */
+/** Whether something may have been booked despite the failure: there was no answer, or the server failed. */
 export const isUnanswered = (error: unknown): error is ApiFailure =>
   error instanceof ApiFailure && (error.status === 0 || error.status >= 500);
 

@@ -52,7 +52,7 @@ export function OperatorPeoplePage() {
   );
 }
 
-/** A person does the same for itself on the page of the account. */
+/** People do the same for themselves on the page of their account. */
 function Actions({ of: { userId, name, email, hasPassword }, onDone }: { of: PersonRow; onDone: () => Promise<void> }) {
   const me = usePerson();
   if (email === me.email) return null;

@@ -101,7 +101,7 @@ function Books({ event, keyName, life, books, price }: RequestBooks) {
 
 const times = (n: number): string => (n === 1 ? 'once' : `${count(n)} times`);
 
-/** What the cost is the sum of. Prices are per million tokens. */
+/** The parts of the cost. Prices are per million tokens. */
 function Arithmetic({ event, price }: { event: RequestBooks['event']; price: NonNullable<RequestBooks['price']> }) {
   const parts = [
     [event.promptTokens - event.cachedTokens, price.inputFemtos, 'input'],

@@ -160,8 +160,8 @@ export function RequestsPage() {
 }
 
 /**
- * Finds a request by our id of it, which an answer has as `x-tollgate-request-id`, or those with the `x-request-id` that
- * their callers chose, as it is in their logs. Several requests may have that.
+ * Finds a request by its own id, which its answer has as `x-tollgate-request-id`. Or finds the requests with the
+ * `x-request-id` that callers chose, as in their logs. Several requests may have the same.
  */
 function FindRequest({ onOwn, onCallers }: { onOwn: (id: string) => void; onCallers: (id: string) => void }) {
   const [typed, setTyped] = useState('');

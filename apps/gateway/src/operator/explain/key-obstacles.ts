@@ -35,8 +35,8 @@ export interface KeyState {
   /** False: all models are free, so that money does not matter. */
   isPaid: boolean;
   /**
-   * What a small request would be answered; one that costs something, if a model does. Null: the store did not answer,
-   * or there are no rights.
+   * The answer that a small request would get. The request costs something if any model does. Null: the store did not
+   * answer, or there are no rights.
    */
   look: LookResult | null;
 }

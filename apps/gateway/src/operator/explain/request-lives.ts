@@ -81,7 +81,7 @@ export class RequestLives {
   private async running(id: string, tenantId: string): Promise<ExplainedRequest[]> {
     const hold = await this.holdOf(id, tenantId);
     if (hold === null) return [];
-    // An earlier version of billing tells nothing but the hold.
+    // An earlier version of billing returns only the hold.
     const { keyId, callerRequestId = null } = hold.running ?? {};
     const key = keyId === undefined ? null : ((await this.namesOf([keyId])).get(keyId) ?? null);
     return [{ ...blank(id, tenantId, key), state: 'running', callerRequestId, hold }];

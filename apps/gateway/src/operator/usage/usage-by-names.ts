@@ -2,7 +2,7 @@ import { type KeyNames, MAX_KEY_NAMES, totalOf, type UsageGroup, type UsageGroup
 import type { ServiceClient } from '@tollgate/messaging/nest';
 import type { OperatorGroup } from '../../http/account/usage-query';
 
-/** Usage by owner and by tag. Metering knows keys alone, and auth what they are called. */
+/** Usage by owner and by tag. Metering knows only keys, and auth knows their names. */
 
 export type NamedGroupRow = UsageGroupRow & { owner?: string | null; tag?: string | null };
 /** In sorting order. */

@@ -14,9 +14,9 @@ import { SecretGuard } from '../secret-guard';
 import { TenantLookup } from '../tenant-lookup';
 
 type Page = ReplyOf<'metering.usage.export'>;
-/** A page that a filter makes search long. */
+/** A filter can make the search for a page slow. */
 const PAGE_DEADLINE_MS = 55_000;
-/** About 10 MB. Further names are asked for again. */
+/** About 10 MB. Names beyond it are not cached. */
 const MAX_KEPT_NAMES = 20_000;
 const STEP_MS = { request: 1, hour: 3_600_000, day: 86_400_000 };
 const checkQuery = queryCheck(UsageExportQuery);

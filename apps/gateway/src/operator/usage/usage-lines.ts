@@ -79,7 +79,7 @@ const FOCUS: Record<string, (row: NamedUsage, of: { currency: string; provider: 
   ChargeClass: () => null,
   ChargeDescription: ({ model, requests }) => `${requests} ${requests === 1 ? 'request' : 'requests'} to ${model}`,
   ChargeFrequency: () => 'Usage-Based',
-  // Exclusive: a request that ends within a second is of all of it.
+  // Exclusive: a request that ends within a second takes the whole second.
   ChargePeriodEnd: ({ to, id }) => focusTime(Date.parse(to) + (id === null ? 0 : 1_000)),
   ChargePeriodStart: ({ from }) => focusTime(Date.parse(from)),
   ConsumedQuantity: ({ promptTokens, completionTokens }) => promptTokens + completionTokens,
@@ -139,7 +139,8 @@ function decimal(nanos: string): string {
 }
 
 /**
- * The first instant of the month (UTC) to which usage until `to` belongs, and of later ones. An hour ends exclusively.
+ * The first instant of a month (UTC): `later` months after the one to which usage until `to` belongs. The `to` of an
+ * hour is exclusive.
  */
 function monthOf(to: string, id: string | null, later: number): string {
   const last = new Date(Date.parse(to) - (id === null ? 1 : 0));

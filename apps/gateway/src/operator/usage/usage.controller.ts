@@ -84,8 +84,8 @@ export class OperatorUsageController {
   }
 
   /**
-   * Requests without usage, which no group of the usage has: refused ones, and those that no backend answered. Null for
-   * one model: they are counted without it.
+   * Requests without usage, which are in no group of the usage: refused ones, and those that no backend answered. Null
+   * for a single model, because they are counted without their model.
    */
   private async refusals({ tenantId, from, to, keyId, model }: Omit<UsageQuery, 'groupBy'>) {
     if (model !== undefined) return null;

@@ -5,7 +5,8 @@
 -- rule 33: the oldest claims
 -- Deletes claims of the tenant that are older than p_keep_ms or beyond the newest p_max, the oldest first, but none
 -- whose request is running. Looks at p_look claims. The caller has locked the tenant.
-CREATE OR REPLACE FUNCTION forget_oldest(p_now_ms bigint, p_keep_ms bigint, p_max bigint, p_look bigint, p_tenant_id text)
+CREATE OR REPLACE FUNCTION forget_oldest(
+  p_now_ms bigint, p_keep_ms bigint, p_max bigint, p_look bigint, p_tenant_id text)
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   v_spare bigint := p_max - coalesce((SELECT claims FROM claim_sum WHERE tenant_id = p_tenant_id), 0);
@@ -14,7 +15,8 @@ DECLARE
 BEGIN
   SELECT array_agg(o.id), coalesce(sum(length(o.answer)), 0) INTO v_ids, v_chars
   FROM (
-    SELECT c.id, c.request_id, c.created_ms, c.settled, c.answer, row_number() OVER (ORDER BY c.created_ms, c.id) AS place
+    SELECT c.id, c.request_id, c.created_ms, c.settled, c.answer,
+      row_number() OVER (ORDER BY c.created_ms, c.id) AS place
     FROM claim c WHERE c.tenant_id = p_tenant_id ORDER BY c.created_ms, c.id LIMIT p_look) o
   WHERE (o.created_ms <= p_now_ms - p_keep_ms OR o.place <= -v_spare)
     AND (o.settled OR NOT EXISTS (SELECT FROM hold h WHERE h.id = o.request_id AND h.state = 'pending'));
@@ -63,7 +65,8 @@ $$;
 -- rule 32: the answer of a claim
 -- Settles the claim with its answer ('': not kept), and drops the oldest answers of the tenant beyond p_max_chars. The
 -- claims stay, so that their requests do not run again.
-CREATE OR REPLACE FUNCTION settle_claim(p_tenant_id text, p_id text, p_request_id text, p_answer text, p_max_chars bigint)
+CREATE OR REPLACE FUNCTION settle_claim(
+  p_tenant_id text, p_id text, p_request_id text, p_answer text, p_max_chars bigint)
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   v_sum bigint;
@@ -88,8 +91,8 @@ END
 $$;
 
 -- rule 32: the answer of a claim
--- Settles the claims of requests that the sweep has charged, without an answer: nobody has it, and the requests must not
--- be charged again. The caller has locked the tenants.
+-- Settles the claims of requests that the sweep has charged. Nobody has their answers, so none is stored, and the
+-- requests must not be charged again. The caller has locked the tenants.
 CREATE OR REPLACE FUNCTION settle_expired(p_tenant_id text[], p_request_id text[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF cardinality(p_request_id) > 0 THEN
@@ -140,7 +143,7 @@ BEGIN
 END
 $$;
 
--- Of tenants that are idle: their claims that are older than p_keep_ms, at most p_limit.
+-- Deletes claims that are older than p_keep_ms, at most p_limit: those that idle tenants have left.
 CREATE OR REPLACE FUNCTION forget_claims(p_now_ms bigint, p_keep_ms bigint, p_limit bigint) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE

@@ -11,9 +11,9 @@ LANGUAGE sql IMMUTABLE AS $$
   END::bigint
 $$;
 
--- What a request gets that cannot have all that it wants: tokens and nanos, or the refusal and its scope. Unspent is
--- what is left of a budget in the month (null: there is none). Available: the least of credit and budgets − what running
--- requests hold. Key available: the same of the key's budget alone. Only such requests pay for this call.
+-- What a request gets that cannot have all that it wants: tokens and nanos, or the refusal and its scope. Unspent: what
+-- remains of a budget in the month (null: there is none). Available: the least of credit and budgets, minus what
+-- running requests hold. Key available: the same for the key's budget alone. Only such requests pay for this call.
 CREATE OR REPLACE FUNCTION grant_part(
   p_want_tokens bigint, p_min_tokens bigint, p_prompt_femtos numeric, p_output_femtos numeric,
   p_bound_is_exact boolean, p_least_nanos bigint,

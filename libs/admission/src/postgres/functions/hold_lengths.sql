@@ -53,11 +53,10 @@ $$;
 
 -- rule 34: expected ends
 -- When the first running request of each key of these tenants is expected to end: after the mean length of its model.
--- Nothing says when an overdue request ends: as much time again as it is overdue. `n` is the position of the tenant,
--- from 1.
--- There are none of a tenant with more than 512 running requests: their mean length divided by their number says as
--- much. Of a tenant's holds the 2,048 newest are read, because settled ones may wait for the ledger, and those are older
--- as a rule.
+-- An overdue request is expected to run for the time by which it is overdue. `n` is the position of the tenant, from 1.
+-- For a tenant with more than 512 running requests there is no estimate: their mean length divided by their number is
+-- as good. The 2,048 newest holds of a tenant are read, because settled ones may wait for the ledger, and those are
+-- usually older.
 CREATE OR REPLACE FUNCTION expected_ends(p_now_ms bigint, p_tenant_ids text[])
 RETURNS TABLE (n bigint, key_id text, ends_in_ms bigint) LANGUAGE sql STABLE AS $$
   SELECT u.n, h.key_id, min(abs(m.mean_ms - greatest(0, now_us(p_now_ms) / 1000 - h.admitted_ms)))

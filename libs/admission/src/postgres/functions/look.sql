@@ -1,7 +1,7 @@
 -- rule 15: the least request
 -- What `admit_batch` would return for a request of one output token that costs a nano (or nothing if `p_is_paid` is
--- false): the same rules in the same order. Reads what is committed, locks nothing and writes nothing. An unknown tenant
--- has no credit and is not created.
+-- false): the same rules in the same order. Reads what is committed, locks nothing and writes nothing. An unknown
+-- tenant has no credit and is not created.
 CREATE OR REPLACE FUNCTION look_batch(
   p_now_ms bigint,
   p_tenant_id text[], p_key_id text[],

@@ -115,7 +115,8 @@ end
 local function pack_hold(h)
   return cmsgpack.pack(
     h.key_id, h.nanos, h.output_tokens, h.tokens, h.key_tokens_per_minute, h.tenant_tokens_per_minute,
-    h.key_budget, h.tenant_budget, h.deadline_ms, h.progressed_ms, h.delivered, h.draft, h.admitted_ms, h.claim or false)
+    h.key_budget, h.tenant_budget, h.deadline_ms, h.progressed_ms, h.delivered, h.draft, h.admitted_ms,
+    h.claim or false)
 end
 
 local function unpack_hold(packed)

@@ -67,7 +67,7 @@ local function take_claims(keys, taken, now_ms, keep_ms, max)
     redis.call('ZADD', keys[CLAIM_TIMES], now_ms, c[1])
   end
   forget_oldest(keys, now_ms, keep_ms, max, LOOK + #taken)
-  -- Of a tenant that stays idle, Redis itself forgets all.
+  -- Redis itself deletes all claims of a tenant that stays idle.
   redis.call('PEXPIRE', keys[CLAIMS], keep_ms)
   redis.call('PEXPIRE', keys[CLAIM_TIMES], keep_ms)
 end

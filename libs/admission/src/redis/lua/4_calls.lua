@@ -1,8 +1,9 @@
--- The request limit of the management API, in one more key of the tenant: token id → when its bucket is full again (µs).
--- The key expires when all buckets are full.
+-- The request limit of the management API, in one more key of the tenant: token id → when its bucket is full again
+-- (µs). The key expires when all buckets are full.
 
--- args: now_ms or '', the token, the time between two calls at the steady rate (µs). Takes a call from the bucket, which
--- holds those of a minute. Returns 0, or in how many µs there is one. A clock that went back costs a minute at most.
+-- args: now_ms or '', the token, the time between two calls at the steady rate (µs). Takes a call from the bucket,
+-- which holds the calls of a minute. Returns 0, or the µs until the next call is free. A clock that went back costs a
+-- minute at most.
 local function take_call(keys, args)
   local now, interval = now_us(args[1]), tonumber(args[3])
   local full = tonumber(redis.call('HGET', keys[1], args[2]) or 0)

@@ -73,12 +73,12 @@ local function next_model_means(packed, lengths_by)
   return cmsgpack.pack(list)
 end
 
--- Of a tenant with more running requests nothing is read: their mean length divided by their number says as much.
+-- For tenants with more running requests, no estimate is read: their mean length divided by their number is as good.
 local MAX_RUNNING = 512
 
 -- rule 34: expected ends
 -- When the first running request of each of the tenant's keys is expected to end: after the mean length of its model.
--- Nothing says when an overdue request ends: as much time again as it is overdue. args: now_ms or ''. Returns key id and
+-- An overdue request is expected to run for the time by which it is overdue. args: now_ms or ''. Returns key id and
 -- milliseconds, for each key with such a request.
 local function expected_ends(keys, args)
   local list = read_model_means(redis.call('HGET', keys[CREDIT], 'model_means'))

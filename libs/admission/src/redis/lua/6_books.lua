@@ -57,7 +57,8 @@ local function expire(keys, now, limit)
     for _, e in ipairs(ends) do
       records[#records + 1] = e.record
       -- rule 32: the answer of a claim
-      -- Nobody has it, and the request must not be charged again. A sweep of the former version names no keys of claims.
+      -- Nobody has the answer, and the request must not be charged again. A sweep of the former version names no keys
+      -- of claims.
       if e.record and e.claim and keys[CLAIMS] then
         settle_claim(keys, e.claim, e.id, '')
       end
@@ -252,8 +253,8 @@ local function delivered_members(h)
 end
 
 -- args: now_ms or '', an id, a limit, 1 for running requests or 0. Returns now (ms), then for each hold with a greater
--- id, ascending: id, state, nanos, the time (ms) of the last heartbeat, or the record, and of a pending hold, if that is
--- asked for, its draft and what was delivered ('': nothing).
+-- id, ascending: id, state, nanos, and the time (ms) of the last heartbeat, or the record. With 1, a pending hold also
+-- has its draft and what was delivered ('': nothing).
 local function holds(keys, args)
   local all = { pending = redis.call('HGETALL', keys[PENDING]), settled = redis.call('HGETALL', keys[SETTLED]) }
   local ids, found = {}, {}

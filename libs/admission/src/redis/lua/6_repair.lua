@@ -172,7 +172,7 @@ local function repair_unconfirmed(keys, owed, now_ms)
   in_parts('ZADD', keys[UNCONFIRMED], missing, 2)
 end
 
--- Step 3, what metering says was spent in the month (nil: it is away), also by key.
+-- Step 3, what metering says was spent in the month (nil: metering is unavailable), also by key.
 local function told_spent(months, month)
   local spent, spent_by = nil, {}
   for _, one in ipairs(months) do

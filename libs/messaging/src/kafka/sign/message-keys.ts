@@ -70,7 +70,7 @@ export const pairsOf = (service: Service): ServicePair[] =>
   servicePairs().filter(({ from, to }) => from === service || to === service);
 
 /**
- * Reads the text of a keys file: one key in each line. Of a pair the first key signs. Empty lines and lines that begin
+ * Reads the text of a keys file: one key in each line. The first key of a pair signs. Empty lines and lines that begin
  * with # are ignored. BadKeysError never contains a part of a key.
  */
 export function readKeys(text: string): KeyLine[] {
