@@ -12,7 +12,8 @@ BEGIN;
 -- So that a user who is no superuser may act for the new roles.
 SET LOCAL createrole_self_grant = 'set, inherit';
 
-SELECT format('CREATE ROLE %I NOLOGIN', 'tollgate_' || name) FROM unnest(ARRAY['auth', 'metering', 'billing', 'console']) AS name
+SELECT format('CREATE ROLE %I NOLOGIN', 'tollgate_' || name)
+FROM unnest(ARRAY['auth', 'metering', 'billing', 'console']) AS name
 WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'tollgate_' || name) \gexec
 SELECT format('CREATE ROLE %I LOGIN', name)
 FROM unnest(ARRAY['auth', 'metering', 'billing', 'console', 'auth_owner', 'metering_owner', 'billing_owner',

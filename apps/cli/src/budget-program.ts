@@ -1,10 +1,9 @@
+import { MAX_THRESHOLDS } from '@tollgate/contracts';
 import { type Command, InvalidArgumentError } from 'commander';
 import * as commands from './budget-commands';
 import type { Context } from './commands';
 import { group, leaf } from './leaf';
 import { parseBudget } from './money';
-
-const MAX_THRESHOLDS = 10;
 
 /** Objects, because Commander changes a null. */
 interface Budget {

@@ -56,8 +56,8 @@
 {{- end }}
 
 {{/*
-Probes of a service. The start only waits for the process: a store that is away must not restart it. `/readyz` answers
-within 1 s.
+Probes of a service. The start only waits for the process: a store that is unavailable must not restart it. `/readyz`
+answers within 1 s.
 */}}
 {{- define "tollgate.probes" -}}
 startupProbe:

@@ -1,6 +1,7 @@
 export * from './audit';
 export * from './ids';
 export * from './money';
+export * from './budgets';
 export * from './credentials';
 export * from './invitation-secret';
 export * from './events';

@@ -2,6 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { AdmissionStore } from '@tollgate/admission';
 import {
   isId,
+  MAX_KEY_BUDGETS,
   RequestError,
   type BudgetState,
   type ReplyOf,
@@ -23,8 +24,6 @@ import { HeldByKey } from './held-by-key';
 import { IN_FORCE, reachedBy, recordReached, type WatchedRow } from './spending';
 import { areThresholds, DEFAULT_THRESHOLDS_PERCENT } from './thresholds';
 
-/** Keys of one tenant whose budget was ever set. An admission store that lost them receives all of them at once. */
-export const MAX_KEY_BUDGETS = 10_000;
 const DEFAULT_PAGE_ROWS = 100;
 const MAX_PAGE_ROWS = 200;
 

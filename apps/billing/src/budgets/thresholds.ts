@@ -1,7 +1,6 @@
-import { NANOS_PER_CENT } from '@tollgate/contracts';
+import { MAX_THRESHOLDS, NANOS_PER_CENT } from '@tollgate/contracts';
 
 export const DEFAULT_THRESHOLDS_PERCENT: readonly number[] = [50, 80, 100];
-const MAX_THRESHOLDS = 10;
 
 /**
  * The thresholds that this spending has reached. 100 % is reached when the whole budget is spent. A budget of zero has

@@ -1,3 +1,4 @@
+import { MAX_KEY_BUDGETS, MAX_THRESHOLDS } from '@tollgate/contracts';
 import type { ErrorTable } from '@tollgate/runtime';
 
 /** The errors of the console's backend. A service's refusal may come with a text of its own. */
@@ -19,7 +20,7 @@ export const CONSOLE_ERRORS = {
   invalid_budget: { status: 400, message: 'The budget must be a whole number of cents, 0 or more.' },
   invalid_thresholds: {
     status: 400,
-    message: 'Thresholds must be 1 to 10 distinct whole percentages from 1 to 100 in ascending order.',
+    message: `Thresholds must be 1 to ${MAX_THRESHOLDS} distinct whole percentages from 1 to 100 in ascending order.`,
   },
   invalid_expires_at: { status: 400, message: 'expiresAt must be in the future.' },
   invalid_credentials: { status: 401, message: 'The e-mail address or the password is wrong.' },
@@ -45,7 +46,10 @@ export const CONSOLE_ERRORS = {
   mail_not_configured: { status: 409, message: 'The console sends no mail. Ask an operator or an owner for a link.' },
   key_revoked: { status: 409, message: 'A revoked key cannot be rotated. Create a new key.' },
   tenant_closed: { status: 409, message: 'The tenant is permanently closed.' },
-  too_many_budgets: { status: 409, message: 'At most 10,000 keys of a tenant can have their own budget.' },
+  too_many_budgets: {
+    status: 409,
+    message: `At most ${MAX_KEY_BUDGETS.toLocaleString('en')} keys of a tenant can have their own budget.`,
+  },
   insufficient_credit: { status: 409, message: 'The amount exceeds the available credit.' },
   ref_conflict: { status: 409, message: 'This ref has already been used with another amount, type or reason.' },
   payload_too_large: { status: 413, message: 'The body is too large.' },

@@ -1,3 +1,4 @@
+import { MAX_KEY_BUDGETS, MAX_THRESHOLDS } from '@tollgate/contracts';
 import { ACCOUNT_ERRORS } from '../http/account/errors';
 import type { ErrorTable } from '@tollgate/runtime';
 
@@ -52,7 +53,8 @@ export const OPERATOR_ERRORS = {
   invalid_thresholds: {
     status: 400,
     message:
-      'thresholdsPercent must be null or a list of 1 to 10 distinct whole numbers from 1 to 100 in ascending order.',
+      `thresholdsPercent must be null or a list of 1 to ${MAX_THRESHOLDS} distinct whole numbers from 1 to 100 ` +
+      'in ascending order.',
   },
   invalid_source: {
     status: 400,
@@ -107,7 +109,10 @@ export const OPERATOR_ERRORS = {
     message: "The plan lacks profiles that the tenant's keys use. Map them with profiles.",
   },
   ref_conflict: { status: 409, message: 'This ref has already been used with another amount, type or reason.' },
-  too_many_budgets: { status: 409, message: 'At most 10,000 keys of a tenant can have their own budget.' },
+  too_many_budgets: {
+    status: 409,
+    message: `At most ${MAX_KEY_BUDGETS.toLocaleString('en')} keys of a tenant can have their own budget.`,
+  },
   insufficient_credit: { status: 409, message: 'The amount exceeds the available credit.' },
   reconcile_busy: { status: 409, message: 'Too many reconcile runs are in progress. Wait until one ends.' },
   payload_too_large,

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { MAX_COMPARED_HEADS, SCOPES, type Scope } from '@tollgate/contracts';
+import { MAX_COMPARED_HEADS, MAX_THRESHOLDS, SCOPES, type Scope } from '@tollgate/contracts';
 import { REQUEST_ID_PATTERN } from '../http/request-id';
 import { DEFAULT_PAGE_ROWS, ExpiresAt, idSchema, MAX_PAGE_ROWS, Name, pageQuery } from '../http/account/fields';
 
@@ -79,7 +79,6 @@ export const CreditAdjust = Type.Object(
   { ...exact, $id: 'CreditAdjust' },
 );
 
-const MAX_THRESHOLDS = 10;
 export const BudgetSet = Type.Object(
   {
     monthlyBudgetCents: Type.Unsafe<number | null | 'default'>({
