@@ -17,7 +17,7 @@ export const CONSOLE_ERRORS = {
     message:
       'The amount must be a whole number of cents from 1 to 10^12. An adjustment may also be negative, but not 0.',
   },
-  invalid_budget: { status: 400, message: 'The budget must be a whole number of cents, 0 or more.' },
+  invalid_budget: { status: 400, message: 'The budget must be a whole number of cents from 0 to 2^53 − 1.' },
   invalid_thresholds: {
     status: 400,
     message: `Thresholds must be 1 to ${MAX_THRESHOLDS} distinct whole percentages from 1 to 100 in ascending order.`,

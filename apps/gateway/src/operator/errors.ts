@@ -48,7 +48,7 @@ export const OPERATOR_ERRORS = {
   },
   invalid_budget: {
     status: 400,
-    message: 'monthlyBudgetCents must be a whole number of cents (0 or more), null for no budget, or "default".',
+    message: 'monthlyBudgetCents must be a whole number of cents from 0 to 2^53 − 1, null for no budget, or "default".',
   },
   invalid_thresholds: {
     status: 400,
@@ -92,7 +92,7 @@ export const OPERATOR_ERRORS = {
   },
   not_found,
   method_not_allowed,
-  name_taken: { status: 409, message: 'Another active operator token has this name.' },
+  name_taken: { status: 409, message: 'Another active operator token has this name. Choose another name.' },
   operator_exists: { status: 409, message: 'The console already has an operator.' },
   no_password: { status: 409, message: 'This person signs in by single sign-on and has no password.' },
   last_operator: { status: 409, message: 'This is the last operator of the console. Invite another one first.' },

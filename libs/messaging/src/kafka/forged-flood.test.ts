@@ -47,7 +47,7 @@ it('a flood of forged messages is fully counted and quarantined, and logs at mos
   };
   const consumer = new GroupConsumer(connection, consumed, names, { send } as unknown as Publisher, signatures, TUNING);
   const payload = {
-    batch: { topic: names.topic('charges'), partition: 0, messages },
+    batch: { topic: names.topic('charges'), partition: 0, messages, offsetLag: () => '0' },
     ...{ resolveOffset: () => {}, heartbeat: async () => {}, commitOffsetsIfNecessary: async () => {} },
     ...{ isRunning: () => true, pause: () => () => {} },
   } as unknown as EachBatchPayload;

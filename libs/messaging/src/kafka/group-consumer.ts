@@ -1,7 +1,7 @@
 import { backoffMs, delayUntilAborted, logCapped, logger } from '@tollgate/runtime';
 import type { EachBatchPayload } from 'kafkajs';
 import { deadMessages, failedBatches, forgedMessages, handledMessages, messageAge } from '../message-metrics';
-import { BATCHING_DELAY_MS, MAX_BATCH_MESSAGES } from '../messages';
+import { BATCHING_DELAY_MS } from '../messages';
 import type { KafkaConnection } from './connection';
 import { toRecord } from './dead-letters';
 import type { Publisher } from './publisher';
@@ -11,13 +11,11 @@ import type { Signatures } from './sign/signatures';
 import { SupervisedConsumer } from './supervised-consumer';
 import type { Names } from './topic-plan';
 
-/** How long a fetch waits at the broker when there are no messages. Limits the delay of a rebalance and of a stop. */
-const FETCH_WAIT_MS = 500;
-/** A batch that was not full is followed by the next fetch after this time. */
+/** From the answer of a fetch that left no messages at the broker to the next fetch. */
 const FETCH_INTERVAL_MS = 2 * BATCHING_DELAY_MS;
 const RETRY_BASE_MS = 50;
 const MAX_RETRY_MS = 5_000;
-/** The interval of heartbeats to the group. A rebalance is noticed this late at most. */
+/** The interval of heartbeats to the group. A rebalance is noticed after this time and a fetch, at most. */
 const HEARTBEAT_MS = 500;
 /**
  * How long a rebalance waits for a member whose handler is still running. After that the batch is redelivered to
@@ -59,7 +57,7 @@ export class GroupConsumer {
   /** The offset behind the last one that was committed here, by partition. */
   private readonly committed = new Map<number, bigint>();
   private inHand = 0;
-  /** When the batches in progress were fetched, by `performance.now()`. */
+  /** The time of the last fetch, by `performance.now()`. */
   private fetchedAtMs = -Infinity;
   private readonly stopped = new AbortController();
 
@@ -82,8 +80,8 @@ export class GroupConsumer {
         sessionTimeout: tuning.sessionTimeoutMs,
         heartbeatInterval: HEARTBEAT_MS,
         rebalanceTimeout: REBALANCE_TIMEOUT_MS,
-        maxWaitTimeInMs: FETCH_WAIT_MS,
       }),
+      onFetch: () => (this.fetchedAtMs = performance.now()),
       busy: () => this.inHand > 0,
       run: () => {
         this.forgetRetries();
@@ -120,9 +118,6 @@ export class GroupConsumer {
   private async take(payload: EachBatchPayload): Promise<void> {
     const { batch, resolveOffset, heartbeat, commitOffsetsIfNecessary, isRunning, pause } = payload;
     const { partition } = batch;
-    const nowMs = performance.now();
-    if (nowMs - this.fetchedAtMs > FETCH_INTERVAL_MS) this.fetchedAtMs = nowMs;
-    let messages = 0;
     for (const part of this.reader.batches(batch.messages, partition)) {
       if (!isRunning()) return;
       // Rejects when the group rebalances. Unresolved messages are fetched again by the partition's next owner.
@@ -139,12 +134,11 @@ export class GroupConsumer {
       const partitions = [{ partition, offset: String(next) }];
       await commitOffsetsIfNecessary({ topics: [{ topic: batch.topic, partitions }] });
       this.committed.set(partition, next);
-      messages += part.messages.length;
     }
-    // The next fetch is after this call. The wait is counted from the first partition of this one, so that partitions
-    // that are handled one after the other do not wait one after the other.
+    // The next fetch follows this call. Counted from the last one, so that partitions that are handled one after the
+    // other do not wait one after the other.
     const waitMs = this.fetchedAtMs + FETCH_INTERVAL_MS - performance.now();
-    if (messages < MAX_BATCH_MESSAGES && waitMs > 0) await delayUntilAborted(waitMs, this.stopped.signal);
+    if (BigInt(batch.offsetLag()) <= 0n && waitMs > 0) await delayUntilAborted(waitMs, this.stopped.signal);
   }
 
   /**

@@ -37,6 +37,8 @@ export interface ConsumerSettings {
   run(): ConsumerRunConfig;
   /** Called each time the group is joined, before anything is fetched. */
   onJoin?: (consumer: Consumer) => void;
+  /** Called each time a fetch was answered, before its messages are handled. */
+  onFetch?: () => void;
   /** Whether a handler has a batch in progress. */
   busy?: () => boolean;
   /** The group has no other members, so nobody waits for it to leave. */
@@ -146,6 +148,7 @@ export class SupervisedConsumer {
       this.failures = 0;
       this.lack = undefined;
       this.becomeReady();
+      this.settings.onFetch?.();
     });
     this.entering = this.enter(consumer);
     await this.entering;
