@@ -1,6 +1,6 @@
-import { MAX_KEY_BUDGETS, MAX_THRESHOLDS } from '@tollgate/contracts';
-import { ACCOUNT_ERRORS } from '../http/account/errors';
+import { MAX_KEY_BUDGETS, MAX_ROTATION_GRACE_SECONDS, MAX_THRESHOLDS } from '@tollgate/contracts';
 import type { ErrorTable } from '@tollgate/runtime';
+import { ACCOUNT_ERRORS } from '../http/account/errors';
 
 const {
   unknown_field,
@@ -38,7 +38,10 @@ export const OPERATOR_ERRORS = {
     message:
       'externalId must have 1 to 128 characters from A-Z, a-z, 0-9 and "._:/@-", and begin with a letter or digit.',
   },
-  invalid_grace: { status: 400, message: 'graceSeconds must be a whole number from 0 to 2,592,000 (30 days).' },
+  invalid_grace: {
+    status: 400,
+    message: `graceSeconds must be a whole number from 0 to ${MAX_ROTATION_GRACE_SECONDS.toLocaleString('en')} (30 days).`,
+  },
   invalid_keys: { status: 400, message: 'keys must be a list of 1 to 500 keys with distinct names.' },
   invalid_scope: { status: 400, message: 'scopes must be a list of one or more distinct scopes.' },
   invalid_amount: {
