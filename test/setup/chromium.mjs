@@ -3,7 +3,8 @@ import { existsSync, globSync } from 'node:fs';
 import { join } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '..', '..');
-export const CHROMIUM = '/usr/bin/chromium';
+/** As in test/console/chromium.ts. */
+const CHROMIUM = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'];
 
 /**
  * Returns the patterns of the test files to leave out. Without Chromium, these are the tests that need it, and a line
@@ -11,12 +12,12 @@ export const CHROMIUM = '/usr/bin/chromium';
  * @returns {string[]}
  */
 export function browserTestsLeftOut() {
-  if (existsSync(CHROMIUM)) return [];
+  if (CHROMIUM.some((path) => existsSync(path))) return [];
   const count = globSync('test/**/*.chromium.test.ts', { cwd: ROOT }).length;
   const inCi = process.env.CI === 'true';
   process.stderr.write(
-    `${count} test files (*.chromium.test.ts) ${inCi ? 'cannot run' : 'are left out'}: ${CHROMIUM} is missing. ` +
-      'On Debian, as root: apt-get install chromium\n',
+    `${count} test files (*.chromium.test.ts) ${inCi ? 'cannot run' : 'are left out'}: ${CHROMIUM.join(' and ')} ` +
+      'are missing. On Debian, as root: apt-get install chromium-headless-shell\n',
   );
   if (inCi) process.exit(1);
   return ['\\.chromium\\.test\\.ts$'];

