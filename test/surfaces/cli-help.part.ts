@@ -1,5 +1,8 @@
 import { execFileSync } from 'node:child_process';
+import { resolve } from 'node:path';
 import type { runTollgate } from './tollgate-process';
+
+const MAIN = resolve(__dirname, '../../apps/cli/dist/main.js');
 
 type Tollgate = (args: string[]) => ReturnType<typeof runTollgate>;
 
@@ -31,6 +34,14 @@ export function cliHelpTests(tollgate: Tollgate): void {
       for (const name of ['tenant', 'credit', 'keys', 'usage', 'invoice', 'config']) expect(stdout).toContain(name);
       expect((await tollgate(['completion', 'tcsh'])).code).toBe(2);
     });
+  });
+
+  it('loads the libraries of services and servers only for the commands that need them', () => {
+    const script = `
+      require(${JSON.stringify(MAIN)});
+      const libraries = /node_modules.(kafkajs|ioredis|pg|class-validator|prom-client|pino|@nestjs)\\b/;
+      console.log(Object.keys(require.cache).filter((path) => libraries.test(path)));`;
+    expect(execFileSync('node', ['-e', script, 'tollgate', '--version']).toString()).toMatch(/^\d+\.\d+\.\d+\n\[\]\n$/);
   });
 
   it('its help names the groups of commands, and the exit codes', async () => {

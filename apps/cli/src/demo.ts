@@ -1,5 +1,5 @@
 import { SCOPES, type KeyRow, type TenantRow, type TokenRow } from '@tollgate/contracts';
-import { delay } from '@tollgate/runtime';
+import { delay } from '@tollgate/runtime/timing';
 import { Failure } from './failure';
 import type { OperatorClient } from './operator-client';
 

@@ -1,5 +1,5 @@
 import type { ReconcileReport, ReconcileRun } from '@tollgate/contracts';
-import { delay } from '@tollgate/runtime';
+import { delay } from '@tollgate/runtime/timing';
 import type { Context } from './commands';
 import { formatNanos } from './money';
 import { repairAll } from './repair';
