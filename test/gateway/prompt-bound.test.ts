@@ -5,7 +5,7 @@ import type { Tokenizer } from '../../apps/gateway/src/catalog/catalog';
 import { type InferenceRequest, readRequest } from '../../apps/gateway/src/body/inference-request';
 import type { BodyRules } from '../../apps/gateway/src/body/rules';
 import { bodyRules } from '../../apps/gateway/src/body/body-rules.fixture';
-import { cheapBound, countPrompt, templateSlack } from '../../apps/gateway/src/prompt/prompt-bound';
+import { cheapBound, countPrompt, marginForTools } from '../../apps/gateway/src/prompt/prompt-bound';
 import { readChatPrompt } from '../../apps/simulator/src/wire/prompt';
 
 const SEED = Number(process.env['TOLLGATE_TEST_SEED'] ?? 20_261_126);
@@ -141,7 +141,7 @@ function bodyOf(body: object, escaped: boolean): Buffer {
 /** Expects that the charged count is at most the held one, and the held one at most the number of bytes. */
 function expectOrder(ask: InferenceRequest, model: BodyRules): { exact: number; held: number } {
   const { total, longest } = countPrompt(ask, model);
-  const held = total + templateSlack(ask);
+  const held = total + marginForTools(ask);
   expect(longest).toBeLessThanOrEqual(total);
   expect(held).toBeLessThanOrEqual(cheapBound(ask, model));
   return { exact: total, held };

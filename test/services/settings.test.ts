@@ -46,7 +46,7 @@ it('a secret that is easy to guess is refused, with the command that makes a goo
   ]);
 });
 
-it('two doors with one port are refused, and so is an entry that is no proxy', async () => {
+it('two addresses with one port are refused, and so is an entry that is no proxy', async () => {
   const clash = { TOLLGATE_PORT: '8100', TOLLGATE_OPERATOR_PORT: '8100', TOLLGATE_HEALTH_PORT: '8100' };
   const { lines, exitCode } = await refusal(spawn('gateway', clash, ['--validate']));
   expect([exitCode, lines]).toEqual([

@@ -34,7 +34,7 @@ describe('authentication', () => {
   });
 
   it('answers 401 inference_key_not_accepted to an inference key, known or not', async () => {
-    const { json } = await ask('/keys', { body: { name: 'used at the wrong door' } });
+    const { json } = await ask('/keys', { body: { name: 'used at the wrong surface' } });
     for (const value of [json.data.key, mintCredential('key').value, 'sk-svc-']) {
       await expectRefusal('/keys', { authorization: `Bearer ${value}` }, 401, 'inference_key_not_accepted');
     }

@@ -4,7 +4,7 @@ export type { GatewayOptions } from './options';
 export { createPublicApp } from './public/public-app';
 export { stopOf } from './public/public-stop';
 export { createOperatorApp } from './operator/operator.app';
-export { listen, publicDoor } from './listen';
+export { listen, publicAddress } from './listen';
 export {
   acceptedSecrets,
   FormerSecretSettings,

@@ -4,7 +4,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import type { PublicSettings } from './settings';
 
 /** An app and the address that it shall listen on. */
-export interface AppDoor {
+export interface AppAddress {
   /** Null: workers serve it. This process only tries its port. */
   app: NestFastifyApplication | null;
   host: string;
@@ -13,20 +13,22 @@ export interface AppDoor {
   settings: AddressSettings;
 }
 
-export const publicDoor = (
+export const publicAddress = (
   app: NestFastifyApplication | null,
   { TOLLGATE_HOST: host, TOLLGATE_PORT: port }: Pick<PublicSettings, 'TOLLGATE_HOST' | 'TOLLGATE_PORT'>,
-): AppDoor => ({ app, host, port, settings: { host: 'TOLLGATE_HOST', port: 'TOLLGATE_PORT' } });
+): AppAddress => ({ app, host, port, settings: { host: 'TOLLGATE_HOST', port: 'TOLLGATE_PORT' } });
 
 /**
- * Listens on all doors, the last one first, so that the first one serves nothing while another may fail. Returns their
- * base URLs. Without an app, the URL has the port of the setting. Rejects with StartError, which has a line for each
- * door that cannot be opened, in this order.
+ * Listens on all addresses, the last one first, so that the first one serves nothing while another may fail. Returns
+ * their base URLs. Without an app, the URL has the port of the setting. Rejects with StartError, which has a line for
+ * each address that cannot be listened on, in this order.
  */
-export async function listen<const D extends readonly AppDoor[]>(doors: D): Promise<{ [door in keyof D]: string }> {
+export async function listen<const A extends readonly AppAddress[]>(
+  addresses: A,
+): Promise<{ [at in keyof A]: string }> {
   const urls: string[] = [];
   const problems: StartError[] = [];
-  for (const { app, host, port, settings } of doors.toReversed()) {
+  for (const { app, host, port, settings } of addresses.toReversed()) {
     try {
       await (app && problems.length === 0 ? app.listen(port, host) : tryPort(port, host));
     } catch (error) {
@@ -39,7 +41,7 @@ export async function listen<const D extends readonly AppDoor[]>(doors: D): Prom
     urls.unshift(baseUrl(host, bound));
   }
   if (problems.length > 0) throw new StartError(problems.map(({ message }) => message).join('\n'), { cause: problems });
-  return urls as { [door in keyof D]: string };
+  return urls as { [at in keyof A]: string };
 }
 
 /** Whether the port is free. Rejects as `listen` does. */

@@ -18,7 +18,7 @@ import {
   runService,
 } from '@tollgate/runtime';
 import { GatewayModule } from './gateway.module';
-import { listen, publicDoor } from './listen';
+import { listen, publicAddress } from './listen';
 import { createOperatorApp } from './operator/operator.app';
 import { createPublicApp } from './public/public-app';
 import { stopOf } from './public/public-stop';
@@ -106,7 +106,7 @@ runService(
         () => stop.endRequests(settings.TOLLGATE_DRAIN_SECONDS * 1_000),
       );
       const [publicUrl, operatorUrl] = await listen([
-        publicDoor(app, settings),
+        publicAddress(app, settings),
         {
           app: operatorApp,
           host: settings.TOLLGATE_OPERATOR_HOST,

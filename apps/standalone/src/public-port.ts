@@ -1,6 +1,6 @@
 import type { DynamicModule } from '@nestjs/common';
 import { CONSOLE_PREFIX } from '@tollgate/console';
-import { createPublicApp, GatewayModule, idempotencyOptions, publicDoor, stopOf } from '@tollgate/gateway';
+import { createPublicApp, GatewayModule, idempotencyOptions, publicAddress, stopOf } from '@tollgate/gateway';
 import type { Messages } from '@tollgate/messaging';
 import { MessagesModule } from '@tollgate/messaging/nest';
 import type { globalModule, TakeDown } from '@tollgate/runtime';
@@ -54,5 +54,5 @@ export async function openPublicPort(
   );
   takeDown.add('requests', () => stop.endRequests(settings.TOLLGATE_DRAIN_SECONDS * 1_000));
   if (console) takeDown.add('requests', () => console.app.endStreams());
-  return { door: publicDoor(app, settings), console };
+  return { address: publicAddress(app, settings), console };
 }

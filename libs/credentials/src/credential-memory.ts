@@ -34,7 +34,7 @@ interface Miss {
 }
 
 /**
- * The records of one process, in front of a store.
+ * The cache of one process in front of a store: records by the hash of their credential.
  * A hit is answered synchronously while memory is fresh: all changes were applied, or it was known that there were
  * none, at most MAX_AGE_MS ago (`upTo`). Otherwise the store is asked, as for a miss, because an unreachable store may
  * have a revocation that is not known here. Misses gather while a read is in progress (or until the end of the event

@@ -11,7 +11,7 @@ interface Granted {
   roleOf: ReadonlyMap<string, TenantRole>;
 }
 
-/** Gives people the roles of their groups at the provider, and takes back those that it gave before. */
+/** Gives people the roles of their groups at the OpenID Connect provider, and takes back those that it gave before. */
 @Injectable()
 export class ProviderRoles {
   constructor(

@@ -25,8 +25,8 @@ const ASK_AGAIN_MS = 500;
  * the answer takes longer than that quarter. When no credit is left, the stream goes on to the last token held.
  *
  * A backend that exceeds the `max_tokens` that were sent to it is cut there (`capped`). The model's tokenizer counts
- * this, without slack. If it is the backend's own tokenizer, a backend that keeps its limit is never cut. With another
- * tokenizer the cut may be early or late by their difference.
+ * this, without a margin. If it is the backend's own tokenizer, a backend that keeps its limit is never cut. With
+ * another tokenizer the cut may be early or late by their difference.
  *
  * When the store does not answer, the extension is requested again after a pause, and at the latest when the hold is
  * used up. The client waits for that last answer only. Without it, the stream ends at what is held.

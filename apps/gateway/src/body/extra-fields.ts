@@ -41,8 +41,8 @@ export interface ExtraField {
 }
 
 /**
- * The undocumented fields that the model passes on. A null value counts as absent. Throws InferenceError
- * unsupported_parameter for any other undocumented field.
+ * The undocumented fields that the model passes on (`passthrough`). A null value counts as absent. Throws
+ * InferenceError unsupported_parameter for any other undocumented field.
  * @param documented the fields of the schema
  */
 export function extraFields(

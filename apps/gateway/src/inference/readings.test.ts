@@ -6,7 +6,7 @@ import { InferenceError } from '../inference-errors';
 import { type InferenceRequest, readRequest } from '../body/inference-request';
 import { bodyRules } from '../body/body-rules.fixture';
 import { upstreamBody } from '../body/outgoing';
-import { cheapBound, countPrompt, templateSlack } from '../prompt/prompt-bound';
+import { cheapBound, countPrompt, marginForTools } from '../prompt/prompt-bound';
 
 const SEED = Number(process.env['TOLLGATE_TEST_SEED'] ?? 20_261_122);
 const CAP = 37;
@@ -128,7 +128,7 @@ function expectHeld(request: InferenceRequest, body: Members, dialect: BackendDi
   const bytes = texts(body).reduce((sum, text) => sum + Buffer.byteLength(text), 0);
   expect(cheapBound(request, MODEL)).toBeGreaterThanOrEqual(bytes);
   const tokens = prompt.reduce((sum, text) => sum + countTokens(MODEL.tokenizer, text), 0);
-  expect(countPrompt(request, MODEL).total + templateSlack(request)).toBeGreaterThanOrEqual(tokens);
+  expect(countPrompt(request, MODEL).total + marginForTools(request)).toBeGreaterThanOrEqual(tokens);
 }
 
 const MODEL = bodyRules({

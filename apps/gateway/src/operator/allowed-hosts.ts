@@ -1,9 +1,9 @@
 import { isIP } from 'node:net';
 
 /**
- * Whether a `Host` may name the operator port: an address, localhost, or one of these names. This stops DNS rebinding:
- * a web page can resolve its own name to 127.0.0.1, but its requests still have that name as `Host`. A request without
- * a `Host` (HTTP/1.0) does not come from a browser.
+ * Whether a `Host` may name the operator port: an address, localhost, or one of these names. Others get 421. This stops
+ * DNS rebinding: a web page can resolve its own name to 127.0.0.1, but its requests still have that name as `Host`. A
+ * request without a `Host` (HTTP/1.0) does not come from a browser.
  */
 export function isAllowedHost(host: string | undefined, names: readonly string[]): boolean {
   if (host === undefined) return true;

@@ -21,7 +21,7 @@ export type CountingRules = Pick<
 >;
 
 /**
- * Reserve for a chat template, for each message and for the whole chat. It comes on top of the configured template
+ * A margin for a chat template, for each message and for the whole chat. It comes on top of the configured template
  * tokens and of the syntax of the body.
  */
 const SPARE_TOKENS_PER_MESSAGE = 8;
@@ -72,7 +72,7 @@ function promptsOf(kind: InferenceRequest['kind'], body: Body): (string | number
 
 /**
  * Counts the prompt with the tokenizer of the model. The count is exact for a plain text chat with the configured
- * template. With images it is an upper bound. With tools it is an upper bound after `templateSlack` is added. Infinity
+ * template. With images it is an upper bound. With tools it is an upper bound after `marginForTools` is added. Infinity
  * as soon as a part exceeds the context, and the rest is then not counted.
  */
 export function countPrompt(request: InferenceRequest, model: CountingRules): PromptTokens {
@@ -132,10 +132,10 @@ export function refuseBeyondContext(
 }
 
 /**
- * How many tokens a template may add to our count. Only tools need it, because each template writes them differently.
- * It is part of the hold and never charged.
+ * How many tokens a template may add to our count. Only tools need a margin, because each template writes them
+ * differently. It is part of the hold and never charged.
  */
-export function templateSlack({ tools }: InferenceRequest): number {
+export function marginForTools({ tools }: InferenceRequest): number {
   return tools === 0 ? 0 : TEMPLATE_TOKENS_OF_TOOLS + tools * TEMPLATE_TOKENS_PER_TOOL;
 }
 

@@ -6,9 +6,9 @@ import {
   countWithinContext,
   type CountingRules,
   leastPromptTokens,
+  marginForTools,
   mediaTokens,
   refuseBeyondContext,
-  templateSlack,
   textOf,
   type TextOfPart,
 } from './prompt-bound';
@@ -32,11 +32,11 @@ export class PromptEstimate {
   private constructor(
     private readonly request: InferenceRequest,
     private readonly model: CountingRules & { id: string },
-    /** What a hold covers: the bound by bytes, or the exact count plus the template slack. */
+    /** What a hold covers: the bound by bytes, or the exact count plus the margin for tools. */
     readonly upperBound: number,
     /** Length of the longest part, which shares the context with the output of one choice. */
     readonly longest: number,
-    /** The count of the tokenizer without the template slack: what is charged. Null: not counted yet. */
+    /** The count of the tokenizer without the margin for tools: what is charged. Null: not counted yet. */
     readonly exactCount: number | null,
   ) {}
 
@@ -112,9 +112,9 @@ export class PromptEstimate {
     return { least: Math.max(0, tokens - mediaTokens(this.request, this.model)), most: this.withTemplates(tokens) };
   }
 
-  /** With the template slack, which is held and believed but never charged. */
+  /** With the margin for tools, which is held and believed but never charged. */
   private withTemplates(tokens: number): number {
-    return tokens + templateSlack(this.request);
+    return tokens + marginForTools(this.request);
   }
 }
 

@@ -25,7 +25,7 @@ export async function startAlone(settings: StandaloneSettings, takeDown: TakeDow
   const { admission, seams } = await openStores(settings, takeDown, { url: databaseUrl, config });
   const messages = messagesOfBooks(databaseUrl);
   takeDown.add('connections', () => messages.close());
-  const { door, console } = await openPublicPort(settings, takeDown, {
+  const { address, console } = await openPublicPort(settings, takeDown, {
     ...basics,
     messages,
     seams,
@@ -38,7 +38,7 @@ export async function startAlone(settings: StandaloneSettings, takeDown: TakeDow
   });
   const health = new Health();
   health.depend('postgres', { required: true, check: () => admission.check() });
-  const operatorDoor = await openOperatorPort(settings, takeDown, { messages, config, admission, health });
-  const [publicUrl, operatorUrl] = await listen([door, operatorDoor]);
+  const operatorAddress = await openOperatorPort(settings, takeDown, { messages, config, admission, health });
+  const [publicUrl, operatorUrl] = await listen([address, operatorAddress]);
   return becomeReady(settings, takeDown, { databaseUrl, publicUrl, operatorUrl, config, health, console });
 }

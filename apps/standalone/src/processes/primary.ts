@@ -1,5 +1,5 @@
 import { NestFactory } from '@nestjs/core';
-import { BalanceUpdatesModule, listen, publicDoor } from '@tollgate/gateway';
+import { BalanceUpdatesModule, listen, publicAddress } from '@tollgate/gateway';
 import { answerWorkers } from '@tollgate/messaging';
 import { MessagesModule, MessagesServer } from '@tollgate/messaging/nest';
 import { Health, STOP_RESERVE_MS, type TakeDown, Workers } from '@tollgate/runtime';
@@ -56,8 +56,8 @@ export async function startPrimary(settings: StandaloneSettings, takeDown: TakeD
     answers: { setup: () => Promise.resolve(setup), request: answerWorkers(messages) },
   });
   takeDown.add('requests', () => workers.stop());
-  const operatorDoor = await openOperatorPort(settings, takeDown, { messages, config, admission, health });
-  const [, operatorUrl] = await listen([publicDoor(null, settings), operatorDoor]);
+  const operatorAddress = await openOperatorPort(settings, takeDown, { messages, config, admission, health });
+  const [, operatorUrl] = await listen([publicAddress(null, settings), operatorAddress]);
   const publicUrl = (await workers.start()) as string | undefined;
   if (publicUrl === undefined) return null;
   return becomeReady(settings, takeDown, { databaseUrl, publicUrl, operatorUrl, config, health, console });

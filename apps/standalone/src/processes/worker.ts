@@ -38,7 +38,7 @@ export async function startWorker(settings: StandaloneSettings, takeDown: TakeDo
   const published = new PostgresMessages({ url: databaseUrl, applicationName: 'tollgate-messages' });
   const messages = new WorkerMessages(published, primary);
   takeDown.add('connections', () => messages.close());
-  const { door, console } = await openPublicPort(settings, takeDown, {
+  const { address, console } = await openPublicPort(settings, takeDown, {
     ...basics,
     messages,
     seams,
@@ -46,7 +46,7 @@ export async function startWorker(settings: StandaloneSettings, takeDown: TakeDo
     simulatorUrl,
   });
   await followBooks(config, messages);
-  const [publicUrl] = await listen([door]);
+  const [publicUrl] = await listen([address]);
   await console?.serveAt(publicUrl);
   health.depend('postgres', { required: true, check: () => admission.check() });
   takeDown.add('announce', () => (health.state = 'stopping'));

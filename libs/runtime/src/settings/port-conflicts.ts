@@ -1,5 +1,5 @@
 /** An address that a process listens on, with the names of its settings. */
-export interface Door {
+export interface ListenAddress {
   setting: string;
   host: string;
   port: number;
@@ -8,12 +8,12 @@ export interface Door {
 const ALL_ADDRESSES: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
 
 /**
- * A line for each door with the port of one before it, where both addresses cannot have it. 0 is any free port. Names
+ * A line for each address with the port of one before it, where both cannot have it. 0 is any free port. Names
  * of hosts are compared as they are written.
  */
-export function portConflicts(doors: readonly Door[]): string[] {
-  return doors.flatMap(({ setting, host, port }, at) => {
-    const taken = doors
+export function portConflicts(addresses: readonly ListenAddress[]): string[] {
+  return addresses.flatMap(({ setting, host, port }, at) => {
+    const taken = addresses
       .slice(0, at)
       .find((other) => other.port === port && port !== 0 && (other.host === host || isAll(other.host) || isAll(host)));
     return taken ? `${setting} must differ from ${taken.setting}: both are ${port}` : [];
