@@ -4,7 +4,7 @@ import { SetupError } from '../setup/prepare.mjs';
 import { SCENARIOS } from './load/scenarios.mjs';
 
 const FORMS = ['standalone', 'distributed', 'both'];
-export const PROFILED = ['standalone', 'gateway', 'metering', 'billing', 'auth'];
+const PROFILED = ['standalone', 'gateway', 'metering', 'billing', 'auth'];
 const MAX_ROUNDS = 100;
 const MAX_SECONDS = 3_600;
 const MAX_EVENTS = 100_000_000;

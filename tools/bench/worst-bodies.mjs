@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { makeText, random } from './slow-texts.mjs';
 
-export const MAX_BODY_BYTES = 10 * 1024 * 1024;
+const MAX_BODY_BYTES = 10 * 1024 * 1024;
 const MODEL = 'sim-small';
 const SLOW_TEXTS = JSON.parse(readFileSync(new URL('slow-texts.json', import.meta.url), 'utf8'));
 

@@ -5,7 +5,7 @@ import prometheus from '@grafana/grafana-foundation-sdk/prometheus';
 import timeseries from '@grafana/grafana-foundation-sdk/timeseries';
 import { BOARDS } from './boards.mjs';
 
-export const FOLDER = 'deploy/monitoring/dashboards';
+const FOLDER = 'deploy/monitoring/dashboards';
 const DATASOURCE = { type: 'prometheus', uid: '${datasource}' };
 /** Grafana's grid is 24 wide. */
 const PANEL = { height: 8, width: 8 };

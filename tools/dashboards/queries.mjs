@@ -4,7 +4,7 @@
 export const rate = (metric, ...by) => `sum by (${by.join(', ')}) (rate(${metric}[$__rate_interval]))`;
 
 /** A quantile of a histogram in seconds. */
-export const quantile = (q, histogram, filter, ...by) =>
+const quantile = (q, histogram, filter, ...by) =>
   `histogram_quantile(${q}, ${rate(`${histogram}_bucket${filter}`, 'le', ...by)})`;
 
 /** Nanos per second as amounts of the currency per second. */

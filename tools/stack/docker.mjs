@@ -62,8 +62,7 @@ export async function requireDocker() {
 }
 
 /** `docker compose …` on the project of these settings. */
-export const compose = ({ compose: env }, args, options = {}) =>
-  run('docker', ['compose', ...args], { ...options, env });
+export const compose = ({ compose: env }, args) => run('docker', ['compose', ...args], { env });
 
 /** Explains in one line why `docker compose up` failed. */
 export async function explainFailure(settings, output) {

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import { Failure, UsageFailure } from './failure';
-import type { OperatorClient } from './operator-client';
+import { type OperatorClient, tenantPath } from './operator-client';
 import { printable } from './table';
 
 /** Where a person is asked: the question goes to stderr, because stdout has the answer of the command. */
@@ -36,7 +36,7 @@ export async function confirmTenant(
 ): Promise<void> {
   if (yes) return;
   if (!terminal.stdin.isTTY) throw noTerminal(WITHOUT_TERMINAL);
-  const { data } = await client.get<{ data: { id: string; name: string } }>(`/tenants/${encodeURIComponent(tenantId)}`);
+  const { data } = await client.get<{ data: { id: string; name: string } }>(tenantPath(tenantId));
   const name = printable(data.name);
   const question = `${what} Tenant ${data.id} is ${name}.\nType its name to go on: `;
   if ((await asked(question, WITHOUT_TERMINAL, terminal)) !== name.trim())

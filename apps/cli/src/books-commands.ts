@@ -13,7 +13,7 @@ import { confirm } from './agrees';
 import type { Context } from './commands';
 import { Failure } from './failure';
 import { formatCents, formatNanos } from './money';
-import { MAX_LIST_ROWS } from './operator-client';
+import { MAX_LIST_ROWS, tenantPath } from './operator-client';
 import { counted, printable, table } from './table';
 
 const CLOSE_TIMEOUT_MS = 90_000;
@@ -132,9 +132,7 @@ export async function usageOfTenant(
   const query = new URLSearchParams(
     Object.entries(named).filter((entry): entry is [string, string] => entry[1] !== undefined),
   );
-  const { data } = await client.get<{ data: NamedUsage }>(
-    `/tenants/${encodeURIComponent(tenant)}/usage?${query.toString()}`,
-  );
+  const { data } = await client.get<{ data: NamedUsage }>(tenantPath(tenant, `/usage?${query.toString()}`));
   const { from, to, totals, groups, refusals, currency } = data;
   const numbers = ({ requests, failed, clientClosed, estimatedRequests = 0, ...tokens }: UsageNumbers) => [
     ...[requests, failed, clientClosed, estimatedRequests].map(String),
@@ -210,7 +208,7 @@ async function openMonths(
   tenantId: string,
   period: string | undefined,
 ): Promise<OpenInvoice[]> {
-  const path = `/tenants/${encodeURIComponent(tenantId)}/credit?limit=1`;
+  const path = tenantPath(tenantId, '/credit?limit=1');
   const { data } = await client.get<{ data: { invoices: Invoice[] } }>(path);
   const open = data.invoices.filter((one) => one.status === 'open' && (period === undefined || one.period === period));
   return open.map((one) => ({ ...one, tenantId, accountingNumber: null, voidedAt: null }));

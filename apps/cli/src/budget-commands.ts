@@ -1,6 +1,7 @@
 import type { BudgetState } from '@tollgate/contracts';
 import type { Context } from './commands';
 import { formatCents, formatNanos } from './money';
+import { tenantPath } from './operator-client';
 import { table } from './table';
 
 /** A budget as the operator API shows it. */
@@ -34,7 +35,7 @@ export async function setBudget(
 export async function showBudget({ client, output }: Context, tenant: string, key?: string): Promise<void> {
   const { data } = await client.get<{ data: Budget }>(path(tenant, key));
   if (key !== undefined) return output.answer(data, describe(data));
-  const { rows } = await client.list<Budget>(`/tenants/${encodeURIComponent(tenant)}/budgets`);
+  const { rows } = await client.list<Budget>(tenantPath(tenant, '/budgets'));
   const cells = rows.map((row) => [
     row.keyId!,
     amount(row),
@@ -46,7 +47,7 @@ export async function showBudget({ client, output }: Context, tenant: string, ke
 }
 
 function path(tenant: string, key: string | undefined): string {
-  const base = `/tenants/${encodeURIComponent(tenant)}`;
+  const base = tenantPath(tenant);
   return key === undefined ? `${base}/budget` : `${base}/keys/${encodeURIComponent(key)}/budget`;
 }
 

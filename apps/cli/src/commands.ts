@@ -1,6 +1,6 @@
 import type { BillingSummary, KeyRow, TokenRow } from '@tollgate/contracts';
 import { formatCents, formatNanos } from './money';
-import { MAX_LIST_ROWS, type OperatorClient } from './operator-client';
+import { MAX_LIST_ROWS, type OperatorClient, tenantPath } from './operator-client';
 import type { Output } from './output';
 import { printable, table } from './table';
 
@@ -10,12 +10,10 @@ export interface Context {
   output: Output;
 }
 
-const at = (tenant: string, rest = '') => `/tenants/${encodeURIComponent(tenant)}${rest}`;
-
 export async function showCredit({ client, output }: Context, tenant: string, limit: number): Promise<void> {
   const { data } = await client.get<{
     data: Omit<BillingSummary, 'nextCursor'> & { spendableCents: number | null; currency: string };
-  }>(at(tenant, `/credit?limit=${limit}`));
+  }>(tenantPath(tenant, `/credit?limit=${limit}`));
   const { balanceCents, spendableCents, carriedNanos, currency, entries, invoices } = data;
   const entryCells = entries.map(({ createdAt, type, amountCents, source, ref }) => [
     createdAt,
@@ -55,7 +53,7 @@ export async function createKey(
   wanted: { name: string } & KeyOptions,
 ): Promise<void> {
   const { data, note } = await client.post<{ data: KeyRow & { key: string }; note: string }>(
-    at(tenant, '/keys'),
+    tenantPath(tenant, '/keys'),
     wanted,
   );
   output.answer(data, `${data.key}\n\nKey ${data.id} (${printable(data.name)}). ${note}`);
@@ -68,7 +66,7 @@ export async function updateKey(
   id: string,
   wanted: Record<string, unknown>,
 ): Promise<void> {
-  const { data } = await client.patch<{ data: KeyRow }>(at(tenant, `/keys/${encodeURIComponent(id)}`), wanted);
+  const { data } = await client.patch<{ data: KeyRow }>(tenantPath(tenant, `/keys/${encodeURIComponent(id)}`), wanted);
   output.answer(data, `Key ${data.id} (${printable(data.name)}) was changed. It takes effect within a second.`);
 }
 
@@ -80,7 +78,7 @@ export async function rotateKey(
   graceSeconds: number,
 ): Promise<void> {
   const { data, note } = await client.post<{ data: KeyRow & { key: string }; note: string }>(
-    at(tenant, `/keys/${encodeURIComponent(id)}/rotate`),
+    tenantPath(tenant, `/keys/${encodeURIComponent(id)}/rotate`),
     { graceSeconds },
   );
   const former =
@@ -89,7 +87,7 @@ export async function rotateKey(
 }
 
 export async function listKeys({ client, output }: Context, tenant: string): Promise<void> {
-  const { rows, truncated } = await client.list<KeyRow>(at(tenant, '/keys'));
+  const { rows, truncated } = await client.list<KeyRow>(tenantPath(tenant, '/keys'));
   const cells = rows.map(
     ({ id, name, last4, status, profile, models, owner, tags, createdAt, lastUsedAt, expiresAt }) => [
       ...[id, name, `…${last4}`, status, profile, models?.join(',') ?? 'all', owner ?? '-', tags.join(',') || '-'],
@@ -113,7 +111,7 @@ export async function createToken(
   wanted: { name: string; scopes: string[]; expiresAt?: string },
 ): Promise<void> {
   const { data, note } = await client.post<{ data: TokenRow & { token: string }; note: string }>(
-    at(tenant, '/tokens'),
+    tenantPath(tenant, '/tokens'),
     wanted,
   );
   output.answer(
@@ -123,25 +121,19 @@ export async function createToken(
 }
 
 export async function listTokens({ client, output }: Context, tenant: string): Promise<void> {
-  const { rows, truncated } = await client.list<TokenRow>(at(tenant, '/tokens'));
+  const { rows, truncated } = await client.list<TokenRow>(tenantPath(tenant, '/tokens'));
+  output.answer(rows, tokenTable(rows, `There are no tokens yet: tollgate token create ${tenant} <name>`));
+  noteTruncated(output, truncated);
+}
+
+export function tokenTable(rows: readonly TokenRow[], none: string): string {
   const cells = rows.map(({ id, name, last4, scopes, lastUsedAt, expiresAt, revokedAt }) => [
-    id,
-    name,
-    `…${last4}`,
-    scopes.join(','),
+    ...[id, name, `…${last4}`, scopes.join(',')],
     lastUsedAt ?? 'never',
     expiresAt ?? 'never',
     revokedAt ?? '-',
   ]);
-  output.answer(
-    rows,
-    table(
-      ['ID', 'NAME', 'TOKEN', 'SCOPES', 'LAST USED', 'EXPIRES', 'REVOKED'],
-      cells,
-      `There are no tokens yet: tollgate token create ${tenant} <name>`,
-    ),
-  );
-  noteTruncated(output, truncated);
+  return table(['ID', 'NAME', 'TOKEN', 'SCOPES', 'LAST USED', 'EXPIRES', 'REVOKED'], cells, none);
 }
 
 export async function revoke(
@@ -150,7 +142,7 @@ export async function revoke(
   tenant: string,
   id: string,
 ): Promise<void> {
-  await client.delete(at(tenant, `/${what}s/${encodeURIComponent(id)}`));
+  await client.delete(tenantPath(tenant, `/${what}s/${encodeURIComponent(id)}`));
   output.answer({ id, status: 'revoked' }, `The ${what} ${id} is revoked.`);
 }
 

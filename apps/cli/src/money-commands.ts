@@ -4,6 +4,7 @@ import { confirm } from './agrees';
 import type { Context } from './commands';
 import { Failure } from './failure';
 import { formatCents } from './money';
+import { tenantPath } from './operator-client';
 import { printable } from './table';
 
 export interface AddOptions {
@@ -66,7 +67,7 @@ export async function adjustCredit(
 
 /** "Refund 5.00 USD of ten_… (Acme), which has a balance of 10.00 USD?" */
 async function question({ client }: Context, tenant: string, what: (currency: string) => string): Promise<string> {
-  const at = `/tenants/${encodeURIComponent(tenant)}`;
+  const at = tenantPath(tenant);
   const [{ data: row }, { data: credit }] = await Promise.all([
     client.get<{ data: TenantRow }>(at),
     client.get<{ data: { balanceCents: number; currency: string } }>(`${at}/credit?limit=1`),
@@ -89,7 +90,7 @@ async function enter(
 ): Promise<void> {
   let data: Entered['data'];
   try {
-    ({ data } = await client.post<Entered>(`/tenants/${encodeURIComponent(tenant)}/credit${how}`, body));
+    ({ data } = await client.post<Entered>(tenantPath(tenant, `/credit${how}`), body));
   } catch (error) {
     if (!(error instanceof Failure) || !UNSURE.has(error.code)) throw error;
     const repeat = `Repeat it with --ref ${shellQuoted(printable(body.ref))} and the same input: it is booked once.`;

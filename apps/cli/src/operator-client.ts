@@ -64,6 +64,8 @@ export function findOperator(env: NodeJS.ProcessEnv): Operator {
   return { url: baseUrl(found.url, file), secret: secret || found.secret };
 }
 
+export const tenantPath = (tenant: string, rest = ''): string => `/tenants/${encodeURIComponent(tenant)}${rest}`;
+
 /** The client of the operator API. It returns parsed JSON. A refusal is a Failure with the API's code and message. */
 export class OperatorClient {
   constructor(private readonly operator: Operator) {}

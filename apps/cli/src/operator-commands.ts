@@ -1,6 +1,6 @@
 import type { OperatorTokenRow } from '@tollgate/contracts';
-import { type Context, noteTruncated } from './commands';
-import { printable, table } from './table';
+import { type Context, noteTruncated, tokenTable } from './commands';
+import { printable } from './table';
 
 const PATH = '/operator-tokens';
 
@@ -19,20 +19,8 @@ export async function createOperatorToken(
 
 export async function listOperatorTokens({ client, output }: Context): Promise<void> {
   const { rows, truncated } = await client.list<OperatorTokenRow>(PATH);
-  const cells = rows.map(({ id, name, last4, scopes, lastUsedAt, expiresAt, revokedAt }) => [
-    ...[id, name, `…${last4}`, scopes.join(',')],
-    lastUsedAt ?? 'never',
-    expiresAt ?? 'never',
-    revokedAt ?? '-',
-  ]);
-  output.answer(
-    rows,
-    table(
-      ['ID', 'NAME', 'TOKEN', 'SCOPES', 'LAST USED', 'EXPIRES', 'REVOKED'],
-      cells,
-      'There are no operator tokens yet: tollgate operator token create <name> --scopes read',
-    ),
-  );
+  const none = 'There are no operator tokens yet: tollgate operator token create <name> --scopes read';
+  output.answer(rows, tokenTable(rows, none));
   noteTruncated(output, truncated);
 }
 

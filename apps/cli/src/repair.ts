@@ -1,7 +1,7 @@
 import type { ReconcileReport, TenantRepair } from '@tollgate/contracts';
 import { agrees } from './agrees';
 import type { Context } from './commands';
-
+import { tenantPath } from './operator-client';
 import { counted, table } from './table';
 
 const TIMEOUT_MS = 30_000;
@@ -52,7 +52,7 @@ export async function repairAll(context: Context, report: ReconcileReport, yes: 
 }
 
 async function ask({ client }: Pick<Context, 'client'>, tenantId: string, dryRun: boolean): Promise<TenantRepair> {
-  const path = `/tenants/${encodeURIComponent(tenantId)}/repair`;
+  const path = tenantPath(tenantId, '/repair');
   return (await client.post<{ data: TenantRepair }>(path, { dryRun }, TIMEOUT_MS)).data;
 }
 

@@ -4,9 +4,8 @@ import { type Context, noteTruncated } from './commands';
 import { Failure, UsageFailure } from './failure';
 import { formatCents } from './money';
 import { adjustCredit, refundCredit } from './money-commands';
+import { tenantPath } from './operator-client';
 import { printable, table } from './table';
-
-const at = (tenant: string, rest = '') => `/tenants/${encodeURIComponent(tenant)}${rest}`;
 
 export async function createTenant(
   { client, output }: Context,
@@ -36,11 +35,11 @@ export async function listTenants({ client, output }: Context, externalId?: stri
 }
 
 export async function showTenant({ client, output }: Context, tenant: string): Promise<void> {
-  const { data } = await client.get<{ data: TenantRow }>(at(tenant));
+  const { data } = await client.get<{ data: TenantRow }>(tenantPath(tenant));
   const [{ rows: keys, truncated }, { data: credit }] = await Promise.all([
-    client.list<KeyRow>(at(tenant, '/keys')),
+    client.list<KeyRow>(tenantPath(tenant, '/keys')),
     client.get<{ data: { balanceCents: number; spendableCents: number | null; currency: string } }>(
-      at(tenant, '/credit?limit=1'),
+      tenantPath(tenant, '/credit?limit=1'),
     ),
   ]);
   const { balanceCents, spendableCents, currency } = credit;
@@ -70,7 +69,7 @@ export async function updateTenant(
   tenant: string,
   wanted: { name?: string; externalId?: string | null; plan?: string; profiles?: Record<string, string> },
 ): Promise<void> {
-  const { data } = await client.patch<{ data: TenantRow }>(at(tenant), wanted);
+  const { data } = await client.patch<{ data: TenantRow }>(tenantPath(tenant), wanted);
   const { id, name, plan, externalId } = data;
   output.answer(
     data,
@@ -80,7 +79,7 @@ export async function updateTenant(
 }
 
 export async function setStatus({ client, output }: Context, tenant: string, how: 'suspend' | 'resume'): Promise<void> {
-  const { data } = await client.post<{ data: TenantRow }>(at(tenant, `/${how}`));
+  const { data } = await client.post<{ data: TenantRow }>(tenantPath(tenant, `/${how}`));
   output.answer(data, `Tenant ${data.id} (${printable(data.name)}) is ${data.status}.`);
 }
 
@@ -107,7 +106,7 @@ export async function closeTenant(context: Context, tenant: string, options: Clo
   const { client, output } = context;
   const money = refund ? ' and refunds its credit' : writeOff ? ' and writes its credit off' : '';
   await confirmTenant(client, tenant, `This closes it for good, revokes its keys and tokens${money}.`, { yes });
-  const { data } = await client.post<{ data: TenantRow }>(at(tenant, '/close'));
+  const { data } = await client.post<{ data: TenantRow }>(tenantPath(tenant, '/close'));
   const closed = `Tenant ${data.id} (${printable(data.name)}) is closed, and its keys and tokens are revoked.`;
   if (!refund && !writeOff) {
     output.answer(data, `${closed}\nIts credit stays: tollgate credit show ${data.id}`);
@@ -148,7 +147,9 @@ async function creditLeft(
   client: Context['client'],
   tenant: string,
 ): Promise<{ left: boolean; lastCent: string | undefined; balanceCents: number; currency: string }> {
-  const { data } = await client.get<{ data: BillingSummary & { currency: string } }>(at(tenant, '/credit?limit=2'));
+  const { data } = await client.get<{ data: BillingSummary & { currency: string } }>(
+    tenantPath(tenant, '/credit?limit=2'),
+  );
   const { balanceCents, carriedNanos, currency, entries } = data;
   const leftNanos = BigInt(balanceCents) * NANOS_PER_CENT - BigInt(carriedNanos);
   const lastCent = entries.find(({ source }) => source === 'last-cent')?.reason;
@@ -159,6 +160,6 @@ export async function eraseTenant({ client, output }: Context, tenant: string, y
   await confirmTenant(client, tenant, 'This erases names, owners, tags and external id, and cannot be undone.', {
     yes,
   });
-  const { data } = await client.post<{ data: TenantRow }>(at(tenant, '/erase'));
+  const { data } = await client.post<{ data: TenantRow }>(tenantPath(tenant, '/erase'));
   output.answer(data, `The personal data of tenant ${data.id} is erased. Its usage, ledger and invoices stay.`);
 }

@@ -84,7 +84,7 @@ export const ConsoleSecret = (byDefault?: string) =>
   );
 
 /** Where the console listens as a service of its own. */
-export class ConsoleServiceSettings {
+class ConsoleServiceSettings {
   @Setting('Address of the console.')
   @hostText()
   TOLLGATE_CONSOLE_HOST: string = '127.0.0.1';

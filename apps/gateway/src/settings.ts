@@ -150,7 +150,7 @@ export const WorkersCount = (byDefault?: string) =>
     WholeNumber(1, MAX_WORKERS),
   );
 
-export class WorkersSettings {
+class WorkersSettings {
   @WorkersCount() TOLLGATE_WORKERS: number = 1;
 }
 

@@ -110,7 +110,7 @@ export function readSettings(env: NodeJS.ProcessEnv) {
 }
 
 /** One core is for the books and PostgreSQL. */
-export const workersOn = (cores: number): number => Math.min(Math.max(cores - 1, 1), MAX_WORKERS_BY_DEFAULT);
+const workersOn = (cores: number): number => Math.min(Math.max(cores - 1, 1), MAX_WORKERS_BY_DEFAULT);
 
 type DataSettings = Pick<StandaloneSettings, 'TOLLGATE_DATA_DIR' | 'TOLLGATE_OPERATOR_SECRET'>;
 

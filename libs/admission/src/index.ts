@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 
 export * from './admission-store';
-export * from './hold-states';
 export { parseBalanceUpdate, validateBalanceUpdate } from './balance-update';
 export * from './admission-client';
 export { HoldDeadline } from './hold-deadline';

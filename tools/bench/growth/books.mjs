@@ -8,7 +8,7 @@ import { newTenant, usableHeaders } from '../gateways/tollgate.mjs';
 import { answered, MEASURED, runNode } from '../machine/processes.mjs';
 import { withDatabase } from '../measure/database.mjs';
 
-export const TENANTS = 40;
+const TENANTS = 40;
 const KEYS_OF_FIRST = 1_500;
 const KEYS_OF_OTHERS = 40;
 const AT_ONCE = 16;

@@ -67,7 +67,7 @@ export function start(core, command, args, { env = {}, cwd } = {}) {
 export const startNode = (core, args, options) => start(core, process.execPath, args, options);
 
 /** Runs a program on a core to its end; resolves with its stdout. */
-export function runOn(core, command, args, { env = {} } = {}) {
+function runOn(core, command, args, { env = {} } = {}) {
   return new Promise((resolve, reject) => {
     const [file, all] = pinned(core, command, args);
     execFile(file, all, { env: { ...process.env, ...env }, maxBuffer: 2 ** 26 }, (error, stdout, stderr) => {

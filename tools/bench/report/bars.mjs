@@ -44,7 +44,7 @@ const BOTH = [
 ];
 
 /** @type {Record<string, Bar[]>} */
-export const BARS = {
+const BARS = {
   distributed: [
     {
       name: 'gateway CPU a request ÷ bare proxy, 128 connections',

@@ -31,7 +31,7 @@ const load = createRequire(import.meta.url);
  * Uses the operator API. Does so again while no service answers in time, as on a busy node, and after the connection
  * was lost: it leads to one gateway, which may be about to end. `work` must be safe to repeat.
  */
-export async function operator({ release, namespace, operatorSecret }, work) {
+async function operator({ release, namespace, operatorSecret }, work) {
   const { OperatorClient } = load(join(ROOT, 'apps/cli/dist/index.js'));
   for (const end = Date.now() + ANSWER_WAIT_MS; ; await setTimeout(POLL_MS))
     try {

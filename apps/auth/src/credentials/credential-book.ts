@@ -94,10 +94,10 @@ export class CredentialBook {
     return credential;
   }
 
-  /** RequestError not_found, also for a credential of another tenant. */
-  async get(kind: CredentialKind, tenantId: string, id: string): Promise<Credential> {
-    const found = isId(ID_PREFIX[kind], id) && (await this.database.credentials.findOneBy({ id, kind, tenantId }));
-    if (!found) throw new RequestError('not_found', `No such ${kind}.`);
+  /** RequestError not_found, also for a key of another tenant. */
+  async getKey(tenantId: string, id: string): Promise<Credential> {
+    const found = isId('key', id) && (await this.database.credentials.findOneBy({ id, kind: 'key', tenantId }));
+    if (!found) throw new RequestError('not_found', 'No such key.');
     return found;
   }
 
@@ -139,7 +139,7 @@ export class CredentialBook {
       await recordChange(tx, by, { action: 'key.update', tenantId, target: id, ...change });
     });
     await this.projector.project(id);
-    return this.get('key', tenantId, id);
+    return this.getKey(tenantId, id);
   }
 
   /**

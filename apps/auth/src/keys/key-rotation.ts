@@ -53,6 +53,6 @@ export class KeyRotation {
       });
     });
     await this.projector.project(id);
-    return keyRow(await this.book.get('key', tenantId, id));
+    return keyRow(await this.book.getKey(tenantId, id));
   }
 }

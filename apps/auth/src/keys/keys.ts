@@ -60,7 +60,7 @@ export class Keys {
 
   /** RequestError not_found, also for a key of another tenant. */
   async get({ tenantId, id }: RequestOf<'auth.keys.get'>): Promise<KeyRow> {
-    return keyRow(await this.book.get('key', tenantId, id));
+    return keyRow(await this.book.getKey(tenantId, id));
   }
 
   /** RequestError not_found. */

@@ -35,7 +35,7 @@ const MAX_STORE_NANOS = 4n * 10n ** 18n;
 
 export const NO_BOOKS: Head = { version: 0n, balanceNanos: 0n, suspended: false };
 export const BALANCE_UPDATE = 'the admission store has the balance update of the books';
-export const READABLE = 'the state of the admission store can be read';
+const READABLE = 'the state of the admission store can be read';
 export const PENDING_SUM = 'pending sum = sum of pending holds';
 export const SETTLED_SUM = 'settled sum = sum of settled holds';
 

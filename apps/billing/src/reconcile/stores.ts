@@ -6,7 +6,7 @@ import { BillingDataSource } from '../database';
 import { NO_BOOKS, type Head, type TenantView } from './compare';
 
 /** Tenants read at once from each store. This bounds the memory. */
-export const PAGE_TENANTS = 200;
+const PAGE_TENANTS = 200;
 /** Named holds of a tenant of which the admission store knows nothing else. */
 const MAX_STRAY_HOLDS = 20;
 

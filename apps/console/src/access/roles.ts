@@ -27,22 +27,18 @@ export const TENANT_ACTIONS = {
   'members.recover': ['owner'],
 } as const satisfies Record<string, readonly TenantRole[]>;
 
-/** What only an operator may do. */
-export const OPERATOR_ACTIONS = [
-  'tenants.read',
-  'tenants.write',
-  'credit.write',
-  'books.check',
-  'invoices.read',
-  'configuration.read',
-  'audit.read',
-  'people.read',
-  'people.write',
-] as const;
-
 export type TenantAction = keyof typeof TENANT_ACTIONS;
-export type OperatorAction = (typeof OPERATOR_ACTIONS)[number];
-export type Action = TenantAction | OperatorAction;
+/** What only an operator may do. */
+export type OperatorAction =
+  | 'tenants.read'
+  | 'tenants.write'
+  | 'credit.write'
+  | 'books.check'
+  | 'invoices.read'
+  | 'configuration.read'
+  | 'audit.read'
+  | 'people.read'
+  | 'people.write';
 
 /** Whether a role may do something in its tenant. */
 export function mayDo(role: Role, action: TenantAction): boolean {

@@ -21,7 +21,7 @@ export const ScopesField = Type.Array(Type.Unsafe<string>({ type: 'string', enum
   uniqueItems: true,
 });
 export const ExpiresAtField = Type.Union([Type.String({ format: 'date-time' }), Type.Null()]);
-export const MonthField = Type.String({ pattern: '^\\d{4}-(0[1-9]|1[0-2])$' });
+const MonthField = Type.String({ pattern: '^\\d{4}-(0[1-9]|1[0-2])$' });
 
 export const ModelField = Type.String({ minLength: 1, maxLength: 128 });
 export const KeyIdField = Type.String({ pattern: '^key_[0-7][0-9a-hjkmnp-tv-z]{25}$' });

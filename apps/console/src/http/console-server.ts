@@ -1,6 +1,5 @@
-import { baseUrl, explainListen, settlesWithin } from '@tollgate/runtime';
+import { baseUrl, openPort, settlesWithin } from '@tollgate/runtime';
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 
 const SETTINGS = { host: 'TOLLGATE_CONSOLE_HOST', port: 'TOLLGATE_CONSOLE_PORT' };
 /** People use the console, so this is far more than they need. Further connections are closed. */
@@ -30,15 +29,7 @@ export class ConsoleServer {
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     });
     server.maxConnections = MAX_CONNECTIONS;
-    try {
-      await new Promise<void>((resolve, reject) => {
-        server.once('error', reject);
-        server.listen(port, host, resolve);
-      });
-    } catch (error) {
-      throw explainListen(error, host, port, SETTINGS);
-    }
-    const { port: bound } = server.address() as AddressInfo;
+    const bound = await openPort(server, host, port, SETTINGS);
     const console = new ConsoleServer(server, baseUrl(host, bound), bound);
     server.on('request', (request, response) => {
       console.begin(response);

@@ -35,15 +35,15 @@ export class Pages {
   private readonly preloads: Preloads;
   private readonly assets: ReadonlyMap<string, Asset>;
 
-  constructor(folder = BUILT) {
-    if (!existsSync(join(folder, 'index.html')))
-      throw new Error(`the pages of the console are not built: run npm run build (${folder})`);
-    this.index = readFileSync(join(folder, 'index.html'), 'utf8');
-    this.preloads = new Preloads(join(folder, 'manifest.json'));
+  constructor() {
+    if (!existsSync(join(BUILT, 'index.html')))
+      throw new Error(`the pages of the console are not built: run npm run build (${BUILT})`);
+    this.index = readFileSync(join(BUILT, 'index.html'), 'utf8');
+    this.preloads = new Preloads(join(BUILT, 'manifest.json'));
     this.assets = new Map(
-      readdirSync(join(folder, 'assets'))
+      readdirSync(join(BUILT, 'assets'))
         .filter((name) => !COMPRESSED.includes(extname(name)))
-        .map((name) => [`/console/assets/${name}`, assetOf(join(folder, 'assets', name))]),
+        .map((name) => [`/console/assets/${name}`, assetOf(join(BUILT, 'assets', name))]),
     );
   }
 

@@ -2,7 +2,7 @@ import { Gauge, metrics } from '@tollgate/runtime';
 import { DEFAULT_MAX_BODY_MIB } from '../options';
 
 const MIB = 1024 * 1024;
-export const LEAST_BODY_BYTES_PER_KEY = 32 * MIB;
+const LEAST_BODY_BYTES_PER_KEY = 32 * MIB;
 /** Bodies of the largest size that a key may have in progress. */
 const LARGEST_BODIES_PER_KEY = 3;
 export const DEFAULT_BODY_MEMORY_MIB = 256;

@@ -1,13 +1,13 @@
 import { InferenceError } from '../inference-errors';
 
 /** More than any tool schema has. Recursion over a deeper body could overflow the stack, here or in the backend. */
-export const MAX_DEPTH = 64;
+const MAX_DEPTH = 64;
 /** Members of all objects together. 20,000 messages have 40,000. */
-export const MAX_MEMBERS = 100_000;
+const MAX_MEMBERS = 100_000;
 /** Items of all arrays together: 2,048 inputs of 256 tokens are half a million. */
-export const MAX_ITEMS = 1_000_000;
+const MAX_ITEMS = 1_000_000;
 /** The most members of one object. JSON.parse makes a hash table of more names, at ten times the cost. */
-export const MAX_MEMBERS_PER_OBJECT = 4_096;
+const MAX_MEMBERS_PER_OBJECT = 4_096;
 /** More than any honest number has. Parsing a number takes quadratic time. */
 const MAX_NUMBER_CHARS = 400;
 

@@ -52,7 +52,7 @@ function compile(schema: TSchema): (body: unknown) => Record<string, unknown> {
 }
 
 /** `/messages/0/role` → `messages[0].role` */
-export function toParam(instancePath: string): string {
+function toParam(instancePath: string): string {
   let param = '';
   for (const escaped of instancePath.split('/').slice(1)) {
     const part = escaped.replaceAll('~1', '/').replaceAll('~0', '~');

@@ -219,7 +219,7 @@ export function errorEvent(error: InferenceError): string {
 }
 
 /** A duration in OpenAI's form: `120ms`, `1s`, `6m0s`. */
-export function toDuration(ms: number): string {
+function toDuration(ms: number): string {
   if (ms < 1_000) return `${Math.ceil(ms)}ms`;
   const seconds = Math.ceil(ms / 1_000);
   if (seconds < 60) return `${seconds}s`;

@@ -19,7 +19,7 @@ import { ofAdmission } from './refusals';
  * Bodies up to this length are read without a look first, unless the key was just refused. Admission checks the limits
  * a moment later.
  */
-export const MAX_UNLOOKED_BODY_BYTES = 16 * 1024;
+const MAX_UNLOOKED_BODY_BYTES = 16 * 1024;
 const BUDGET_WAIT_SECONDS = 1;
 const MIB = 1024 * 1024;
 

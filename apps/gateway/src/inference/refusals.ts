@@ -68,7 +68,7 @@ const FIELDS = fieldNames([ChatCompletionRequest, CompletionRequest, EmbeddingRe
  * The client's error for a failure of the backend, with a message of ours. A 400 or 422 describes the fault in the
  * request, so the backend's message is passed on, without details of the backend.
  */
-export function ofUpstream(
+function ofUpstream(
   failure: UpstreamFailure,
   model: { id: string; backends: readonly { model: string; origin: string }[] },
   extras: readonly ExtraField[],

@@ -25,7 +25,7 @@ export class BillingController {
 }
 
 /** Exactly the documented fields, whatever else the summary has. */
-export function toBilling({ balanceCents, entries, invoices }: BillingSummary) {
+function toBilling({ balanceCents, entries, invoices }: BillingSummary) {
   return {
     balanceCents,
     entries: entries.map(({ id, type, amountCents, source, ref, createdAt }) => ({

@@ -2,38 +2,12 @@ import type { ErrorTable } from '@tollgate/runtime';
 import { ACCOUNT_ERRORS } from '../http/account/errors';
 import { ApiError } from '../http/api-error';
 
-const {
-  unknown_field,
-  name_required,
-  invalid_name,
-  invalid_profile,
-  invalid_expires_at,
-  invalid_owner,
-  invalid_tags,
-  invalid_models,
-  invalid_json,
-  invalid_parameter,
-} = ACCOUNT_ERRORS;
-const { not_found, method_not_allowed, payload_too_large, unsupported_media_type, internal_error, unavailable } =
-  ACCOUNT_ERRORS;
-
 /**
  * Every error of the management API: code, status, public message. The filter answers from this table, and the OpenAPI
  * document is generated from it. A test provokes each error.
  */
 export const MANAGEMENT_ERRORS = {
-  /** For input that is not an HTTP request. A slow one gets 408, a head that is too large 431, an Expect header 417. */
-  invalid_request: { status: 400, message: 'The request is not valid HTTP.' },
-  invalid_json,
-  unknown_field,
-  name_required,
-  invalid_name,
-  invalid_profile,
-  invalid_expires_at,
-  invalid_owner,
-  invalid_tags,
-  invalid_models,
-  invalid_parameter,
+  ...ACCOUNT_ERRORS,
   missing_credential: {
     status: 401,
     message: 'The request has no management token. Send it as "Authorization: Bearer fma_…".',
@@ -49,16 +23,10 @@ export const MANAGEMENT_ERRORS = {
     status: 403,
     message: 'The management token does not have the scope that this endpoint requires.',
   },
-  not_found,
-  method_not_allowed,
-  payload_too_large,
-  unsupported_media_type,
   rate_limited: {
     status: 429,
     message: 'Too many requests per minute with this management token. Retry after the time in the Retry-After header.',
   },
-  internal_error,
-  unavailable,
 } as const satisfies ErrorTable;
 
 export type ManagementErrorCode = keyof typeof MANAGEMENT_ERRORS;

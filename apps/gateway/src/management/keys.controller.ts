@@ -61,6 +61,6 @@ export class KeysController {
 }
 
 /** Exactly the documented fields, whatever else the row has. */
-export function toKey({ id, name, last4, status, createdAt, expiresAt }: KeyRow) {
+function toKey({ id, name, last4, status, createdAt, expiresAt }: KeyRow) {
   return { id, name, last4, status, createdAt, expiresAt };
 }

@@ -25,7 +25,7 @@ export class TokensController {
 }
 
 /** Exactly the documented fields, whatever else the row has. */
-export function toToken(row: TokenRow): TokenRow {
+function toToken(row: TokenRow): TokenRow {
   const { id, name, last4, scopes, createdAt, lastUsedAt, expiresAt, revokedAt } = row;
   return { id, name, last4, scopes, createdAt, lastUsedAt, expiresAt, revokedAt };
 }

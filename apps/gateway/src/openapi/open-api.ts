@@ -72,7 +72,7 @@ const CLASSES: Readonly<Record<string, string>> = {
 };
 
 /** The pattern without `\\p{…}`, which many languages do not have. It may accept a few rare characters more. */
-export function portablePattern(pattern: string): string {
+function portablePattern(pattern: string): string {
   return pattern.replace(/\\p\{(\w+)\}/g, (_, name: string) => {
     const ranges = name === 'C' ? `${CLASSES['Cc']}${CLASSES['Cf']}` : CLASSES[name];
     if (ranges === undefined) throw new Error(`the class ${name} has no portable ranges`);

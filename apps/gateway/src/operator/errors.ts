@@ -2,35 +2,9 @@ import { MAX_KEY_BUDGETS, MAX_ROTATION_GRACE_SECONDS, MAX_THRESHOLDS } from '@to
 import type { ErrorTable } from '@tollgate/runtime';
 import { ACCOUNT_ERRORS } from '../http/account/errors';
 
-const {
-  unknown_field,
-  name_required,
-  invalid_name,
-  invalid_profile,
-  invalid_expires_at,
-  invalid_owner,
-  invalid_tags,
-  invalid_models,
-  invalid_json,
-  invalid_parameter,
-} = ACCOUNT_ERRORS;
-const { not_found, method_not_allowed, payload_too_large, unsupported_media_type, internal_error, unavailable } =
-  ACCOUNT_ERRORS;
-
 /** Every error of the operator API: those shared with the management API, and its own. */
 export const OPERATOR_ERRORS = {
-  /** For input that is not an HTTP request. A slow one gets 408, a head that is too large 431, an Expect header 417. */
-  invalid_request: { status: 400, message: 'The request is not valid HTTP.' },
-  invalid_json,
-  unknown_field,
-  name_required,
-  invalid_name,
-  invalid_profile,
-  invalid_expires_at,
-  invalid_owner,
-  invalid_tags,
-  invalid_models,
-  invalid_parameter,
+  ...ACCOUNT_ERRORS,
   invalid_backend: { status: 400, message: 'backend must be a backend name: the origin and base path of its URL.' },
   invalid_plan: { status: 400, message: 'plan must name a plan of tollgate.yaml.' },
   invalid_external_id: {
@@ -93,8 +67,6 @@ export const OPERATOR_ERRORS = {
     message:
       'This Host is not allowed. Use the IP address or localhost, or add the name to TOLLGATE_OPERATOR_ALLOWED_HOSTS.',
   },
-  not_found,
-  method_not_allowed,
   name_taken: { status: 409, message: 'Another active operator token has this name. Choose another name.' },
   operator_exists: { status: 409, message: 'The console already has an operator.' },
   no_password: { status: 409, message: 'This person signs in by single sign-on and has no password.' },
@@ -118,8 +90,4 @@ export const OPERATOR_ERRORS = {
   },
   insufficient_credit: { status: 409, message: 'The amount exceeds the available credit.' },
   reconcile_busy: { status: 409, message: 'Too many reconcile runs are in progress. Wait until one ends.' },
-  payload_too_large,
-  unsupported_media_type,
-  internal_error,
-  unavailable,
 } as const satisfies ErrorTable;

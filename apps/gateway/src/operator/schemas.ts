@@ -4,8 +4,8 @@ import { REQUEST_ID_PATTERN } from '../http/request-id';
 import { DEFAULT_PAGE_ROWS, ExpiresAt, idSchema, MAX_PAGE_ROWS, Name, pageQuery } from '../http/account/fields';
 
 /** The largest amount of one entry that billing accepts. */
-export const MAX_ENTRY_CENTS = 1_000_000_000_000;
-export const MAX_REF_CHARS = 200;
+const MAX_ENTRY_CENTS = 1_000_000_000_000;
+const MAX_REF_CHARS = 200;
 const MAX_REASON_CHARS = 500;
 
 /** Objects without further fields. A misspelt field must not be ignored. */

@@ -47,10 +47,10 @@ export class PublicStop {
    * Ends the requests that outlived the drain. Streams are settled at the output delivered and end with an error event
    * and `[DONE]`. Plain requests get a 503 and are not charged. Backends are stopped. Then closes all connections,
    * including the management API's, so that `app.close()` does not wait for them. False when a request was not settled
-   * and answered within `timeoutMs` (its client does not read, or the store does not answer).
+   * and answered within CUT_OFF_TIMEOUT_MS (its client does not read, or the store does not answer).
    */
-  async cutOff(timeoutMs = CUT_OFF_TIMEOUT_MS): Promise<boolean> {
-    const ended = await this.inFlight.cutOff(timeoutMs);
+  async cutOff(): Promise<boolean> {
+    const ended = await this.inFlight.cutOff(CUT_OFF_TIMEOUT_MS);
     (this.host.httpAdapter.getHttpServer() as Server).closeAllConnections();
     return ended;
   }

@@ -1,5 +1,7 @@
+import { Inject, Injectable } from '@nestjs/common';
 import { MAX_UNBILLED_LINES, newId, RequestError, type UnbilledWork } from '@tollgate/contracts';
 import type { Requests } from '@tollgate/messaging';
+import { ServiceClient } from '@tollgate/messaging/nest';
 import { logger } from '@tollgate/runtime';
 
 /** Interval of the reports. A gateway that dies loses at most the work of one interval. */
@@ -17,16 +19,14 @@ export type BackendWork = Omit<UnbilledWork, 'hour'>;
  * Reports uncharged work to metering, summed by backend and hour, so that the counters of the engines can be compared
  * with the books. An unanswered report is sent again under its id, and counts once. No request waits for a report.
  */
+@Injectable()
 export class UnbilledReports {
   private gathered = new Map<string, UnbilledWork>();
   private report: { id: string; work: UnbilledWork[] } | null = null;
   private sending: Promise<void> | null = null;
   private timer: NodeJS.Timeout | null = null;
 
-  constructor(
-    private readonly services: Requests,
-    private readonly everyMs = REPORT_EVERY_MS,
-  ) {}
+  constructor(@Inject(ServiceClient) private readonly services: Requests) {}
 
   /**
    * Work of a request that began at `sinceMs` and ends now. The hour in which it was done is unknown, so each hour of
@@ -68,7 +68,7 @@ export class UnbilledReports {
         this.sending = null;
         if (this.report !== null || this.gathered.size > 0) this.arm();
       });
-    }, this.everyMs).unref();
+    }, REPORT_EVERY_MS).unref();
   }
 
   /** False: the report was not received, and is kept. Never rejects. */

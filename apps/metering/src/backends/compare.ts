@@ -123,7 +123,7 @@ function standingOf(
  * @param unbilled further work of the engine that nobody is charged for
  * @param restarted the engine lost its count, so a count below the books proves nothing
  */
-export function judge(
+function judge(
   sides: { engine: number; booked: number; early: number; late: number; unbilled: number; restarted: boolean },
   standing: BackendVerdict | null = null,
 ): BackendTokens {

@@ -3,7 +3,7 @@ import { query } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
 
 /** About 350 KB of reply. */
-export const MAX_KEYS_PER_PAGE = 5_000;
+const MAX_KEYS_PER_PAGE = 5_000;
 const MONTH = /^2\d{3}-(0[1-9]|1[0-2])$/;
 
 interface SpentRow {

@@ -21,7 +21,7 @@ export const MAX_GROUPS = 10_000;
 
 /** The columns of each grouping in USAGE, in sorting order. */
 const GROUP_COLUMNS: Record<UsageGroup, string> = {
-  day: stepSql('day', 'hour'),
+  day: stepSql('day'),
   hour: 'hour',
   model: 'model',
   key: 'key_id',

@@ -114,7 +114,7 @@ function statement(step: UsageStep, by: UsageSeriesQuery['by'], source: Source):
 
 const usageOf = (step: UsageStep, name: string, table: string) => `
   usage AS (
-    SELECT ${stepSql(step, 'hour')} AS at, ${name} AS name, ${SUMMED} FROM ${table} AS hours GROUP BY 1, 2
+    SELECT ${stepSql(step)} AS at, ${name} AS name, ${SUMMED} FROM ${table} AS hours GROUP BY 1, 2
   ), top AS (${rankedSql('name', 'usage')})`;
 
 /**
@@ -122,7 +122,7 @@ const usageOf = (step: UsageStep, name: string, table: string) => `
  * first ones are read by the index, and the others are what remains of the sums without keys.
  */
 function topKeysOf(step: UsageStep, source: TopKeys): string {
-  const at = stepSql(step, 'hour');
+  const at = stepSql(step);
   const ofTop = 'key_id = ANY (ARRAY(SELECT name FROM top))';
   const daysOf = (where: string) =>
     source === 'top-keys'

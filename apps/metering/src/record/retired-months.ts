@@ -8,8 +8,8 @@ const NEVER_RETIRED_MS = 80 * 24 * 60 * 60 * 1000;
 const MAX_MONTHS = 1_200;
 
 /** Whether the month of an id may be retired. Nearly always false, so that batches need not look. */
-export function mayBeRetired(id: string, nowMs = Date.now()): boolean {
-  return idTimeMs(id) < nowMs - NEVER_RETIRED_MS;
+export function mayBeRetired(id: string): boolean {
+  return idTimeMs(id) < Date.now() - NEVER_RETIRED_MS;
 }
 
 /** The least id that is not of a retired month; empty if none is retired. */

@@ -189,7 +189,7 @@ async function firstDayMs(tx: EntityManager): Promise<number | null> {
 }
 
 /** Whether an hour may be folded. */
-export const mayBeFolded = (hour: string, nowMs = Date.now()): boolean => Date.parse(hour) < nowMs - MAY_BE_FOLDED_MS;
+export const mayBeFolded = (hour: string): boolean => Date.parse(hour) < Date.now() - MAY_BE_FOLDED_MS;
 
 /**
  * Adds the sums of late events to what is folded. Call it before the hours of the same events are written. `hours`:

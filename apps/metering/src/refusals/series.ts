@@ -21,7 +21,7 @@ export async function refusalSeries(
   const [from, to] = readSteps(asked);
   const rows = await query<Row>(
     dataSource,
-    `SELECT ${stepSql(asked.step, 'hour')} AS at, code, sum(requests) AS requests FROM refusal_hour
+    `SELECT ${stepSql(asked.step)} AS at, code, sum(requests) AS requests FROM refusal_hour
      WHERE tenant_id = $1 AND hour >= $2 AND hour < $3 AND ($4::text IS NULL OR key_id = $4)
      GROUP BY 1, 2 ORDER BY 1, 2`,
     [asked.tenantId, from, to, parseFilter('keyId', asked.keyId)],

@@ -45,7 +45,7 @@ export const DEFAULTS: ModelSettings = {
 };
 
 export const MAX_EMBEDDING_DIMENSIONS = 4_096;
-export const MAX_DELAY_MS = 600_000;
+const MAX_DELAY_MS = 600_000;
 const MAX_TOKENS_PER_SECOND = 1_000_000;
 const MAX_ANSWER_TOKENS = 1_000_000;
 const MAX_RECORDED_REQUESTS = 10_000;

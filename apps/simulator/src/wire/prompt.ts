@@ -11,7 +11,7 @@ const TOKENS_PER_MESSAGE = 3;
 const TOKENS_PER_NAME = 1;
 const TOKENS_TO_OPEN_ANSWER = 3;
 /** The cost of an image, a sound or a file of any size. */
-export const TOKENS_PER_MEDIA_PART = 85;
+const TOKENS_PER_MEDIA_PART = 85;
 
 /** Counts the messages and the declared tools as a chat prompt. The hash covers only the messages. */
 export function readChatPrompt(body: Body): Text & { lastRole: unknown } {

@@ -5,7 +5,7 @@ import type { CredentialRecord } from '../credential-store';
 import { RECORD_COLUMNS, toRecord, type RecordRow } from './record-row';
 
 /** The maximum delay of a change whose notification was lost, plus or minus a query. Far below the promised second. */
-export const CHECK_INTERVAL_MS = 300;
+const CHECK_INTERVAL_MS = 300;
 const CONNECT_TIMEOUT_MS = 500;
 const CHECK_TIMEOUT_MS = 1_000;
 const RECONNECT_DELAY_MS = 200;

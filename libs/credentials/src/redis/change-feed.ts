@@ -6,7 +6,7 @@ import { KEYS } from './keys';
 /**
  * The maximum delay of a change whose notification was lost, plus or minus a round trip. Far below the promised second.
  */
-export const CHECK_INTERVAL_MS = 300;
+const CHECK_INTERVAL_MS = 300;
 const MAX_RECORDS_PER_CHECK = 1_000;
 /**
  * The store may forget changes that nobody asked for in this time: half of the time for which it remembers a revocation

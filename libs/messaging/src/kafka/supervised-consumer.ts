@@ -6,7 +6,7 @@ import { isRefused, lackOfReading, type RightMissingError } from './rights';
 const RESTART_BASE_MS = 100;
 const MAX_RESTART_MS = 2_000;
 /** Batches whose handlers take longer than this after `stop` are abandoned and redelivered. */
-export const STOP_TIMEOUT_MS = 15_000;
+const STOP_TIMEOUT_MS = 15_000;
 /**
  * The time limit for committing finished work and leaving the group. Usually milliseconds. Retries against a broker
  * that is down or silent would take much longer.

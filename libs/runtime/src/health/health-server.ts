@@ -1,10 +1,9 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { FormerSecretUse } from '../former-secret';
 import { logger } from '../logging';
 import { metrics } from '../metrics';
-import { baseUrl, explainListen, type AddressSettings } from '../process/start-error';
+import { baseUrl, openPort, type AddressSettings } from '../process/start-error';
 import { allMetrics } from '../workers/as-worker';
 import type { Health } from './health';
 
@@ -97,15 +96,7 @@ export class HealthServer {
         response.destroy();
       });
     });
-    try {
-      await new Promise<void>((resolve, reject) => {
-        server.once('error', reject);
-        server.listen(port, host, resolve);
-      });
-    } catch (error) {
-      throw explainListen(error, host, port, SETTINGS);
-    }
-    return new HealthServer(server, baseUrl(host, (server.address() as AddressInfo).port));
+    return new HealthServer(server, baseUrl(host, await openPort(server, host, port, SETTINGS)));
   }
 
   async close(): Promise<void> {

@@ -1,3 +1,5 @@
+import type { AddressInfo, Server } from 'node:net';
+
 /**
  * A start failed for a reason that the operator can fix. `message` is shown as it is: a line for each problem, with its
  * cure.
@@ -8,6 +10,19 @@ export class StartError extends Error {}
 export interface AddressSettings {
   host: string;
   port: string;
+}
+
+/** Opens the port of a server, and returns it. Rejects with StartError when it cannot be opened. */
+export async function openPort(server: Server, host: string, port: number, settings: AddressSettings): Promise<number> {
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(port, host, resolve);
+    });
+  } catch (error) {
+    throw explainListen(error, host, port, settings);
+  }
+  return (server.address() as AddressInfo).port;
 }
 
 /** Converts the error of a port that cannot be opened to its line. Returns other errors unchanged. */

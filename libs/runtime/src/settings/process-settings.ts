@@ -58,7 +58,7 @@ export const metricsTokensOf = (settings: Omit<MetricsSettings, 'problems'>): st
   [settings.TOLLGATE_METRICS_TOKEN, settings.TOLLGATE_FORMER_METRICS_TOKEN].filter((token) => token !== undefined);
 
 /** The address of /livez, /readyz and /metrics. */
-export class HealthSettings {
+class HealthSettings {
   @Setting('Address that serves `/livez`, `/readyz`, `/trafficz` and `/metrics`.')
   @hostText()
   TOLLGATE_HEALTH_HOST: string = '127.0.0.1';

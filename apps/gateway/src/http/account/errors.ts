@@ -3,6 +3,8 @@ import type { ErrorTable } from '@tollgate/runtime';
 
 /** The errors that the management and the operator API share. */
 export const ACCOUNT_ERRORS = {
+  /** For input that is not an HTTP request. A slow one gets 408, a head that is too large 431, an Expect header 417. */
+  invalid_request: { status: 400, message: 'The request is not valid HTTP.' },
   invalid_json: { status: 400, message: 'The body is not a JSON object.' },
   unknown_field: { status: 400, message: 'The body has a field that this endpoint does not know.' },
   name_required: { status: 400, message: 'A name is required.' },

@@ -7,7 +7,7 @@ import { KEY_TAG_FORM, MAX_KEY_MODELS, MAX_KEY_TAGS, type IdPrefix } from '@toll
 const PLAIN_TEXT = '^[^\\p{Cc}\\p{Cs}]*$';
 export const MODEL_ID = '^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$';
 const PROFILE_ID = '^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$';
-export const MAX_NAME_CHARS = 100;
+const MAX_NAME_CHARS = 100;
 export const MAX_PAGE_ROWS = 200;
 export const DEFAULT_PAGE_ROWS = 100;
 

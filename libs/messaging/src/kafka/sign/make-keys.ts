@@ -32,8 +32,7 @@ const PRIVATE_MODE = 0o600;
 const OWNER_WRITES = 0o200;
 
 /** The steps of a rotation: every service accepts the new key, then signs with it, then accepts no other. */
-export const ROTATION_STEPS = ['add', 'promote', 'remove'] as const;
-export type RotationStep = (typeof ROTATION_STEPS)[number];
+export type RotationStep = 'add' | 'promote' | 'remove';
 
 export interface KeyFiles {
   /** The files that were written. */
