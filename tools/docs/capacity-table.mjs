@@ -17,7 +17,7 @@ const LOADS = [
 ];
 const costs = () => JSON.parse(readFileSync(join(ROOT, 'tools/capacity/unit-costs.json'), 'utf8'));
 const capacities = () => LOADS.map((load) => capacityOf(load, costs()));
-/** Limits of which a load uses less are not told, unless it is the first. */
+/** Limits of which a load uses less are left out, unless it is the first. */
 const TOLD_SHARE = 1;
 const whole = (number) => Math.round(number).toLocaleString('en-US');
 /** Two significant digits, without an exponent. */
@@ -25,10 +25,10 @@ const rough = (number) => Number(number.toPrecision(2)).toLocaleString('en-US', 
 
 const gbOf = (gb) => (gb < 0.1 ? '< 0.1 GB' : `${rough(gb)} GB`);
 
-/** When and on what a run was made. */
+/** When and on what a run was made. On two lines, because prose has at most 100 columns. */
 const circumstances = (what, { at, machine: { cores, load, rounds } }) =>
-  `- ${what}: measured on ${at.slice(0, 10)} on ${cores} cores, rounds: ${rounds}, load average before: ` +
-  `${load.map((mean) => mean.toFixed(1)).join(', ')}.`;
+  `- ${what}: measured on ${at.slice(0, 10)}, on ${cores} cores, in ${rounds} ${rounds === 1 ? 'round' : 'rounds'}.\n` +
+  `  Load averages before (1, 5 and 15 minutes): ${load.map((mean) => mean.toFixed(1)).join(', ')}.`;
 
 export const unitCostsTable = () => {
   const { cpuMicros, measuredRequests, measuredChunks, gatewayCores } = costs();
@@ -40,11 +40,11 @@ export const unitCostsTable = () => {
       cpuMicros.chunk[part] === undefined ? '–' : rough(cpuMicros.chunk[part]),
     ]),
   );
-  const bare = `A bare Node proxy cost ${measuredChunks.bareProxyMicros} µs a request in the second run.`;
+  const bare = `In the run of the chunks, a bare Node proxy cost ${measuredChunks.bareProxyMicros} µs a request.`;
   return [
     `${table}\n`,
     circumstances('Requests', measuredRequests),
-    `- A gateway itself uses ${gatewayCores} cores.`,
+    `- A gateway process itself uses ${gatewayCores} cores, at any load.`,
     circumstances('Chunks', measuredChunks),
     `- ${bare}`,
   ].join('\n');
@@ -102,5 +102,5 @@ export const replicasTable = () => {
   const [requests, errors] = ['requests', 'errors'].map((name) => record.runs.reduce((sum, run) => sum + run[name], 0));
   const short = record.machine.quick ? ' A short run (`--quick`).' : '';
   const failed = `- ${whole(requests)} requests were answered, and ${whole(errors)} failed.${short}`;
-  return [table, '', circumstances('All', record), failed, ...verdicts].join('\n');
+  return [table, '', circumstances('All rows', record), failed, ...verdicts].join('\n');
 };
