@@ -60,6 +60,15 @@ describe('exit code 1', () => {
     rmSync(broken, { recursive: true });
   });
 
+  it('says that the public port is not the operator port', async () => {
+    const env = { TOLLGATE_OPERATOR_URL: services.publicUrl, TOLLGATE_OPERATOR_SECRET: 'x' };
+    const { code, stderr } = await tollgate(['tenant', 'list'], env);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/is the public port of Tollgate\. Set TOLLGATE_OPERATOR_URL/),
+    ]);
+  });
+
   it('says that the books differ', async () => {
     const { tenantId } = await services.tenant();
     await services.messages.request('billing.credit.add', { tenantId, amountCents: 5, source: 'manual', ref: 'x' });
@@ -222,6 +231,16 @@ describe('exit code 2', () => {
       ]);
     }
   });
+
+  it.each(['do-not-print-me\nb', 'do-not-print-me b', 'do-not-print-me€'])(
+    'says that a secret cannot be one, without the secret: %j',
+    async (secret) => {
+      const { code, stdout, stderr } = await tollgate(['tenant', 'list'], { TOLLGATE_OPERATOR_SECRET: secret });
+      expect([code, stdout]).toEqual([2, '']);
+      expect(stderr).toMatch(/^tollgate: The operator secret has a character that no secret has/);
+      expect(stderr).not.toContain('do-not-print-me');
+    },
+  );
 
   it('says that settings contradict each other', async () => {
     for (const env of [

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { formatCents, formatNanos, parseAmount, parseSignedAmount } from './money';
+import { formatCents, formatNanos, parseAmount, parseBudget, parseSignedAmount } from './money';
 
 describe('parseAmount', () => {
   it('reads currency units as whole cents', () => {
@@ -34,6 +34,10 @@ describe('parseAmount', () => {
   it('says that a negative amount must be positive', () =>
     expect(() => parseAmount('-5')).toThrow('It must be a positive number of currency units'));
 
+  it.each(['90071992547409.92', '9'.repeat(100)])('says that %s is too large', (text) =>
+    expect(() => parseAmount(text)).toThrow('It is too large.'),
+  );
+
   it('is undone by formatCents, for every amount', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), (cents) => {
@@ -63,4 +67,9 @@ it('parseSignedAmount reads one sign, and otherwise is as strict as parseAmount'
   expect(['-10', '-0.05', '10.50'].map(parseSignedAmount)).toEqual([-1_000, -5, 1_050]);
   for (const wrong of ['--1', '-', '-0', '- 1', '-1.234', '+1'])
     expect(() => parseSignedAmount(wrong)).toThrow(RangeError);
+});
+
+it('a budget that is no amount is told the words that are budgets', () => {
+  expect(['none', 'default', '0', '12.50'].map(parseBudget)).toEqual([null, 'default', 0, 1_250]);
+  expect(() => parseBudget('unlimited')).toThrow('It must be "none", "default" or a positive number of currency units');
 });

@@ -8,8 +8,11 @@ export function parseAmount(text: string): number {
   return readCents(text, 'a positive number');
 }
 
+/** More digits than MAX_SAFE_INTEGER cents have, and few enough for BigInt. */
+const MAX_DIGITS = 100;
+
 function readCents(text: string, wanted: string): number {
-  const match = /^(\d{1,14})(?:\.(\d{1,2}))?$/.exec(text);
+  const match = text.length <= MAX_DIGITS ? /^(\d+)(?:\.(\d{1,2}))?$/.exec(text) : null;
   if (!match)
     throw new RangeError(`It must be ${wanted} of currency units with at most two decimals, such as 10 or 10.50.`);
   const cents = BigInt(match[1]!) * 100n + BigInt((match[2] ?? '').padEnd(2, '0'));
@@ -29,7 +32,7 @@ export function parseSignedAmount(text: string): number {
 export function parseBudget(text: string): number | null | 'default' {
   if (text === 'none') return null;
   if (text === 'default') return text;
-  return /^0(\.0{1,2})?$/.test(text) ? 0 : parseAmount(text);
+  return /^0(\.0{1,2})?$/.test(text) ? 0 : readCents(text, '"none", "default" or a positive number');
 }
 
 /** Formats nanos (a decimal string of 10⁻⁹ units) to the last place: "0.000123400 USD". */

@@ -47,7 +47,7 @@ export function findOperator(env: NodeJS.ProcessEnv): Operator {
   const { TOLLGATE_OPERATOR_URL: url, TOLLGATE_OPERATOR_SECRET: secret } = env;
   if (url) {
     if (!secret) throw new UsageFailure('TOLLGATE_OPERATOR_URL is set, but TOLLGATE_OPERATOR_SECRET is not: set both.');
-    return { url: baseUrl(url, 'TOLLGATE_OPERATOR_URL'), secret };
+    return { url: baseUrl(url, 'TOLLGATE_OPERATOR_URL'), secret: headerText(secret) };
   }
   const file = join(resolve(env['TOLLGATE_DATA_DIR'] || '.tollgate'), 'operator.json');
   let text: string;
@@ -61,7 +61,16 @@ export function findOperator(env: NodeJS.ProcessEnv): Operator {
   }
   const found = parseOperatorFile(text);
   if (!found) throw new Failure(`${file} is not valid. Restart Tollgate: it writes the file again.`, 'not_running');
-  return { url: baseUrl(found.url, file), secret: secret || found.secret };
+  return { url: baseUrl(found.url, file), secret: headerText(secret || found.secret) };
+}
+
+/** Refuses here what no header can carry: the error of `fetch` would show the secret. Throws UsageFailure. */
+function headerText(secret: string): string {
+  if (/^[\x21-\x7e]+$/.test(secret)) return secret;
+  throw new UsageFailure(
+    'The operator secret has a character that no secret has, such as a space or a line break. Correct ' +
+      'TOLLGATE_OPERATOR_SECRET.',
+  );
 }
 
 export const tenantPath = (tenant: string, rest = ''): string => `/tenants/${encodeURIComponent(tenant)}${rest}`;
@@ -167,6 +176,12 @@ function refusal(status: number, answer: unknown, url: string, path: string): Fa
   const error = (answer as { error?: { code?: unknown; message?: unknown } } | null)?.error;
   if (typeof error?.code !== 'string') {
     return new Failure(`The server at ${url} is not Tollgate's operator API (HTTP ${status}).`, 'unreachable');
+  }
+  if (error.code === 'route_not_found') {
+    return new Failure(
+      `${url} is the public port of Tollgate. Set TOLLGATE_OPERATOR_URL to the operator port, 8081 by default.`,
+      error.code,
+    );
   }
   if (error.code === 'invalid_secret') {
     return new Failure(
