@@ -138,6 +138,16 @@ export function bodiesTests(gateway: GatewayUnderTest): void {
       expect([status, json]).toEqual([400, refusal(code, param)]);
     });
 
+    it.each<[body: string | Buffer | object, message: string]>([
+      ['', 'The body is empty. Send a JSON object.'],
+      ['{', 'The body is not valid JSON.'],
+      ['\uFEFF{}', 'The body begins with a byte order mark. Send JSON without one.'],
+      [Buffer.from([0x22, 0xff, 0x22]), 'The body is not valid UTF-8.'],
+      [{ ...CHAT, logit_bias: { hot: 1 } }, "'logit_bias' must not have a member 'hot': only token ids are allowed."],
+    ])('is told what is wrong: %j', async (body, message) => {
+      expect((await ask(body)).json.error.message).toBe(message);
+    });
+
     it.each(['', '{', '{"model":', 'nonsense', Buffer.from([0x22, 0xff, 0x22])])(
       'that is not JSON is refused: %j',
       async (body) => {

@@ -103,6 +103,14 @@ export function managementKeysTests(services: Services): void {
       expectRefusal('/keys', { text }, 400, 'invalid_json'),
     );
 
+    it.each<[text: string | Buffer, message: string]>([
+      ['{', 'The body is not valid JSON.'],
+      ['[]', 'The body is not a JSON object.'],
+      [Buffer.from([0x7b, 0xff, 0x7d]), 'The body is not valid UTF-8.'],
+    ])('says what is wrong with the body %j', async (text, message) => {
+      expect((await ask('/keys', { text })).json.error).toEqual({ code: 'invalid_json', message });
+    });
+
     it('answers 415 to another content type, and to a compressed body', async () => {
       for (const headers of [
         { 'content-type': 'text/plain' },

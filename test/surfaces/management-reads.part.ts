@@ -123,6 +123,15 @@ export function managementReadsTests(services: Services): void {
     });
 
     it.each([
+      ['limit=1&limit=2', 'limit must be given only once.', '/keys'],
+      ['from=2026-01-01&from=2026-01-02', 'from must be given only once.', '/usage'],
+      ['groupBy=day,day', 'groupBy must not have the same item twice.', '/usage'],
+      ['groupBy=user', 'groupBy: each must be one of: model, key, day, hour.', '/usage'],
+    ])('says what is wrong with ?%s', async (query, message, path) => {
+      expect((await ask(`${path}?${query}`)).json.error).toEqual({ code: 'invalid_parameter', message });
+    });
+
+    it.each([
       'from=x',
       'to=2026-02-30',
       'from=2026-01-02&to=2026-01-01',

@@ -98,6 +98,12 @@ describe('refunds and adjustments', () => {
     expectRefusal(`/tenants/${newId('ten')}/credit/${how}`, body, 400, code),
   );
 
+  it('a field without a code of its own says what is wrong with it', async () => {
+    const body = { amountCents: 5, ref: 'r', reason: 'x', allowDebt: 'yes' };
+    const { json } = await ask(`/tenants/${newId('ten')}/credit/adjust`, { body });
+    expect(json.error).toEqual({ code: 'invalid_json', message: 'allowDebt must be a boolean.' });
+  });
+
   it('of tenants that do not exist are not_found', async () => {
     for (const id of [newId('ten'), 'x', '%00']) {
       await expectRefusal(`/tenants/${id}/credit/refund`, { amountCents: 5, ref: 'r' }, 404, 'not_found');

@@ -84,6 +84,7 @@ describe('a link for a new password', () => {
   it('is refused for a stranger, for a person without a password, and to a token without all scopes', async () => {
     const create = (email: string, more: Asked = {}) => code('/password-links', { body: { email }, ...more });
     expect(await create('nobody@example.com')).toEqual([404, 'not_found']);
+    expect(await code('/password-links', { body: {} })).toEqual([400, 'invalid_email']);
     expect(await create('sso@example.com')).toEqual([409, 'no_password']);
     const { token } = await issue(OPERATOR_SCOPES.filter((scope) => scope !== 'credit'));
     expect(await create('forgot@example.com', { token })).toEqual([403, 'insufficient_scope']);
@@ -103,7 +104,7 @@ describe('an operator of the console', () => {
     await services.database.query('DELETE FROM console.operator');
     await services.database.query(`INSERT INTO console.operator (user_id) VALUES ('v'), ('w')`);
     expect(await remove('nobody@example.com')).toEqual([404, 'not_found']);
-    expect(await remove('no address')).toEqual([404, 'not_found']);
+    expect(await remove('no address')).toEqual([400, 'invalid_email']);
     const { token } = await issue(OPERATOR_SCOPES.filter((scope) => scope !== 'credit'));
     expect(await remove('w@example.com', { token })).toEqual([403, 'insufficient_scope']);
     // Each removes the other: one of them stays.

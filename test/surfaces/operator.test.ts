@@ -1,4 +1,4 @@
-import { isWellFormedCredential, newId, SCOPES } from '@tollgate/contracts';
+import { isWellFormedCredential, newId, OPERATOR_SCOPES, SCOPES } from '@tollgate/contracts';
 import { eventually, inForceAfterMs } from '@tollgate/testing';
 import { type Asked, send } from './ask';
 import { OPERATOR_SECRET, useServices } from './services';
@@ -92,6 +92,32 @@ describe('tenants', () => {
       'unsupported_media_type',
     );
     await expectRefusal('/tenants', { text: 'x'.repeat(65_537) }, 413, 'payload_too_large');
+  });
+
+  it.each<[path: string, body: object | undefined, message: string]>([
+    ['/tenants', { name: 'x', plan: 'gold' }, 'plan must name a plan of tollgate.yaml; "gold" is not one.'],
+    ['/requests', undefined, 'callerRequestId is required.'],
+    ['/invoices?period=november', undefined, 'period must have a form such as 2026-10.'],
+    ['/config/check', {}, 'currency is required.'],
+    ['/journal/compare', { heads: ['x'] }, 'heads.0 must be an object.'],
+    ['/journal/compare', { heads: [{ tenantId: newId('ten') }] }, 'heads.0.sequence is required.'],
+    ['/operator-tokens', { name: 'x', scopes: ['all'] }, `scopes: each must be one of: ${OPERATOR_SCOPES.join(', ')}.`],
+    ['/no-such-path', undefined, 'No endpoint has this path. See /_operator/v1/openapi.yaml.'],
+  ])('%s says what is wrong with %j', async (path, body, message) => {
+    expect((await ask(path, body && { body })).json.error.message).toBe(message);
+  });
+
+  it.each<[path: string, body: object | undefined, message: string]>([
+    ['/tenants', { name: 'x', plan: 'gold' }, 'plan must name a plan of tollgate.yaml; "gold" is not one.'],
+    ['/requests', undefined, 'callerRequestId is required.'],
+    ['/invoices?period=november', undefined, 'period must have a form such as 2026-10.'],
+    ['/config/check', {}, 'currency is required.'],
+    ['/journal/compare', { heads: ['x'] }, 'heads.0 must be an object.'],
+    ['/journal/compare', { heads: [{ tenantId: newId('ten') }] }, 'heads.0.sequence is required.'],
+    ['/operator-tokens', { name: 'x', scopes: ['all'] }, `scopes: each must be one of: ${OPERATOR_SCOPES.join(', ')}.`],
+    ['/no-such-path', undefined, 'No endpoint has this path. See /_operator/v1/openapi.yaml.'],
+  ])('%s says what is wrong with %j', async (path, body, message) => {
+    expect((await ask(path, body && { body })).json.error.message).toBe(message);
   });
 
   it('that do not exist are not_found on every route', async () => {

@@ -134,7 +134,7 @@ export class Tenants {
 
   private planOf(id: string) {
     const plan = this.config.current.plans.find((one) => one.id === id);
-    if (!plan) throw new RequestError('invalid_plan');
+    if (!plan) throw new RequestError('invalid_plan', `plan must name a plan of tollgate.yaml; "${id}" is not one.`);
     return plan;
   }
 

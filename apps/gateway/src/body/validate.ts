@@ -9,6 +9,9 @@ import { ChatCompletionRequest, CompletionRequest, EmbeddingRequest } from './sc
 import { checkStructure } from './structure';
 
 const MAX_NAME_CHARS = 100;
+/** Some editors and shells write it before a file in UTF-8. JSON does not allow it. */
+const BYTE_ORDER_MARK = '\uFEFF';
+const HAS_MARK = 'The body begins with a byte order mark. Send JSON without one.';
 
 const ajv = new Ajv({ strict: true, strictTypes: false, strictRequired: false });
 
@@ -30,13 +33,15 @@ const CHECKS: Record<InferenceKind, (body: unknown) => Record<string, unknown>> 
  * `param`.
  */
 export function parseBody(kind: InferenceKind, raw: Buffer): Record<string, unknown> {
+  if (raw.length === 0) throw new InferenceError('invalid_json', { message: 'The body is empty. Send a JSON object.' });
   checkStructure(raw);
+  if (!isUtf8(raw)) throw new InferenceError('invalid_json', { message: 'The body is not valid UTF-8.' });
+  const text = raw.toString('utf8');
   let body: unknown;
   try {
-    if (!isUtf8(raw)) throw new SyntaxError('not UTF-8');
-    body = JSON.parse(raw.toString('utf8'));
+    body = JSON.parse(text);
   } catch {
-    throw new InferenceError('invalid_json');
+    throw new InferenceError('invalid_json', text.startsWith(BYTE_ORDER_MARK) ? { message: HAS_MARK } : {});
   }
   try {
     return CHECKS[kind](body);
@@ -62,6 +67,7 @@ function toParam(instancePath: string): string {
   return param;
 }
 
+/** `propertyNames` occurs only in `logit_bias`, whose members are token ids. */
 function toInferenceError(error: ErrorObject): InferenceError {
   const { keyword, instancePath, params } = error;
   const at = toParam(instancePath);
@@ -83,6 +89,11 @@ function toInferenceError(error: ErrorObject): InferenceError {
     const unknown = (params as { additionalProperty: string }).additionalProperty.slice(0, MAX_NAME_CHARS);
     const field = `${at}.${unknown}`;
     return new InferenceError('unsupported_parameter', { message: `'${field}' is not supported.`, param: field });
+  }
+  if (keyword === 'pattern' && error.propertyName !== undefined) {
+    const wrong = error.propertyName.slice(0, MAX_NAME_CHARS);
+    const message = `${name} must not have a member '${wrong}': only token ids are allowed.`;
+    return new InferenceError('invalid_value', { message, param });
   }
   if (keyword === 'pattern') {
     const message = `${name} has characters that are not allowed, or a wrong length.`;

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from './api-error';
 import { validateMediaType } from './media-type';
@@ -16,11 +17,13 @@ export function readJsonObject(request: FastifyRequest): Record<string, unknown>
   const body = request.body as Buffer | undefined;
   if (body === undefined || body === null || body.length === 0) return {};
   refuseMediaType(request);
+  if (!isUtf8(body)) throw new ApiError('invalid_json', 'The body is not valid UTF-8.');
   let value: unknown;
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+    // Unlike a Buffer, it drops a byte order mark.
+    value = JSON.parse(new TextDecoder().decode(body));
   } catch {
-    throw new ApiError('invalid_json');
+    throw new ApiError('invalid_json', 'The body is not valid JSON.');
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new ApiError('invalid_json');
   return value as Record<string, unknown>;

@@ -12,9 +12,14 @@ describe('the message for an invalid value', () => {
     [{ type: 'number', minimum: 0 }, -1, 'must be at least 0'],
     [{ type: 'number', maximum: 2 }, 3, 'must be at most 2'],
     [{ enum: ['a', 'b'] }, 'c', 'must be one of: a, b'],
+    [{ type: 'array', uniqueItems: true }, [1, 1], 'must not have the same item twice'],
+    [{ type: 'integer' }, 'a', 'must be an integer'],
+    [{ type: ['string', 'null'] }, 5, 'must be a string or null'],
+    [{ type: 'string', pattern: '^a' }, 'b', 'has characters that are not allowed, or a wrong length'],
+    [{ type: 'string', pattern: '^\\d{4}-', examples: ['2026-10'] }, 'b', 'must have a form such as 2026-10'],
     [{ type: 'string', format: 'iso8601' }, 'now', 'must be a date or time such as 2026-11-01'],
   ])('%j', (schema, value, message) => {
-    const validate = new Ajv({ formats: { iso8601: /^\d{4}/ } }).compile(schema);
+    const validate = new Ajv({ verbose: true, allowUnionTypes: true, formats: { iso8601: /^\d{4}/ } }).compile(schema);
     expect(validate(value)).toBe(false);
     expect(schemaMessage(validate.errors![0]!)).toBe(message);
   });

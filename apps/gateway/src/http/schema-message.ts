@@ -2,12 +2,20 @@ import type { ErrorObject } from 'ajv';
 
 /** The form of all ids: `idSchema` of http/account/fields.ts. */
 const ID_PATTERN = /^\^([a-z]+)_\[0-7\]/;
+const WITH_ARTICLE: Readonly<Record<string, string>> = {
+  string: 'a string',
+  number: 'a number',
+  integer: 'an integer',
+  boolean: 'a boolean',
+  array: 'an array',
+  object: 'an object',
+};
 
 /**
  * The message of an Ajv error without a full stop, such as `must have at least 1 item`. Uses our own words where Ajv's
- * are unclear.
+ * are unclear. A value of the wrong form is told the example of its schema, if Ajv is verbose.
  */
-export function schemaMessage({ keyword, params, message = 'is not valid' }: ErrorObject): string {
+export function schemaMessage({ keyword, params, message = 'is not valid', parentSchema }: ErrorObject): string {
   const { limit } = params as { limit?: number };
   const counted = (noun: string) => `${limit} ${noun}${limit === 1 ? '' : 's'}`;
   switch (keyword) {
@@ -31,10 +39,18 @@ export function schemaMessage({ keyword, params, message = 'is not valid' }: Err
       return `must be one of: ${(params as { allowedValues: unknown[] }).allowedValues.join(', ')}`;
     case 'pattern': {
       const [, prefix] = ID_PATTERN.exec((params as { pattern: string }).pattern) ?? [];
-      return prefix === undefined
-        ? 'has characters that are not allowed, or a wrong length'
-        : `must be an id, which begins with ${prefix}_`;
+      if (prefix !== undefined) return `must be an id, which begins with ${prefix}_`;
+      const [example] = (parentSchema as { examples?: unknown[] } | undefined)?.examples ?? [];
+      return typeof example === 'string'
+        ? `must have a form such as ${example}`
+        : 'has characters that are not allowed, or a wrong length';
     }
+    case 'type': {
+      const types = [(params as { type: string | string[] }).type].flat();
+      return `must be ${types.map((type) => WITH_ARTICLE[type] ?? type).join(' or ')}`;
+    }
+    case 'uniqueItems':
+      return 'must not have the same item twice';
     case 'format':
       if ((params as { format: string }).format === 'iso8601') return 'must be a date or time such as 2026-11-01';
       return message;

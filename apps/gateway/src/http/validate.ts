@@ -17,10 +17,9 @@ const DECIMAL = /^-?\d{1,15}$/;
  * because the query becomes part of a message: a `tenantId` of the caller would name another tenant, and a pasted
  * secret would be kept.
  */
-const bodies = withFormats(new Ajv({ strict: true, allowUnionTypes: true }));
-const queries = withFormats(
-  new Ajv({ strict: true, allowUnionTypes: true, coerceTypes: true, useDefaults: true, removeAdditional: 'all' }),
-);
+const OPTIONS = { strict: true, allowUnionTypes: true, verbose: true };
+const bodies = withFormats(new Ajv(OPTIONS));
+const queries = withFormats(new Ajv({ ...OPTIONS, coerceTypes: true, useDefaults: true, removeAdditional: 'all' }));
 
 /**
  * Returns a checker of bodies. It returns the typed value, or throws `toError` of the first error. Error: unknown_field
@@ -51,9 +50,8 @@ function unknownField({ instancePath, params }: ErrorObject, fields: readonly st
  * parameter that the schema does not name: a misspelt filter that is ignored would return other rows.
  */
 export function queryCheck<T extends TObject>(schema: T): (value: unknown) => Static<T> {
-  const integers = Object.keys(schema.properties).filter(
-    (name) => (schema.properties[name] as { type?: unknown }).type === 'integer',
-  );
+  const typeOf = (name: string) => (schema.properties[name] as { type?: unknown }).type;
+  const integers = Object.keys(schema.properties).filter((name) => typeOf(name) === 'integer');
   const check = schemaCheck(
     () => queries.compile<Static<T>>(schema),
     (error) => new ApiError('invalid_parameter', describe(error)),
@@ -61,6 +59,8 @@ export function queryCheck<T extends TObject>(schema: T): (value: unknown) => St
   return (value) => {
     const query = { ...(value as Record<string, unknown>) };
     refuseUnknownParameters(query, schema);
+    const repeated = Object.keys(query).find((name) => Array.isArray(query[name]) && typeOf(name) !== 'array');
+    if (repeated !== undefined) throw new ApiError('invalid_parameter', `${repeated} must be given only once.`);
     for (const name of integers) {
       const text = query[name];
       if (typeof text === 'string' && !DECIMAL.test(text))
@@ -83,6 +83,10 @@ export function refuseUnknownParameters(query: unknown, schema?: TObject): void 
 /** Describes an error of Ajv in one line: `limit must be at most 200.` */
 export function describe(error: ErrorObject): string {
   const where = error.instancePath.slice(1).replaceAll('/', '.');
+  if (error.keyword === 'required') {
+    const { missingProperty } = error.params as { missingProperty: string };
+    return `${[...(where ? [where] : []), missingProperty].join('.')} is required.`;
+  }
   // The caller wrote a list with commas, so an index into it says little.
   const list = error.keyword === 'enum' ? /^(.+)\.\d+$/.exec(where)?.[1] : undefined;
   return `${list ? `${list}: each` : where || 'The value'} ${schemaMessage(error)}.`;

@@ -22,5 +22,5 @@ export function unknownRoute(url: string): ApiError {
   const methods = allowedMethods(MANAGEMENT_ROUTES, url.split('?', 1)[0]!);
   return methods !== null
     ? managementError('method_not_allowed', undefined, { allow: methods })
-    : managementError('not_found', 'No such endpoint.');
+    : managementError('not_found', 'No endpoint has this path. See /docs.');
 }

@@ -94,7 +94,7 @@ export const ACCESS_ROUTES: RouteTable<OperatorEndpoint> = {
         'scopes. An operator by a group of OpenID Connect is not found: remove the person from the group. 503 ' +
         '`unavailable` where no console runs.',
       body: body(OperatorRemoval, { email: 'anna@example.com' }),
-      errors: ['not_found', 'last_operator'],
+      errors: ['invalid_email', 'not_found', 'last_operator'],
     },
   },
   '/password-links': {
@@ -110,7 +110,7 @@ export const ACCESS_ROUTES: RouteTable<OperatorEndpoint> = {
         'no console runs.',
       body: body(PasswordLinkCreate, { email: 'anna@example.com' }),
       success: [['201', 'The link; it is not shown again.', PasswordLink]],
-      errors: ['not_found', 'no_password'],
+      errors: ['invalid_email', 'not_found', 'no_password'],
     },
   },
   '/audit': {

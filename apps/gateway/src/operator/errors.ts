@@ -7,6 +7,7 @@ export const OPERATOR_ERRORS = {
   ...ACCOUNT_ERRORS,
   invalid_backend: { status: 400, message: 'backend must be a backend name: the origin and base path of its URL.' },
   invalid_plan: { status: 400, message: 'plan must name a plan of tollgate.yaml.' },
+  invalid_email: { status: 400, message: 'email must be an e-mail address.' },
   invalid_external_id: {
     status: 400,
     message:

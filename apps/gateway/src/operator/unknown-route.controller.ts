@@ -18,5 +18,5 @@ export function unknownRoute(url: string): ApiError {
   const methods = allowedMethods(OPERATOR_ROUTES, url.split('?', 1)[0]!);
   return methods !== null
     ? new ApiError('method_not_allowed', undefined, { allow: methods })
-    : new ApiError('not_found', 'No such endpoint.');
+    : new ApiError('not_found', 'No endpoint has this path. See /_operator/v1/openapi.yaml.');
 }

@@ -5,7 +5,7 @@ import type { FastifyRequest } from 'fastify';
 import { ApiError } from '../api-error';
 import { readJsonObject } from '../json-body';
 import { parseInstant } from '../instant';
-import { bodyCheck } from '../validate';
+import { bodyCheck, describe } from '../validate';
 import { ACCOUNT_ERRORS } from './errors';
 
 /**
@@ -41,18 +41,25 @@ const CODE_OF_FIELD: Readonly<Record<string, string>> = {
   period: 'invalid_period',
   graceSeconds: 'invalid_grace',
   keys: 'invalid_keys',
-  tenantId: 'not_found',
-  email: 'not_found',
+  email: 'invalid_email',
 };
 
-/** Turns an error of Ajv in a body into an ApiError. A missing or blank name is `name_required`. */
-export function bodyError({ instancePath, keyword, params }: ErrorObject): ApiError {
+/**
+ * Turns an error of Ajv in a body into an ApiError. A missing or blank name is `name_required`. A field without a code
+ * of its own is `invalid_json`, with what is wrong.
+ */
+export function bodyError(error: ErrorObject): ApiError {
+  const { instancePath, keyword, params } = error;
   const missing = keyword === 'required' ? (params as { missingProperty: string }).missingProperty : null;
   const [first = '', index, inside] = instancePath.split('/').slice(1);
   if (first === 'keys' && index !== undefined) return listError(index, missing ?? inside ?? '');
   const field = missing ?? first;
   if (field === 'name' && (missing !== null || keyword === 'minLength')) return new ApiError('name_required');
-  return new ApiError(CODE_OF_FIELD[field] ?? 'invalid_json');
+  if (field === 'tenantId') return new ApiError('not_found', 'No such tenant.');
+  const code = CODE_OF_FIELD[field];
+  if (code === undefined) return new ApiError('invalid_json', describe(error));
+  // It names the allowed values, such as the scopes.
+  return new ApiError(code, keyword === 'enum' ? describe(error) : undefined);
 }
 
 /** An error in a list of keys: the code of the field, and where it is. */
