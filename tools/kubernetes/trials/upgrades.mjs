@@ -6,7 +6,9 @@ import { SetupError } from '../../setup/prepare.mjs';
 import { CHART, helm, kubectl, tryHelm } from '../cluster.mjs';
 import { customer, loadOf, podNames, proveBooks, secondsSince, served, underLoad, upgrade } from './release.mjs';
 
-const FAILING_TIMEOUT = '60s';
+/** An upgrade that fails, and the way back, may each take so many times as long as one whose jobs find nothing to do. */
+const FAILING_PER_GOOD = 4;
+const LEAST_FAILING_S = 60;
 /** The values of the trial have ordinary jobs, because at the install there are no stores yet. */
 const HOOKS = 'jobs.hooks=true';
 
@@ -48,12 +50,14 @@ export const failedUpgrades = (release) =>
       price: { set: changed("output: '200'", 'output: free'), says: 'models[0].price.output' },
       profile: { set: changed('    - id: default\n', '    - id: other\n'), says: 'profile default of plan default' },
     };
+    const goodMs = Date.now();
     await upgrade(release, ['--set', HOOKS]);
+    const timeout = `${Math.ceil(Math.max(LEAST_FAILING_S, FAILING_PER_GOOD * secondsSince(goodMs)))}s`;
     const seconds = {};
     for (const [name, { set, says }] of Object.entries(failing)) {
       const startedMs = Date.now();
       const args = ['upgrade', release.release, CHART, ...release.values, '--set', HOOKS, ...set, '--atomic'];
-      const { code, output } = await tryHelm(['-n', release.namespace, ...args, '--timeout', FAILING_TIMEOUT]);
+      const { code, output } = await tryHelm(['-n', release.namespace, ...args, '--timeout', timeout]);
       if (code === 0) throw new SetupError(`The upgrade "${name}" was expected to fail.`);
       if (!output.includes('has been rolled back')) throw new SetupError(`"${name}" was not taken back:\n${output}`);
       seconds[name] = secondsSince(startedMs);
