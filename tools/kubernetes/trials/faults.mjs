@@ -1,11 +1,13 @@
 // A load that suffers faults, beside that of a customer with little credit, and what the books must say of both.
 import { SetupError } from '../../setup/prepare.mjs';
 import { noDeadLetters } from './dead-letters.mjs';
-import { credit, customer, loadOf, proveBooks, served, underLoad } from './release.mjs';
+import { credit, customer, loadOf, proveBooks, served, underLoad, until } from './release.mjs';
 
 /** The credit of one more customer, which gets it at each fault and spends it within seconds: four streams. */
 const SCARCE_CENTS = 20;
 const WITHOUT_CREDIT = /^(402|429) .*"(credit_exhausted|credit_held)"/s;
+const SPENT_TIMEOUT_MS = 120_000;
+const isRefused = ({ failure }) => failure !== null && WITHOUT_CREDIT.test(failure);
 
 /**
  * Runs `play` under load. It inflicts each fault through `suffer`, which says what the load may see. Rejects as
@@ -28,14 +30,17 @@ export async function underFaults(release, play) {
       for (const one of [load, few]) one.suffer(null);
     };
     try {
-      return await play(load, suffer);
+      const played = await play(load, suffer);
+      // On a slow machine the faults may end before the credit is spent.
+      await until('A refusal for lack of credit', SPENT_TIMEOUT_MS, () => few.outcomes.some(isRefused));
+      return played;
     } finally {
       fewServed = await few.stop();
       cutStreams = load.outcomes.filter((one) => one.failure !== null && one.arrivalsMs.length > 0).length;
     }
   });
   served(fewServed);
-  const refused = few.outcomes.filter(({ failure }) => failure !== null && WITHOUT_CREDIT.test(failure)).length;
+  const refused = few.outcomes.filter(isRefused).length;
   const answered = few.outcomes.filter(({ failure }) => failure === null).length;
   if (refused === 0 || answered === 0)
     throw new SetupError(`With little credit, ${answered} requests were served and ${refused} refused.`);
