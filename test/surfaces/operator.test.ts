@@ -107,19 +107,6 @@ describe('tenants', () => {
     expect((await ask(path, body && { body })).json.error.message).toBe(message);
   });
 
-  it.each<[path: string, body: object | undefined, message: string]>([
-    ['/tenants', { name: 'x', plan: 'gold' }, 'plan must name a plan of tollgate.yaml; "gold" is not one.'],
-    ['/requests', undefined, 'callerRequestId is required.'],
-    ['/invoices?period=november', undefined, 'period must have a form such as 2026-10.'],
-    ['/config/check', {}, 'currency is required.'],
-    ['/journal/compare', { heads: ['x'] }, 'heads.0 must be an object.'],
-    ['/journal/compare', { heads: [{ tenantId: newId('ten') }] }, 'heads.0.sequence is required.'],
-    ['/operator-tokens', { name: 'x', scopes: ['all'] }, `scopes: each must be one of: ${OPERATOR_SCOPES.join(', ')}.`],
-    ['/no-such-path', undefined, 'No endpoint has this path. See /_operator/v1/openapi.yaml.'],
-  ])('%s says what is wrong with %j', async (path, body, message) => {
-    expect((await ask(path, body && { body })).json.error.message).toBe(message);
-  });
-
   it('that do not exist are not_found on every route', async () => {
     for (const id of [newId('ten'), 'x', '%00']) {
       for (const path of ['', '/credit', '/keys', '/tokens'])
