@@ -80,7 +80,7 @@ export default {
   globalSetup: '<rootDir>/test/setup/global-setup.mjs',
   globalTeardown: '<rootDir>/test/setup/global-teardown.mjs',
   // Only for tests that hang. A test that guarantees a time measures it itself.
-  testTimeout: 180_000,
+  testTimeout: process.env.CI ? 540_000 : 180_000,
   testSequencer: '<rootDir>/test/setup/longest-first.mjs',
   // More workers than cores, because half of the tests mostly wait for a server.
   maxWorkers: 3,
