@@ -27,7 +27,7 @@ const ESM_PACKAGES = [
   'smtp-server',
 ];
 const common = {
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/test/setup/plain-context.cjs',
   transform,
   // These packages are ESM. swc turns them into CommonJS for Jest.
   transformIgnorePatterns: [`/node_modules/(?!(${ESM_PACKAGES.join('|')})/)`],

@@ -19,6 +19,19 @@ const MORE_CONNECTIONS = '90';
 const GIVEN_UP_LIMIT_MS = 30_000;
 const CHAT = { messages: [{ role: 'user', content: 'x' }], simulator: { answerTokens: 5 } };
 
+describe('a data directory that two processes set up at the same time', () => {
+  it('belongs to the first one, and the second one is told so', async () => {
+    const options = { dataDirectory: join(directory.path, 'shared') };
+    const starts = await Promise.allSettled([startEmbeddedPostgres(options), startEmbeddedPostgres(options)]);
+    const [server] = starts.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []));
+    await server?.stop();
+    expect(starts.map((start) => start.status === 'rejected' && String(start.reason)).sort()).toEqual([
+      expect.stringMatching(/^Error: Another Tollgate runs on .*shared: stop it/),
+      false,
+    ]);
+  });
+});
+
 describe('an embedded PostgreSQL that is killed while Tollgate runs', () => {
   it('is started again, and every complete answer is charged once', async () => {
     const tollgate = await StandaloneProcess.start(env());

@@ -19,8 +19,11 @@ test('each of 10,000 keys has the partition of kafkajs: at first, when remembere
   const random = Array.from({ length: 1_000 }, () => randomBytes(12).toString('base64'));
   const ids = Array.from({ length: KEYS - texts.length - random.length }, () => newId('ten'));
   const keys = [...texts, ...random, ...ids];
-  for (const partitions of [12, 12, 13, 1])
-    for (const key of keys) expect([key, ours(args(key, partitions))]).toEqual([key, theirs(args(key, partitions))]);
+  // An `expect` for each key would take longer than all the hashes.
+  for (const partitions of [12, 12, 13, 1]) {
+    const isMoved = (key: string) => ours(args(key, partitions)) !== theirs(args(key, partitions));
+    expect(keys.filter(isMoved)).toEqual([]);
+  }
 });
 
 test('a message with a partition of its own has that one, whether its key is remembered or not', () => {
@@ -37,5 +40,5 @@ test('more keys than are remembered keep their partitions', () => {
   const ours = createRememberingPartitioner();
   const keys = Array.from({ length: MAX_REMEMBERED_KEYS + 100 }, (_, n) => `ten_${n}`);
   const first = keys.map((key) => ours(args(key, 12)));
-  expect(keys.map((key) => ours(args(key, 12)))).toEqual(first);
+  expect(keys.filter((key, n) => ours(args(key, 12)) !== first[n])).toEqual([]);
 });

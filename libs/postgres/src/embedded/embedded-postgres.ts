@@ -89,7 +89,10 @@ export async function startEmbeddedPostgres({
   const open = async (): Promise<Client> => {
     if (runningSocketDirectory(cluster) === null) {
       await user.run(pg_ctl, ['start', '-w', '-s', '-D', cluster, '-l', log, '-o', options]).catch((error: Error) => {
-        throw new Error(`PostgreSQL did not start on ${cluster}: ${lastLine(log) ?? error.message}`, { cause: error });
+        const line = lastLine(log) ?? error.message;
+        // Another process started the server since it was looked for.
+        if (/lock file .* already exists/.test(line)) throw new Error(usedBy(root), { cause: error });
+        throw new Error(`PostgreSQL did not start on ${cluster}: ${line}`, { cause: error });
       });
     }
     return takeOwnership(urlOf('postgres'), root);
@@ -148,9 +151,11 @@ function makeDirectory(root: string): void {
 async function createCluster(root: string, cluster: string, initdb: string, user: ServerUser): Promise<void> {
   const draft = join(root, `postgres.new-${randomBytes(4).toString('hex')}`);
   const passwordFile = join(root, 'postgres.password');
-  if (!existsSync(passwordFile)) writeFileSync(passwordFile, randomBytes(24).toString('base64url'), { mode: 0o600 });
   const passwordCopy = `${draft}.password`;
   try {
+    // Never overwritten, because another process may set up the same directory.
+    if (!existsSync(passwordFile))
+      writeFileSync(passwordFile, randomBytes(24).toString('base64url'), { mode: 0o600, flag: 'wx' });
     mkdirSync(draft, { mode: 0o700 });
     writeFileSync(passwordCopy, readFileSync(passwordFile), { mode: 0o600 });
     user.own(draft);
@@ -170,6 +175,8 @@ async function createCluster(root: string, cluster: string, initdb: string, user
     renameSync(draft, cluster);
   } catch (error) {
     rmSync(draft, { recursive: true, force: true });
+    const isShared = (error as NodeJS.ErrnoException).code === 'EEXIST' || existsSync(join(cluster, 'PG_VERSION'));
+    if (isShared) throw new Error(usedBy(root), { cause: error });
     throw new Error(`PostgreSQL could not set up ${cluster}: ${(error as Error).message}`, { cause: error });
   } finally {
     rmSync(passwordCopy, { force: true });
@@ -221,9 +228,11 @@ async function takeOwnership(url: string, root: string): Promise<Client> {
     await delay(INSTANCE_LOCK_WAIT_MS);
   }
   await client.end();
-  throw new Error(
-    `Another Tollgate runs on ${root}: stop it, or give this one a directory of its own with TOLLGATE_DATA_DIR.`,
-  );
+  throw new Error(usedBy(root));
+}
+
+function usedBy(root: string): string {
+  return `Another Tollgate runs on ${root}: stop it, or give this one a directory of its own with TOLLGATE_DATA_DIR.`;
 }
 
 /**
