@@ -27,7 +27,7 @@ const ESM_PACKAGES = [
   'smtp-server',
 ];
 const common = {
-  testEnvironment: '<rootDir>/test/setup/plain-context.cjs',
+  testEnvironment: '<rootDir>/test/setup/plain-context.mjs',
   transform,
   // These packages are ESM. swc turns them into CommonJS for Jest.
   transformIgnorePatterns: [`/node_modules/(?!(${ESM_PACKAGES.join('|')})/)`],
@@ -83,7 +83,7 @@ export default {
   testTimeout: process.env.CI ? 540_000 : 180_000,
   testSequencer: '<rootDir>/test/setup/longest-first.mjs',
   // More workers than cores, because half of the tests mostly wait for a server.
-  maxWorkers: 3,
+  maxWorkers: 4,
   projects: [
     {
       ...common,

@@ -111,8 +111,8 @@ function membersOf(value: Value, name: string, find: Find): Value[] {
 function beyondHeld(request: InferenceRequest, body: Members, dialect: BackendDialect, find: Find): string[] {
   const stop = find(body, 'stop');
   const isUnset = (name: string) => name === 'n_predict' || name === 'prompt' || find(body, name) === undefined;
-  const isPermitted = (url: Value) => PERMITTED_URL.test(String(url));
-  const isPdf = (data: Value) => /^data:application\/pdf;base64,[A-Z]+$/.test(String(data));
+  const isPermitted = (url: Value) => typeof url === 'string' && PERMITTED_URL.test(url);
+  const isPdf = (data: Value) => typeof data === 'string' && /^data:application\/pdf;base64,[A-Z]+$/.test(data);
   // Each address is shorter than what the model holds for media.
   const prompt = texts(find(body, 'messages') ?? find(body, 'prompt')!);
   const bytes = texts(body).reduce((sum, text) => sum + Buffer.byteLength(text), 0);

@@ -1,11 +1,11 @@
-const vm = require('node:vm');
-const { TestEnvironment } = require('jest-environment-node');
+import vm from 'node:vm';
+import { TestEnvironment } from 'jest-environment-node';
 
 /**
  * Jest's Node environment with a plain global object. Jest puts a Proxy behind the global object of a test file, so
  * each `Math` or `Buffer` in a loop costs a call of it. In a plain context, it costs what it costs in a program.
  */
-module.exports = class PlainContext extends TestEnvironment {
+export default class PlainContext extends TestEnvironment {
   constructor(...args) {
     const { createContext } = vm;
     vm.createContext = () => createContext(vm.constants.DONT_CONTEXTIFY);
@@ -15,4 +15,4 @@ module.exports = class PlainContext extends TestEnvironment {
       vm.createContext = createContext;
     }
   }
-};
+}
