@@ -1,4 +1,4 @@
-// The dashboards as tables: rows of panels with their queries. write.mjs makes Grafana's JSON from them.
+// The dashboards as tables: rows of panels with their queries. dashboards.mjs makes Grafana's JSON from them.
 import { line, money, quantiles, rate } from './queries.mjs';
 
 const OF_MODEL = '{model=~"$model"}';

@@ -13,6 +13,7 @@ import {
   Setting,
   Text,
   TrustedProxiesSettings,
+  type ChecksItself,
 } from '@tollgate/runtime';
 import { TENANT_ROLES } from './access/roles';
 
@@ -24,8 +25,11 @@ const ID = '[0-7][0-9a-hjkmnp-tv-z]{25}';
 const GROUP_ROLE = `[^=,\\s]{1,128}=(operator|ten_${ID}:(${TENANT_ROLES.join('|')}))`;
 const GROUP_ROLES = new RegExp(`^${GROUP_ROLE}(,${GROUP_ROLE})*$`);
 
+/** Single sign-on needs all of these. */
+const SINGLE_SIGN_ON = ['TOLLGATE_OIDC_ISSUER', 'TOLLGATE_OIDC_CLIENT_ID', 'TOLLGATE_OIDC_CLIENT_SECRET'] as const;
+
 /** How people sign in to the console, and how it sends mail. The composition decides whether the console runs. */
-export class ConsoleSettings {
+export class ConsoleSettings implements ChecksItself {
   @Setting("The console's public origin, such as `https://console.example.com`. Passkeys and cookies depend on it.", {
     byDefault: '`http://localhost:<its port>`',
   })
@@ -70,6 +74,12 @@ export class ConsoleSettings {
   @Setting('Sender of the mail.')
   @Text(/^[^\s@]+@[^\s@]+$/, 'an e-mail address')
   TOLLGATE_SMTP_FROM: string = 'tollgate@localhost';
+
+  problems(): string[] {
+    const [given] = SINGLE_SIGN_ON.filter((name) => this[name] !== undefined);
+    const missing = SINGLE_SIGN_ON.filter((name) => this[name] === undefined);
+    return given === undefined ? [] : missing.map((name) => `${given} is set: ${name} must be, too`);
+  }
 }
 
 /** The standalone form makes one by default. */

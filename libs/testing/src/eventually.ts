@@ -26,8 +26,8 @@ export async function eventually<T>(
 }
 
 /**
- * Repeats the request for up to a minute, in CI three, while the answer is 503, because services that have just started or are busy
- * sometimes answer too late. Returns any other answer.
+ * Repeats the request for up to a minute, in CI three, while the answer is 503, because services that have just started
+ * or are busy sometimes answer too late. Returns any other answer.
  */
 export async function onceServed<T extends { status: number }>(ask: () => Promise<T>): Promise<T> {
   const until = Date.now() + SERVED_TIMEOUT_MS;

@@ -1,3 +1,4 @@
+import { MAX_TOP_LOGPROBS } from '../body/schemas';
 import { MAX_ANSWER_BYTES } from '../upstream/plain-answer';
 import { maxAnswerBytes } from './answer-bytes';
 
@@ -9,7 +10,11 @@ describe('the bytes of a plain answer', () => {
     expect(maxAnswerBytes(chat({}, 3), 100) - spare).toBe(76_800);
     expect(maxAnswerBytes(chat({ logprobs: true, top_logprobs: 4 }), 100) - spare).toBe(6 * 25_600);
     expect(maxAnswerBytes(chat({ logprobs: 5 }), 100) - spare).toBe(7 * 25_600);
-    expect(maxAnswerBytes(chat(null), 100) - spare).toBe(21 * 25_600);
+  });
+
+  it('have room for the most alternatives if the body is not available', () => {
+    const most = chat({ logprobs: true, top_logprobs: MAX_TOP_LOGPROBS });
+    expect(maxAnswerBytes(chat(null), 100)).toBe(maxAnswerBytes(most, 100));
   });
 
   it('never exceed the limit of all answers, which embeddings may use in full', () => {

@@ -25,7 +25,7 @@ export function maxAnswerBytes(
  * assumed.
  */
 function alternatives(body: InferenceRequest['body']): number {
-  if (body === null) return MAX_TOP_LOGPROBS;
+  if (body === null) return 1 + MAX_TOP_LOGPROBS;
   const { logprobs, top_logprobs: top } = body;
   if (typeof logprobs === 'number') return 1 + logprobs;
   return logprobs === true ? 1 + (typeof top === 'number' ? top : 0) : 0;

@@ -124,11 +124,9 @@ export async function replayTopic(
 
 /**
  * Publishes the letters to their original topics and partitions again, each as a record of its own, and then removes
- * them from the dead topic. All
- * groups of the topic get them, behind the existing messages: the ids inside make repeats and late messages harmless.
- * Letters that are still unreadable are quarantined again.
- * Rejects before anything is published when a topic lacks the partition of one of its letters, because it was recreated
- * with fewer.
+ * them from the dead topic. All groups of the topic get them, behind the existing messages: the ids inside make repeats
+ * and late messages harmless. Letters that are still unreadable are quarantined again. Rejects before anything is
+ * published when a topic lacks the partition of one of its letters, because it was recreated with fewer.
  */
 export async function replayDead(
   connection: KafkaConnection,
