@@ -12,6 +12,11 @@ export const WAIT_LIMIT_MS = 5_000;
 const REQUEST_WORK_MS = 100;
 /** Time for a load balancer to notice that a gateway has ended or is not ready. */
 const NOTICE_MS = 3_000;
+/**
+ * A request to join a group that its consumer has given up makes a member that nobody is. The group waits for it: for a
+ * rebalance (30 s) and a session (6 s), at most. It happens rarely, and is no loss.
+ */
+export const REJOIN_MS = 36_000;
 /** The processor time of a recovery: starts, new consumer groups, and the backlog. */
 const RECOVERY_WORK_MS = 2_000;
 /** A stream records its delivered tokens once a second. The record may take this long to arrive. */
