@@ -162,9 +162,9 @@ export function faultTests(tollgate: ComposedDeployment, control: () => Control)
       await load.answers(ANSWERS_AWAY / 4);
     });
     expect(await addresses()).not.toBe(before);
-    // Until the load balancer has found them again, it may say that none is there.
+    // Until the load balancer has found them again, it may say that none is there, or try a former address in vain.
     const wrong = ({ failure, startedMs }: Outcome) =>
-      startedMs > (isUnavailable(failure) ? noticedMs(control(), backMs) : backMs);
+      startedMs > (isUnavailable(failure) || failure === '504 timeout_error' ? noticedMs(control(), backMs) : backMs);
     expect(failureKinds(failed.filter(wrong))).toBe('');
   });
 
