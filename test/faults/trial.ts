@@ -7,15 +7,15 @@ import type { Outcome } from './client-request';
 import { booksOf, faultsOf, LACKS_NOTHING, leftNanos, missing, type MayLack } from './ledger-check';
 import type { Load } from './load';
 import type { Control } from './nemesis/control';
-import { recoverySlackMs, REJOIN_MS } from './nemesis/verdict';
+import { recoverySlackMs } from './nemesis/verdict';
 
 /**
  * The limit of the recovery after a fault, and again of the settlement after the load, on an idle machine. A fault of a
  * server ends when the server listens again.
  */
-const DUST_LIMIT_MS = 15_000 + REJOIN_MS;
+export const DUST_LIMIT_MS = 15_000;
 /** A recovery that takes longer has failed on any machine. */
-const DUST_TIMEOUT_MS = 150_000;
+const DUST_TIMEOUT_MS = 100_000;
 /** The time of the load before the fault and after the recovery, in the load's own pace. */
 const BEFORE_MS = 500;
 const AFTER_MS = 1_000;

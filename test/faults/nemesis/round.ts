@@ -16,7 +16,6 @@ import {
   countBooked,
   mayLackAnswers,
   recoverySlackMs,
-  REJOIN_MS,
   waitsOf,
   wrongAnswers,
   wrongCharges,
@@ -35,9 +34,9 @@ const LOAD_EVERY_MS = 100;
  * The recovery from several faults takes several steps: the session of a killed broker (6 s), that of a killed consumer
  * (3 s), the hold of a dead gateway (10 s), and its record, which the sweeper publishes again after 5 s.
  */
-const DUST_LIMIT_MS = 47_000 + REJOIN_MS;
+const DUST_LIMIT_MS = 47_000;
 /** A recovery that takes longer has failed. */
-const DUST_TIMEOUT_MS = 250_000;
+const DUST_TIMEOUT_MS = 150_000;
 /** The events of requests that ended this long before the first fault may not be published yet. */
 const PUBLISH_SLACK_MS = 2_000;
 

@@ -10,13 +10,10 @@ export const WAIT_LIMIT_MS = 5_000;
  * request, and as much for each of nine requests before it.
  */
 const REQUEST_WORK_MS = 100;
+/** A gateway that fails three checks in this time is down (deploy/haproxy/haproxy.cfg). */
+const DOWN_AFTER_MS = 1_550;
 /** Time for a load balancer to notice that a gateway has ended or is not ready. */
 const NOTICE_MS = 3_000;
-/**
- * A request to join a group that its consumer has given up makes a member that nobody is. The group waits for it: for a
- * rebalance (30 s) and a session (6 s), at most. It happens rarely, and is no loss.
- */
-export const REJOIN_MS = 36_000;
 /** The processor time of a recovery: starts, new consumer groups, and the backlog. */
 const RECOVERY_WORK_MS = 2_000;
 /** A stream records its delivered tokens once a second. The record may take this long to arrive. */
@@ -38,6 +35,16 @@ export interface Measure {
   control: Control;
   /** The time without a load balancer. */
   nobody?: { fromMs: number; untilMs: number };
+}
+
+/** Whether a request was refused or ended because a server was unavailable, so that the client tries again. */
+export const isUnavailable = (failure: string | null): boolean =>
+  failure === '503 overloaded_error' || failure === 'event overloaded_error';
+
+/** Whether the gateway was down only because the machine did not run it for that long. */
+export function isByStandstill({ failure, endedMs }: Outcome, control: Control): boolean {
+  if (failure !== 'broken' && failure !== '502 upstream_error') return false;
+  return explainedMs(control, endedMs - DOWN_AFTER_MS, endedMs) >= DOWN_AFTER_MS;
 }
 
 /** How long clients received nothing, minus their waits for the machine. */
