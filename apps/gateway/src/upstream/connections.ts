@@ -65,17 +65,27 @@ export class Connection {
   used = false;
   /** The open connection has carried a complete answer. The backend may close it at any moment. */
   kept = false;
+  /** The address of this machine from which it is open. */
+  localAddress: string | null = null;
 
   constructor(to: ConnectionTarget, connectTimeoutMs: number) {
+    const connect = connectorFor(to, connectTimeoutMs);
     this.client = new Client(to.origin, {
       pipelining: 1,
       allowH2: false,
-      connect: connectorFor(to, connectTimeoutMs),
+      connect: (options, done) =>
+        connect(options, (...result) => {
+          this.localAddress = result[1]?.localAddress ?? null;
+          done(...result);
+        }),
       keepAliveTimeout: KEEP_ALIVE_MS,
       keepAliveMaxTimeout: KEEP_ALIVE_MAX_MS,
       maxHeaderSize: MAX_HEADER_BYTES,
     });
-    this.client.on('disconnect', () => (this.kept = false));
+    this.client.on('disconnect', () => {
+      this.kept = false;
+      this.localAddress = null;
+    });
   }
 }
 
@@ -133,6 +143,22 @@ export class Connections {
     }
     known.open.delete(connection);
     void connection.client.destroy();
+  }
+
+  /** Closes the idle connections that are open from these addresses. Returns their number. */
+  closeIdle(localAddresses: readonly string[]): number {
+    let closed = 0;
+    for (const known of this.byKey.values()) {
+      const isLost = ({ localAddress }: Connection) => localAddress !== null && localAddresses.includes(localAddress);
+      const lost = known.idle.filter(isLost);
+      known.idle = known.idle.filter((connection) => !isLost(connection));
+      for (const connection of lost) {
+        known.open.delete(connection);
+        void connection.client.destroy();
+      }
+      closed += lost.length;
+    }
+    return closed;
   }
 
   /** Closes all connections and aborts running calls. */

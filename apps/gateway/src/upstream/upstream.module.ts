@@ -7,6 +7,7 @@ import { DEFAULT_UPSTREAM_LIMITS } from './connections';
 import { BackendReports } from './backend-reports';
 import { Drains } from './drains';
 import { HealthChecks } from './health-checks';
+import { LostAddresses } from './lost-addresses';
 import { StreamWatch } from './stream-watch';
 import { Upstream } from './upstream';
 
@@ -30,7 +31,7 @@ const healthChecks = {
 
 @Module({
   imports: [CatalogModule],
-  providers: [upstream, healthChecks, Drains, BackendReports, StreamWatch],
+  providers: [upstream, healthChecks, Drains, BackendReports, LostAddresses, StreamWatch],
   exports: [Upstream, StreamWatch],
 })
 export class UpstreamModule implements OnApplicationShutdown {
@@ -38,6 +39,7 @@ export class UpstreamModule implements OnApplicationShutdown {
     private readonly health: HealthChecks,
     private readonly drains: Drains,
     private readonly reports: BackendReports,
+    private readonly lostAddresses: LostAddresses,
   ) {}
 
   /** What runs beside the calls. The calls themselves end in the order of the inference module. */
@@ -45,5 +47,6 @@ export class UpstreamModule implements OnApplicationShutdown {
     this.health.close();
     this.drains.close();
     this.reports.close();
+    this.lostAddresses.close();
   }
 }
