@@ -17,6 +17,7 @@ const GATEWAY_HEAP = [
   '--no-allocation-site-pretenuring',
   '--heap-growing-percent=60',
   '--v8-pool-size=1',
+  '--no-maglev-destroy-on-background',
 ];
 const WITH_DATABASE = ['auth', 'metering', 'billing'];
 const mainOf = (app) => join(ROOT, 'apps', app, 'dist/main.js');
@@ -86,6 +87,7 @@ async function startServices({ home, backend, servers, stops, optionsOf, gateway
   const operatorSecret = randomBytes(32).toString('base64url');
   const processes = {};
   const environmentOf = async (app) => ({
+    MALLOC_ARENA_MAX: '2',
     KAFKA_BROKERS: servers.kafka.brokers,
     REDIS_URL: servers.redis.urlOf(app),
     DATABASE_URL: servers.postgres.url,

@@ -27,12 +27,14 @@ export async function startStandalone(backend, { nodeOptions = [], directory } =
     '--no-allocation-site-pretenuring',
     '--heap-growing-percent=60',
     '--v8-pool-size=1',
+    '--no-maglev-destroy-on-background',
     '--enable-source-maps',
     INSPECTABLE,
     ...nodeOptions,
   ];
   const running = startNode(MEASURED, [...options, join(ROOT, 'apps/standalone/dist/main.js'), '--json'], {
     env: {
+      MALLOC_ARENA_MAX: '2',
       TOLLGATE_PORT: '0',
       // It has one core.
       TOLLGATE_WORKERS: '1',
