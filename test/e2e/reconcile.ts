@@ -48,8 +48,9 @@ export async function reconcileReport(ready: Pick<Ready, 'operatorUrl' | 'operat
   const until = Date.now() + RECONCILE_TIMEOUT_MS;
   for (;;) {
     const path = `/_operator/v1/reconcile/${body.data.id}`;
-    const { data } = await expectStatus(api.get<{ data: { report?: Report } }>(path), 200);
+    const { data } = await expectStatus(api.get<{ data: { state: string; report?: Report } }>(path), 200);
     if (data.report !== undefined) return data.report;
+    if (data.state === 'failed') throw new Error(`the run failed: ${JSON.stringify(data)}`);
     if (Date.now() >= until) throw new Error(`the run has not ended: ${JSON.stringify(data)}`);
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }

@@ -1,3 +1,5 @@
+import { metrics } from '@tollgate/runtime';
+import { eventually } from '@tollgate/testing';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { type Caller, configYaml, expectSettledAt, useGateway } from './use-gateway';
 
@@ -22,13 +24,12 @@ let asked = 0;
 const url = () => `http://127.0.0.1:${(backend.address() as AddressInfo).port}/v1`;
 beforeAll(() => new Promise<void>((resolve) => backend.listen(0, '127.0.0.1', resolve)));
 
-const gateway = useGateway({
-  yaml: () =>
-    configYaml({
-      models: `  - { id: broken, kind: chat, contextTokens: 8192, maxOutputTokens: 4096,
-      price: { input: '1', output: '2' }, backends: [{ url: '${url()}', model: inner-secret }] }`,
-    }),
-});
+const yaml = (weight = 1) =>
+  configYaml({
+    models: `  - { id: broken, kind: chat, contextTokens: 8192, maxOutputTokens: 4096,
+      price: { input: '1', output: '2' }, backends: [{ url: '${url()}', model: inner-secret, weight: ${weight} }] }`,
+  });
+const gateway = useGateway({ yaml: () => yaml() });
 let caller: Caller;
 afterAll(async () => {
   for (const socket of sockets) socket.destroy();
@@ -39,6 +40,7 @@ beforeEach(async () => {
   caller = await gateway.caller();
 });
 
+const FAILURES_THAT_OPEN = 5;
 const MIB = 1024 * 1024;
 const messages = [{ role: 'user', content: 'Hello' }];
 const CHUNK = `data: {"choices":[{"index":0,"delta":{"content":"good "},"finish_reason":null}]}\n\n`;
@@ -212,4 +214,23 @@ describe('a valid stream in an unusual form', () => {
     expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
     expect(text).not.toContain('error');
   });
+});
+
+it('an open breaker is in the metrics until the backend has no weight, or is not in the configuration', async () => {
+  answer = say('HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n');
+  const open = async () => {
+    const { values } = await metrics.getSingleMetric('tollgate_backend_open_breakers')!.get();
+    return values.find(({ labels }) => labels['backend'] === url())?.value;
+  };
+  for (let n = 0; n < FAILURES_THAT_OPEN; n++) await ask(false);
+  expect(await open()).toBe(1);
+  for (const [text, shown] of [
+    [yaml(0), 0],
+    [yaml(1), 1],
+    [configYaml(), undefined],
+  ] as const) {
+    gateway.setConfig(text);
+    await eventually(async () => expect(await open()).toBe(shown));
+  }
+  gateway.setConfig(yaml());
 });

@@ -152,6 +152,27 @@ it('real answers of every operation match the document', async () => {
   expect([...asked].sort()).toEqual(all.sort());
 });
 
+it('a failed run of reconcile is an answer with its reason, so that nobody asks for its end for ever', async () => {
+  const failed = { id: newId('rec'), reason: 'the database was away' };
+  const dead = { id: newId('rec'), reason: 'The process of this run has ended: start another run.' };
+  for (const [id, state, reason] of [
+    [failed.id, 'failed', failed.reason],
+    [dead.id, 'running', null],
+  ])
+    await services.database.query(
+      `INSERT INTO billing.reconcile_run (id, state, progress, reason, beat_at)
+       VALUES ($1, $2, '{"events":1,"tenants":1,"differenceCount":0}', $3, now() - interval '1 minute')`,
+      [id, state, reason],
+    );
+  for (const { id, reason } of [failed, dead]) {
+    const { status, headers, json } = await ask('get', '/reconcile/{id}', {}, { id });
+    expect([status, headers.get('retry-after'), json.data]).toEqual([
+      ...[200, null],
+      { id, startedAt: expect.any(String), state: 'failed', reason },
+    ]);
+  }
+});
+
 it('refusals match the document', async () => {
   const { tenantId } = await services.tenant();
   const of = { tenantId };

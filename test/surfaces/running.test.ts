@@ -4,6 +4,7 @@ import { managementKeysTests } from './management-keys.part';
 import { managementRateTests } from './management-rate.part';
 import { managementReadsTests } from './management-reads.part';
 import { useServices } from './services';
+import { unstorableTextTests } from './unstorable-text.part';
 
 // The parts share one start, because it takes more processor time than most of them. Each makes its own tenants.
 const services = useServices();
@@ -11,4 +12,5 @@ describe('the management API, keys', () => managementKeysTests(services));
 describe('the management API, reads', () => managementReadsTests(services));
 describe('the management API, limits', () => managementRateTests(services));
 describe('the operator API, backends', () => backendsTests(services));
+describe('text that no store can hold', () => unstorableTextTests(services));
 describe('the documentation', () => docsTests(services));

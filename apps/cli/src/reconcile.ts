@@ -1,6 +1,7 @@
 import type { ReconcileReport, ReconcileRun } from '@tollgate/contracts';
 import { delay } from '@tollgate/runtime/timing';
 import type { Context } from './commands';
+import { Failure } from './failure';
 import { formatNanos } from './money';
 import { repairAll } from './repair';
 import { counted, table } from './table';
@@ -13,6 +14,7 @@ const MAX_SHOWN_IDS = 3;
 
 type Report = ReconcileReport & { currency: string };
 type Running = Extract<ReconcileRun, { state: 'running' }>;
+type Run = Exclude<ReconcileRun, { state: 'done' }> | { state: 'done'; report: Report };
 
 /**
  * False if the books differ. With `repair`, the admission store is repaired first, if the person agrees, and the answer
@@ -33,8 +35,10 @@ async function run({ client, output }: Context): Promise<Report> {
         `${counted(data.differenceCount, 'difference')} so far …`,
     );
     await delay(ASK_AGAIN_MS);
-    const run = await client.get<{ data: Running | { state: 'done'; report: Report } }>(`/reconcile/${data.id}`);
-    data = run.data.state === 'done' ? run.data.report : run.data;
+    const { data: run } = await client.get<{ data: Run }>(`/reconcile/${data.id}`);
+    // The code that a run gets which fails while the server waits for it.
+    if (run.state === 'failed') throw new Failure(run.reason, 'unavailable');
+    data = run.state === 'done' ? run.report : run;
   }
   return data;
 }

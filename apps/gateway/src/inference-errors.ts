@@ -122,6 +122,12 @@ export const INFERENCE_ERRORS = {
 
 export type InferenceErrorCode = keyof typeof INFERENCE_ERRORS;
 
+/** The codes of answers before a route is reached, by status. Input that is not an HTTP request has none. */
+export const EARLY_CODES: Readonly<Record<number, InferenceErrorCode>> = {
+  408: 'request_timeout',
+  503: 'overloaded_error',
+};
+
 /** The error of a request that a stopping process cuts off. */
 export function stopping(): InferenceError {
   return new InferenceError('overloaded_error', {

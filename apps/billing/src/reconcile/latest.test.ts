@@ -4,9 +4,9 @@ import { useBilling } from '../testing/billing.fixture';
 import { ReconcileRuns } from './runs';
 
 const database = useTestDatabase();
+const billing = useBilling(database);
 
 describe('the latest reconcile run', () => {
-  const billing = useBilling(database);
   const latest = () => new ReconcileRuns(billing.dataSource, null as never).latest();
 
   it('is null before the first, and then the run that started last, whatever became of it', async () => {
@@ -28,4 +28,10 @@ describe('the latest reconcile run', () => {
     const running = await begin(1, 'running');
     expect(await latest()).toMatchObject({ id: running, state: 'running', events: 1, tenants: 2 });
   });
+});
+
+it('no reconcile run has an id of another form, be it text that PostgreSQL cannot read', async () => {
+  const runs = new ReconcileRuns(billing.dataSource, null as never);
+  for (const id of ['x', '\0', `${newId('rec')}\0`, newId('ten'), newId('rec')])
+    await expect(runs.get({ id })).rejects.toMatchObject({ code: 'not_found' });
 });

@@ -1,5 +1,6 @@
 import { Injectable, type BeforeApplicationShutdown } from '@nestjs/common';
 import {
+  isId,
   newId,
   RequestError,
   UnavailableError,
@@ -64,7 +65,9 @@ export class ReconcileRuns implements BeforeApplicationShutdown {
     return { id };
   }
 
+  /** Error: not_found, also for text that PostgreSQL cannot compare with an id. */
   async get({ id }: { id: string }): Promise<ReconcileRun> {
+    if (!isId('rec', id)) throw new RequestError('not_found', 'No such reconcile run.');
     const [row] = await query<Row>(
       this.dataSource,
       `SELECT id, state, started_at, beat_at < now() - $2 * interval '1 millisecond' AS dead, progress, report, reason

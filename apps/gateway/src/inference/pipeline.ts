@@ -51,7 +51,8 @@ export class Pipeline {
       const principal = await this.authenticate(incoming, client);
       report.ended('authenticate');
       // 4. Look and read: a request that would be refused anyway is refused before a large body is read. A repeat of an
-      // Idempotency-Key gets the answer of its first request, and nothing else happens.
+      // Idempotency-Key gets the answer of its first request, and is neither admitted nor charged. It counts as wasted,
+      // and is refused if its key has wasted too many.
       const keyed = this.serving.keyOf(incoming, client, principal);
       const isRepeat = keyed !== null && (await keyed.recall());
       body = await this.intake.take(incoming, client, principal, isRepeat);

@@ -22,8 +22,8 @@ export interface EarlyEnvelope {
   /** Precedes the names of the components. */
   prefix: string;
   schema: JsonObject;
-  /** The example of a body. `code` is null if the answer has no code of its own. */
-  body(answer: { code: string | null; message: string }): JsonObject;
+  /** The example of a body. `code` is null if the answer has no code that all surfaces share. */
+  body(answer: { status: number; code: string | null; message: string }): JsonObject;
 }
 
 /** The envelope `{ error: { code, message } }`. */

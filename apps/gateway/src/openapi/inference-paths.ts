@@ -1,5 +1,5 @@
 import * as requests from '../body/schemas';
-import { INFERENCE_ERRORS, type InferenceErrorCode } from '../inference-errors';
+import { EARLY_CODES, INFERENCE_ERRORS, type InferenceErrorCode } from '../inference-errors';
 import { ORIGINAL_ID_HEADER } from '../http/request-id';
 import { MAX_KEY_CHARS } from '../idempotency/idempotency-keys';
 import * as answers from '../inference/response-schemas';
@@ -113,7 +113,9 @@ function success(
 export const INFERENCE_EARLY: EarlyEnvelope = {
   prefix: 'Inference',
   schema: ERRORS.schema,
-  body: ({ code, message }) => ({ error: { message, type: 'invalid_request_error', param: null, code } }),
+  body: ({ status, code, message }) => ({
+    error: { message, type: 'invalid_request_error', param: null, code: code ?? EARLY_CODES[status] ?? null },
+  }),
 };
 
 const PATHS: JsonObject = Object.fromEntries(

@@ -128,7 +128,9 @@ export const BOOKS_ROUTES: RouteTable<OperatorEndpoint> = {
       scope: 'books',
       change: 'reconcile.start',
       summary: 'Prove the books from the stores',
-      description: 'Waits up to 10 s for the report. A longer run continues.',
+      description:
+        'Waits up to 10 s for the report. A longer run continues. If the run fails, the answer is 503 `unavailable` ' +
+        'with the reason, and a repeat starts another run.',
       success: [
         ['200', 'The report, whether or not it found differences.', answers.ReconcileReportAnswer],
         ['202', 'The run continues. Read it by its id.', answers.ReconcileRunningAnswer],
@@ -153,9 +155,10 @@ export const BOOKS_ROUTES: RouteTable<OperatorEndpoint> = {
       id: 'readReconcile',
       tag: 'Books',
       scope: 'read',
-      summary: 'Read the progress of a run, or its report',
-      description: 'Reports are kept for a day.',
-      success: [['200', 'The run.', answers.ReconcileRunAnswer]],
+      summary: 'Read the progress of a run, or its end',
+      description:
+        'Reports are kept for a day. A run that has `failed` stays so, with its `reason`: start another one.',
+      success: [['200', 'The run, also a failed one.', answers.ReconcileRunAnswer]],
       errors: ['not_found'],
     },
   },

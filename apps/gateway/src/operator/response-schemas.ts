@@ -265,7 +265,14 @@ export const ReconcileRunning = Type.Object(
 export const ReconcileReportAnswer = answer(ReconcileReport, 'ReconcileReportAnswer');
 export const ReconcileRunningAnswer = answer(ReconcileRunning, 'ReconcileRunningAnswer');
 export const ReconcileRunAnswer = answer(
-  Type.Union([ReconcileRunning, Type.Object({ ...run, state: Type.Literal('done'), report: ReconcileReport }, exact)]),
+  Type.Union([
+    ReconcileRunning,
+    Type.Object({ ...run, state: Type.Literal('done'), report: ReconcileReport }, exact),
+    Type.Object(
+      { ...run, state: Type.Literal('failed'), reason: Type.String({ description: 'Why it has no report.' }) },
+      exact,
+    ),
+  ]),
   'ReconcileRunAnswer',
 );
 

@@ -53,22 +53,24 @@ export class BackendTimes {
   }
 }
 
-const inFlight = new Gauge({
+new Gauge({
   name: 'tollgate_backend_calls_in_flight',
   help: 'Calls of a backend in progress, over all models',
   labelNames: ['backend'] as const,
   registers,
   collect() {
+    this.reset();
     for (const { name, inFlight: now } of watched()) this.set({ backend: name }, now);
   },
 });
 
 new Gauge({
   name: 'tollgate_backend_open_breakers',
-  help: 'Models for which the circuit breaker of a backend is open: it gets hardly any calls',
+  help: 'Models for which the circuit breaker of a backend that may get calls is open: it gets hardly any',
   labelNames: ['backend'] as const,
   registers,
   collect() {
+    this.reset();
     for (const { name, openBreakers } of watched()) this.set({ backend: name }, openBreakers);
   },
 });
@@ -80,6 +82,7 @@ new Gauge({
   aggregator: 'max',
   registers,
   collect() {
+    this.reset();
     for (const { name, drained } of watched()) this.set({ backend: name }, Number(drained));
   },
 });
@@ -91,6 +94,7 @@ new Gauge({
   aggregator: 'min',
   registers,
   collect() {
+    this.reset();
     for (const { name, healthy } of watched()) this.set({ backend: name }, Number(healthy));
   },
 });
@@ -133,6 +137,5 @@ let watched: () => Iterable<BackendState> = () => [];
 
 /** The backends that the gauges show. */
 export function showBackends(all: () => Iterable<BackendState>): void {
-  inFlight.reset();
   watched = all;
 }

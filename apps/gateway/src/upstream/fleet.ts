@@ -7,6 +7,7 @@ import { WaitQueue } from './wait-queue';
 
 /** The longest pause that a backend gets after it asked for one. */
 const MAX_REST_MS = 60_000;
+const NOTHING: ReadonlySet<string> = new Set();
 
 /** What all models with the same base URL share: usually one engine. */
 export class Engine {
@@ -18,8 +19,10 @@ export class Engine {
   readonly failingChecks = new Set<object>();
   /** It answered 429, or said when to come back. By `performance.now()`. */
   restUntilMs = 0;
-  /** The circuit breakers of its models. */
-  readonly breakers = new Set<Breaker>();
+  /** The circuit breakers of its models, by their names there. */
+  readonly breakers = new Map<string, Breaker>();
+  /** Its models, by their names there, that the configuration gives calls: with a weight above 0. */
+  called: ReadonlySet<string> = NOTHING;
   /** The queues of models with this backend in which requests wait. */
   readonly queues = new Set<WaitQueue>();
 
@@ -31,9 +34,11 @@ export class Engine {
     return this.failingChecks.size === 0;
   }
 
+  /** Of what may get calls: without calls no breaker closes, and nobody has to act. */
   get openBreakers(): number {
+    if (this.drained) return 0;
     let open = 0;
-    for (const { isOpen } of this.breakers) open += Number(isOpen);
+    for (const [model, { isOpen }] of this.breakers) open += Number(isOpen && this.called.has(model));
     return open;
   }
 
@@ -61,6 +66,11 @@ export class ManagedBackend {
   /** It may get calls if there is nothing better. */
   get isUsable(): boolean {
     return this.backend.weight > 0 && !this.engine.drained;
+  }
+
+  /** False: it left the configuration. */
+  get isNamed(): boolean {
+    return this.engine.breakers.get(this.backend.model) === this.breaker;
   }
 
   get hasPlace(): boolean {
@@ -94,14 +104,15 @@ export interface Pool {
 
 /**
  * The state of all backends in this process: calls in progress, circuit breakers, health, pauses, queues. It survives
- * changes of `tollgate.yaml`. Backends with the same URL share an engine, and those with the same URL and name of the
- * model a breaker.
+ * changes of `tollgate.yaml` that leave the backend there. Backends with the same URL share an engine, and those with
+ * the same URL and name of the model a breaker.
  */
 export class Fleet {
   private readonly pools = new WeakMap<CatalogModel, Pool>();
   private readonly shared = new Map<string, { queue: WaitQueue; budget: RetryBudget }>();
   private readonly engines = new Map<string, Engine>();
-  private readonly breakers = new Map<string, Breaker>();
+  /** What the configuration gives calls: the models of a backend, by its name. */
+  private called: ReadonlyMap<string, ReadonlySet<string>> = new Map();
   private drained: ReadonlySet<string> = new Set();
 
   poolOf(model: CatalogModel): Pool {
@@ -115,11 +126,27 @@ export class Fleet {
     if (!engine) {
       this.engines.set(name, (engine = new Engine(name)));
       engine.drained = this.drained.has(name);
+      engine.called = this.called.get(name) ?? NOTHING;
     }
     return engine;
   }
 
-  /** All engines that were ever asked or checked, also those that left the configuration. */
+  /**
+   * Exactly these models are in force from now on. Drops the state of backends that left; an engine with calls in
+   * progress stays until a later change. Running requests keep what they have.
+   */
+  follow(models: readonly CatalogModel[]): void {
+    const backends = models.flatMap((model) => model.backends);
+    const named = byName(backends);
+    this.called = byName(backends.filter(({ weight }) => weight > 0));
+    for (const [name, engine] of this.engines) {
+      engine.called = this.called.get(name) ?? NOTHING;
+      for (const model of engine.breakers.keys()) if (!named.get(name)?.has(model)) engine.breakers.delete(model);
+      if (!named.has(name) && engine.inFlight === 0) this.engines.delete(name);
+    }
+  }
+
+  /** All engines that were asked or checked, also one that left the configuration during a call. */
   get all(): Iterable<Engine> {
     return this.engines.values();
   }
@@ -146,15 +173,20 @@ export class Fleet {
     let shared = this.shared.get(model.id);
     if (!shared) this.shared.set(model.id, (shared = { queue: new WaitQueue(), budget: new RetryBudget() }));
     const backends = model.backends.map((backend) => {
-      const key = `${backend.name} ${backend.model}`;
-      let breaker = this.breakers.get(key);
-      if (!breaker) this.breakers.set(key, (breaker = new Breaker()));
       const engine = this.engineOf(backend.name);
-      engine.breakers.add(breaker);
+      let breaker = engine.breakers.get(backend.model);
+      if (!breaker) engine.breakers.set(backend.model, (breaker = new Breaker()));
       return new ManagedBackend(model.id, backend, engine, breaker);
     });
     return { backends, ...shared };
   }
+}
+
+/** The names of the models at each backend. */
+function byName(backends: readonly Backend[]): Map<string, Set<string>> {
+  const models = new Map<string, Set<string>>();
+  for (const { name, model } of backends) models.set(name, (models.get(name) ?? new Set()).add(model));
+  return models;
 }
 
 /**

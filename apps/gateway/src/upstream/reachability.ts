@@ -4,7 +4,8 @@ import type { ManagedBackend } from './fleet';
 
 /**
  * Finds out in the background whether unreachable backends can be reached again, so that no request waits for a
- * connection that will not open. Each try comes when the circuit breaker's time is over, 1 s to 60 s apart.
+ * connection that will not open. Each try comes when the circuit breaker's time is over, 1 s to 60 s apart. Tries end
+ * when the backend has left the configuration.
  */
 export class Reachability {
   private readonly timers = new Map<ManagedBackend, NodeJS.Timeout>();
@@ -17,7 +18,7 @@ export class Reachability {
   ) {}
 
   lookFor(managed: ManagedBackend): void {
-    if (this.closed || this.timers.has(managed)) return;
+    if (this.closed || this.timers.has(managed) || !managed.isNamed) return;
     const waitMs = managed.breaker.waitMs(performance.now());
     this.timers.set(managed, setTimeout(() => this.look(managed), waitMs).unref());
   }

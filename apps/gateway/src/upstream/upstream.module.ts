@@ -22,7 +22,11 @@ const healthChecks = {
   inject: [Upstream, Catalog, ConfigSource],
   useFactory: ({ fleet }: Upstream, catalog: Catalog, config: ConfigSource) => {
     const checks = new HealthChecks(fleet);
-    const follow = () => checks.follow(catalog.all(null));
+    const follow = () => {
+      const models = catalog.all(null);
+      fleet.follow(models);
+      checks.follow(models);
+    };
     follow();
     config.onChange(follow);
     return checks;

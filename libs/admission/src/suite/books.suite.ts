@@ -162,6 +162,16 @@ export function booksSuite(open: OpenStore): void {
     expect(await f.admit()).toMatchObject({ kind: 'held' });
   });
 
+  it('extends the running stream of a suspended tenant as that of another', async () => {
+    const f = fixture();
+    await f.setBalance(100n * TOKEN_NANOS);
+    const id = await f.hold();
+    await f.setBalance(100n * TOKEN_NANOS, { suspended: true });
+    expect(await f.admit()).toMatchObject({ reason: 'tenant_suspended' });
+    const wanted = { id, tenantId: f.tenantId, wantNanos: 5n * TOKEN_NANOS, minNanos: TOKEN_NANOS };
+    expect(await f.store.extend([wanted])).toMatchObject([{ kind: 'extended', grantedNanos: 5n * TOKEN_NANOS }]);
+  });
+
   it('names the oldest settled hold that the books do not include', async () => {
     const f = fixture();
     await f.setBalance(100n * TOKEN_NANOS);

@@ -47,26 +47,20 @@ export const OperatorInvitationCreate = Type.Object(
   },
   { ...exact, $id: 'OperatorInvitationCreate' },
 );
+/** Without control characters and lone surrogates, which PostgreSQL may not even compare with an address. */
+const email = (description: string) =>
+  Type.String({
+    minLength: 3,
+    maxLength: 254,
+    pattern: '^[^\\s\\p{Cc}\\p{Cs}@]+@[^\\s\\p{Cc}\\p{Cs}@]+$',
+    description,
+  });
 export const OperatorRemoval = Type.Object(
-  {
-    email: Type.String({
-      minLength: 3,
-      maxLength: 254,
-      pattern: '^[^\\s@]+@[^\\s@]+$',
-      description: 'The e-mail address of the operator.',
-    }),
-  },
+  { email: email('The e-mail address of the operator.') },
   { ...exact, $id: 'OperatorRemoval' },
 );
 export const PasswordLinkCreate = Type.Object(
-  {
-    email: Type.String({
-      minLength: 3,
-      maxLength: 254,
-      pattern: '^[^\\s@]+@[^\\s@]+$',
-      description: 'The e-mail address of the person.',
-    }),
-  },
+  { email: email('The e-mail address of the person.') },
   { ...exact, $id: 'PasswordLinkCreate' },
 );
 export const PasswordLink = Type.Object(

@@ -27,7 +27,7 @@ export class ReconcileController {
 
   /**
    * Starts a run and waits for a limited time. 200 with the report, whether or not it found differences. 202 with the
-   * id and progress of a run that takes longer.
+   * id and progress of a run that takes longer. 503 with the reason of a run that failed: a repeat starts another one.
    */
   @Post()
   @HttpCode(200)
@@ -43,8 +43,9 @@ export class ReconcileController {
       await delay(lookMs);
       const run = await this.services.request('billing.reconcile.get', { id });
       if (run.state === 'running' && Date.now() < until) continue;
+      if (run.state === 'failed') throw new ApiError('unavailable', run.reason);
       if (run.state === 'running') reply.code(202);
-      return { data: this.answer(run) };
+      return { data: run.state === 'done' ? this.report(run) : run };
     }
   }
 
@@ -54,15 +55,14 @@ export class ReconcileController {
     return this.services.request('metering.backends.compare', checkHours(query));
   }
 
-  /** A finished run has its report under `report`. */
+  /** A finished run has its report under `report`. The end of a failed one is no reason to ask again: 200. */
   @Get(':id')
   async show(@Param('id') id: string) {
     const run = await this.services.request('billing.reconcile.get', { id });
-    return { data: run.state === 'done' ? { ...run, report: this.answer(run) } : this.answer(run) };
+    return { data: run.state === 'done' ? { ...run, report: this.report(run) } : run };
   }
 
-  private answer(run: ReconcileRun) {
-    if (run.state === 'failed') throw new ApiError('unavailable', run.reason);
-    return run.state === 'done' ? { ...run.report, currency: this.config.current.currency } : run;
+  private report({ report }: Extract<ReconcileRun, { state: 'done' }>) {
+    return { ...report, currency: this.config.current.currency };
   }
 }
