@@ -5,6 +5,7 @@ import { ConsoleDatabase } from '../database';
 import { ConsoleError } from '../http/errors';
 import { ConsoleOptions } from '../options';
 import { signInLibrary, type SignInLibrary } from './better-auth';
+import { passingOutages } from './library-outages';
 import { OIDC_PROVIDER, providerSignIn, type ProviderSignIn } from './oidc';
 
 /** How often an issuer that did not answer is asked again, at most. */
@@ -57,7 +58,7 @@ export class SignIn {
    */
   async sessionOf(headers: Headers, renew?: (cookie: string) => void): Promise<SignedIn | null> {
     const asked = { headers, query: { disableRefresh: renew === undefined }, returnHeaders: true } as const;
-    const { headers: answered, response: found } = await this.auth.api.getSession(asked);
+    const { headers: answered, response: found } = await passingOutages(() => this.auth.api.getSession(asked));
     // The library would also delete the cookie of a session that ended, and this may be a late answer: the browser may
     // have a new one.
     if (!found) return null;
