@@ -17,6 +17,9 @@ import { liveTests } from './live.part';
 import { Mailbox } from './mailbox';
 import { CLIENT_SECRET, PEOPLE_AT_ISSUER, signInTests } from './sign-in.part';
 import { recoveryTests } from './recovery.part';
+import { malformedTests } from './malformed.part';
+import { promotedTests } from './promoted.part';
+import { renewalTests } from './renewal.part';
 import { requestTests } from './requests.part';
 import { revokedTests } from './revoked.part';
 import { writeTests } from './writes.part';
@@ -101,6 +104,9 @@ signInTests(() => ({
   ...{ base: console_.base, stderr: () => console_.process.stderr, operator, of, tenantId },
   ...{ mailbox, issuer, database, forgetTries },
 }));
+malformedTests(() => ({ operator, tenantId, forgetTries }));
+promotedTests(() => ({ of, tenantId, database }));
+renewalTests(() => ({ base: console_.base, tenantId, database, forgetTries }));
 fixationTests(() => ({ base: console_.base, operator, tenantId, mailbox, forgetTries }));
 invitationTests(() => ({ base: console_.base, operator, of, foreignId, mailbox, forgetTries, database }));
 liveTests(() => ({

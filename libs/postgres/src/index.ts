@@ -11,6 +11,7 @@ export {
 export { copyInOn, type CopyIn } from './copy-in';
 export { auditPage, recordChange, type Change } from './audit-log';
 export * from './database-settings';
+export { isOutage } from './outage';
 export { queryWithin } from './query-within';
 export * from './migrate';
 export { openServiceDataSource, serviceRole } from './rights';

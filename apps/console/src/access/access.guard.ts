@@ -1,6 +1,7 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { isId } from '@tollgate/contracts';
+import type { FastifyReply } from 'fastify';
 import { ConsoleError } from '../http/errors';
 import { headersOf } from '../sign-in/headers';
 import { SignIn } from '../sign-in/sign-in';
@@ -30,17 +31,23 @@ export class AccessGuard implements CanActivate {
   ) {}
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
-    const request = context.switchToHttp().getRequest<CallerRequest>();
+    const http = context.switchToHttp();
+    const request = http.getRequest<CallerRequest>();
     const access = this.reflector.get<Access | undefined>(ACCESS_METADATA, context.getHandler());
     if (access === undefined) throw new ConsoleError('not_found');
     if (!READS.has(request.method)) this.requireOwnOrigin(request);
-    if (access !== 'anybody') await this.check(request, access);
+    if (access !== 'anybody') await this.check(request, access, http.getResponse<FastifyReply>());
     return true;
   }
 
-  /** The person of the request may do this now, and is its caller. Errors: unauthenticated, not_found, forbidden. */
-  async check(request: CallerRequest, access: Exclude<Access, 'anybody'>): Promise<void> {
-    const person = await this.signIn.sessionOf(headersOf(request));
+  /**
+   * The person of the request may do this now, and is its caller. Errors: unauthenticated, not_found, forbidden.
+   * @param reply takes the cookie of a session that is extended. Without it none is, as for a stream whose headers are
+   *   sent already.
+   */
+  async check(request: CallerRequest, access: Exclude<Access, 'anybody'>, reply?: FastifyReply): Promise<void> {
+    const renew = reply && ((cookie: string) => void reply.header('set-cookie', cookie));
+    const person = await this.signIn.sessionOf(headersOf(request), renew);
     if (!person) throw new ConsoleError('unauthenticated');
     const isOperator = await this.members.isOperator(person.userId);
     const tenantId = (request.params as { tenantId?: string }).tenantId;

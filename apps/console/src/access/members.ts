@@ -16,6 +16,9 @@ export interface MemberRow {
   createdAt: string;
 }
 
+/** Throws if the caller may not change a member of this role. */
+type MayChange = (role: TenantRole) => void;
+
 /** Who belongs to which tenant, in which role, and who is an operator. */
 @Injectable()
 export class Members {
@@ -66,9 +69,13 @@ export class Members {
     return rows.map((row) => ({ ...row, createdAt: row.createdAt.toISOString() }));
   }
 
-  /** Errors: not_found, last_owner. */
-  async setRole(by: Author, tenantId: string, userId: string, role: TenantRole): Promise<void> {
-    await this.changeMember(tenantId, userId, async (tx, member) => {
+  /** Errors: not_found, last_owner, and those of `mayChange`. */
+  async setRole(
+    by: Author,
+    { tenantId, userId, role }: { tenantId: string; userId: string; role: TenantRole },
+    mayChange: MayChange,
+  ): Promise<void> {
+    await this.changeMember({ tenantId, userId, mayChange }, async (tx, member) => {
       if (member.role === role) return;
       if (member.isLastOwner) throw new ConsoleError('last_owner');
       await query(tx, 'UPDATE membership SET role = $3 WHERE tenant_id = $1 AND user_id = $2', [
@@ -82,9 +89,9 @@ export class Members {
     });
   }
 
-  /** Errors: not_found, last_owner. */
-  async remove(by: Author, tenantId: string, userId: string): Promise<void> {
-    await this.changeMember(tenantId, userId, async (tx, { name, role, isLastOwner }) => {
+  /** Errors: not_found, last_owner, and those of `mayChange`. */
+  async remove(by: Author, tenantId: string, userId: string, mayChange: MayChange): Promise<void> {
+    await this.changeMember({ tenantId, userId, mayChange }, async (tx, { name, role, isLastOwner }) => {
       if (isLastOwner) throw new ConsoleError('last_owner');
       await query(tx, 'DELETE FROM membership WHERE tenant_id = $1 AND user_id = $2', [tenantId, userId]);
       await this.changes.record(by, { action: 'member.remove', target: userId, tenantId, before: { name, role } });
@@ -93,11 +100,10 @@ export class Members {
 
   /**
    * Two owners who remove each other at the same time must not leave the tenant without one: its owners are locked, and
-   * so is the member. Error: not_found.
+   * so is the member, who may have become an owner since the request began. Errors: not_found, and those of `mayChange`.
    */
   private async changeMember(
-    tenantId: string,
-    userId: string,
+    { tenantId, userId, mayChange }: { tenantId: string; userId: string; mayChange: MayChange },
     change: (tx: EntityManager, member: { name: string; role: TenantRole; isLastOwner: boolean }) => Promise<void>,
   ): Promise<void> {
     await transaction(this.database.dataSource, async (tx) => {
@@ -109,6 +115,7 @@ export class Members {
       );
       const member = locked.find((row) => row.userId === userId);
       if (!member) throw new ConsoleError('not_found');
+      mayChange(member.role);
       const owners = locked.filter(({ role }) => role === 'owner');
       await change(tx, { ...member, isLastOwner: owners.length === 1 && member.role === 'owner' });
     });

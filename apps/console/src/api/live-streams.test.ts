@@ -310,6 +310,26 @@ describe('streams that show the same', () => {
     expect([one.raw.isEnded, other.raw.isEnded, one.streams.count]).toEqual([true, true, 0]);
   });
 
+  it('outlive a moment in which PostgreSQL does not say who may see them, and no longer', async () => {
+    let value = 1;
+    let isAway = false;
+    const away = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+    const { raw, done } = open(
+      () => Promise.resolve(value),
+      () => (isAway ? Promise.reject(away) : Promise.resolve()),
+    );
+    await settled();
+    [isAway, value] = [true, 2];
+    await jest.advanceTimersByTimeAsync(1_000);
+    isAway = false;
+    await jest.advanceTimersByTimeAsync(1_000);
+    expect([raw.isEnded, valuesOf({ raw })]).toEqual([false, [1, 2]]);
+    isAway = true;
+    await jest.advanceTimersByTimeAsync(2_000);
+    await done;
+    expect(raw.isEnded).toBe(true);
+  });
+
   it('are those of one name: others have looks of their own', async () => {
     const one = open(() => Promise.resolve('of one tenant'));
     const other = open(() => Promise.resolve('of another'), undefined, { streams: one.streams, name: 'another' });

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
+import type { OutgoingHttpHeaders } from 'node:http';
 import { AccessGuard } from '../access/access.guard';
 import type { Access, CallerRequest } from '../access/allow';
 import { publicError } from '../http/envelope';
@@ -71,7 +72,7 @@ export class LiveStreams {
       const first = await look.text;
       reply.hijack();
       if (reply.raw.destroyed) return;
-      reply.raw.writeHead(200, { ...stringHeaders(reply), ...EVENT_STREAM });
+      reply.raw.writeHead(200, { ...(reply.getHeaders() as OutgoingHttpHeaders), ...EVENT_STREAM });
       reply.raw.write(`data: ${first}\n\n`);
       await this.follow({ request, reply }, { access, following, look, first, signal: ended.signal });
       reply.raw.end();
@@ -119,8 +120,4 @@ export class LiveStreams {
       }
     }
   }
-}
-
-function stringHeaders(reply: FastifyReply): Record<string, string> {
-  return Object.fromEntries(Object.entries(reply.getHeaders()).map(([name, value]) => [name, String(value)]));
 }

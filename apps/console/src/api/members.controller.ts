@@ -94,8 +94,7 @@ export class MembersController {
   ): Promise<void> {
     const { role } = readRole(request);
     requireGrant(caller, role);
-    await this.requireOver(caller, tenantId, userId);
-    await this.members.setRole(by, tenantId, userId, role);
+    await this.members.setRole(by, { tenantId, userId, role }, (present) => requireGrant(caller, present));
   }
 
   @Delete('members/:userId')
@@ -107,8 +106,7 @@ export class MembersController {
     @FromCaller() caller: Caller,
     @ByCaller() by: Author,
   ): Promise<void> {
-    await this.requireOver(caller, tenantId, userId);
-    await this.members.remove(by, tenantId, userId);
+    await this.members.remove(by, tenantId, userId, (present) => requireGrant(caller, present));
   }
 
   /**
@@ -124,19 +122,15 @@ export class MembersController {
     @ByCaller() by: Author,
   ): Promise<RecoveryCreated> {
     this.linkTries.take(caller.userId);
-    await this.requireOver(caller, tenantId, userId);
-    requireOther(caller, userId, 'Change your own password under Account.');
-    return this.recoveries.create(by, userId, caller.isOperator ? null : tenantId);
-  }
-
-  /** An admin changes nobody whose role it could not give. */
-  private async requireOver(caller: Caller, tenantId: string, userId: string): Promise<void> {
     const present = await this.members.roleOf(userId, tenantId);
     if (present === null) throw new ConsoleError('not_found');
     requireGrant(caller, present);
+    requireOther(caller, userId, 'Change your own password under Account.');
+    return this.recoveries.create(by, userId, caller.isOperator ? null : tenantId);
   }
 }
 
+/** For a role that is given, and for that of a member who is changed: an admin changes nobody whom it could not make. */
 function requireGrant({ role }: Caller, granted: TenantRole): void {
   if (role === null || !mayGrant(role, granted)) throw new ConsoleError('forbidden', 'Only an owner may do this.');
 }

@@ -19,6 +19,7 @@ import { sendError } from './envelope';
 import { ConsoleError } from './errors';
 import { Pages } from './pages';
 import { securityHeaders } from './security-headers';
+import { refuseNul } from './unstorable';
 
 export const CONSOLE_PREFIX = '/console';
 const REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
@@ -62,6 +63,7 @@ export async function createConsoleApp(services: ConsoleServices, options: Conso
   const pages = new Pages();
   fastify.addHook('onRequest', (request, reply, done) => {
     reply.headers({ 'x-request-id': request.id, 'cache-control': 'no-store', ...securityHeaders(null) });
+    refuseNul(request);
     done();
   });
   fastify.get(CONSOLE_PREFIX, (request, reply) => pages.send(request, reply));

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import { jsonOf } from '../http/body';
 import { ConsoleError } from '../http/errors';
 import { OIDC_PROVIDER } from './oidc';
 
@@ -47,7 +48,7 @@ export const ACCOUNT_CALLS: ReadonlySet<string> = new Set([
   'POST /passkey/verify-registration',
 ]);
 
-/** The body that the library gets, as JSON. Null: a read has none. Errors: invalid_json. */
+/** The body that the library gets, as JSON. Null: a read has none. Errors: invalid_json, invalid_request. */
 export function bodyOf(call: string, sent: FastifyRequest['body']): string | null {
   const write = WRITES[call];
   if (!write) return null;
@@ -58,11 +59,8 @@ export function bodyOf(call: string, sent: FastifyRequest['body']): string | nul
 
 function parsed(sent: Buffer | undefined): Record<string, unknown> {
   if (sent === undefined || sent.length === 0) return {};
-  try {
-    const body: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(sent));
-    if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Record<string, unknown>;
-  } catch {
-    // The same error as for a text that is no object.
-  }
-  throw new ConsoleError('invalid_json');
+  const body = jsonOf(sent);
+  // The same error as for a text that is no JSON.
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new ConsoleError('invalid_json');
+  return body as Record<string, unknown>;
 }

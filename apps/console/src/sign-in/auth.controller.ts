@@ -13,6 +13,7 @@ import { AccountCall, accountCall } from './account-changes';
 import { ACCOUNT_CALLS, AUTH_CALLS, bodyOf, CALLBACK, HOME, PASSKEY_OPTIONS } from './auth-calls';
 import { AUTH_PATH, CLIENT_ADDRESS_HEADER } from './better-auth';
 import { headersOf } from './headers';
+import { passingOutages } from './library-outages';
 import { providerSignIn, type ProviderSignIn } from './oidc';
 import { SignIn } from './sign-in';
 
@@ -69,9 +70,12 @@ export class AuthController {
       .send(call === PASSKEY_OPTIONS ? { ...(shown as object), userVerification: 'required' } : shown);
   }
 
-  /** UnavailableError: what the call would change could not be logged, so nothing was changed. */
+  /**
+   * UnavailableError: what the call would change could not be logged, so nothing was changed. An outage of
+   * PostgreSQL has the error of its statement.
+   */
   private async answerOf(made: AccountCall, asked: Request): Promise<Response> {
-    const answer = await accountCall.run(made, () => this.signIn.auth.handler(asked));
+    const answer = await passingOutages(() => accountCall.run(made, () => this.signIn.auth.handler(asked)), hasFailed);
     if (made.failure !== undefined) throw made.failure;
     return answer;
   }
@@ -105,6 +109,10 @@ export class AuthController {
     return url.origin === origin && url.pathname.startsWith(HOME) ? url.href : new URL(HOME, origin).href;
   }
 }
+
+/** The callback tells the page for sign-in, not the status. */
+const hasFailed = ({ status, headers }: Response): boolean =>
+  status >= 400 || /[?&]error=/.test(headers.get('location') ?? '');
 
 function keepCookies(answer: Response, reply: FastifyReply): void {
   for (const cookie of answer.headers.getSetCookie()) reply.header('set-cookie', cookie);

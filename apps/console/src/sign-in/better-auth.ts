@@ -7,6 +7,7 @@ import type { Pool } from 'pg';
 import { ConsoleError } from '../http/errors';
 import type { OidcOptions } from '../options';
 import { accountCall, accountHooks, callInProgress } from './account-changes';
+import { noteOutage } from './library-outages';
 import { OIDC_PROVIDER, providerOf, providerSignIn } from './oidc';
 
 export const AUTH_PATH = '/console/api/auth';
@@ -49,7 +50,7 @@ export function signInLibrary({ pool, secret, origin, oidc }: SignInLibraryOptio
     database: pool,
     trustedOrigins: [origin],
     telemetry: { enabled: false },
-    logger: { level: 'error', log: (_level, message) => note(message) },
+    logger: { level: 'error', log: (_level, message, ...details) => note(message, details) },
     onAPIError: { errorURL: '/console/sign-in' },
     emailAndPassword: {
       enabled: true,
@@ -139,7 +140,8 @@ function requireVerified(isVerified: boolean | undefined): void {
 }
 
 /** The caller of a sign-in at the provider logs it in one line. */
-function note(message: string): void {
+function note(message: string, details: readonly unknown[]): void {
+  if (noteOutage(details)) return;
   const signIn = providerSignIn.getStore();
   if (!signIn) logger('console').error(message);
   else if (message !== '') signIn.reason = message;

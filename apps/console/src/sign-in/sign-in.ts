@@ -5,6 +5,7 @@ import { ConsoleDatabase } from '../database';
 import { ConsoleError } from '../http/errors';
 import { ConsoleOptions } from '../options';
 import { signInLibrary, type SignInLibrary } from './better-auth';
+import { passingOutages } from './library-outages';
 import { OIDC_PROVIDER, providerSignIn, type ProviderSignIn } from './oidc';
 
 /** How often an issuer that did not answer is asked again, at most. */
@@ -50,10 +51,18 @@ export class SignIn {
     return this.library;
   }
 
-  /** Who sent these headers; null without a session in force. */
-  async sessionOf(headers: Headers): Promise<SignedIn | null> {
-    const found = await this.auth.api.getSession({ headers });
+  /**
+   * Who sent these headers; null without a session in force.
+   * @param renew gets the cookie of a session that is extended. Without it none is: the cookie in the browser would end
+   *   before its session.
+   */
+  async sessionOf(headers: Headers, renew?: (cookie: string) => void): Promise<SignedIn | null> {
+    const asked = { headers, query: { disableRefresh: renew === undefined }, returnHeaders: true } as const;
+    const { headers: answered, response: found } = await passingOutages(() => this.auth.api.getSession(asked));
+    // The library would also delete the cookie of a session that ended, and this may be a late answer: the browser may
+    // have a new one.
     if (!found) return null;
+    for (const cookie of answered.getSetCookie()) renew?.(cookie);
     const { user, session } = found;
     const hasTotp = user.twoFactorEnabled === true;
     const signedInAtMs = session.createdAt.getTime();

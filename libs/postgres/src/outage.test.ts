@@ -1,0 +1,91 @@
+import { useTestDatabase } from '@tollgate/testing';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { Pool } from 'pg';
+import type { DataSource } from 'typeorm';
+import { isOutage, openDataSource, query, transaction } from './index';
+
+const database = useTestDatabase();
+let source: DataSource;
+beforeAll(async () => {
+  const options = {
+    url: database.url,
+    schema: 'console',
+    applicationName: 'outage',
+    poolSize: 1,
+    answerTimeoutMs: 500,
+  };
+  source = await openDataSource(options);
+});
+afterAll(() => source.destroy());
+
+const failure = (call: Promise<unknown>): Promise<unknown> =>
+  call.then(
+    () => null,
+    (error: unknown) => error,
+  );
+const end = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+  WHERE application_name = 'outage' AND datname = current_database()`;
+
+/** A server at which nothing speaks PostgreSQL. */
+async function withServer<T>(onConnection: 'silent' | 'closed' | 'away', use: (url: string) => Promise<T>): Promise<T> {
+  const server = createServer((socket) => {
+    socket.on('error', () => {}).resume();
+    if (onConnection === 'closed') socket.end();
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  if (onConnection === 'away') server.close();
+  try {
+    return await use(`postgres://x@127.0.0.1:${port}/x`);
+  } finally {
+    server.close();
+  }
+}
+
+it.each(['silent', 'closed', 'away'] as const)('a server that is %s is an outage', async (what) => {
+  await withServer(what, async (connectionString) => {
+    const pool = new Pool({ connectionString, connectionTimeoutMillis: 200 });
+    const error = await failure(pool.query('SELECT 1'));
+    expect([String(error), isOutage(error)]).toEqual([String(error), true]);
+    await pool.end();
+  });
+});
+
+it('a pool whose connections are all in use is one, and so is a server whose socket does not exist', async () => {
+  const full = new Pool({ connectionString: database.url, max: 1, connectionTimeoutMillis: 100 });
+  const client = await full.connect();
+  expect(isOutage(await failure(full.query('SELECT 1')))).toBe(true);
+  client.release();
+  await full.end();
+  expect(isOutage(await failure(full.query('SELECT 1')))).toBe(true);
+  const away = new Pool({ connectionString: 'postgres://x@/x?host=/nowhere' });
+  expect(isOutage(await failure(away.query('SELECT 1')))).toBe(true);
+  await away.end();
+});
+
+it('a connection that the server ends is one, within a statement, a transaction and between them', async () => {
+  const waiting = failure(query(source, 'SELECT pg_sleep(10)'));
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  await database.query(end);
+  expect(isOutage(await waiting)).toBe(true);
+  const between = transaction(source, async (tx) => {
+    await query(tx, 'SELECT 1');
+    await database.query(end);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await query(tx, 'SELECT 1');
+  });
+  expect(isOutage(await failure(between))).toBe(true);
+});
+
+it('a statement without an answer is one', async () => {
+  expect(isOutage(await failure(query(source, 'SELECT pg_sleep(10)')))).toBe(true);
+});
+
+it('a mistake in a statement is none, and neither is a refused password, a missing file or another error', async () => {
+  for (const sql of ['SELECT', 'SELECT 1 / 0', 'SELECT * FROM nowhere', `SELECT '\0'`, `DO 'BEGIN ASSERT false; END'`])
+    expect([sql, isOutage(await failure(query(source, sql)))]).toEqual([sql, false]);
+  const missing = Object.assign(new Error('ENOENT: no such file'), { code: 'ENOENT', syscall: 'open' });
+  for (const error of [{ code: '28P01' }, { code: '57014' }, missing, new Error('x'), null, undefined, 'text', {}])
+    expect([error, isOutage(error)]).toEqual([error, false]);
+});
