@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { componentIn, manifests, pods, ROOT, variables, type Golden } from './manifests';
+import { componentIn, GOLDEN, manifests, pods, ROOT, variables, type Golden } from './manifests';
 
 interface Peer {
   podSelector?: { matchLabels: Record<string, string> };
@@ -20,7 +20,7 @@ const policies = (name: Golden = 'dev') =>
   manifests(name)
     .filter(({ kind }) => kind === 'NetworkPolicy')
     .map(({ spec }) => spec as unknown as Policy);
-const PORTS: Record<string, number> = { public: 8080, operator: 8081, health: 9090, http: 9000 };
+const PORTS: Record<string, number> = { public: 8080, operator: 8081, health: 9090, http: 9000, console: 8082 };
 const numberOf = (port: number | string) => (typeof port === 'number' ? port : PORTS[port]!);
 
 /** "from > to:port" of every rule between two components. */
@@ -63,14 +63,22 @@ it('every pod carries the labels that the policies select by', () => {
   }
 });
 
-it('what may leave for a pod may also arrive there, except where everybody may arrive', () => {
-  // The public port is open to everybody in these values.
-  const open = (edge: string) => edge.endsWith(':8080');
-  expect(
-    edges('to')
-      .filter((edge) => !open(edge))
-      .sort(),
-  ).toEqual(edges('from').sort());
+/** "component:port" of every rule that lets everybody in. */
+const open = (name: Golden) =>
+  policies(name).flatMap(({ podSelector, ingress = [] }) =>
+    ingress
+      .filter(({ from }) => from === undefined)
+      .flatMap(({ ports }) => ports.map(({ port }) => `${componentIn(podSelector)}:${numberOf(port)}`)),
+  );
+
+it.each(GOLDEN)('what may leave for a pod may also arrive there, with the values %s', (name) => {
+  const unguarded = open(name);
+  const guarded = edges('to', name).filter((edge) => !unguarded.includes(edge.split(' > ')[1]!));
+  expect(guarded.sort()).toEqual(edges('from', name).sort());
+});
+
+it('the public port is open to everybody only if the values name no clients', () => {
+  expect([open('dev').sort(), open('ha')]).toEqual([['console:8082', 'gateway:8080'], []]);
 });
 
 it('a policy lets the services that send traces, and no others, reach the collector of tracing.url', () => {

@@ -10,9 +10,11 @@ import { parseArgs } from 'node:util';
 import { ROOT, SetupError } from '../setup/prepare.mjs';
 import { compose, explainFailure, portInUse, requireDocker, run } from './docker.mjs';
 import { makeMessageKeys } from './message-keys.mjs';
+import { outdatedContainers, restartOneByOne } from './restart.mjs';
 import { MAX_SCALE, readSettings, SCALED_SERVICES, writeSettings } from './settings.mjs';
 
 const READY_TIMEOUT_S = 240;
+const UNTIL_READY = ['--wait', '--wait-timeout', String(READY_TIMEOUT_S)];
 const USAGE = `Usage: npm run stack [-- --json] [-- --no-build] [-- --scale gateway=4]
        npm run stack:down [-- --volumes]
   --json      when ready, print one line of JSON instead of the text
@@ -55,22 +57,26 @@ async function up({ json = false, 'no-build': isBuilt = false, scale = [] }) {
       ? 'Starting the services …'
       : 'Building the images and starting the services. The first time this takes some minutes …',
   );
-  const started = await compose(settings, [
-    'up',
-    isBuilt ? '--no-build' : '--build',
-    '--quiet-pull',
-    '--wait',
-    '--wait-timeout',
-    String(READY_TIMEOUT_S),
-    ...scale.flatMap((each) => ['--scale', each]),
-  ]);
-  if (started.code !== 0) {
-    const log = join(settings.dataDirectory, 'stack.log');
-    writeFileSync(log, started.output);
-    throw new SetupError(`${await explainFailure(settings, started.output)}\nThe output of Docker: ${log}`);
+  const scaled = scale.flatMap((each) => ['--scale', each]);
+  const build = isBuilt ? '--no-build' : '--build';
+  if ((await outdatedContainers(settings)).length === 0) await start(settings, [build, ...UNTIL_READY, ...scaled]);
+  else {
+    // The stores and the jobs take the new passwords. Without --wait: with a former one, a service is not ready.
+    await start(settings, [build, '--detach', ...scaled]);
+    say('Restarting the containers whose secrets have changed, one after the other …');
+    await restartOneByOne(settings, await outdatedContainers(settings), READY_TIMEOUT_S * 1_000);
+    await start(settings, ['--no-build', ...UNTIL_READY, ...scaled]);
   }
   await tellConsole(settings, scale);
   await tell(settings, models, json);
+}
+
+async function start(settings, args) {
+  const { code, output } = await compose(settings, ['up', '--quiet-pull', ...args]);
+  if (code === 0) return;
+  const log = join(settings.dataDirectory, 'stack.log');
+  writeFileSync(log, output);
+  throw new SetupError(`${await explainFailure(settings, output)}\nThe output of Docker: ${log}`);
 }
 
 /** `gateway=4` */
@@ -98,7 +104,7 @@ async function tellConsole(settings, scale) {
   writeSettings(settings, process.env);
   const own = scale.filter((each) => each.startsWith('console=')).flatMap((each) => ['--scale', each]);
   // Not --no-deps, with which Compose makes a container that the next start finds changed.
-  const args = ['up', '--no-build', '--wait', '--wait-timeout', String(READY_TIMEOUT_S), ...own, 'console'];
+  const args = ['up', '--no-build', ...UNTIL_READY, ...own, 'console'];
   const { code, output } = await compose(settings, args);
   if (code !== 0) throw new SetupError(await explainFailure(settings, output));
 }

@@ -1,0 +1,68 @@
+import { randomBytes } from 'node:crypto';
+import { rmSync, utimesSync } from 'node:fs';
+import { join } from 'node:path';
+import { docker, type Ready, type Stack, underLoad } from './stack-process';
+
+const START_TIMEOUT_MS = 420_000;
+/** More than there are gateways, so that each is asked. */
+const QUESTIONS = 8;
+
+interface Running {
+  ready: Ready;
+  ask(): Promise<unknown>;
+}
+
+export function newSecretsTests(stack: Stack, running: () => Running): void {
+  /** When each container of these services started. */
+  const starts = async (...services: string[]) => {
+    const ids = await Promise.all(services.map((service) => stack.containers(service)));
+    const containers = JSON.parse(await docker('inspect', ...ids.flat())) as { State: { StartedAt: string } }[];
+    return containers.map(({ State: state }) => Date.parse(state.StartedAt));
+  };
+  const file = (name: string) => join(stack.dataDirectory, 'secrets', name);
+
+  it(
+    'a start with a new operator secret restarts the gateways alone, and no request fails',
+    async () => {
+      const { ready, ask } = running();
+      const others = ['auth', 'metering', 'billing', 'console', 'postgres'];
+      const before = { gateways: await starts('gateway'), others: await starts(...others) };
+      const next = randomBytes(32).toString('hex');
+      const both = { TOLLGATE_OPERATOR_SECRET: next, TOLLGATE_FORMER_OPERATOR_SECRET: ready.operatorSecret };
+      // The services read the first file again by themselves, and PostgreSQL needs the second one only for its data.
+      for (const name of ['auth-message-keys', 'postgres-password']) utimesSync(file(name), new Date(), new Date());
+      let ended;
+      const failures = await underLoad(ask, async () => {
+        ended = await stack.up(['--json', '--no-build'], both);
+      });
+      expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining(next) });
+      expect(failures).toEqual([]);
+      for (const secret of Object.values(both)) {
+        const headers = { authorization: `Bearer ${secret}` };
+        const answers = Array.from({ length: QUESTIONS }, () =>
+          fetch(`${ready.operatorUrl}/_operator/v1/tenants`, { headers }),
+        );
+        expect((await Promise.all(answers)).map(({ status }) => status)).toEqual(Array(QUESTIONS).fill(200));
+      }
+      expect(Math.min(...(await starts('gateway')))).toBeGreaterThan(Math.max(...before.gateways));
+      expect(await starts(...others)).toEqual(before.others);
+    },
+    START_TIMEOUT_MS,
+  );
+
+  it(
+    'a start with new passwords of Redis, PostgreSQL and Kafka ends with all services ready',
+    async () => {
+      const changedAt = Date.now();
+      for (const name of ['gateway-redis', 'console-database', 'kafka-console']) rmSync(file(`${name}-password`));
+      // Without the variables, the operator secret is again the one that is kept.
+      expect(await stack.up(['--json', '--no-build'])).toMatchObject({
+        code: 0,
+        stdout: expect.stringContaining(running().ready.operatorSecret),
+      });
+      expect(Math.min(...(await starts('gateway', 'console')))).toBeGreaterThan(changedAt);
+      await running().ask();
+    },
+    START_TIMEOUT_MS,
+  );
+}

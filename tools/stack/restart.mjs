@@ -1,0 +1,61 @@
+// Restarts the containers that started before one of their secrets changed, because a service reads most of its secrets
+// only when it starts. One after the other, so that the other replicas serve meanwhile. If a label told Compose of the
+// change, it would stop all replicas at once, and start the first one only after the jobs.
+import { statSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { SetupError } from '../setup/prepare.mjs';
+import { compose, explainFailure, run } from './docker.mjs';
+
+/** In the order of their restarts: each asks those before it. The stores take new passwords from the jobs. */
+const SERVICES = ['functions', 'auth', 'metering', 'billing', 'console', 'gateway'];
+const MOUNT_POINT = '/run/secrets';
+/** The services notice a change of these files by themselves. */
+const READ_AGAIN = /^config-secrets$|-message-keys$/;
+const POLL_MS = 500;
+/** Until the load balancer, which asks every container itself, knows that a replica serves again. */
+const NOTICE_MS = 2_000;
+
+/** The ids of running containers that have a former secret, in the order of their restarts. */
+export async function outdatedContainers(settings) {
+  const { stdout: ids } = await compose(settings, ['ps', '--quiet']);
+  if (ids.trim() === '') return [];
+  const { stdout } = await run('docker', ['inspect', ...ids.trim().split('\n')]);
+  return JSON.parse(stdout)
+    .map((container) => ({ ...container, rank: SERVICES.indexOf(serviceOf(container)) }))
+    .filter((container) => container.rank >= 0 && isOutdated(container, settings.compose.TOLLGATE_SECRETS))
+    .sort((one, other) => one.rank - other.rank)
+    .map(({ Id: id }) => id);
+}
+
+const serviceOf = ({ Config: { Labels: labels } }) => labels['com.docker.compose.service'];
+
+function isOutdated({ Mounts: mounts, State: { StartedAt: startedAt } }, directory) {
+  const names = mounts.map(({ Destination: path }) => path).filter((path) => dirname(path) === MOUNT_POINT);
+  return names
+    .map((path) => basename(path))
+    .filter((name) => !READ_AGAIN.test(name))
+    .some((name) => changedAt(join(directory, name)) > Date.parse(startedAt));
+}
+
+/** Not the time of the content, which a file that is moved or restored brings along. */
+const changedAt = (file) => statSync(file, { throwIfNoEntry: false })?.ctimeMs ?? 0;
+
+/** Restarts each container when the one before it serves again. */
+export async function restartOneByOne(settings, ids, timeoutMs) {
+  for (const id of ids) {
+    const { code, output } = await run('docker', ['restart', id]);
+    if (code !== 0) throw new SetupError(`docker restart failed: ${output.trim().split('\n').at(-1)}`);
+    const end = Date.now() + timeoutMs;
+    while (!(await isHealthy(id))) {
+      if (Date.now() > end) throw new SetupError(await explainFailure(settings, output));
+      await setTimeout(POLL_MS);
+    }
+    await setTimeout(NOTICE_MS);
+  }
+}
+
+async function isHealthy(id) {
+  const { stdout } = await run('docker', ['inspect', '--format', '{{.State.Health.Status}}', id]);
+  return stdout.trim() === 'healthy';
+}
