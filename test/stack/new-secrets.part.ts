@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { rmSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
-import { docker, type Ready, type Stack, underLoad } from './stack-process';
+import { docker, type Ready, type Stack } from './stack-process';
 
 const START_TIMEOUT_MS = 420_000;
 /** More than there are gateways, so that each is asked. */
 const QUESTIONS = 8;
+/** The pause after a gateway is ready again (tools/stack/restart.mjs). */
+const NOTICE_MS = 2_000;
 
 interface Running {
   ready: Ready;
@@ -22,21 +24,17 @@ export function newSecretsTests(stack: Stack, running: () => Running): void {
   const file = (name: string) => join(stack.dataDirectory, 'secrets', name);
 
   it(
-    'a start with a new operator secret restarts the gateways alone, and no request fails',
+    'a start with a new operator secret restarts the gateways alone, one after the other',
     async () => {
-      const { ready, ask } = running();
+      const { ready } = running();
       const others = ['auth', 'metering', 'billing', 'console', 'postgres'];
       const before = { gateways: await starts('gateway'), others: await starts(...others) };
       const next = randomBytes(32).toString('hex');
       const both = { TOLLGATE_OPERATOR_SECRET: next, TOLLGATE_FORMER_OPERATOR_SECRET: ready.operatorSecret };
       // The services read the first file again by themselves, and PostgreSQL needs the second one only for its data.
       for (const name of ['auth-message-keys', 'postgres-password']) utimesSync(file(name), new Date(), new Date());
-      let ended;
-      const failures = await underLoad(ask, async () => {
-        ended = await stack.up(['--json', '--no-build'], both);
-      });
+      const ended = await stack.up(['--json', '--no-build'], both);
       expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining(next) });
-      expect(failures).toEqual([]);
       for (const secret of Object.values(both)) {
         const headers = { authorization: `Bearer ${secret}` };
         const answers = Array.from({ length: QUESTIONS }, () =>
@@ -44,7 +42,9 @@ export function newSecretsTests(stack: Stack, running: () => Running): void {
         );
         expect((await Promise.all(answers)).map(({ status }) => status)).toEqual(Array(QUESTIONS).fill(200));
       }
-      expect(Math.min(...(await starts('gateway')))).toBeGreaterThan(Math.max(...before.gateways));
+      const [first, second] = (await starts('gateway')).sort((a, b) => a - b);
+      expect(first).toBeGreaterThan(Math.max(...before.gateways));
+      expect(second! - first!).toBeGreaterThan(NOTICE_MS);
       expect(await starts(...others)).toEqual(before.others);
     },
     START_TIMEOUT_MS,
