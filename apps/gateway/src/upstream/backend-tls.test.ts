@@ -2,6 +2,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { type Backend, compileBackend } from '../catalog/backend';
+import { connectorFor } from './connections';
 import { ask, closeAll, upstreamWith } from './exchange.fixture';
 import { AUTHORITY, CLIENT_CERTIFICATE, CLIENT_KEY, SERVER_CERTIFICATE, SERVER_KEY } from './tls.fixture';
 
@@ -43,6 +44,22 @@ describe('a backend with TLS of its own', () => {
     const before = seen.length;
     expect((await ask(upstream, backendWith(rest))).kind).toBe('failed');
     expect(seen.length).toBe(before);
+  });
+
+  it.each([
+    ['a certificate that is none', { ...FULL, certificate: 'none' }],
+    ['a key that is none', { ...FULL, key: 'none' }],
+    ['the key of another certificate', { ...FULL, key: SERVER_KEY }],
+  ])('is unreachable with %s, for requests and for the looks in the background', async (_what, tls) => {
+    const wrong = backendWith(tls);
+    expect(await ask(upstream, wrong)).toMatchObject({ kind: 'failed' });
+    const { protocol, hostname, port, host } = new URL(wrong.origin);
+    const connect = connectorFor(wrong, 1_000);
+    const told = new Promise((resolve) => {
+      connect({ protocol, hostname, port, host }, (...result) => resolve(result));
+    });
+    const code = expect.stringMatching(/^ERR_OSSL_/);
+    expect(await told).toEqual([expect.objectContaining({ code }), null]);
   });
 
   it('shares no connection with the same host under another certificate', () => {

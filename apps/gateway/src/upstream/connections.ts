@@ -99,11 +99,17 @@ export function connectorFor({ timeouts, tls }: ConnectionTarget, defaultTimeout
 }
 
 function probing(connect: buildConnector.connector): buildConnector.connector {
-  return (options, done) =>
-    connect(options, (...result) => {
-      result[1]?.setKeepAlive(true, PROBE_AFTER_MS, PROBE_INTERVAL_MS, MAX_UNANSWERED_PROBES);
-      done(...result);
-    });
+  return (options, done) => {
+    try {
+      connect(options, (...result) => {
+        result[1]?.setKeepAlive(true, PROBE_AFTER_MS, PROBE_INTERVAL_MS, MAX_UNANSWERED_PROBES);
+        done(...result);
+      });
+    } catch (error) {
+      // Node throws at once if it cannot use the certificate or the key of the backend, for example half of a new pair.
+      process.nextTick(done, error, null);
+    }
+  };
 }
 
 interface Open {
