@@ -1,6 +1,6 @@
 import { startEmbeddedPostgres } from '@tollgate/postgres';
 import { eventually } from '@tollgate/testing';
-import { renameSync } from 'node:fs';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { complete, costOf, createTenant, embedded, writeConfig, type Completion } from './fixtures';
 import { postgresPid, StandaloneProcess, useDataDirectory } from './standalone-process';
@@ -30,6 +30,19 @@ describe('a data directory that two processes set up at the same time', () => {
       false,
     ]);
   });
+});
+
+it('starts after a hard reset of the machine, although another process has the number of its PostgreSQL', async () => {
+  const options = { dataDirectory: join(directory.path, 'reset') };
+  const file = join(options.dataDirectory, 'postgres', 'postmaster.pid');
+  const first = await startEmbeddedPostgres(options);
+  const kept = readFileSync(file, 'utf8');
+  await first.stop();
+  writeFileSync(file, kept.replace(/^\d+/, '1'));
+  writeFileSync(join(kept.split('\n')[4]!, '.s.PGSQL.5432'), '');
+  const second = await startEmbeddedPostgres(options);
+  expect(second.adopted).toBe(false);
+  await second.stop();
 });
 
 describe('an embedded PostgreSQL that is killed while Tollgate runs', () => {

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { Client } from 'pg';
@@ -76,7 +77,7 @@ export async function startEmbeddedPostgres({
   if (!existsSync(join(cluster, 'PG_VERSION'))) await createCluster(root, cluster, initdb, user);
 
   const password = keptPassword(join(root, 'postgres.password'));
-  const running = runningSocketDirectory(cluster);
+  const running = await runningSocketDirectory(cluster);
   const sockets = running ?? socketDirectory(root, user);
   const log = join(cluster, 'server.log');
   const wanted = { ...SETTINGS, ...settings, unix_socket_directories: sockets };
@@ -87,7 +88,7 @@ export async function startEmbeddedPostgres({
     `postgresql://${USER}:${encodeURIComponent(password)}@/${database}` +
     `?host=${encodeURIComponent(sockets)}&port=${SOCKET_PORT}`;
   const open = async (): Promise<Client> => {
-    if (runningSocketDirectory(cluster) === null) {
+    if ((await runningSocketDirectory(cluster)) === null) {
       await user.run(pg_ctl, ['start', '-w', '-s', '-D', cluster, '-l', log, '-o', options]).catch((error: Error) => {
         const line = lastLine(log) ?? error.message;
         // Another process started the server since it was looked for.
@@ -183,8 +184,12 @@ async function createCluster(root: string, cluster: string, initdb: string, user
   }
 }
 
-/** The socket folder of a running server on this cluster, from its postmaster.pid. Null when none runs. */
-function runningSocketDirectory(cluster: string): string | null {
+/**
+ * The socket folder of a running server on this cluster, from its postmaster.pid. Null when none runs. After a hard
+ * reset of the machine, the file and the socket are still there, and another process may have the number: so this asks
+ * the socket as well.
+ */
+async function runningSocketDirectory(cluster: string): Promise<string | null> {
   const file = join(cluster, 'postmaster.pid');
   if (!existsSync(file)) return null;
   const [pid, , , , sockets] = readFileSync(file, 'utf8').split('\n');
@@ -193,7 +198,19 @@ function runningSocketDirectory(cluster: string): string | null {
   } catch {
     return null;
   }
-  return sockets && existsSync(join(sockets, `.s.PGSQL.${SOCKET_PORT}`)) ? sockets : null;
+  return sockets && (await listens(join(sockets, `.s.PGSQL.${SOCKET_PORT}`))) ? sockets : null;
+}
+
+/** Whether a process listens on this socket. If it cannot be asked for another reason, as when it is busy, it does. */
+function listens(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path);
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code !== 'ECONNREFUSED' && code !== 'ENOENT'));
+  });
 }
 
 function socketDirectory(root: string, user: ServerUser): string {
