@@ -29,6 +29,7 @@ export function resolveSecrets(
 ): void {
   const file = secretsFileOf(env);
   const named = file === undefined ? {} : readSecretsFile(file, problems);
+  const resolvedIn = new WeakMap<object, Set<string>>();
   for (const [m, model] of asArray(raw['models']).entries()) {
     for (const [b, backend] of asArray(model['backends']).entries()) {
       const at: Path = ['models', m, 'backends', b];
@@ -41,9 +42,16 @@ export function resolveSecrets(
   }
 
   function resolveIn(holder: Record<string, unknown>, fields: readonly string[], at: Path): void {
+    // An alias of YAML is the object of its anchor: a secret may be there already.
+    const resolved = resolvedIn.get(holder) ?? new Set();
+    resolvedIn.set(holder, resolved);
+    const insert = (field: string, secret: string) => {
+      holder[field] = secret;
+      resolved.add(field);
+    };
     for (const field of fields) {
       const value = holder[field];
-      if (value === undefined || value === null) continue;
+      if (value === undefined || value === null || resolved.has(field)) continue;
       const path: Path = [...at, field];
       const missing = (message: string) => {
         if (!onMissing) return problems.push({ path, message });
@@ -58,12 +66,12 @@ export function resolveSecrets(
       } else if (env === null) {
         delete holder[field];
       } else if (variable !== undefined) {
-        const resolved = env[variable] || named[variable];
-        if (resolved) holder[field] = resolved;
+        const secret = env[variable] || named[variable];
+        if (secret) insert(field, secret);
         else missing(notSet(variable, file));
       } else {
         try {
-          holder[field] = readFileSync(resolve(directory, (value as string).slice('file:'.length)), 'utf8').trim();
+          insert(field, readFileSync(resolve(directory, (value as string).slice('file:'.length)), 'utf8').trim());
         } catch (error) {
           missing(`the file cannot be read (${(error as NodeJS.ErrnoException).code})`);
         }

@@ -1,0 +1,70 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ConfigError, readConfigFile } from './index';
+
+const directory = mkdtempSync(join(tmpdir(), 'config-secrets-'));
+const file = join(directory, 'tollgate.yaml');
+afterAll(() => rmSync(directory, { recursive: true }));
+
+const ENV = { KEY: 's3cret', CERT: 'PEM', OTHER: 'other' };
+const LIMITS = '{ requestsPerMinute: 1, tokensPerMinute: 1, concurrency: 1 }';
+/** A file with a model for each of these lines, which give its backends. */
+const withBackends = (...lines: string[]) => `
+models:
+${lines
+  .map(
+    (line, at) =>
+      `  - { id: m${at}, kind: chat, contextTokens: 100, price: { input: "1", output: "1" }, backends: ${line} }`,
+  )
+  .join('\n')}
+plans: [{ id: p, limits: ${LIMITS}, profiles: [{ id: d, limits: ${LIMITS} }] }]
+`;
+
+function read(lines: string[], env: NodeJS.ProcessEnv | null = ENV, onMissing?: (reference: string) => void) {
+  writeFileSync(file, withBackends(...lines));
+  return readConfigFile(file, env, onMissing).models.map(({ backends }) => backends);
+}
+
+function problemsOf(lines: string[], env: NodeJS.ProcessEnv | null = ENV, onMissing?: (reference: string) => void) {
+  try {
+    read(lines, env, onMissing);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems.map(({ path, message }) => [path, message]);
+    throw error;
+  }
+  return [];
+}
+
+describe('an anchor that several backends share', () => {
+  const [A, B] = ['url: "https://a/v1"', 'url: "https://b/v1"'];
+  const tls = '{ certificate: "${CERT}", key: "${KEY}" }';
+
+  it.each<[string, string[], object]>([
+    ['a list of backends', [`&all [{ ${A}, apiKey: "\${KEY}" }]`, '*all'], { apiKey: 's3cret' }],
+    ['one whole backend', [`[&one { ${A}, apiKey: "\${KEY}" }]`, '[*one]'], { apiKey: 's3cret' }],
+    [
+      'the headers',
+      [`[{ ${A}, headers: &h { x-a: "\${KEY}" } }]`, `[{ ${B}, headers: *h }]`],
+      { headers: { 'x-a': 's3cret' } },
+    ],
+    ['tls', [`[{ ${A}, tls: &t ${tls} }]`, `[{ ${B}, tls: *t }]`], { tls: { certificate: 'PEM', key: 's3cret' } }],
+  ])('may hold secrets: %s', (_, lines, expected) => {
+    for (const [backend] of read(lines)) expect(backend).toMatchObject(expected);
+    // A process that calls no backends gets no secret, from no alias.
+    expect(JSON.stringify(read(lines, null))).not.toMatch(/s3cret|PEM|\$\{/);
+    const missing: string[] = [];
+    read(lines, {}, (reference) => missing.push(reference));
+    expect(new Set(missing)).toEqual(new Set(lines[0]!.match(/\$\{\w+\}/g)));
+  });
+
+  it('may not hold a secret that is written out, also where another field of it is a reference', () => {
+    const lines = [`[&one { ${A}, apiKey: literal, headers: { x-a: "\${KEY}" } }]`, '[*one]'];
+    expect(problemsOf(lines).map(([path]) => path)).toEqual([
+      'models[0].backends[0].apiKey',
+      'models[1].backends[0].apiKey',
+    ]);
+    const both = [`[{ ${A}, tls: &t { ca: "\${CERT}", serverName: literal }, headers: *t }]`];
+    expect(problemsOf(both).map(([path]) => path)).toEqual(['models[0].backends[0].headers.serverName']);
+  });
+});
