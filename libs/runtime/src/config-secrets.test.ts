@@ -8,6 +8,7 @@ const file = join(directory, 'tollgate.yaml');
 afterAll(() => rmSync(directory, { recursive: true }));
 
 const ENV = { KEY: 's3cret', CERT: 'PEM', OTHER: 'other' };
+const KEY_PATH = 'models[0].backends[0].apiKey';
 const LIMITS = '{ requestsPerMinute: 1, tokensPerMinute: 1, concurrency: 1 }';
 /** A file with a model for each of these lines, which give its backends. */
 const withBackends = (...lines: string[]) => `
@@ -67,4 +68,30 @@ describe('an anchor that several backends share', () => {
     const both = [`[{ ${A}, tls: &t { ca: "\${CERT}", serverName: literal }, headers: *t }]`];
     expect(problemsOf(both).map(([path]) => path)).toEqual(['models[0].backends[0].headers.serverName']);
   });
+});
+
+describe('the key of a backend', () => {
+  const lines = ['[{ url: "https://a/v1", apiKey: "${KEY}" }]'];
+  const keyOf = (env: NodeJS.ProcessEnv) => read(lines, env)[0]![0]!.apiKey;
+
+  it('is read without the newlines and blanks around it, from the environment and from the file of secrets', () => {
+    expect(keyOf({ KEY: ' s3cret\r\n' })).toBe('s3cret');
+    const secrets = join(directory, 'secrets.env');
+    writeFileSync(secrets, 'KEY="s3cret\n"\n');
+    const named = { TOLLGATE_CONFIG_SECRETS_FILE: secrets };
+    expect(keyOf(named)).toBe('s3cret');
+    // As an empty value, a blank one is none.
+    expect(keyOf({ ...named, KEY: ' \n' })).toBe('s3cret');
+    expect(problemsOf(lines, { KEY: '\n' })).toEqual([[KEY_PATH, 'the environment variable KEY is not set']]);
+  });
+
+  it.each(['s3c\nret', 's3c\u0000ret', 's3c\tret', 's3crét', 's3cret\u2026x', '\u007fs3cret', 's'.repeat(4097)])(
+    'is refused by its path, and not shown, if no header can carry it: %j',
+    (key) => {
+      const message = 'must be a text of 1 to 4,096 printable ASCII characters';
+      expect(problemsOf(lines, { KEY: key })).toEqual([[KEY_PATH, message]]);
+      writeFileSync(join(directory, 'key'), key);
+      expect(problemsOf(['[{ url: "https://a/v1", apiKey: "file:key" }]'])).toEqual([[KEY_PATH, message]]);
+    },
+  );
 });

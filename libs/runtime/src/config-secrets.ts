@@ -66,7 +66,7 @@ export function resolveSecrets(
       } else if (env === null) {
         delete holder[field];
       } else if (variable !== undefined) {
-        const secret = env[variable] || named[variable];
+        const secret = env[variable]?.trim() || named[variable]?.trim();
         if (secret) insert(field, secret);
         else missing(notSet(variable, file));
       } else {
