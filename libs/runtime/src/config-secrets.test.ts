@@ -95,3 +95,26 @@ describe('the key of a backend', () => {
     },
   );
 });
+
+describe('a certificate and its key', () => {
+  const withTls = (tls: string) => [`[{ url: "https://a/v1", tls: ${tls} }]`];
+  const together = [['models[0].backends[0].tls', 'must have "certificate" and "key" together']];
+
+  it('are complete where only one of them is here, and each missing one is reported', () => {
+    const missing: string[] = [];
+    const reported = (reference: string) => missing.push(reference);
+    writeFileSync(join(directory, 'gateway.pem'), 'PEM');
+    const documented = withTls('{ certificate: "file:gateway.pem", key: "${GATEWAY_KEY}" }');
+    expect(problemsOf(documented, {}, reported)).toEqual([]);
+    expect(problemsOf(withTls('{ certificate: "file:nowhere.pem", key: "${KEY}" }'), ENV, reported)).toEqual([]);
+    expect(missing).toEqual(['${GATEWAY_KEY}', 'file:nowhere.pem']);
+  });
+
+  it('are refused if the file names only one, whether or not secrets are here or needed', () => {
+    for (const tls of ['{ key: "${KEY}" }', '{ certificate: "${CERT}" }', '{ certificate: "${CERT}", key: }'])
+      for (const env of [ENV, null]) expect(problemsOf(withTls(tls), env)).toEqual(together);
+    expect(problemsOf(withTls('{ key: "${NOT_HERE}" }'), {}, () => undefined)).toEqual(together);
+    const shared = ['[&one { url: "https://a/v1", tls: { key: "${KEY}" } }, *one]'];
+    expect(problemsOf(shared, null)).toHaveLength(2);
+  });
+});

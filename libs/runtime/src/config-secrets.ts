@@ -17,8 +17,8 @@ const SETTING = 'TOLLGATE_CONFIG_SECRETS_FILE';
 export const secretsFileOf = (env: NodeJS.ProcessEnv | null): string | undefined => env?.[SETTING] || undefined;
 
 /**
- * Inserts the secrets, or omits them (`env` null). Refuses a secret that is written out in the file. With `onMissing` a
- * secret that is not here is no problem: it is omitted, and its reference reported.
+ * Inserts the secrets, or omits them (`env` null). Refuses a secret that is written out in the file, and a certificate
+ * without its key. With `onMissing` a secret that is not here is no problem: it is omitted, and its reference reported.
  */
 export function resolveSecrets(
   raw: Record<string, unknown>,
@@ -30,15 +30,19 @@ export function resolveSecrets(
   const file = secretsFileOf(env);
   const named = file === undefined ? {} : readSecretsFile(file, problems);
   const resolvedIn = new WeakMap<object, Set<string>>();
-  for (const [m, model] of asArray(raw['models']).entries()) {
-    for (const [b, backend] of asArray(model['backends']).entries()) {
-      const at: Path = ['models', m, 'backends', b];
-      resolveIn(backend, ['apiKey'], at);
-      resolveIn(asObject(backend['tls']), ['ca', 'certificate', 'key'], [...at, 'tls']);
-      const headers = asObject(backend['headers']);
-      resolveIn(headers, Object.keys(headers), [...at, 'headers']);
-      if (env === null) delete backend['headers'];
-    }
+  const backends = backendsIn(raw);
+  // Before any secret is omitted.
+  for (const { backend, at } of backends) {
+    const { certificate, key } = asObject(backend['tls']);
+    if (isGiven(certificate) !== isGiven(key))
+      problems.push({ path: [...at, 'tls'], message: 'must have "certificate" and "key" together' });
+  }
+  for (const { backend, at } of backends) {
+    resolveIn(backend, ['apiKey'], at);
+    resolveIn(asObject(backend['tls']), ['ca', 'certificate', 'key'], [...at, 'tls']);
+    const headers = asObject(backend['headers']);
+    resolveIn(headers, Object.keys(headers), [...at, 'headers']);
+    if (env === null) delete backend['headers'];
   }
 
   function resolveIn(holder: Record<string, unknown>, fields: readonly string[], at: Path): void {
@@ -51,7 +55,7 @@ export function resolveSecrets(
     };
     for (const field of fields) {
       const value = holder[field];
-      if (value === undefined || value === null || resolved.has(field)) continue;
+      if (!isGiven(value) || resolved.has(field)) continue;
       const path: Path = [...at, field];
       const missing = (message: string) => {
         if (!onMissing) return problems.push({ path, message });
@@ -78,6 +82,14 @@ export function resolveSecrets(
       }
     }
   }
+}
+
+const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
+
+function backendsIn(raw: Record<string, unknown>): { backend: Record<string, unknown>; at: Path }[] {
+  return [...asArray(raw['models']).entries()].flatMap(([m, model]) =>
+    [...asArray(model['backends']).entries()].map(([b, backend]) => ({ backend, at: ['models', m, 'backends', b] })),
+  );
 }
 
 function readSecretsFile(file: string, problems: SecretProblem[]): NodeJS.Dict<string> {
