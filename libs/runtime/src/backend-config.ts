@@ -51,7 +51,8 @@ export class BackendConfig {
   @IsBackendUrl() url!: string;
   /** The model's name at the backend. The public id when absent. */
   @MayBeAbsent() @MustBeText(256) model?: string;
-  @MayBeAbsent() @MustBeText(4096) apiKey?: string;
+  /** Sent in a header, which carries no other characters. */
+  @MayBeAbsent() @MustMatch(/^[\x20-\x7e]{1,4096}$/, 'a text of 1 to 4,096 printable ASCII characters') apiKey?: string;
   /** Its share of the calls beside the model's other backends. 0: none. */
   @MustBeWhole(0, 1000) weight: number = 1;
   /** The most calls in progress in one process. Absent: no limit. */

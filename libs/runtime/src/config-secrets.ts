@@ -17,8 +17,8 @@ const SETTING = 'TOLLGATE_CONFIG_SECRETS_FILE';
 export const secretsFileOf = (env: NodeJS.ProcessEnv | null): string | undefined => env?.[SETTING] || undefined;
 
 /**
- * Inserts the secrets, or omits them (`env` null). Refuses a secret that is written out in the file. With `onMissing` a
- * secret that is not here is no problem: it is omitted, and its reference reported.
+ * Inserts the secrets, or omits them (`env` null). Refuses a secret that is written out in the file, and a certificate
+ * without its key. With `onMissing` a secret that is not here is no problem: it is omitted, and its reference reported.
  */
 export function resolveSecrets(
   raw: Record<string, unknown>,
@@ -29,21 +29,33 @@ export function resolveSecrets(
 ): void {
   const file = secretsFileOf(env);
   const named = file === undefined ? {} : readSecretsFile(file, problems);
-  for (const [m, model] of asArray(raw['models']).entries()) {
-    for (const [b, backend] of asArray(model['backends']).entries()) {
-      const at: Path = ['models', m, 'backends', b];
-      resolveIn(backend, ['apiKey'], at);
-      resolveIn(asObject(backend['tls']), ['ca', 'certificate', 'key'], [...at, 'tls']);
-      const headers = asObject(backend['headers']);
-      resolveIn(headers, Object.keys(headers), [...at, 'headers']);
-      if (env === null) delete backend['headers'];
-    }
+  const resolvedIn = new WeakMap<object, Set<string>>();
+  const backends = backendsIn(raw);
+  // Before any secret is omitted.
+  for (const { backend, at } of backends) {
+    const { certificate, key } = asObject(backend['tls']);
+    if (isGiven(certificate) !== isGiven(key))
+      problems.push({ path: [...at, 'tls'], message: 'must have "certificate" and "key" together' });
+  }
+  for (const { backend, at } of backends) {
+    resolveIn(backend, ['apiKey'], at);
+    resolveIn(asObject(backend['tls']), ['ca', 'certificate', 'key'], [...at, 'tls']);
+    const headers = asObject(backend['headers']);
+    resolveIn(headers, Object.keys(headers), [...at, 'headers']);
+    if (env === null) delete backend['headers'];
   }
 
   function resolveIn(holder: Record<string, unknown>, fields: readonly string[], at: Path): void {
+    // An alias of YAML is the object of its anchor: a secret may be there already.
+    const resolved = resolvedIn.get(holder) ?? new Set();
+    resolvedIn.set(holder, resolved);
+    const insert = (field: string, secret: string) => {
+      holder[field] = secret;
+      resolved.add(field);
+    };
     for (const field of fields) {
       const value = holder[field];
-      if (value === undefined || value === null) continue;
+      if (!isGiven(value) || resolved.has(field)) continue;
       const path: Path = [...at, field];
       const missing = (message: string) => {
         if (!onMissing) return problems.push({ path, message });
@@ -58,18 +70,26 @@ export function resolveSecrets(
       } else if (env === null) {
         delete holder[field];
       } else if (variable !== undefined) {
-        const resolved = env[variable] || named[variable];
-        if (resolved) holder[field] = resolved;
+        const secret = env[variable]?.trim() || named[variable]?.trim();
+        if (secret) insert(field, secret);
         else missing(notSet(variable, file));
       } else {
         try {
-          holder[field] = readFileSync(resolve(directory, (value as string).slice('file:'.length)), 'utf8').trim();
+          insert(field, readFileSync(resolve(directory, (value as string).slice('file:'.length)), 'utf8').trim());
         } catch (error) {
           missing(`the file cannot be read (${(error as NodeJS.ErrnoException).code})`);
         }
       }
     }
   }
+}
+
+const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
+
+function backendsIn(raw: Record<string, unknown>): { backend: Record<string, unknown>; at: Path }[] {
+  return [...asArray(raw['models']).entries()].flatMap(([m, model]) =>
+    [...asArray(model['backends']).entries()].map(([b, backend]) => ({ backend, at: ['models', m, 'backends', b] })),
+  );
 }
 
 function readSecretsFile(file: string, problems: SecretProblem[]): NodeJS.Dict<string> {

@@ -91,7 +91,7 @@ export function readConfigFile(
   const secrets = new Set(problems.map(({ path }) => formatPath(path)));
   const wrong = errors.flatMap((error) => flatten(error, [])).filter(({ path }) => !secrets.has(formatPath(path)));
   problems.push(...wrong);
-  if (problems.length === 0) problems.push(...crossChecks(config, env));
+  if (problems.length === 0) problems.push(...crossChecks(config));
   if (problems.length > 0) {
     throw new ConfigError(
       file,
@@ -104,7 +104,7 @@ export function readConfigFile(
   return config;
 }
 
-function crossChecks(config: TollgateConfig, env: NodeJS.ProcessEnv | null): { path: Path; message: string }[] {
+function crossChecks(config: TollgateConfig): { path: Path; message: string }[] {
   const problems: { path: Path; message: string }[] = [];
   const known = new Set(config.models.map((model) => model.id));
   const named = new Map(config.models.map(({ id }) => [id, id]));
@@ -125,8 +125,6 @@ function crossChecks(config: TollgateConfig, env: NodeJS.ProcessEnv | null): { p
       }
       const path: Path = ['models', m, 'backends', b, 'tls'];
       if (tls && !url.startsWith('https:')) problems.push({ path, message: 'is only for a URL with https:' });
-      else if (tls && env !== null && (tls.certificate === undefined) !== (tls.key === undefined))
-        problems.push({ path, message: 'must have "certificate" and "key" together' });
     }
     for (const [f, id] of model.fallback.entries()) {
       const message = validateFallback(model, id, config.models);

@@ -22,6 +22,7 @@ import {
   type EmbeddingRequest,
   MAX_EMBEDDING_INPUTS,
 } from './schemas';
+import { removeUnsent } from './unsent-members';
 import { parseBody, REQUEST_FIELDS } from './validate';
 
 /** A validated request, with all that the gateway needs to know about it. */
@@ -158,6 +159,7 @@ function readChat(body: ChatCompletionRequest): Reading {
     const message = "'top_logprobs' is only allowed with 'logprobs': true.";
     throw new InferenceError('invalid_value', { message, param: 'top_logprobs' });
   }
+  removeUnsent(body.messages);
   for (const [m, { role, content, tool_call_id: callId }] of body.messages.entries()) {
     if (role === 'tool' && callId == null) throw missing(`messages[${m}].tool_call_id`);
     if (!Array.isArray(content)) continue;

@@ -105,6 +105,17 @@ describe('the body for a backend', () => {
     });
   });
 
+  it('omits the parsed arguments that the official clients add to a call, whatever their value is', () => {
+    const call = (more: object) => {
+      const called = { name: 'f', arguments: '{"a":1}', ...more };
+      return { role: 'assistant', content: null, tool_calls: [{ id: 'c', type: 'function', function: called }] };
+    };
+    for (const value of [{ a: 1 }, null, 'text', 7, [{ a: [] }]])
+      expect(written({ ...CHAT, messages: [call({ parsed_arguments: value })] })).toBe(
+        written({ ...CHAT, messages: [call({})] }),
+      );
+  });
+
   it('omits fields that ask for the default behaviour', () => {
     const none = {
       store: false,
@@ -175,6 +186,14 @@ describe('an unknown field', () => {
         },
       ],
       'messages[0].tool_calls[0].function.Name',
+    ],
+    [
+      [{ role: 'assistant', content: null, tool_calls: [{ parsed_arguments: {}, function: { name: 'f' } }] }],
+      'messages[0].tool_calls[0].parsed_arguments',
+    ],
+    [
+      [{ role: 'assistant', content: null, function_call: { name: 'f', arguments: '', parsed_arguments: {} } }],
+      'messages[0].function_call.parsed_arguments',
     ],
   ])('is refused in messages too: %j', (messages, param) => {
     expect(refused({ ...CHAT, messages })!.slice(0, 2)).toEqual(['unsupported_parameter', param]);

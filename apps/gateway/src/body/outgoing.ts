@@ -1,7 +1,6 @@
 import type { BackendDialect, InferenceKind } from '@tollgate/contracts';
 import type { Backend } from '../catalog/catalog';
 import type { ExtraField } from './extra-fields';
-import { NOT_PASSED_ON_IN_MESSAGES } from './message-schema';
 import type { ChatCompletionRequest } from './schemas';
 import { REQUEST_FIELDS } from './validate';
 
@@ -47,7 +46,7 @@ export function toOutgoing(kind: InferenceKind, body: Record<string, unknown>, e
   for (const name of Object.keys(REQUEST_FIELDS[kind])) {
     const value = body[name];
     if (value === undefined || value === null || OURS.has(name)) continue;
-    fields += `"${name}":${JSON.stringify(name === 'messages' ? passedOn(value as Messages) : value)},`;
+    fields += `"${name}":${JSON.stringify(value)},`;
   }
   const written = Buffer.from(fields);
   const structured = isStructured(kind, body, extras);
@@ -89,18 +88,6 @@ function capNames(kind: InferenceKind, dialect: BackendDialect): readonly string
 }
 
 type Messages = ChatCompletionRequest['messages'];
-
-/** Removes members of earlier answers that are not for backends. */
-function passedOn(messages: Messages): Messages {
-  const hasUnsentMembers = (message: object) => NOT_PASSED_ON_IN_MESSAGES.some((name) => Object.hasOwn(message, name));
-  if (!messages.some(hasUnsentMembers)) return messages;
-  return messages.map((message) => {
-    if (!hasUnsentMembers(message)) return message;
-    const rest: Record<string, unknown> = { ...message };
-    for (const name of NOT_PASSED_ON_IN_MESSAGES) delete rest[name];
-    return rest as Messages[number];
-  });
-}
 
 /**
  * The bytes of media in JSON. Their cost does not depend on their bytes: the model's maximum is used instead. The name

@@ -4,8 +4,21 @@ export const MAX_TOOLS = 1_024;
 const TOOL_CHOICES = ['none', 'auto', 'required'] as const;
 export const TOOL_TYPES = ['function', 'custom'] as const;
 
+/** Members that the clients' `parse()` adds to a called function. They are accepted and not sent to backends. */
+export const NOT_PASSED_ON_IN_CALLS = ['parsed_arguments'] as const;
+const CALLED = { name: TEXT, arguments: TEXT };
+
 /** A call of a function in an earlier answer. */
-export const CALLED_FUNCTION = only({ name: TEXT, arguments: TEXT }, ['name']);
+export const CALLED_FUNCTION = only(CALLED, ['name']);
+
+/** The same in `tool_calls`, where clients add members of their own. */
+export const FUNCTION_OF_CALL = only(
+  {
+    ...CALLED,
+    ...Object.fromEntries(NOT_PASSED_ON_IN_CALLS.map((name) => [name, { description: 'Accepted. Not passed on.' }])),
+  },
+  ['name'],
+);
 
 /** The declaration of a function. */
 export const FUNCTION = only(

@@ -4,6 +4,7 @@ import { countTokens, countWithin } from './tokenizer';
 import { readRequest } from '../body/inference-request';
 import { bodyRules } from '../body/body-rules.fixture';
 import { cheapBound, countPrompt, mediaTokens } from './prompt-bound';
+import { PromptEstimate } from './prompt-estimate';
 
 const SEED = 20_261_124;
 const MODEL = bodyRules({ contextTokens: 1_000_000, maxTokensPerAudio: 40 });
@@ -69,6 +70,25 @@ describe('the bound of a prompt', () => {
       total: words + 2 * 3 + 1 + 3,
       longest: words + 2 * 3 + 1 + 3,
     });
+  });
+
+  it('has nothing of what is not sent: the bound, the count and the estimate are those without it', () => {
+    const prose = 'This is the text of an answer that was given before. '.repeat(20);
+    const asked = (inMessage: object, inCall: object) => {
+      const called = { name: 'f', arguments: '{}', ...inCall };
+      const call = { role: 'assistant', content: 'It is done.', tool_calls: [{ function: called }], ...inMessage };
+      return request({ messages: [{ role: 'assistant', content: 'It was.', ...inMessage }, call] });
+    };
+    const sizes = (of: ReturnType<typeof request>) => {
+      const { likely } = PromptEstimate.toHold(of, MODEL, 1);
+      return { bound: cheapBound(of, MODEL), likely, counted: countPrompt(of, MODEL), sent: of.outgoing };
+    };
+    const bare = sizes(asked({}, {}));
+    expect(sizes(asked({}, { parsed_arguments: { a: prose, b: 1e20 } }))).toEqual(bare);
+    expect(sizes(asked({ parsed: { a: prose }, thinking: prose }, {}))).toEqual(bare);
+    const plain = (more: object) => sizes(request({ messages: [{ role: 'user', content: prose, ...more }] }));
+    expect(plain({}).likely).not.toBeNull();
+    expect(plain({ thinking: prose })).toEqual(plain({}));
   });
 
   it('counts the longest input for the context, and all inputs for the price', () => {

@@ -3,7 +3,7 @@ import { InferenceError } from '../inference-errors';
 import type { InferenceRequest } from '../body/inference-request';
 import { ALSO_IN_PROMPT } from '../body/outgoing';
 import type { BodyRules, PromptTokens } from '../body/rules';
-import { MEDIA_TYPES, NOT_PASSED_ON_IN_MESSAGES } from '../body/message-schema';
+import { MEDIA_TYPES } from '../body/message-schema';
 import { maxTokensOfMedia } from '../body/model-rules';
 import type { ChatCompletionRequest, CompletionRequest } from '../body/schemas';
 
@@ -175,7 +175,6 @@ function countMessage(counter: Counter, message: ChatCompletionRequest['messages
   counter.add(counter.model.templateTokensPerMessage);
   for (const [field, value] of Object.entries(message)) {
     if (field === 'name' && value !== null) counter.add(TOKENS_PER_NAME);
-    if ((NOT_PASSED_ON_IN_MESSAGES as readonly string[]).includes(field)) continue;
     if (field !== 'content' || !Array.isArray(value)) {
       counter.text(value);
       continue;
