@@ -102,6 +102,20 @@ describe('a credential that was revoked, or has expired', () => {
     expect(await (await open()).lookup(unused.hash)).toBeNull();
   });
 
+  it('stays if its expiry is removed, also beside the end that an earlier release kept', async () => {
+    const store = await open();
+    const expiring = [aRecord({ expiresAtMs: Date.now() }), aRecord({ expiresAtMs: Date.now() })];
+    await store.put(expiring);
+    await store.put(expiring.map((record) => ({ ...record, version: 2, expiresAtMs: null })));
+    const ends = () => Promise.all(expiring.map(({ hash }) => cli('ZSCORE', key('ends'), hash)));
+    expect(await ends()).toEqual(['', '']);
+    await letEnd(expiring[0]!.hash);
+    expect(await store.forget()).toBe(false);
+    expect(await ends()).toEqual(['', '']);
+    const later = await open();
+    for (const { hash } of expiring) expect(await later.lookup(hash)).toMatchObject({ version: 2 });
+  });
+
   it('leaves in bounded batches, and not within a day, if an earlier release wrote it without an end', async () => {
     await cli('FLUSHALL');
     const store = await open();

@@ -74,6 +74,8 @@ local function put(keys, args)
       local forgotten_ms = end_of(args[i + 2], now_ms)
       if forgotten_ms then
         redis.call('ZADD', keys[ENDS], whole(forgotten_ms), hash)
+      else
+        redis.call('ZREM', keys[ENDS], hash)
       end
     end
   end
@@ -124,10 +126,19 @@ local function forget(keys)
     redis.call('HSET', keys[META], 'ended', found[#found])
   end
   local over = redis.call('ZRANGEBYSCORE', keys[ENDS], '-inf', whole(now_ms), 'LIMIT', 0, MAX_FORGOTTEN)
+  local forgotten = {}
+  for i, record in ipairs(records_of(keys, over)) do
+    -- An earlier release kept the end of a credential whose expiry was removed.
+    if not record or end_of(record, now_ms) then
+      forgotten[#forgotten + 1] = over[i]
+    end
+  end
   if #over > 0 then
-    redis.call('HDEL', keys[RECORDS], unpack(over))
-    redis.call('ZREM', keys[CHANGES], unpack(over))
     redis.call('ZREM', keys[ENDS], unpack(over))
+  end
+  if #forgotten > 0 then
+    redis.call('HDEL', keys[RECORDS], unpack(forgotten))
+    redis.call('ZREM', keys[CHANGES], unpack(forgotten))
   end
   return (#hashes == MAX_FORGOTTEN or #over == MAX_FORGOTTEN) and 1 or 0
 end
