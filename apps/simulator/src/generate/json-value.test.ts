@@ -1,7 +1,7 @@
 import Ajv from 'ajv';
 import addFormats from 'ajv-formats';
 import { valueFor } from './json-value';
-import { SchemaError } from './schema-scalars';
+import { SchemaError } from './schema-error';
 
 const ajv = addFormats(new Ajv({ strict: false, allErrors: true }));
 

@@ -1,5 +1,6 @@
 import { mix, Random } from './random';
-import { bound, numberFor, SchemaError, stringFor, word, type Schema } from './schema-scalars';
+import { SchemaError } from './schema-error';
+import { bound, numberFor, stringFor, word, type Schema } from './schema-scalars';
 import { words } from './words';
 
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
