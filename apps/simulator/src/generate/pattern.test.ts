@@ -70,13 +70,14 @@ describe('a text for a pattern', () => {
   });
 
   it('takes no time that grows with the repeats of a nested quantifier', () => {
-    const startMs = performance.now();
+    const before = process.cpuUsage();
     for (const pattern of ['(a+)+c|a{40}', '^a{30}a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b?c$'])
       try {
         textMatching(pattern, new Random(1));
       } catch (error) {
         expect(error).toBeInstanceOf(SchemaError);
       }
-    expect(performance.now() - startMs).toBeLessThan(1_000);
+    const { user, system } = process.cpuUsage(before);
+    expect((user + system) / 1_000).toBeLessThan(1_000);
   });
 });
