@@ -27,8 +27,9 @@ export function readNumber(
   return value;
 }
 
-export function readString(value: unknown, path: string): string {
+export function readString(value: unknown, path: string, maxChars = Infinity): string {
   if (typeof value !== 'string' || value === '') throw new ConfigError(path, 'must be a non-empty string');
+  if (value.length > maxChars) throw new ConfigError(path, `must have at most ${maxChars} characters`);
   return value;
 }
 

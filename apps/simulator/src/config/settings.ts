@@ -48,6 +48,7 @@ export const MAX_EMBEDDING_DIMENSIONS = 4_096;
 const MAX_DELAY_MS = 600_000;
 const MAX_TOKENS_PER_SECOND = 1_000_000;
 const MAX_ANSWER_TOKENS = 1_000_000;
+const MAX_TAG_CHARS = 200;
 const MAX_RECORDED_REQUESTS = 10_000;
 
 /** Checks a configuration and fills in the defaults. Throws `ConfigError` with the path of the first wrong field. */
@@ -74,7 +75,7 @@ export function readSettings(config: unknown): Settings {
 
 /**
  * Reads one model's settings, with defaults from `base`. A request's `simulator` field has the same form. It may also
- * have a `tag`, which is any string.
+ * have a `tag`, which is any string of at most 200 characters.
  */
 export function readModelSettings(value: unknown, path: string, base: ModelSettings): ModelSettings {
   const fields = readFields(value, path, [...MODEL_FIELDS, 'tag']);
@@ -83,7 +84,7 @@ export function readModelSettings(value: unknown, path: string, base: ModelSetti
     if (fields[name] !== undefined) settings[name] = readNumber(fields[name], `${path}.${name}`, NUMBERS[name]);
   }
   if (fields['faults'] !== undefined) settings.faults = readFaults(fields['faults'], `${path}.faults`);
-  if (fields['tag'] !== undefined) readString(fields['tag'], `${path}.tag`);
+  if (fields['tag'] !== undefined) readString(fields['tag'], `${path}.tag`, MAX_TAG_CHARS);
   return settings;
 }
 

@@ -28,16 +28,24 @@ export interface Answer {
   finishReason: 'stop' | 'length' | 'tool_calls';
 }
 
+/** So many words at the end depend on the length of the whole text. */
+const WORDS_OF_END = 2;
+
 /** Composes an answer, the same for the same brief and seed. Throws `SchemaError` if a schema cannot be satisfied. */
 export function composeAnswer(brief: Brief, seed: number): Answer {
   if (brief.form.kind === 'tool') return composeToolCall(brief.form.name, brief.form.parameters, brief.maxTokens, seed);
-  const whole = brief.form.kind === 'words' ? words(seed, brief.answerTokens) : split(jsonText(brief.form, seed));
+  const whole = brief.form.kind === 'words' ? plainWords(brief, seed) : split(jsonText(brief.form, seed));
   const withinMax = whole.length > brief.maxTokens ? whole.slice(0, brief.maxTokens) : whole;
   const stopped = brief.stop.length > 0 ? stopAt(withinMax, brief.stop) : withinMax;
   // A cut within a token may leave more tokens than before, each shorter.
   const pieces = stopped.slice(0, brief.maxTokens);
   const cutByMax = pieces.length < stopped.length || (stopped === withinMax && withinMax.length < whole.length);
   return { pieces, toolName: null, completionTokens: pieces.length, finishReason: cutByMax ? 'length' : 'stop' };
+}
+
+/** A client may ask for far more words than `max_tokens` leaves, so only those are made that decide the answer. */
+function plainWords({ answerTokens, maxTokens }: Brief, seed: number): string[] {
+  return words(seed, Math.min(answerTokens, maxTokens + WORDS_OF_END));
 }
 
 /** A call costs the tokens of its name and its arguments. A call whose name `max_tokens` cuts is not returned. */

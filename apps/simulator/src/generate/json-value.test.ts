@@ -1,7 +1,7 @@
 import Ajv from 'ajv';
 import addFormats from 'ajv-formats';
 import { valueFor } from './json-value';
-import { SchemaError } from './schema-scalars';
+import { SchemaError } from './schema-error';
 
 const ajv = addFormats(new Ajv({ strict: false, allErrors: true }));
 
@@ -133,5 +133,38 @@ describe('a value for a JSON schema', () => {
     ['with an unsupported pattern', { type: 'string', pattern: '^(?=.*\\d)(?=.*[a-z])$' }],
   ])('is refused for a schema %s', (_name, schema) => {
     expect(() => valueFor(schema, 1)).toThrow(SchemaError);
+  });
+
+  const many = { type: 'array', minItems: 1_000 };
+  const twice = (ref: string) => ({ allOf: [{ $ref: ref }, { $ref: ref }] });
+  const names = Array.from({ length: 4_000 }, (_, i) => `p${i}`);
+  const properties = Object.fromEntries(names.map((name) => [name, {}]));
+  it.each<[string, object]>([
+    ['of arrays in arrays in arrays', { ...many, items: { ...many, items: { ...many, items: { type: 'null' } } } }],
+    ['of arrays of anything', { ...many, items: { ...many, items: true } }],
+    ['whose references double at each level', twice('#')],
+    ['whose branches double at each level', { anyOf: [twice('#')] }],
+    ['that repeats a long text', { ...many, items: { const: 'a'.repeat(1_000) } }],
+    ['with one long text', { enum: ['a'.repeat(1_000_000)] }],
+    ['with a long name', { required: ['a'.repeat(1_000_000)] }],
+    ['that repeats a long pattern', { ...many, items: { ...many, items: { pattern: '[a-z]'.repeat(200) } } }],
+    ['with long strings', { ...many, items: { type: 'string', minLength: 10_000 } }],
+    ['with a long reference in each item', { ...many, items: { $ref: `#/${'x/'.repeat(1_000_000)}` } }],
+    ['that merges many properties again and again', { allOf: Array.from({ length: 10_000 }, () => ({ properties })) }],
+    [
+      'that requires many names again and again',
+      { allOf: Array.from({ length: 10_000 }, () => ({ required: names })) },
+    ],
+    ['of more distinct items than exist', { ...many, uniqueItems: true, items: { type: 'boolean' } }],
+    [
+      'with large branches in each item',
+      { ...many, items: { ...many, items: { anyOf: Array.from({ length: 100_000 }, () => ({ type: 'null' })) } } },
+    ],
+    ['with many types in each item', { ...many, items: { ...many, items: { type: Array(100_000).fill('integer') } } }],
+  ])('is refused at once for a schema %s', (_name, schema) => {
+    const before = process.cpuUsage();
+    expect(() => valueFor(schema, 1)).toThrow(SchemaError);
+    const { user, system } = process.cpuUsage(before);
+    expect((user + system) / 1_000).toBeLessThan(2_000);
   });
 });

@@ -1,4 +1,6 @@
+import { textMatching } from './pattern';
 import type { Random } from './random';
+import { SchemaError } from './schema-error';
 import { words } from './words';
 
 export type Schema = { [keyword: string]: unknown };
@@ -7,11 +9,6 @@ const MAX_STRING_CHARS = 10_000;
 /** A number is at most this much above its lower bound. */
 const USUAL_STEPS = 100;
 const DAY_MS = 86_400_000;
-
-/** A schema that no value of bounded depth and size satisfies, or one with an unsupported keyword value. */
-export class SchemaError extends Error {
-  override readonly name = 'SchemaError';
-}
 
 /** A number within the schema's bounds and on its grid. */
 export function numberFor(schema: Schema, integer: boolean, random: Random): number {
@@ -43,7 +40,7 @@ function limits(schema: Schema, inclusive: string, exclusive: string): { at: num
 
 /** A text with the schema's pattern, format or length. */
 export function stringFor(schema: Schema, random: Random): string {
-  if (typeof schema['pattern'] === 'string') return matching(schema['pattern'], random);
+  if (typeof schema['pattern'] === 'string') return textMatching(schema['pattern'], random);
   const format = typeof schema['format'] === 'string' ? FORMATS[schema['format']] : undefined;
   if (format) return format(random);
   const least = bound(schema['minLength'], 0);
@@ -55,41 +52,6 @@ export function stringFor(schema: Schema, random: Random): string {
   while (text.length < least) text += ` ${word(random)}`;
   return text.length > most ? text.slice(0, most) : text;
 }
-
-/**
- * A text for a pattern of `^`, literal characters, `\d`, `\w`, `[…]` with `{m,n}`, `+`, `*`, `?`, `$`. The text is
- * checked against the pattern.
- */
-function matching(pattern: string, random: Random): string {
-  const body = pattern.replace(/^\^/, '').replace(/\$$/, '');
-  const atoms = body.matchAll(/(\[[^\]]+\]|\\.|[^\\])(\{(\d+)(?:,\d*)?\}|[+*?])?/g);
-  let text = '';
-  for (const [, atom = '', quantifier, least] of atoms) {
-    const times =
-      least !== undefined
-        ? Math.min(Number(least), MAX_STRING_CHARS)
-        : quantifier === '*' || quantifier === '?'
-          ? 0
-          : 1;
-    text += characterFor(atom, random).repeat(times);
-  }
-  if (!matches(pattern, text)) throw new SchemaError(`pattern ${pattern} is not supported`);
-  return text;
-}
-
-function characterFor(atom: string, random: Random): string {
-  if (atom.length === 1 && atom !== '.') return atom;
-  const start = random.below(PRINTABLE.length);
-  for (let i = 0; i < PRINTABLE.length; i++) {
-    const character = PRINTABLE[(start + i) % PRINTABLE.length]!;
-    if (matches(`^${atom}$`, character)) return character;
-  }
-  return '';
-}
-
-const PRINTABLE = Array.from({ length: 95 }, (_, i) => String.fromCharCode(32 + i)).sort(
-  (a, b) => Number(/\w/.test(b)) - Number(/\w/.test(a)),
-);
 
 const isoTime = (random: Random): string =>
   new Date(Date.UTC(2024, 0, 1) + random.below(365) * DAY_MS + random.below(86_400) * 1_000).toISOString();
@@ -114,12 +76,4 @@ export function bound(value: unknown, otherwise: number): number {
 
 export function word(random: Random): string {
   return words(random.next(), 1)[0]!.toLowerCase();
-}
-
-function matches(pattern: string, text: string): boolean {
-  try {
-    return new RegExp(pattern, 'u').test(text);
-  } catch (error) {
-    throw new SchemaError(error instanceof Error ? error.message : String(error));
-  }
 }

@@ -47,10 +47,38 @@ export function measure(text: string): MeasuredText {
   return measured;
 }
 
-/** Splits a text into its tokens. Only for ASCII, where each token is a string. */
+/**
+ * Splits a text into its tokens. Only for ASCII, where each token is a string. There may be more than o200k_base's if
+ * over 512 letters, blanks or signs are in a row.
+ */
 export function split(ascii: string): string[] {
   const { encode, decode } = o200kBase();
-  return encode(ascii, AS_TEXT).map((token) => decode([token]));
+  return slices(ascii).flatMap((slice) => encode(slice, AS_TEXT).map((token) => decode([token])));
+}
+
+/** Cuts a text where more than `SLICE_CHARS` of one kind are in a row. Digits are merged three at a time anyway. */
+function slices(ascii: string): string[] {
+  const out = [];
+  let start = 0;
+  let run = 0;
+  let kind = '';
+  for (let i = 0; i < ascii.length; i++) {
+    const next = kindOf(ascii.charCodeAt(i));
+    run = next === kind && next !== 'digit' ? run + 1 : 1;
+    kind = next;
+    if (run <= SLICE_CHARS) continue;
+    out.push(ascii.slice(start, i));
+    start = i;
+    run = 1;
+  }
+  out.push(ascii.slice(start));
+  return out;
+}
+
+function kindOf(code: number): 'blank' | 'digit' | 'letter' | 'sign' {
+  if (code <= 0x20) return 'blank';
+  if (code >= 0x30 && code <= 0x39) return 'digit';
+  return (code | 0x20) >= 0x61 && (code | 0x20) <= 0x7a ? 'letter' : 'sign';
 }
 
 function count(text: string): number {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { FaultPlan } from '../config/fault-rules';
 import { ConfigError, type ModelSettings, type Settings } from '../config/settings';
-import { SchemaError } from '../generate/schema-scalars';
+import { SchemaError } from '../generate/schema-error';
 import { chatCompletion } from '../wire/chat';
 import { textCompletion } from '../wire/completions';
 import { embeddings } from '../wire/embeddings';

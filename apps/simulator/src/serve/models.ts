@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { planFaults, type FaultPlan } from '../config/fault-rules';
 import { readModelSettings, type ModelSettings, type Settings } from '../config/settings';
 import { asciiJson } from '../generate/ascii-json';
@@ -27,7 +28,7 @@ export class Models {
    * Throws `RequestError` 404 for an unknown model if strict, `ConfigError` for a wrong field.
    */
   take(name: string, own: unknown): { settings: ModelSettings; faults: FaultPlan } {
-    const model = this.#remembered(own === undefined ? name : `${name}\n${JSON.stringify(own)}`, () => {
+    const model = this.#remembered(keyOf(name, own), () => {
       const base = this.settings.models.get(name);
       if (!base && this.settings.strict)
         throw new RequestError(404, `the model ${name} does not exist`, 'model', 'model_not_found');
@@ -59,4 +60,9 @@ export class Models {
     }
     return model;
   }
+}
+
+/** A client chooses what its `simulator` object has, so that is kept as a hash. */
+function keyOf(name: string, own: unknown): string {
+  return own === undefined ? name : `${name}\n${createHash('sha256').update(JSON.stringify(own)).digest('base64')}`;
 }
