@@ -14,7 +14,6 @@ const STANDALONE = [
   '--no-allocation-site-pretenuring',
   '--heap-growing-percent=60',
   '--v8-pool-size=1',
-  '--no-maglev-destroy-on-background',
   '--enable-source-maps',
   join(ROOT, 'apps', 'standalone', 'dist', 'main.js'),
   ...args,

@@ -17,7 +17,6 @@ const GATEWAY_HEAP = [
   '--no-allocation-site-pretenuring',
   '--heap-growing-percent=60',
   '--v8-pool-size=1',
-  '--no-maglev-destroy-on-background',
 ];
 const WITH_DATABASE = ['auth', 'metering', 'billing'];
 const mainOf = (app) => join(ROOT, 'apps', app, 'dist/main.js');

@@ -27,7 +27,6 @@ export async function startStandalone(backend, { nodeOptions = [], directory } =
     '--no-allocation-site-pretenuring',
     '--heap-growing-percent=60',
     '--v8-pool-size=1',
-    '--no-maglev-destroy-on-background',
     '--enable-source-maps',
     INSPECTABLE,
     ...nodeOptions,
