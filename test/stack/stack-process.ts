@@ -3,12 +3,9 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 
 const ROOT = resolve(__dirname, '../..');
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
-const CLIENTS = 4;
-const CLIENT_PAUSE_MS = 50;
 
 export const BACKEND_KEY = 'sk-of-a-backend-4711-not-to-be-shown';
 const GUARDED_MODEL = `  - id: guarded
@@ -155,30 +152,6 @@ export class Stack {
     ended.code = await new Promise((done) => child.once('close', done));
     return ended;
   }
-}
-
-/** Lets some clients ask all the time during the work. Resolves to the messages of the requests that failed. */
-export async function underLoad(ask: () => Promise<unknown>, work: () => Promise<void>): Promise<string[]> {
-  const failures: string[] = [];
-  let going = true;
-  const load = Promise.all(
-    Array.from({ length: CLIENTS }, async () => {
-      while (going) {
-        // 429: a fast machine may reach the demo key's limit of requests per minute, which is no failure here.
-        await ask().catch((error: { status?: number; message: string }) => {
-          if (error.status !== 429) failures.push(error.message);
-        });
-        await setTimeout(CLIENT_PAUSE_MS);
-      }
-    }),
-  );
-  try {
-    await work();
-  } finally {
-    going = false;
-    await load;
-  }
-  return failures;
 }
 
 /** The output of a docker command. Rejects if it fails. */
