@@ -1,31 +1,36 @@
-import { useTestDatabase } from '@tollgate/testing';
+import { eventually, useTestDatabase } from '@tollgate/testing';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { Pool } from 'pg';
-import type { DataSource } from 'typeorm';
-import { isOutage, openDataSource, query, transaction } from './index';
+import type { DataSource, EntityManager } from 'typeorm';
+import { isOutage, openDataSource, query, queryPrepared, transaction } from './index';
 
 const database = useTestDatabase();
 let source: DataSource;
 beforeAll(async () => {
-  const options = {
-    url: database.url,
-    schema: 'console',
-    applicationName: 'outage',
-    poolSize: 1,
-    answerTimeoutMs: 500,
-  };
-  source = await openDataSource(options);
+  source = await open();
 });
 afterAll(() => source.destroy());
+
+const open = (options = {}): Promise<DataSource> =>
+  openDataSource({ url: database.url, schema: 'console', applicationName: 'outage', poolSize: 1, ...options });
 
 const failure = (call: Promise<unknown>): Promise<unknown> =>
   call.then(
     () => null,
     (error: unknown) => error,
   );
-const end = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-  WHERE application_name = 'outage' AND datname = current_database()`;
+
+/** Ends the connection that is in this state, and returns when its process at the server is gone. */
+const endConnection = (state: 'active' | 'idle in transaction'): Promise<void> =>
+  eventually(async () => {
+    const ended = await database.query(
+      `SELECT pg_terminate_backend(pid, 60000) AS gone FROM pg_stat_activity
+        WHERE application_name = 'outage' AND datname = current_database() AND state = $1`,
+      [state],
+    );
+    expect(ended).toEqual([{ gone: true }]);
+  });
 
 /** A server at which nothing speaks PostgreSQL. */
 async function withServer<T>(onConnection: 'silent' | 'closed' | 'away', use: (url: string) => Promise<T>): Promise<T> {
@@ -64,22 +69,30 @@ it('a pool whose connections are all in use is one, and so is a server whose soc
   await away.end();
 });
 
-it('a connection that the server ends is one, within a statement, a transaction and between them', async () => {
-  const waiting = failure(query(source, 'SELECT pg_sleep(10)'));
-  await new Promise((resolve) => setTimeout(resolve, 100));
-  await database.query(end);
-  expect(isOutage(await waiting)).toBe(true);
+it('a connection that the server ends within a statement is one', async () => {
+  const within = failure(query(source, 'SELECT pg_sleep(600)'));
+  await endConnection('active');
+  expect(isOutage(await within)).toBe(true);
+});
+
+it.each<[string, (tx: EntityManager) => Promise<unknown>]>([
+  ['a statement', (tx) => query(tx, 'SELECT 1')],
+  ['a statement of TypeORM', (tx) => tx.createQueryBuilder().select('1').from('pg_class', 'c').getRawMany()],
+  ['a prepared one', (tx) => queryPrepared(tx, 'SELECT 1', [])],
+])('a connection that the server ends in a transaction before %s is one', async (_, statement) => {
   const between = transaction(source, async (tx) => {
     await query(tx, 'SELECT 1');
-    await database.query(end);
-    await new Promise((resolve) => setTimeout(resolve, 100));
-    await query(tx, 'SELECT 1');
+    await endConnection('idle in transaction');
+    await statement(tx);
   });
   expect(isOutage(await failure(between))).toBe(true);
 });
 
 it('a statement without an answer is one', async () => {
-  expect(isOutage(await failure(query(source, 'SELECT pg_sleep(10)')))).toBe(true);
+  const impatient = await open({ answerTimeoutMs: 100 });
+  expect(isOutage(await failure(query(impatient, 'SELECT pg_sleep(600)')))).toBe(true);
+  await endConnection('active');
+  await impatient.destroy();
 });
 
 it('a mistake in a statement is none, and neither is a refused password, a missing file or another error', async () => {

@@ -1,3 +1,4 @@
+import { QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError } from 'typeorm';
 import { sqlState } from './database';
 
 /**
@@ -10,12 +11,13 @@ const UNREACHABLE: ReadonlySet<string> = new Set([
   ...['ECONNREFUSED', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'EHOSTDOWN'],
   ...['ENETUNREACH', 'ENETDOWN', 'ENOTFOUND', 'EAI_AGAIN'],
 ]);
-/** How the messages of node-postgres, its pool and TypeORM begin that have no code. */
+/** How the messages of node-postgres and its pool begin that have no code. */
 const BROKEN = [
   ...['Connection terminated', 'Query read timeout', 'timeout expired', 'timeout exceeded when trying to connect'],
   ...['Client has encountered a connection error', 'Client was closed', 'Cannot use a pool after calling end'],
-  'Query runner already released',
 ];
+/** What TypeORM throws for a statement in a transaction whose connection broke since the last one. */
+const RELEASED = [QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError];
 
 /**
  * Whether a statement failed because PostgreSQL cannot be reached or does not serve now: the same statement succeeds
@@ -27,5 +29,5 @@ export function isOutage(error: unknown): boolean {
   const { message, syscall } = (error ?? {}) as Partial<NodeJS.ErrnoException>;
   // The socket of a server that does not run.
   if (code === 'ENOENT') return syscall === 'connect';
-  return BROKEN.some((start) => message?.startsWith(start));
+  return RELEASED.some((kind) => error instanceof kind) || BROKEN.some((start) => message?.startsWith(start));
 }
