@@ -20,8 +20,9 @@ await run({
     return { text, finish: choices[0].finish_reason, usage: usageOf(usage), model };
   },
   async tools() {
-    const tools = [{ type: 'function', function: { name: 'weather', parameters: WEATHER } }];
-    const plain = await openai.chat.completions.create({ ...asked, max_tokens: 200, tools });
+    const tools = [{ type: 'function', function: { name: 'weather', parameters: WEATHER, strict: true } }];
+    // Adds `parsed_arguments` to the call that is sent back below.
+    const plain = await openai.chat.completions.parse({ ...asked, max_tokens: 200, tools });
     const streamed = await openai.chat.completions.stream({ ...asked, max_tokens: 200, tools }).finalChatCompletion();
     const [call] = plain.choices[0].message.tool_calls;
     const result = { role: 'tool', tool_call_id: call.id, content: '12 degrees' };

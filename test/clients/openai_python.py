@@ -34,7 +34,8 @@ def stream():
 
 
 def tools():
-    plain = tollgate.chat.completions.create(**LONG, tools=TOOLS)
+    # Adds `parsed_arguments` to the call that is sent back below.
+    plain = tollgate.chat.completions.parse(**LONG, tools=TOOLS)
     _, arguments, *_ = joined(tollgate.chat.completions.create(**LONG, tools=TOOLS, stream=True))
     message = plain.choices[0].message
     [call] = message.tool_calls

@@ -25,7 +25,7 @@ PERSON = {
     "required": ["name", "age"],
     "additionalProperties": False,
 }
-TOOLS = [{"type": "function", "function": {"name": "weather", "parameters": WEATHER}}]
+TOOLS = [{"type": "function", "function": {"name": "weather", "parameters": WEATHER, "strict": True}}]
 RESPONSE_FORMAT = {
     "type": "json_schema",
     "json_schema": {"name": "person", "strict": True, "schema": PERSON},

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { only, optional, TEXT, TEXT_OR_NULL } from './schema-builders';
-import { CALLED_FUNCTION, FUNCTION_OF_CALL, MAX_TOOLS, TOOL_TYPES } from './tool-schemas';
+import { only, optional, TEXT } from './schema-builders';
+import { CALLED_FUNCTION, MAX_TOOLS, TOOL_CALL } from './tool-schemas';
 
 const MAX_CONTENT_PARTS = 4_096;
 const ROLES = ['system', 'developer', 'user', 'assistant', 'tool', 'function'] as const;
@@ -83,13 +83,7 @@ export const Message = Type.Object(
     name: optional<string>('string', {}),
     tool_calls: optional<object[]>('array', {
       maxItems: MAX_TOOLS,
-      items: only({
-        id: TEXT_OR_NULL,
-        type: { type: 'string', enum: TOOL_TYPES },
-        index: { type: ['integer', 'null'] },
-        function: FUNCTION_OF_CALL,
-        custom: only({ name: TEXT, input: TEXT }, ['name']),
-      }),
+      items: TOOL_CALL,
     }),
     tool_call_id: optional<string>('string', {}),
     refusal: optional<string>('string', {}),

@@ -105,15 +105,22 @@ describe('the body for a backend', () => {
     });
   });
 
-  it('omits the parsed arguments that the official clients add to a call, whatever their value is', () => {
-    const call = (more: object) => {
-      const called = { name: 'f', arguments: '{"a":1}', ...more };
-      return { role: 'assistant', content: null, tool_calls: [{ id: 'c', type: 'function', function: called }] };
+  it('omits what clients and backends add to a call of a tool, whatever its value is', () => {
+    const call = (inFunction: object, inCall: object = {}) => {
+      const called = { name: 'f', arguments: '{"a":1}', ...inFunction };
+      return {
+        role: 'assistant',
+        content: null,
+        tool_calls: [{ id: 'c', type: 'function', function: called, ...inCall }],
+      };
     };
-    for (const value of [{ a: 1 }, null, 'text', 7, [{ a: [] }]])
-      expect(written({ ...CHAT, messages: [call({ parsed_arguments: value })] })).toBe(
-        written({ ...CHAT, messages: [call({})] }),
-      );
+    const bare = written({ ...CHAT, messages: [call({})] });
+    for (const value of [{ a: 1 }, null, 'text', 7, [{ a: [] }]]) {
+      for (const name of ['parsed_arguments', 'description', 'provider_specific_fields'])
+        expect(written({ ...CHAT, messages: [call({ [name]: value })] })).toBe(bare);
+      for (const name of ['extra_content', 'provider_specific_fields'])
+        expect(written({ ...CHAT, messages: [call({}, { [name]: value })] })).toBe(bare);
+    }
   });
 
   it('omits fields that ask for the default behaviour', () => {

@@ -16,6 +16,9 @@ export const only = (properties: Record<string, unknown>, required: string[] = [
   additionalProperties: false,
   properties,
 });
+/** Members of earlier answers that clients send back. They may have any value, and no backend gets them. */
+export const unsent = (names: readonly string[]) =>
+  Object.fromEntries(names.map((name) => [name, { description: 'From an earlier answer. Not passed on.' }]));
 export const TEXT = { type: 'string' };
 export const TEXT_OR_NULL = { type: ['string', 'null'] };
 /** A name of a schema. */

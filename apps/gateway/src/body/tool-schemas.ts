@@ -1,24 +1,27 @@
-import { only, TEXT, TEXT_OR_NULL, TOOL_NAME } from './schema-builders';
+import { only, TEXT, TEXT_OR_NULL, TOOL_NAME, unsent } from './schema-builders';
 
 export const MAX_TOOLS = 1_024;
 const TOOL_CHOICES = ['none', 'auto', 'required'] as const;
 export const TOOL_TYPES = ['function', 'custom'] as const;
 
-/** Members that the clients' `parse()` adds to a called function. They are accepted and not sent to backends. */
-export const NOT_PASSED_ON_IN_CALLS = ['parsed_arguments'] as const;
+/** Members that backends and clients add to a called function. They are accepted and not sent to backends. */
+export const NOT_PASSED_ON_IN_FUNCTIONS = ['description', 'parsed_arguments', 'provider_specific_fields'] as const;
+/** The same for the call itself. */
+export const NOT_PASSED_ON_IN_CALLS = ['extra_content', 'provider_specific_fields'] as const;
 const CALLED = { name: TEXT, arguments: TEXT };
 
 /** A call of a function in an earlier answer. */
 export const CALLED_FUNCTION = only(CALLED, ['name']);
 
-/** The same in `tool_calls`, where clients add members of their own. */
-export const FUNCTION_OF_CALL = only(
-  {
-    ...CALLED,
-    ...Object.fromEntries(NOT_PASSED_ON_IN_CALLS.map((name) => [name, { description: 'Accepted. Not passed on.' }])),
-  },
-  ['name'],
-);
+/** A call of a tool in an earlier answer. */
+export const TOOL_CALL = only({
+  id: TEXT_OR_NULL,
+  type: { type: 'string', enum: TOOL_TYPES },
+  index: { type: ['integer', 'null'] },
+  function: only({ ...CALLED, ...unsent(NOT_PASSED_ON_IN_FUNCTIONS) }, ['name']),
+  custom: only({ name: TEXT, input: TEXT }, ['name']),
+  ...unsent(NOT_PASSED_ON_IN_CALLS),
+});
 
 /** The declaration of a function. */
 export const FUNCTION = only(

@@ -74,9 +74,10 @@ describe('the bound of a prompt', () => {
 
   it('has nothing of what is not sent: the bound, the count and the estimate are those without it', () => {
     const prose = 'This is the text of an answer that was given before. '.repeat(20);
-    const asked = (inMessage: object, inCall: object) => {
+    const asked = (inMessage: object, inCall: object, inToolCall: object = {}) => {
       const called = { name: 'f', arguments: '{}', ...inCall };
-      const call = { role: 'assistant', content: 'It is done.', tool_calls: [{ function: called }], ...inMessage };
+      const calls = [{ function: called, ...inToolCall }];
+      const call = { role: 'assistant', content: 'It is done.', tool_calls: calls, ...inMessage };
       return request({ messages: [{ role: 'assistant', content: 'It was.', ...inMessage }, call] });
     };
     const sizes = (of: ReturnType<typeof request>) => {
@@ -85,6 +86,7 @@ describe('the bound of a prompt', () => {
     };
     const bare = sizes(asked({}, {}));
     expect(sizes(asked({}, { parsed_arguments: { a: prose, b: 1e20 } }))).toEqual(bare);
+    expect(sizes(asked({}, { description: prose }, { extra_content: { a: prose } }))).toEqual(bare);
     expect(sizes(asked({ parsed: { a: prose }, thinking: prose }, {}))).toEqual(bare);
     const plain = (more: object) => sizes(request({ messages: [{ role: 'user', content: prose, ...more }] }));
     expect(plain({}).likely).not.toBeNull();
