@@ -4,6 +4,7 @@ import { validateSync, type ValidationError } from 'class-validator';
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document } from 'yaml';
+import { problemsOfTls } from './check-tls';
 import type { RuleContext } from './config-rules';
 import { resolveSecrets, type Path } from './config-secrets';
 import { type ModelConfig, TollgateConfig } from './tollgate-config';
@@ -125,6 +126,8 @@ function crossChecks(config: TollgateConfig): { path: Path; message: string }[] 
       }
       const path: Path = ['models', m, 'backends', b, 'tls'];
       if (tls && !url.startsWith('https:')) problems.push({ path, message: 'is only for a URL with https:' });
+      for (const { field, message } of tls ? problemsOfTls(tls) : [])
+        problems.push({ path: field ? [...path, field] : path, message });
     }
     for (const [f, id] of model.fallback.entries()) {
       const message = validateFallback(model, id, config.models);
