@@ -14,6 +14,14 @@ const reloads = new Counter({
   registers: [metrics],
 });
 
+/** What a process has decided about the files. Plain data: another process of the same program may begin with it. */
+export interface DecidedConfig {
+  /** The configuration in force. */
+  current: TollgateConfig;
+  /** The last version of the files that was accepted or refused, as `look` tells them apart. */
+  seen: string;
+}
+
 /**
  * `tollgate.yaml`. Read at construction (throws ConfigError) and again when it, or the file with its secrets, changes.
  * An invalid version is refused with a log line for each problem, and the old one stays in force. The file is polled,
@@ -34,14 +42,20 @@ export class FileConfigSource extends ConfigSource {
     /** See `readConfigFile`. */
     private readonly env: NodeJS.ProcessEnv | null,
     pollIntervalMs = POLL_INTERVAL_MS,
+    /** What a former process decided. Only a later version of the files is read: one that it refused is no obstacle. */
+    decided?: DecidedConfig,
   ) {
     super();
     // The state is taken before the file is read, so a change in between is found at the next poll.
-    this.seen = this.look();
-    this.current = readConfigFile(file, env);
+    this.seen = decided?.seen ?? this.look();
+    this.current = decided?.current ?? readConfigFile(file, env);
     // A change during a reload is found at the next poll.
     this.timer = setInterval(() => void this.follow(), pollIntervalMs);
     this.timer.unref();
+  }
+
+  get decided(): DecidedConfig {
+    return { current: this.current, seen: this.seen };
   }
 
   addCheck(check: ConfigCheck): void {
