@@ -1,5 +1,5 @@
 import { eventually } from '@tollgate/testing';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type DecidedConfig, FileConfigSource, metrics } from './index';
@@ -64,5 +64,61 @@ describe('a process that begins with the configuration of another one', () => {
     await second.refresh();
     expect(await refusals()).toBe(before + 1);
     expect(second.current.currency).toBe('EUR');
+  });
+});
+
+describe('a file that this user may not read', () => {
+  const cure = 'give the user of this process the right to read it, and to enter the folders above it';
+  const isRoot = process.getuid!() === 0;
+  /** As a user without rights on the files of others: root may read everything. */
+  function unprivileged(work: () => void): void {
+    if (isRoot) process.seteuid!('nobody');
+    try {
+      work();
+    } finally {
+      if (isRoot) process.seteuid!(0);
+    }
+  }
+  const locked = join(directory, 'locked');
+  beforeAll(() => {
+    chmodSync(directory, 0o755);
+    mkdirSync(locked, { mode: 0 });
+  });
+  afterAll(() => chmodSync(locked, 0o700));
+
+  it('is named with the cure, be it the configuration, its secrets or one of them', () => {
+    unprivileged(() => {
+      const hidden = join(locked, 'tollgate.yaml');
+      expect(() => new FileConfigSource(hidden, {})).toThrow(
+        expect.objectContaining({ name: 'ConfigError', message: `${hidden}: cannot be read (EACCES): ${cure}` }),
+      );
+    });
+    writeFileSync(file, inCurrency('EUR').replace('${KEY}', 'file:locked/key'));
+    const secrets = join(locked, 'secrets.env');
+    unprivileged(() => {
+      const message = `: the file cannot be read (EACCES): ${cure}`;
+      expect(() => open()).toThrow(expect.objectContaining({ message: expect.stringContaining(message) }));
+      const named = { TOLLGATE_CONFIG_SECRETS_FILE: secrets };
+      expect(() => new FileConfigSource(file, named)).toThrow(
+        `TOLLGATE_CONFIG_SECRETS_FILE: ${secrets} cannot be read (EACCES): ${cure}`,
+      );
+    });
+  });
+
+  it('is refused when it takes the place of one that was read, once', async () => {
+    rmSync(file);
+    writeFileSync(file, inCurrency('EUR'));
+    const source = open();
+    const before = await refusals();
+    rmSync(file);
+    // A loop of links cannot be looked at by anybody, root included.
+    symlinkSync(file, file);
+    await eventually(async () => expect(await refusals()).toBe(before + 1));
+    await source.refresh();
+    expect(await refusals()).toBe(before + 1);
+    expect(source.current.currency).toBe('EUR');
+    rmSync(file);
+    writeFileSync(file, inCurrency('GBP'));
+    await eventually(() => expect(source.current.currency).toBe('GBP'));
   });
 });

@@ -1,4 +1,4 @@
-import { type Stats, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { secretsFileOf } from './config-secrets';
 import { logger } from './logging';
 import { Counter, metrics } from './metrics';
@@ -77,14 +77,9 @@ export class FileConfigSource extends ConfigSource {
     clearInterval(this.timer);
   }
 
-  /** Distinguishes versions of the files. Empty for a missing file. */
+  /** Distinguishes versions of the files. */
   private look(): string {
-    return [this.file, secretsFileOf(this.env)]
-      .map((file) => {
-        const stats: Stats | undefined = file === undefined ? file : statSync(file, { throwIfNoEntry: false });
-        return stats ? `${stats.ino}:${stats.size}:${stats.mtimeMs}` : '';
-      })
-      .join();
+    return [this.file, secretsFileOf(this.env)].map((file) => (file === undefined ? '' : versionOf(file))).join();
   }
 
   private follow(): Promise<void> {
@@ -129,6 +124,16 @@ export class FileConfigSource extends ConfigSource {
     logger('config').info({ models: next.models.length, plans: next.plans.length }, 'configuration read again');
     for (const listener of this.listeners) listener(next);
     return true;
+  }
+}
+
+/** Of a file that cannot be looked at, the reason. Never throws: reading the file says what to do. */
+function versionOf(file: string): string {
+  try {
+    const { ino, size, mtimeMs } = statSync(file);
+    return `${ino}:${size}:${mtimeMs}`;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? (error as Error).message;
   }
 }
 

@@ -6,7 +6,7 @@ import { dirname, resolve } from 'node:path';
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document } from 'yaml';
 import { problemsOfTls } from './check-tls';
 import type { RuleContext } from './config-rules';
-import { resolveSecrets, type Path } from './config-secrets';
+import { cannotBeRead, resolveSecrets, type Path } from './config-secrets';
 import { type ModelConfig, TollgateConfig } from './tollgate-config';
 
 export interface ConfigProblem {
@@ -57,8 +57,7 @@ export function readConfigFile(
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
-    throw new ConfigError(file, [{ path: '', message: `cannot be read (${code})` }], true);
+    throw new ConfigError(file, [{ path: '', message: cannotBeRead(error) }], true);
   }
   const document = parseDocument(text, { lineCounter: lines });
   if (document.errors.length > 0) {
