@@ -24,9 +24,18 @@ it.each(GOLDEN)('%s: helm finds no fault in the chart', (name) => {
   expect(linted).toContain('1 chart(s) linted, 0 chart(s) failed');
 });
 
+it('helm lets hooks use the stores of devStores at an upgrade, when they are there', () => {
+  const args = JSON.stringify(['x', '--is-upgrade', '--set', 'devStores.enabled=true,config=a']);
+  const rendered = run(
+    `process.stdout.write(chart.runHelm('template', '--kube-version', '1.34.0', ...${args}, chart.CHART))`,
+  );
+  expect(rendered).toContain('helm.sh/hook: pre-install,pre-upgrade');
+});
+
 it.each([
   ['without brokers', '--set postgres.host=a,config=a', 'kafka.brokers is required'],
   ['without models', '--set postgres.host=a,kafka.brokers=a:1', 'config is required'],
+  ['with stores that its hooks would wait for', '--set devStores.enabled=true,config=a', 'needs jobs.hooks: false.'],
   ['with a misspelt value', '--set gateway.replica=3', "additional properties 'replica' not allowed"],
 ])('helm refuses the chart %s and says why', (_, set, reason) => {
   const args = JSON.stringify(['template', 'x', '--kube-version', '1.34.0', ...set.split(' ')]);

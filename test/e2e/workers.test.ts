@@ -1,8 +1,6 @@
 import { TOPICS } from '@tollgate/contracts';
 import { eventually, inForceAfterMs, leastMs, onceServed } from '@tollgate/testing';
-import { readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { join } from 'node:path';
 import { childrenOf } from './children-of';
 import { call, operator } from './deployment';
 import { answered, complete, costOf, createTenant, ledgerOf, type Completion } from './fixtures';
@@ -10,6 +8,7 @@ import { reconciled } from './reconcile';
 import { useStandalone } from './standalone';
 import { StandaloneProcess } from './standalone-process';
 import { DRAIN_SECONDS, stoppingSuite } from './stopping.suite';
+import { workersConfigTests } from './workers-config.part';
 
 const WORKERS = 2;
 /** New connections go to the workers in turn, so this many at once reach both. */
@@ -213,23 +212,6 @@ describe('two workers', () => {
     const tenant = await createTenant(tollgate.ready, 1_000);
     await eventually(async () => expect((await hello(tenant.key)).status).toBe(200));
   });
-
-  it('refuse a configuration that the books refuse, as the first process does', async () => {
-    const tenant = await createTenant(tollgate.ready, 1_000, 'slow');
-    const file = join(instance().dataDirectory!, 'tollgate.yaml');
-    const whole = readFileSync(file, 'utf8');
-    writeFileSync(file, whole.replace(/ *- \{ id: slow.*\n/, ''));
-    try {
-      const refused = 'the old configuration stays in force: plans: profile slow of plan default';
-      await eventually(() =>
-        expect(new Set(loggedBy(refused).keys())).toEqual(new Set([instance().child.pid!, ...workers()])),
-      );
-      expect((await hello(tenant.key)).status).toBe(200);
-    } finally {
-      writeFileSync(file, whole);
-    }
-    await eventually(() => expect(loggedBy('configuration read again').size).toBe(WORKERS + 1));
-  });
 });
 
 describe('a process that dies', () => {
@@ -282,6 +264,8 @@ describe('a process that dies', () => {
     await reconciled(tollgate.ready);
   });
 });
+
+workersConfigTests({ tollgate, instance, workers, loggedBy, readiness });
 
 stoppingSuite(tollgate);
 

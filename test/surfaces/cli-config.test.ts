@@ -1,4 +1,5 @@
 import { hashCredential, newId } from '@tollgate/contracts';
+import { LOCALHOST_CERTIFICATE } from '@tollgate/testing';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { useServices } from './services';
@@ -9,6 +10,11 @@ const services = useServices();
 const directory = useDataDirectory(services);
 const tollgate = (args: string[], env: Record<string, string> = {}) =>
   runTollgate(args, { TOLLGATE_DATA_DIR: directory.path, ...env });
+
+const model = (more: string) =>
+  `  - { id: m, kind: chat, contextTokens: 2048, price: { input: "1", output: "1" }, backends: [${more}] }\n`;
+const LIMITS = '{ requestsPerMinute: 1, tokensPerMinute: 1, concurrency: 1 }';
+const PLANS = `plans:\n  - { id: p, limits: ${LIMITS}, profiles: [{ id: d, models: ["*"], limits: ${LIMITS} }] }\n`;
 
 describe('config check', () => {
   it('accepts the shipped configuration, without a server', async () => {
@@ -44,20 +50,16 @@ describe('config check', () => {
   });
 
   it('names the second of two equal ids, checks a file without its secrets, and says what it derives', async () => {
-    const model = (more: string) =>
-      `  - { id: m, kind: chat, contextTokens: 2048, price: { input: "1", output: "1" }, backends: [${more}] }\n`;
     const backend = '{ url: "http://gpu/v1", apiKey: "${NOT_HERE}" }';
-    const limits = '{ requestsPerMinute: 1, tokensPerMinute: 1, concurrency: 1 }';
-    const plans = `plans:\n  - { id: p, limits: ${limits}, profiles: [{ id: d, models: ["*"], limits: ${limits} }] }\n`;
     const file = join(directory.path, 'fleet.yaml');
-    writeFileSync(file, `currency: USD\nmodels:\n${model(backend)}${model(backend)}${plans}`);
+    writeFileSync(file, `currency: USD\nmodels:\n${model(backend)}${model(backend)}${PLANS}`);
     const twice = await tollgate(['config', 'check', file, '--allow-missing-env']);
     expect([twice.code, twice.stderr]).toEqual([
       1,
       expect.stringMatching(/fleet\.yaml:4: models\[1\]\.id: "m" must not be given twice/),
     ]);
     const others = model(backend).replace('id: m', 'id: n');
-    writeFileSync(file, `currency: USD\nmodels:\n${model(backend)}${others}${plans}`);
+    writeFileSync(file, `currency: USD\nmodels:\n${model(backend)}${others}${PLANS}`);
     const refused = await tollgate(['config', 'check', file]);
     expect([refused.code, refused.stderr]).toEqual([
       1,
@@ -70,6 +72,34 @@ describe('config check', () => {
       expect.stringMatching(/^without maxOutputTokens .*: m \(2048 tokens\), n \(2048 tokens\)$/),
       '${NOT_HERE} is not here, and was not checked',
     ]);
+  });
+
+  it.each([
+    ['tls: { certificate: "${CERT}", key: "${NOT_HERE}" }', 'NOT_HERE is not set', true],
+    ['headers: { x-team: "${NOT_HERE}" }', 'NOT_HERE is not set', true],
+    ['apiKey: "file:not-here"', 'the file cannot be read', true],
+    ['apiKey: literal', 'must be a reference', false],
+    ['apiKey: "${LINES}"', 'printable ASCII', false],
+  ])('names --allow-missing-env only if a secret is not here: %s', async (field, problem, named) => {
+    const file = join(directory.path, 'secrets.yaml');
+    writeFileSync(file, `currency: USD\nmodels:\n${model(`{ url: "https://gpu/v1", ${field} }`)}${PLANS}`);
+    const env = { CERT: LOCALHOST_CERTIFICATE, LINES: 'a\nb' };
+    const { code, stderr } = await tollgate(['config', 'check', file, '--no-server'], env);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(problem)]);
+    expect(stderr.includes('--allow-missing-env')).toBe(named);
+  });
+
+  it.each([
+    [{ TOLLGATE_OPERATOR_URL: 'http://localhost:1' }, /TOLLGATE_OPERATOR_SECRET is not: set both\.$/],
+    [{ TOLLGATE_OPERATOR_URL: 'nonsense', TOLLGATE_OPERATOR_SECRET: 'x' }, /TOLLGATE_OPERATOR_URL/],
+    [
+      { TOLLGATE_OPERATOR_URL: 'http://localhost:1', TOLLGATE_OPERATOR_SECRET: 'x\ny' },
+      /Correct\s+TOLLGATE_OPERATOR_S/,
+    ],
+  ])('refuses wrong settings for the running Tollgate as wrong usage: %j', async (env, message) => {
+    const { code, stdout, stderr } = await tollgate(['config', 'check'], env);
+    expect([code, stdout, stderr.trim()]).toEqual([2, '', expect.stringMatching(message)]);
+    expect((await tollgate(['config', 'check', '--no-server'], env)).code).toBe(0);
   });
 });
 

@@ -1,5 +1,5 @@
 import { ConfigError, readConfigFile, type TollgateConfig } from '@tollgate/runtime';
-import { Failure } from './failure';
+import { Failure, UsageFailure } from './failure';
 import { findOperator, OperatorClient } from './operator-client';
 import type { Output } from './output';
 import { counted } from './table';
@@ -52,14 +52,27 @@ export async function checkConfig(
     output.answer(named, [`${file} is valid. ${sum}`, ...notes.map((note) => `- ${note}.`)].join('\n'));
     return true;
   } catch (error) {
+    // The file is read by then, and the settings for asking a server are wrong.
+    if (error instanceof UsageFailure) throw error;
     if (!(error instanceof ConfigError))
       throw new Failure(`${file} cannot be checked: ${(error as Error).message}`, 'config_unreadable');
     output.failure({ ok: false, file, problems: error.problems, notes: [] }, error.message);
     if (!output.json && isDefault && error.unreadable) output.note('Name the file, or set TOLLGATE_CONFIG to it.');
-    if (!output.json && !allowMissing && error.problems.some(({ path }) => path.endsWith('.apiKey')))
+    if (!output.json && !allowMissing && lacksSecrets(file, env))
       output.note('To check the file where its secrets are not: --allow-missing-env.');
     return false;
   }
+}
+
+/** Whether the file names secrets that are not here, in any of its fields. */
+function lacksSecrets(file: string, env: NodeJS.ProcessEnv): boolean {
+  let lacks = false;
+  try {
+    readConfigFile(file, env, () => (lacks = true));
+  } catch {
+    // Its problems have been shown.
+  }
+  return lacks;
 }
 
 interface Asked {

@@ -3,6 +3,7 @@ import { CredentialStore, PostgresCredentialStore } from '@tollgate/credentials'
 import { idempotencyOptions } from '@tollgate/gateway';
 import {
   ConfigSource,
+  type DecidedConfig,
   FileConfigSource,
   globalModule,
   openTracer,
@@ -18,13 +19,20 @@ export interface Basics {
   config: FileConfigSource;
 }
 
-/** Rejects with ConfigError or SettingsError, before anything else has started. */
-export async function openBasics(settings: StandaloneSettings, takeDown: TakeDown): Promise<Basics> {
+/**
+ * Rejects with ConfigError or SettingsError, before anything else has started. `decided`: the configuration of the
+ * process that has started this one.
+ */
+export async function openBasics(
+  settings: StandaloneSettings,
+  takeDown: TakeDown,
+  decided?: DecidedConfig,
+): Promise<Basics> {
   operatorSecret(settings);
   idempotencySecrets(settings);
   const tracer = await openTracer(settings, 'standalone');
   takeDown.add('basics', () => tracer?.close());
-  const config = new FileConfigSource(settings.TOLLGATE_CONFIG, process.env);
+  const config = new FileConfigSource(settings.TOLLGATE_CONFIG, process.env, undefined, decided);
   takeDown.add('basics', () => config.close());
   return { tracer, config };
 }

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { LOCALHOST_CERTIFICATE, LOCALHOST_KEY } from '@tollgate/testing';
 import { type BackendConfig, ConfigError, readConfigFile } from './index';
 
 const directory = mkdtempSync(join(tmpdir(), 'backend-config-'));
@@ -45,7 +46,8 @@ describe('a backend in tollgate.yaml', () => {
   });
 
   it('may have all that its calls need', () => {
-    writeFileSync(join(directory, 'ca.pem'), 'CA\n');
+    writeFileSync(join(directory, 'ca.pem'), LOCALHOST_CERTIFICATE);
+    const [certificate, key] = [LOCALHOST_CERTIFICATE.trim(), LOCALHOST_KEY.trim()];
     const full = {
       weight: 0,
       maxConcurrency: 8,
@@ -54,12 +56,12 @@ describe('a backend in tollgate.yaml', () => {
       tls: { ca: 'file:ca.pem', certificate: '${CERT}', key: '${KEY}', serverName: 'gpu.internal' },
       headers: { 'X-Team': '${TEAM}' },
     };
-    const env = { CERT: 'C', KEY: 'K', TEAM: 'red' };
+    const env = { CERT: certificate, KEY: key, TEAM: 'red' };
     const backend = read(full, { queue: { maxRequests: 0 } }, env).backends[0]!;
     expect(backend).toMatchObject({
       ...full,
       health: { path: '/health', intervalMs: 5_000 },
-      tls: { ca: 'CA', certificate: 'C', key: 'K', serverName: 'gpu.internal' },
+      tls: { ca: certificate, certificate, key, serverName: 'gpu.internal' },
       headers: { 'X-Team': 'red' },
     });
     expect(read({ health: false }).backends[0]!.health).toBe(false);
@@ -81,9 +83,9 @@ describe('a backend in tollgate.yaml', () => {
     ['a header that breaks the line', { headers: { 'x-a': '${LINES}' } }, 'backends[0].headers'],
     ['a key in the file', { tls: { key: 'PEM', certificate: '${A}' } }, 'backends[0].tls.key'],
     ['a certificate without its key', { tls: { certificate: '${A}' } }, 'backends[0].tls'],
-    ['TLS for http:', { url: 'http://host/v1', tls: { ca: '${A}' } }, 'backends[0].tls'],
+    ['TLS for http:', { url: 'http://host/v1', tls: { ca: '${CA}' } }, 'backends[0].tls'],
   ])('is refused with %s', (_, backend, path) =>
-    expect(problemsOf(backend, {}, { A: 'a', LINES: 'a\nb' })).toEqual([path]),
+    expect(problemsOf(backend, {}, { A: 'a', LINES: 'a\nb', CA: LOCALHOST_CERTIFICATE })).toEqual([path]),
   );
 
   it('is refused with a queue that nobody would wait in', () => {

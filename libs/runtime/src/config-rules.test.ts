@@ -1,3 +1,4 @@
+import { LOCALHOST_CERTIFICATE, LOCALHOST_KEY } from '@tollgate/testing';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -47,7 +48,7 @@ const WHOLE: Mapping = {
           ...{ url: 'https://x/v1', model: 'm', apiKey: '${KEY}', weight: 1, maxConcurrency: 1, dialect: 'vllm' },
           timeouts: { connectMs: 10, firstByteMs: 10, idleMs: 10, totalMs: 10 },
           health: { path: '/health', intervalMs: 100 },
-          tls: { ca: '${KEY}', certificate: '${KEY}', key: '${KEY}', serverName: 'x' },
+          tls: { ca: '${CERT}', certificate: '${CERT}', key: '${CERT_KEY}', serverName: 'x' },
           headers: { 'x-team': '${KEY}' },
           metrics: 'https://x/metrics',
         },
@@ -113,7 +114,7 @@ function problemsWith(paths: Path[], value: Node | undefined): ConfigProblem[] {
   }
   writeFileSync(file, stringify(changed, { aliasDuplicateObjects: false }));
   try {
-    readConfigFile(file, { KEY: 'secret' });
+    readConfigFile(file, { KEY: 'secret', CERT: LOCALHOST_CERTIFICATE, CERT_KEY: LOCALHOST_KEY });
     return [];
   } catch (error) {
     if (error instanceof ConfigError) return error.problems;

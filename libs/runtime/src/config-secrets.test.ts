@@ -1,3 +1,4 @@
+import { LOCALHOST_CERTIFICATE, LOCALHOST_KEY } from '@tollgate/testing';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +8,8 @@ const directory = mkdtempSync(join(tmpdir(), 'config-secrets-'));
 const file = join(directory, 'tollgate.yaml');
 afterAll(() => rmSync(directory, { recursive: true }));
 
-const ENV = { KEY: 's3cret', CERT: 'PEM', OTHER: 'other' };
+const ENV = { KEY: 's3cret', CERT: LOCALHOST_CERTIFICATE, CERT_KEY: LOCALHOST_KEY, OTHER: 'other' };
+const PEM = { certificate: LOCALHOST_CERTIFICATE.trim(), key: LOCALHOST_KEY.trim() };
 const KEY_PATH = 'models[0].backends[0].apiKey';
 const LIMITS = '{ requestsPerMinute: 1, tokensPerMinute: 1, concurrency: 1 }';
 /** A file with a model for each of these lines, which give its backends. */
@@ -39,7 +41,7 @@ function problemsOf(lines: string[], env: NodeJS.ProcessEnv | null = ENV, onMiss
 
 describe('an anchor that several backends share', () => {
   const [A, B] = ['url: "https://a/v1"', 'url: "https://b/v1"'];
-  const tls = '{ certificate: "${CERT}", key: "${KEY}" }';
+  const tls = '{ certificate: "${CERT}", key: "${CERT_KEY}" }';
 
   it.each<[string, string[], object]>([
     ['a list of backends', [`&all [{ ${A}, apiKey: "\${KEY}" }]`, '*all'], { apiKey: 's3cret' }],
@@ -49,11 +51,11 @@ describe('an anchor that several backends share', () => {
       [`[{ ${A}, headers: &h { x-a: "\${KEY}" } }]`, `[{ ${B}, headers: *h }]`],
       { headers: { 'x-a': 's3cret' } },
     ],
-    ['tls', [`[{ ${A}, tls: &t ${tls} }]`, `[{ ${B}, tls: *t }]`], { tls: { certificate: 'PEM', key: 's3cret' } }],
+    ['tls', [`[{ ${A}, tls: &t ${tls} }]`, `[{ ${B}, tls: *t }]`], { tls: PEM }],
   ])('may hold secrets: %s', (_, lines, expected) => {
     for (const [backend] of read(lines)) expect(backend).toMatchObject(expected);
     // A process that calls no backends gets no secret, from no alias.
-    expect(JSON.stringify(read(lines, null))).not.toMatch(/s3cret|PEM|\$\{/);
+    expect(JSON.stringify(read(lines, null))).not.toMatch(/s3cret|BEGIN|\$\{/);
     const missing: string[] = [];
     read(lines, {}, (reference) => missing.push(reference));
     expect(new Set(missing)).toEqual(new Set(lines[0]!.match(/\$\{\w+\}/g)));
@@ -65,7 +67,7 @@ describe('an anchor that several backends share', () => {
       'models[0].backends[0].apiKey',
       'models[1].backends[0].apiKey',
     ]);
-    const both = [`[{ ${A}, tls: &t { ca: "\${CERT}", serverName: literal }, headers: *t }]`];
+    const both = [`[{ ${A}, tls: &t { ca: "\${OTHER}", serverName: literal }, headers: *t }]`];
     expect(problemsOf(both).map(([path]) => path)).toEqual(['models[0].backends[0].headers.serverName']);
   });
 });
@@ -103,10 +105,10 @@ describe('a certificate and its key', () => {
   it('are complete where only one of them is here, and each missing one is reported', () => {
     const missing: string[] = [];
     const reported = (reference: string) => missing.push(reference);
-    writeFileSync(join(directory, 'gateway.pem'), 'PEM');
+    writeFileSync(join(directory, 'gateway.pem'), LOCALHOST_CERTIFICATE);
     const documented = withTls('{ certificate: "file:gateway.pem", key: "${GATEWAY_KEY}" }');
     expect(problemsOf(documented, {}, reported)).toEqual([]);
-    expect(problemsOf(withTls('{ certificate: "file:nowhere.pem", key: "${KEY}" }'), ENV, reported)).toEqual([]);
+    expect(problemsOf(withTls('{ certificate: "file:nowhere.pem", key: "${CERT_KEY}" }'), ENV, reported)).toEqual([]);
     expect(missing).toEqual(['${GATEWAY_KEY}', 'file:nowhere.pem']);
   });
 

@@ -77,11 +77,18 @@ export function resolveSecrets(
         try {
           insert(field, readFileSync(resolve(directory, (value as string).slice('file:'.length)), 'utf8').trim());
         } catch (error) {
-          missing(`the file cannot be read (${(error as NodeJS.ErrnoException).code})`);
+          missing(`the file ${cannotBeRead(error)}`);
         }
       }
     }
   }
+}
+
+/** That reading a file failed, why, and the cure if only one is possible. */
+export function cannotBeRead(error: unknown): string {
+  const { code } = error as NodeJS.ErrnoException;
+  const cure = 'give the user of this process the right to read it, and to enter the folders above it';
+  return `cannot be read (${code})${code === 'EACCES' ? `: ${cure}` : ''}`;
 }
 
 const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
@@ -96,8 +103,7 @@ function readSecretsFile(file: string, problems: SecretProblem[]): NodeJS.Dict<s
   try {
     return parseEnv(readFileSync(file, 'utf8'));
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    problems.push({ path: [], message: `${SETTING}: ${file} cannot be read (${code})` });
+    problems.push({ path: [], message: `${SETTING}: ${file} ${cannotBeRead(error)}` });
     return {};
   }
 }

@@ -1,4 +1,4 @@
-import { type Stats, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { secretsFileOf } from './config-secrets';
 import { logger } from './logging';
 import { Counter, metrics } from './metrics';
@@ -13,6 +13,14 @@ const reloads = new Counter({
   labelNames: ['result'],
   registers: [metrics],
 });
+
+/** What a process has decided about the files. Plain data: another process of the same program may begin with it. */
+export interface DecidedConfig {
+  /** The configuration in force. */
+  current: TollgateConfig;
+  /** The last version of the files that was accepted or refused, as `look` tells them apart. */
+  seen: string;
+}
 
 /**
  * `tollgate.yaml`. Read at construction (throws ConfigError) and again when it, or the file with its secrets, changes.
@@ -34,14 +42,20 @@ export class FileConfigSource extends ConfigSource {
     /** See `readConfigFile`. */
     private readonly env: NodeJS.ProcessEnv | null,
     pollIntervalMs = POLL_INTERVAL_MS,
+    /** What a former process decided. Only a later version of the files is read: one that it refused is no obstacle. */
+    decided?: DecidedConfig,
   ) {
     super();
     // The state is taken before the file is read, so a change in between is found at the next poll.
-    this.seen = this.look();
-    this.current = readConfigFile(file, env);
+    this.seen = decided?.seen ?? this.look();
+    this.current = decided?.current ?? readConfigFile(file, env);
     // A change during a reload is found at the next poll.
     this.timer = setInterval(() => void this.follow(), pollIntervalMs);
     this.timer.unref();
+  }
+
+  get decided(): DecidedConfig {
+    return { current: this.current, seen: this.seen };
   }
 
   addCheck(check: ConfigCheck): void {
@@ -63,14 +77,9 @@ export class FileConfigSource extends ConfigSource {
     clearInterval(this.timer);
   }
 
-  /** Distinguishes versions of the files. Empty for a missing file. */
+  /** Distinguishes versions of the files. */
   private look(): string {
-    return [this.file, secretsFileOf(this.env)]
-      .map((file) => {
-        const stats: Stats | undefined = file === undefined ? file : statSync(file, { throwIfNoEntry: false });
-        return stats ? `${stats.ino}:${stats.size}:${stats.mtimeMs}` : '';
-      })
-      .join();
+    return [this.file, secretsFileOf(this.env)].map((file) => (file === undefined ? '' : versionOf(file))).join();
   }
 
   private follow(): Promise<void> {
@@ -115,6 +124,16 @@ export class FileConfigSource extends ConfigSource {
     logger('config').info({ models: next.models.length, plans: next.plans.length }, 'configuration read again');
     for (const listener of this.listeners) listener(next);
     return true;
+  }
+}
+
+/** Of a file that cannot be looked at, the reason. Never throws: reading the file says what to do. */
+function versionOf(file: string): string {
+  try {
+    const { ino, size, mtimeMs } = statSync(file);
+    return `${ino}:${size}:${mtimeMs}`;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? (error as Error).message;
   }
 }
 

@@ -4,8 +4,9 @@ import { validateSync, type ValidationError } from 'class-validator';
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document } from 'yaml';
+import { problemsOfTls } from './check-tls';
 import type { RuleContext } from './config-rules';
-import { resolveSecrets, type Path } from './config-secrets';
+import { cannotBeRead, resolveSecrets, type Path } from './config-secrets';
 import { type ModelConfig, TollgateConfig } from './tollgate-config';
 
 export interface ConfigProblem {
@@ -56,8 +57,7 @@ export function readConfigFile(
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
-    throw new ConfigError(file, [{ path: '', message: `cannot be read (${code})` }], true);
+    throw new ConfigError(file, [{ path: '', message: cannotBeRead(error) }], true);
   }
   const document = parseDocument(text, { lineCounter: lines });
   if (document.errors.length > 0) {
@@ -125,6 +125,8 @@ function crossChecks(config: TollgateConfig): { path: Path; message: string }[] 
       }
       const path: Path = ['models', m, 'backends', b, 'tls'];
       if (tls && !url.startsWith('https:')) problems.push({ path, message: 'is only for a URL with https:' });
+      for (const { field, message } of tls ? problemsOfTls(tls) : [])
+        problems.push({ path: field ? [...path, field] : path, message });
     }
     for (const [f, id] of model.fallback.entries()) {
       const message = validateFallback(model, id, config.models);

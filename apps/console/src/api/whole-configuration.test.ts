@@ -1,4 +1,5 @@
 import { readConfigFile } from '@tollgate/runtime';
+import { LOCALHOST_CERTIFICATE, LOCALHOST_KEY } from '@tollgate/testing';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +10,9 @@ const file = join(directory, 'tollgate.yaml');
 afterAll(() => rmSync(directory, { recursive: true }));
 
 const SECRET = 'hush-hush';
-const env = { API_KEY: `${SECRET}-key`, TEAM: `${SECRET}-header`, PEM: `${SECRET}-pem` };
+/** PEM may have text before its blocks. */
+const PEM = `${SECRET}-pem\n${LOCALHOST_CERTIFICATE}`;
+const env = { API_KEY: `${SECRET}-key`, TEAM: `${SECRET}-header`, PEM };
 const TEXT = `
 currency: EUR
 budgets: { thresholdsPercent: [10, 90] }
@@ -42,7 +45,7 @@ plans:
 `;
 
 beforeAll(() => {
-  writeFileSync(join(directory, 'key.pem'), `${SECRET}-file`);
+  writeFileSync(join(directory, 'key.pem'), `${SECRET}-file\n${LOCALHOST_KEY}`);
   writeFileSync(file, TEXT);
 });
 /** What the browser gets. */

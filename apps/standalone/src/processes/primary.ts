@@ -49,11 +49,11 @@ export async function startPrimary(settings: StandaloneSettings, takeDown: TakeD
 
   const health = new Health();
   health.depend('postgres', { required: true, check: () => admission.check() });
-  const setup: Setup = { build, databaseUrl, simulatorUrl };
+  const setup = (): Setup => ({ build, databaseUrl, simulatorUrl, decided: config.decided });
   const workers = new Workers('standalone', settings.TOLLGATE_WORKERS, health, {
     works: true,
     stopTimeoutMs: settings.TOLLGATE_DRAIN_SECONDS * 1_000 + STOP_RESERVE_MS,
-    answers: { setup: () => Promise.resolve(setup), request: answerWorkers(messages) },
+    answers: { setup: () => Promise.resolve(setup()), request: answerWorkers(messages) },
   });
   takeDown.add('requests', () => workers.stop());
   const operatorAddress = await openOperatorPort(settings, takeDown, { messages, config, admission, health });

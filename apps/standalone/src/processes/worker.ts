@@ -1,13 +1,6 @@
 import { listen } from '@tollgate/gateway';
-import { type Messages, PostgresMessages, type RequestOptions, WorkerMessages } from '@tollgate/messaging';
-import {
-  answerPrimary,
-  type ConfigSource,
-  Health,
-  StartError,
-  type TakeDown,
-  type TollgateConfig,
-} from '@tollgate/runtime';
+import { type Messages, PostgresMessages, WorkerMessages } from '@tollgate/messaging';
+import { answerPrimary, type ConfigSource, type DecidedConfig, Health, type TakeDown } from '@tollgate/runtime';
 import { openPublicPort } from '../public-port';
 import type { StandaloneSettings } from '../settings';
 import { openBasics, openStores } from '../stores';
@@ -21,6 +14,8 @@ export interface Setup {
   build: string;
   databaseUrl: string;
   simulatorUrl: string;
+  /** The configuration in force. A worker that is started again must not fail at a version that was refused. */
+  decided: DecidedConfig;
 }
 
 /**
@@ -30,13 +25,15 @@ export interface Setup {
 export async function startWorker(settings: StandaloneSettings, takeDown: TakeDown): Promise<void> {
   const health = new Health();
   const primary = answerPrimary(health);
-  const { build, databaseUrl, simulatorUrl } = (await primary.ask('setup', undefined, START_DEADLINE_MS)) as Setup;
+  const setup = (await primary.ask('setup', undefined, START_DEADLINE_MS)) as Setup;
+  const { build, databaseUrl, simulatorUrl, decided } = setup;
   requireSameBuild(build, buildId());
-  const basics = await openBasics(settings, takeDown);
+  const basics = await openBasics(settings, takeDown, decided);
   const { config } = basics;
-  const { admission, seams } = await openStores(settings, takeDown, { url: databaseUrl, config });
   const published = new PostgresMessages({ url: databaseUrl, applicationName: 'tollgate-messages' });
   const messages = new WorkerMessages(published, primary);
+  followBooks(config, messages);
+  const { admission, seams } = await openStores(settings, takeDown, { url: databaseUrl, config });
   takeDown.add('connections', () => messages.close());
   const { address, console } = await openPublicPort(settings, takeDown, {
     ...basics,
@@ -45,7 +42,6 @@ export async function startWorker(settings: StandaloneSettings, takeDown: TakeDo
     databaseUrl,
     simulatorUrl,
   });
-  await followBooks(config, messages);
   const [publicUrl] = await listen([address]);
   await console?.serveAt(publicUrl);
   health.depend('postgres', { required: true, check: () => admission.check() });
@@ -54,20 +50,14 @@ export async function startWorker(settings: StandaloneSettings, takeDown: TakeDo
   primary.tellServing(publicUrl);
 }
 
-/**
- * Refuses a configuration that the books refuse, as the primary process does. Rejects with StartError if that is the
- * present one: the file has changed since the primary process read it.
- */
-async function followBooks(config: ConfigSource, messages: Messages): Promise<void> {
-  const problemsOf = async ({ currency, plans }: TollgateConfig, options?: RequestOptions): Promise<string[]> => {
+/** Refuses a changed configuration that the books refuse, as the primary process does, which accepted the present one. */
+function followBooks(config: ConfigSource, messages: Messages): void {
+  config.addCheck(async ({ currency, plans }) => {
     const profiles = plans.map((plan) => ({ id: plan.id, profiles: plan.profiles.map(({ id }) => ({ id })) }));
     const [keys, books] = await Promise.all([
-      messages.request('auth.config.check', { plans: profiles }, options),
-      messages.request('billing.config.check', { currency }, options),
+      messages.request('auth.config.check', { plans: profiles }),
+      messages.request('billing.config.check', { currency }),
     ]);
     return [...keys.problems, ...books.problems];
-  };
-  const problems = await problemsOf(config.current, { deadlineMs: START_DEADLINE_MS });
-  if (problems.length > 0) throw new StartError(problems.join('\n'));
-  config.addCheck((next) => problemsOf(next));
+  });
 }

@@ -3,6 +3,9 @@ A server of devStores with its Service and, if wanted, its volume. Arguments: ro
 number), dataPath, spec (of the container, without name and mounts), volumes (further ones), mounts (further ones).
 */}}
 {{- define "tollgate.devStore" -}}
+{{- if and .root.Values.jobs.hooks .root.Release.IsInstall }}
+{{- fail "An install with devStores needs jobs.hooks: false. Hooks run first, and would wait for stores to come." }}
+{{- end }}
 {{- $of := dict "root" .root "component" .store -}}
 {{- $stores := .root.Values.devStores -}}
 {{- $values := get $stores .store -}}
