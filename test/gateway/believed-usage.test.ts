@@ -133,4 +133,27 @@ describe.each([true, false])('usage that a backend reports (stream: %s)', (strea
     await ask(caller, stream, usage(PROMPT, 15 * WORDS), { model: 'hidden' });
     expect((await gateway.events(caller.tenantId, 1))[0]).toMatchObject({ completionTokens: 1_500, estimated: false });
   });
+
+  it('is charged for output that cannot be seen, if it went to its limit or the backend names it as reasoning', async () => {
+    const reasoned = { ...usage(PROMPT, 600).usage, completion_tokens_details: { reasoning_tokens: 599 } };
+    for (const [reported, finish_reason, estimated] of [
+      [usage(PROMPT, 600), 'length', false],
+      [{ usage: reasoned }, 'stop', false],
+      [usage(PROMPT, 600), 'stop', true],
+    ] as const) {
+      const caller = await gateway.caller();
+      backend.state.play = stream
+        ? streams([{ delta: { content: 'x' } }], finish(reported, { finish_reason }))
+        : answers({
+            choices: [{ index: 0, message: { role: 'assistant', content: 'x' }, finish_reason }],
+            ...reported,
+          });
+      const body = { model: 'own', messages, stream, max_tokens: 600 };
+      await (await gateway.post('/v1/chat/completions', body, caller)).text();
+      const completionTokens = estimated ? 1 : 600;
+      const [event] = await gateway.events(caller.tenantId, 1);
+      expect(event).toMatchObject({ promptTokens: PROMPT, completionTokens, estimated, overrunNanos: '0' });
+      await expectSettledAt(gateway, caller, BigInt(PROMPT * 1_000 + completionTokens * 2_000));
+    }
+  });
 });

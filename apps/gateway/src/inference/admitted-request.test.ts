@@ -185,7 +185,8 @@ describe('a request is settled', () => {
   /** An output that notes whether it was counted. */
   function output(tokens: number, estimate = tokens) {
     const counts = { count: 0 };
-    return { counts, estimate: () => estimate, tokens: () => ((counts.count += 1), tokens) };
+    const counted = { estimate: () => estimate, tokens: () => ((counts.count += 1), tokens) };
+    return { counts, output: counted, wentToLimit: false };
   }
   const reported = (promptTokens: number, completionTokens: number) => ({
     promptTokens,

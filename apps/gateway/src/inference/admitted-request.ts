@@ -22,7 +22,7 @@ import type { AnswerDetails } from '../settle/usage-event';
 import type { InferenceRequest } from '../body/inference-request';
 import { upstreamBody } from '../body/outgoing';
 import { noteDisbelief } from './backend-faults';
-import { believes, OUTPUT_SPARE_TOKENS, promptSpareTokens } from './reported-usage';
+import { believes, isHidden, OUTPUT_SPARE_TOKENS, promptSpareTokens } from './reported-usage';
 
 /** The model that serves a request, and what it is asked for. */
 interface ServedBy {
@@ -63,6 +63,13 @@ export interface DeliveredOutput {
   /** Without counting. Null if an estimate would be unreliable. */
   estimate(): number | null;
   tokens(): number;
+}
+
+/** What a backend delivered, and how it ended it. */
+export interface Delivered {
+  output: DeliveredOutput;
+  /** The backend ended every choice with `length`. */
+  wentToLimit: boolean;
 }
 
 /** How a request was asked of backends. `Exchange` is one. */
@@ -215,7 +222,7 @@ export class AdmittedRequest {
    * Otherwise our own count replaces it. Nothing is counted if a reliable estimate already supports the report, as
    * counting costs 55 ns a byte.
    */
-  settleAt(reported: ReportedUsage, output: DeliveredOutput, backend: string): SettledUsage {
+  settleAt(reported: ReportedUsage, { output, wentToLimit }: Delivered, backend: string): SettledUsage {
     const { request, model, hold } = this;
     const named = { ...this.logged, backend };
     if (reported === null || reported === 'unreadable') {
@@ -250,7 +257,11 @@ export class AdmittedRequest {
       exact: () => range(output.tokens()),
       spareAbove: OUTPUT_SPARE_TOKENS,
     };
-    if (believes(reported.completionTokens, evidence, model)) {
+    const asked = this.maxTokensPerChoice * request.choices;
+    if (
+      believes(reported.completionTokens, evidence, model) ||
+      isHidden(reported, output.tokens(), { asked, wentToLimit }, model.usageBand)
+    ) {
       details.completion = completionDetails;
       return { tokens, estimated, details };
     }

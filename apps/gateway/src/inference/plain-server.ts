@@ -78,7 +78,8 @@ export class PlainServer {
     const { response, output } = fitted;
     // The backend's count includes what was cut.
     const usage = fitted.kind === 'cut' ? null : response.usage;
-    const { tokens, estimated, details } = admitted.settleAt(usage, output, backendUrl);
+    const wentToLimit = response.content.every((choice) => choice['finish_reason'] === 'length');
+    const { tokens, estimated, details } = admitted.settleAt(usage, { output, wentToLimit }, backendUrl);
     return {
       kind: 'delivered',
       tokens,

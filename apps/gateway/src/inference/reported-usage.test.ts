@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { countTokens } from '../prompt/tokenizer';
 import { Prose } from '../prompt/token-estimate';
-import { isLikely } from './reported-usage';
+import { isHidden, isLikely } from './reported-usage';
 
 const file = (...path: string[]) => readFileSync(join(__dirname, '../../../..', ...path), 'utf8');
 
@@ -68,5 +68,28 @@ describe('a reliable estimate', () => {
       return prose.isTrusted;
     });
     expect(trusted.map(([name]) => name)).toEqual(['English']);
+  });
+});
+
+describe('a completion above the band', () => {
+  const BAND = { min: 0.5, max: 2 };
+  const hidden = (completionTokens: number, own: number, wentToLimit: boolean, reasoning?: number) => {
+    const completionDetails = reasoning === undefined ? {} : { completionDetails: { reasoning_tokens: reasoning } };
+    const reported = { promptTokens: 9, cachedTokens: 0, completionTokens, ...completionDetails };
+    return isHidden(reported, own, { asked: 4_000, wentToLimit }, BAND);
+  };
+
+  it.each<[string, boolean, Parameters<typeof hidden>]>([
+    ['tokens without text, up to the limit', true, [4_000, 0, true]],
+    ['tokens without text beside others, up to the limit', true, [4_000, 300, true]],
+    ['tokens without text that ended before the limit', false, [4_000, 0, false]],
+    ['more than was asked for', false, [4_001, 0, true]],
+    ['less than was delivered', false, [100, 300, true]],
+    ['reasoning that the backend names', true, [3_000, 1, false, 2_999]],
+    ['reasoning that explains a part only', false, [3_000, 1, false, 1_500]],
+    ['reasoning of more than was asked for', false, [4_001, 1, false, 4_000]],
+    ['reasoning that leaves less than was delivered', false, [3_000, 300, false, 2_999]],
+  ])('may be of %s: %s', (_, isExplained, given) => {
+    expect(hidden(...given)).toBe(isExplained);
   });
 });

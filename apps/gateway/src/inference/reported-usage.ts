@@ -1,6 +1,7 @@
 import type { InferenceKind } from '@tollgate/contracts';
 import type { CatalogModel } from '../catalog/catalog';
 import type { OwnCount } from '../prompt/prompt-estimate';
+import type { ReportedCounts } from '../upstream/usage-field';
 
 /** Tolerance above the band, for ends of sequences, templates and the syntax of tool calls. */
 const SPARE_TOKENS = 16;
@@ -42,6 +43,25 @@ export function isPossible(
 export function isLikely(reported: number, own: OwnCount, { min, max }: CatalogModel['usageBand']): boolean {
   const isAbove = reported > 0 && reported >= own.least * min * ESTIMATE_FACTOR;
   return isAbove && reported * ESTIMATE_FACTOR <= own.most * max;
+}
+
+/**
+ * Whether a completion above the band is explained by output that cannot be seen, and is within what was asked for:
+ * reasoning that the backend names and hides, or tokens without text. Of the latter, only those of an answer that went
+ * on to its limit are believed, because only then the limit says how many there were.
+ * @param asked the most tokens of all choices
+ * @param wentToLimit the backend ended every choice with `length`
+ */
+export function isHidden(
+  { completionTokens, completionDetails }: ReportedCounts,
+  own: number,
+  { asked, wentToLimit }: { asked: number; wentToLimit: boolean },
+  band: CatalogModel['usageBand'],
+): boolean {
+  if (completionTokens > asked) return false;
+  if (wentToLimit) return completionTokens >= own;
+  const seen = completionTokens - (completionDetails?.['reasoning_tokens'] ?? 0);
+  return isPossible(seen, { least: own, most: own }, band, SPARE_TOKENS);
 }
 
 /** The evidence for or against a reported count. */

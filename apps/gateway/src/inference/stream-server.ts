@@ -95,7 +95,11 @@ function served(
   const error = failure ? failureAnswer(failure, admitted, backendUrl) : outcome === 'hold_lost' ? interrupted() : null;
   // No token reached the client, and the model did not finish: nothing is charged.
   if (!isProper && relay.chunks === 0) return { kind: 'nothing', error };
-  const { tokens, estimated, details } = admitted.settleAt(usage, relay.delivered, backendUrl);
+  const { tokens, estimated, details } = admitted.settleAt(
+    usage,
+    { output: relay.delivered, wentToLimit: relay.wentToLimit },
+    backendUrl,
+  );
   return {
     kind: 'delivered',
     tokens,

@@ -42,6 +42,8 @@ export type Frame =
       pieces: readonly Piece[];
       field: string | null;
       finished: readonly number[];
+      /** These have the finish_reason `length`. */
+      atLimit: boolean;
       usage: ReportedUsage;
     }
   | { kind: 'usage'; usage: ReportedUsage }
@@ -130,8 +132,11 @@ export class ChunkTranslator {
     const chunk = this.chunk(lean);
     const pieces = lean.flatMap((choice) => this.pieceOf(choice));
     const field = lean.length === 1 && pieces.length === 1 ? fieldOf(lean[0]!, pieces[0]!) : null;
-    const finished = lean.filter((choice) => choice['finish_reason'] != null).map(indexOf);
-    if (finished.length > 0) return { kind: 'finish', chunk, pieces, field, finished, usage };
+    const ended = lean.filter((choice) => choice['finish_reason'] != null);
+    if (ended.length > 0) {
+      const atLimit = ended.every((choice) => choice['finish_reason'] === 'length');
+      return { kind: 'finish', chunk, pieces, field, finished: ended.map(indexOf), atLimit, usage };
+    }
     if (field !== null && source['usage'] == null) {
       this.templates.learn(event, source, field, (emptied) =>
         this.chunk((emptied['choices'] as Choice[]).map(withoutEmptyUnknown)),

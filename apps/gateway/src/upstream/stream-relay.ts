@@ -39,6 +39,8 @@ export class StreamRelay implements AnswerSink {
   /** A fallback is asked. */
   onServedBy: (model: CatalogModel) => void = () => {};
   onFirstOutput: () => void = () => {};
+  /** The backend has ended every choice that it ended with `length`. */
+  wentToLimit = true;
   /** Set by StreamWatch. */
   watched: Watched | null = null;
   private exchange!: Exchange;
@@ -130,6 +132,7 @@ export class StreamRelay implements AnswerSink {
   restart(): void {
     this.translator.restart();
     this.held = this.waiting = this.usage = null;
+    this.wentToLimit = true;
     this.opening = '';
     this.upstreamEnded = false;
     this.expectChoices();
@@ -235,6 +238,7 @@ export class StreamRelay implements AnswerSink {
     }
     this.held = frame;
     this.usage = frame.usage;
+    this.wentToLimit &&= frame.atLimit;
     for (const choice of frame.finished) this.unfinished.delete(choice);
     return before;
   }
