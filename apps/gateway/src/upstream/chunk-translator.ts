@@ -120,7 +120,8 @@ export class ChunkTranslator {
     if (typeof parsed !== 'object' || parsed === null) return { kind: 'broken', reason: 'a chunk is not an object' };
     const source = parsed as Record<string, unknown>;
     if (source['error'] != null) return { kind: 'broken', reason: 'the backend reported an error' };
-    const choices = source['choices'];
+    // Some engines report usage in a chunk without choices.
+    const choices = source['choices'] ?? [];
     if (!Array.isArray(choices)) return null;
     const usage = readUsage(source['usage']);
     if (choices.length === 0) return usage && { kind: 'usage', usage };
