@@ -131,7 +131,7 @@ export class ChunkTranslator {
     const chunk = this.chunk(lean);
     const pieces = lean.flatMap((choice) => this.pieceOf(choice));
     const field = lean.length === 1 && pieces.length === 1 ? fieldOf(lean[0]!, pieces[0]!) : null;
-    const finished = lean.filter((choice) => choice['finish_reason'] != null).map(indexOf);
+    const finished = lean.filter(isFinished).map(indexOf);
     if (finished.length > 0) return { kind: 'finish', chunk, pieces, field, finished, usage };
     if (field !== null && source['usage'] == null) {
       this.templates.learn(event, source, field, (emptied) =>
@@ -170,6 +170,11 @@ export class ChunkTranslator {
     }
     return null;
   }
+}
+
+/** Some engines send an empty finish_reason with each chunk. */
+function isFinished({ finish_reason: reason }: Choice): boolean {
+  return typeof reason === 'string' && reason !== '';
 }
 
 function indexOf(choice: Choice): number {
