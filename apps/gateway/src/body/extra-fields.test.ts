@@ -37,3 +37,23 @@ describe('an unknown field', () => {
     normalize.mockRestore();
   });
 });
+
+describe('an argument of a template', () => {
+  it.each(['enable_thinking', 'thinking'])('may be the switch %s, which counts as text of the prompt', (name) => {
+    for (const value of [true, false]) {
+      const kwargs = { [name]: value };
+      expect(request({ chat_template_kwargs: kwargs }).outgoing.extras).toEqual([
+        { name: 'chat_template_kwargs', json: JSON.stringify(kwargs), rendered: true },
+      ]);
+    }
+  });
+
+  it.each([
+    [{ chat_template_kwargs: { thinking: { budget: 9 } } }, 'chat_template_kwargs.thinking', 'must be true or false'],
+    [{ chat_template_kwargs: { thinking: 'x' } }, 'chat_template_kwargs.thinking', 'must be true or false'],
+    [{ chat_template_kwargs: { Thinking: true } }, 'chat_template_kwargs.Thinking', 'is not supported'],
+    [{ thinking: true }, 'thinking', 'it changes how much is generated'],
+  ])('is refused in any other form of the switch: %j', (more, param, words) => {
+    expect(refused(more)).toEqual([expect.any(String), param, expect.stringContaining(words)]);
+  });
+});

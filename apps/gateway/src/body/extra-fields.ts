@@ -32,6 +32,11 @@ const PROMPT_ARGUMENTS = new Set(
     foldFieldName,
   ),
 );
+/**
+ * The switch of some templates (DeepSeek-V3.1, Granite), as `enable_thinking` of others. As a field of the body itself
+ * it has a budget of tokens, and never goes on.
+ */
+const THINKING_SWITCH = 'thinking';
 
 /** An undocumented field that the model passes on, with its JSON. */
 export interface ExtraField {
@@ -132,6 +137,10 @@ function checkTemplateArguments(value: unknown): void {
   }
   for (const [name, argument] of members) {
     const at = `${param}.${shownName(name)}`;
+    if (name === THINKING_SWITCH) {
+      if (typeof argument === 'boolean' || argument === null) continue;
+      throw new InferenceError('invalid_value', { message: `'${at}' must be true or false.`, param: at });
+    }
     if (name.length > MAX_FIELD_NAME_CHARS || !FIELD_NAME.test(name) || isKnownArgument(name))
       throw new InferenceError('unsupported_parameter', { message: `'${at}' is not supported.`, param: at });
     const isSwitch = typeof argument === 'boolean' || typeof argument === 'number' || argument === null;
