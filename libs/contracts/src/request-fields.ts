@@ -260,11 +260,16 @@ export const DOCUMENTED_FIELDS: ReadonlySet<string> = new Set([
   'user',
 ]);
 
+/** No field of a backend has a longer name. Longer ones are refused, whatever a parser takes them for. */
+export const MAX_FIELD_NAME_CHARS = 100;
+
 /**
  * Maps names that some parser treats as equal to the same text: case as Unicode folds it (including `ſ` and the Kelvin
- * sign), full-width forms, and the separators that camel case omits.
+ * sign), full-width forms, and the separators that camel case omits. Throws RangeError above MAX_FIELD_NAME_CHARS:
+ * normalising takes quadratic time in a run of combining marks.
  */
 export function foldFieldName(name: string): string {
+  if (name.length > MAX_FIELD_NAME_CHARS) throw new RangeError('the name of a field is too long to be folded');
   return name
     .normalize('NFKC')
     .toUpperCase()
@@ -274,7 +279,10 @@ export function foldFieldName(name: string): string {
 
 const FOLDED = new Map([...DOCUMENTED_FIELDS, ...NEVER_PASSED_ON.keys()].map((name) => [foldFieldName(name), name]));
 
-/** The documented or forbidden field that some parser takes `name` for. Undefined: none other than `name` itself. */
+/**
+ * The documented or forbidden field that some parser takes `name` for. Undefined: none other than `name` itself. Throws
+ * as `foldFieldName`.
+ */
 export function fieldTakenFor(name: string): string | undefined {
   const field = FOLDED.get(foldFieldName(name));
   return field === name ? undefined : field;
@@ -282,6 +290,8 @@ export function fieldTakenFor(name: string): string | undefined {
 
 /** Why a field may not be in a `passthrough` list. Null: it may. */
 export function validatePassedThrough(name: string): string | null {
+  if (name.length > MAX_FIELD_NAME_CHARS)
+    return `"${name.slice(0, MAX_FIELD_NAME_CHARS)}…" is longer than ${MAX_FIELD_NAME_CHARS} characters`;
   if (DOCUMENTED_FIELDS.has(name)) return `"${name}" is a documented field, which always goes on as checked`;
   const why = NEVER_PASSED_ON.get(name);
   if (why !== undefined) return `"${name}" is never passed on: ${why}`;

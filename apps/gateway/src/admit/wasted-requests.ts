@@ -11,10 +11,11 @@ const MAX_OWED_MS = 2 * MINUTE_MS;
 const MAX_KEYS = 10_000;
 
 /**
- * Limits requests that were wasted and that no other limit counts: invalid ones, those that did not arrive, and large
- * bodies that were read before a refusal. A bucket for each key holds one minute of its request limit and refills
- * evenly (GCRA). A large body counts as several requests. A request is counted when it is over, so the limit is checked
- * before the next body is read. The buckets are in this process, because no money depends on them.
+ * Limits requests that were wasted and that no other limit counts: invalid ones, those that did not arrive, repeats of
+ * an Idempotency-Key, and large bodies that were read before a refusal. A bucket for each key holds one minute of its
+ * request limit and refills evenly (GCRA). A large body counts as several requests. A request is counted when it is
+ * over, so the limit is checked before the next one is read. The buckets are in this process, because no money depends
+ * on them.
  */
 export class WastedRequests {
   /** When the bucket is full again. */

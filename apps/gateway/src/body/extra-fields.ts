@@ -2,6 +2,7 @@ import {
   DOCUMENTED_FIELDS,
   fieldTakenFor,
   foldFieldName,
+  MAX_FIELD_NAME_CHARS,
   NEVER_PASSED_ON,
   NEVER_RENDERED,
   WITHOUT_EFFECT,
@@ -31,6 +32,11 @@ const PROMPT_ARGUMENTS = new Set(
     foldFieldName,
   ),
 );
+/**
+ * The switch of some templates (DeepSeek-V3.1, Granite), as `enable_thinking` of others. As a field of the body itself
+ * it has a budget of tokens, and never goes on.
+ */
+const THINKING_SWITCH = 'thinking';
 
 /** An undocumented field that the model passes on, with its JSON. */
 export interface ExtraField {
@@ -59,7 +65,7 @@ export function extraFields(
     if (reason !== null) {
       const hint = OTHER_NAMES_OF_MAX_TOKENS.has(name) && Object.hasOwn(documented, 'max_tokens');
       const message = hint ? `${reason} Use max_tokens.` : reason;
-      throw new InferenceError('unsupported_parameter', { message, param: name.slice(0, 100) });
+      throw new InferenceError('unsupported_parameter', { message, param: shownName(name) });
     }
     if (name === 'chat_template_kwargs') checkTemplateArguments(value);
     else if (name === 'metadata') checkMetadata(value);
@@ -70,22 +76,29 @@ export function extraFields(
   return extras;
 }
 
+function shownName(name: string): string {
+  return name.slice(0, MAX_FIELD_NAME_CHARS);
+}
+
+/** `name` has at most MAX_FIELD_NAME_CHARS. */
 function reasonNeverPassedOn(name: string): string | null {
-  const shown = name.slice(0, 100);
   const reason = NEVER_PASSED_ON.get(name);
-  if (reason !== undefined) return `'${shown}' is not supported: ${reason}.`;
+  if (reason !== undefined) return `'${name}' is not supported: ${reason}.`;
   const taken = fieldTakenFor(name);
-  return taken === undefined ? null : `'${shown}' is not supported. Did you mean '${taken}'?`;
+  return taken === undefined ? null : `'${name}' is not supported. Did you mean '${taken}'?`;
 }
 
 function validateExtraField(name: string, modelId: string, passthrough: ReadonlySet<string>): string | null {
   if (passthrough.has(name)) return null;
+  // First, as a long name is slow to fold.
+  if (name.length > MAX_FIELD_NAME_CHARS)
+    return `'${shownName(name)}…' is not supported: it is longer than ${MAX_FIELD_NAME_CHARS} characters.`;
   // No passthrough list may name such a field.
   if (!FIELD_NAME.test(name) || DOCUMENTED_FIELDS.has(name))
-    return reasonNeverPassedOn(name) ?? `'${name.slice(0, 100)}' is not a field of this request.`;
+    return reasonNeverPassedOn(name) ?? `'${name}' is not a field of this request.`;
   return (
     reasonNeverPassedOn(name) ??
-    `'${name.slice(0, 100)}' is not supported by the model '${modelId}'. ` +
+    `'${name}' is not supported by the model '${modelId}'. ` +
       'The operator of the service can allow it in the "passthrough" list of the model in tollgate.yaml.'
   );
 }
@@ -104,6 +117,11 @@ function checkMetadata(value: unknown): void {
   throw new InferenceError('invalid_value', { message, param });
 }
 
+/** The argument carries the prompt, or some parser takes it for a field that never goes on. */
+function isKnownArgument(name: string): boolean {
+  return PROMPT_ARGUMENTS.has(foldFieldName(name)) || NEVER_PASSED_ON.has(name) || fieldTakenFor(name) !== undefined;
+}
+
 /**
  * Accepts switches of a template, such as `enable_thinking`. Refuses what could be a template or a prompt, and long
  * texts.
@@ -118,9 +136,12 @@ function checkTemplateArguments(value: unknown): void {
     throw new InferenceError('invalid_value', { message, param });
   }
   for (const [name, argument] of members) {
-    const at = `${param}.${name.slice(0, 100)}`;
-    const known = PROMPT_ARGUMENTS.has(foldFieldName(name)) || NEVER_PASSED_ON.has(name) || fieldTakenFor(name);
-    if (known || !FIELD_NAME.test(name))
+    const at = `${param}.${shownName(name)}`;
+    if (name === THINKING_SWITCH) {
+      if (typeof argument === 'boolean' || argument === null) continue;
+      throw new InferenceError('invalid_value', { message: `'${at}' must be true or false.`, param: at });
+    }
+    if (name.length > MAX_FIELD_NAME_CHARS || !FIELD_NAME.test(name) || isKnownArgument(name))
       throw new InferenceError('unsupported_parameter', { message: `'${at}' is not supported.`, param: at });
     const isSwitch = typeof argument === 'boolean' || typeof argument === 'number' || argument === null;
     if (isSwitch || (typeof argument === 'string' && argument.length <= MAX_TEMPLATE_ARGUMENT_CHARS)) continue;

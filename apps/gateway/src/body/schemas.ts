@@ -3,6 +3,7 @@ import { COMMON_STOP_SEQUENCES, MAX_STOP_SEQUENCES } from '@tollgate/contracts';
 import { MAX_MODEL_ID_CHARS } from '../inference-errors';
 import { Message } from './message-schema';
 import { NAME, only, optional, TEXT_OR_NULL, TOOL_NAME } from './schema-builders';
+import { MAX_ITEMS } from './structure';
 import { FUNCTION, MAX_TOOLS, TOOL, TOOL_CHOICE } from './tool-schemas';
 
 /**
@@ -150,7 +151,8 @@ const PROMPT_ITEM = {
 const PROMPT: TSchema = {
   type: ['string', 'array'],
   minItems: 1,
-  maxItems: MAX_EMBEDDING_INPUTS * 64,
+  // A list of token ids. Texts and lists are at most MAX_EMBEDDING_INPUTS (inference-request.ts).
+  maxItems: MAX_ITEMS,
   items: PROMPT_ITEM,
 } as unknown as TSchema;
 type Prompt = string | (string | number | number[])[];

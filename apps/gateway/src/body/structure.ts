@@ -5,7 +5,7 @@ const MAX_DEPTH = 64;
 /** Members of all objects together. 20,000 messages have 40,000. */
 const MAX_MEMBERS = 100_000;
 /** Items of all arrays together: 2,048 inputs of 256 tokens are half a million. */
-const MAX_ITEMS = 1_000_000;
+export const MAX_ITEMS = 1_000_000;
 /** The most members of one object. JSON.parse makes a hash table of more names, at ten times the cost. */
 const MAX_MEMBERS_PER_OBJECT = 4_096;
 /** More than any honest number has. Parsing a number takes quadratic time. */

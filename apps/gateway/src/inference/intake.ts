@@ -53,24 +53,37 @@ export class Intake {
   ) {}
 
   /**
+   * Throws InferenceError for a key with too many wasted requests. Called before anything is read for a request, from
+   * the store or from its body.
+   */
+  refuseAfterWaste({ keyId, keyLimits }: Principal): void {
+    const nowMs = Date.now();
+    const waitMs = this.wastedRequests.waitMs(keyId, keyLimits.requestsPerMinute, nowMs);
+    if (waitMs === 0) return;
+    const retryAfterSeconds = Math.ceil(waitMs / 1_000);
+    const message = `Too many requests with this key were invalid or incomplete. Retry after ${retryAfterSeconds} s.`;
+    const until = new Date(nowMs + waitMs).toISOString();
+    const by = { what: 'invalid_requests' as const, scope: 'key' as const, until };
+    throw new InferenceError('requests_limit_exceeded', { message, retryAfterSeconds, by });
+  }
+
+  /**
    * `isRepeat`: the request may get a kept answer, which needs neither limits nor credit. So there is no look.
    * Rejects with InferenceError, with ClientLeftError, and with UnavailableError if the store does not answer.
    */
   async take(request: IncomingMessage, client: Client, principal: Principal, isRepeat = false): Promise<Body> {
     const share = this.memory.open(principal.keyId);
     try {
-      // 1. Refuse keys with too many wasted requests.
-      this.refuseAfterWaste(principal);
-      // 2. Refuse a wrong media type and a body that is announced as too large.
+      // 1. Refuse a wrong media type and a body that is announced as too large.
       const announced = announcedBytes(request, share.maxBytes);
-      // 3. Look whether any request of the key would be admitted.
+      // 2. Look whether any request of the key would be admitted.
       const isSmall = announced !== null && announced <= MAX_UNLOOKED_BODY_BYTES;
       if (!isRepeat && (!isSmall || this.refusedKeys.has(principal.keyId))) await this.look(client, principal);
-      // 4. Reserve memory.
+      // 3. Reserve memory.
       const full = (budget: FullBudget) => this.ofMemory(budget);
       const budget = share.growTo(announced ?? 0);
       if (budget !== null) throw full(budget);
-      // 5. Only now send 100-continue, and read the body.
+      // 4. Only now send 100-continue, and read the body.
       client.awaitBody();
       const bytes = await readBody(request, announced, share, full);
       // Kept, as a worker may take the buffer over.
@@ -95,17 +108,6 @@ export class Intake {
       share.release();
       throw error;
     }
-  }
-
-  private refuseAfterWaste({ keyId, keyLimits }: Principal): void {
-    const nowMs = Date.now();
-    const waitMs = this.wastedRequests.waitMs(keyId, keyLimits.requestsPerMinute, nowMs);
-    if (waitMs === 0) return;
-    const retryAfterSeconds = Math.ceil(waitMs / 1_000);
-    const message = `Too many requests with this key were invalid or incomplete. Retry after ${retryAfterSeconds} s.`;
-    const until = new Date(nowMs + waitMs).toISOString();
-    const by = { what: 'invalid_requests' as const, scope: 'key' as const, until };
-    throw new InferenceError('requests_limit_exceeded', { message, retryAfterSeconds, by });
   }
 
   private async look(client: Client, principal: Principal): Promise<void> {
@@ -142,5 +144,8 @@ export class Intake {
 
 /** Refusals by limits or credit. */
 const OF_ADMISSION: ReadonlySet<number> = new Set([402, 429]);
-/** The request itself is at fault. */
-const INVALID: ReadonlySet<number> = new Set([400, 404, 408, 413, 415]);
+/**
+ * The request itself is at fault. 422 is a used Idempotency-Key whose kept answer the request does not get, although it
+ * was read. 409 is missing: a client may wait for its first request, and each try costs as little as a refusal.
+ */
+const INVALID: ReadonlySet<number> = new Set([400, 404, 408, 413, 415, 422]);

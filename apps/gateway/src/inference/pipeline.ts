@@ -51,9 +51,10 @@ export class Pipeline {
       const principal = await this.authenticate(incoming, client);
       report.ended('authenticate');
       // 4. Look and read: a request that would be refused anyway is refused before a large body is read. A repeat of an
-      // Idempotency-Key gets the answer of its first request, and is neither admitted nor charged. It counts as wasted,
-      // and is refused if its key has wasted too many.
+      // Idempotency-Key gets the answer of its first request, and is neither admitted nor charged. It counts as wasted.
+      // A key that has wasted too many is refused before the store is read.
       const keyed = this.serving.keyOf(incoming, client, principal);
+      this.intake.refuseAfterWaste(principal);
       const isRepeat = keyed !== null && (await keyed.recall());
       body = await this.intake.take(incoming, client, principal, isRepeat);
       const repeated = keyed && (await this.serving.repeat(keyed, kind, body.bytes, client));

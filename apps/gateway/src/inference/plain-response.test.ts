@@ -27,6 +27,15 @@ describe('a plain answer', () => {
       expect(readPlainResponse('chat', Buffer.from(text))).toBeNull();
     },
   );
+
+  it('may begin with a byte order mark, which is not passed on', () => {
+    const choices = '[{"message":{"content":"é"}}]';
+    const read = (text: string) => readPlainResponse('chat', Buffer.from(text));
+    expect(read(`\ufeff{"choices":${choices}}`)).toEqual(read(`{"choices":${choices}}`));
+    expect(read(`\ufeff{"choices":${choices}}`)!.contentJson).toBe(Buffer.from(choices).toString('latin1'));
+    expect(read(`\ufeff\ufeff{"choices":${choices}}`)).toBeNull();
+  });
+
   it('is the backend’s JSON only if all of it is counted, in any form of the JSON', async () => {
     const json = fc.jsonValue({ maxDepth: 4 });
     const name = fc.constantFrom('index', 'message', 'finish_reason', 'é', 'a"b', 'logprobs', '\\');

@@ -19,8 +19,13 @@ export interface PlainResponse {
  */
 const LONG_NUMBER = /[\d.]{64}/;
 
+/** Some servers begin an answer with it. It is not JSON. */
+const BYTE_ORDER_MARK = Buffer.from('\ufeff');
+
 /** Parses a backend's answer. Null if the answer does not fit this kind of request. */
-export function readPlainResponse(kind: InferenceKind, body: Buffer): PlainResponse | null {
+export function readPlainResponse(kind: InferenceKind, answer: Buffer): PlainResponse | null {
+  const hasMark = answer.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
+  const body = hasMark ? answer.subarray(BYTE_ORDER_MARK.length) : answer;
   const json = body.toString('latin1');
   let members: Member[];
   let parsed: unknown;

@@ -239,7 +239,7 @@ const field = fc.oneof(
   member(fc.constant('metadata'), json(fc.dictionary(fc.string(), fc.string()))),
   member(
     fc.constant('chat_template_kwargs'),
-    json(fc.dictionary(fc.constantFrom('enable_thinking', 'messages'), fc.boolean())),
+    json(fc.dictionary(fc.constantFrom('enable_thinking', 'thinking', 'messages'), fc.boolean())),
   ),
 );
 const chat = object(

@@ -153,3 +153,46 @@ describe('counting', () => {
     expect(countTokens('o200k_base', '<|endoftext|>')).toBeGreaterThan(1);
   });
 });
+
+describe('a prompt of token ids', () => {
+  const completion = (prompt: unknown, contextTokens: number) => {
+    const model = bodyRules({ contextTokens });
+    const body = Buffer.from(JSON.stringify({ model: 'm', prompt }));
+    return PromptEstimate.toHold(
+      readRequest('completion', body, () => model),
+      model,
+      16,
+    );
+  };
+  const ids = (count: number) => Array.from({ length: count }, (_, i) => i % 50_000);
+
+  it('may be as long as the context of its model, and not longer', () => {
+    expect(completion(ids(140_000), 200_000).upperBound).toBeGreaterThanOrEqual(140_000);
+    expect(() => completion(ids(140_000), 131_072)).toThrow(
+      expect.objectContaining({ code: 'context_length_exceeded' }),
+    );
+    expect(completion(ids(999_000), 1_000_000).upperBound).toBeGreaterThanOrEqual(999_000);
+  });
+
+  it('is one of at most 2,048, as are texts', () => {
+    const refusal = expect.objectContaining({
+      code: 'invalid_value',
+      message: "'prompt' must have at most 2048 items.",
+    });
+    for (const item of ['x', [1]]) {
+      expect(
+        completion(
+          Array.from({ length: 2_048 }, () => item),
+          200_000,
+        ).upperBound,
+      ).toBeGreaterThan(0);
+      for (const length of [2_049, 140_000])
+        expect(() =>
+          completion(
+            Array.from({ length }, () => item),
+            200_000,
+          ),
+        ).toThrow(refusal as Error);
+    }
+  });
+});

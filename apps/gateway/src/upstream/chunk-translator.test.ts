@@ -162,6 +162,18 @@ describe('the translation of a chunk', () => {
     ['a value that is not an object', Buffer.from('data: 5\n\n')],
   ])('breaks the stream at %s', (_, bytes) => expect(translate([bytes]).kinds).toEqual(['broken']));
 
+  it.each([{}, { choices: null }, { choices: [] }])('reads usage without choices, and relays nothing: %j', (more) => {
+    const translator = new ChunkTranslator(IDENTITY, 1);
+    const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
+    translator.push(event({ id: 'theirs', usage, ...more }).toString('latin1'));
+    translator.push(event({ id: 'theirs', ...more }).toString('latin1'));
+    expect(translator.next()).toEqual({
+      kind: 'usage',
+      usage: { promptTokens: 3, completionTokens: 2, cachedTokens: 0 },
+    });
+    expect(translator.next()).toBeNull();
+  });
+
   it('passes on tool calls and logprobs unchanged', () => {
     const call = {
       tool_calls: [{ index: 0, id: 'call_1', type: 'function', function: { name: 'f', arguments: '{"a"' } }],

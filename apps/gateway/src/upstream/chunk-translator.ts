@@ -122,7 +122,8 @@ export class ChunkTranslator {
     if (typeof parsed !== 'object' || parsed === null) return { kind: 'broken', reason: 'a chunk is not an object' };
     const source = parsed as Record<string, unknown>;
     if (source['error'] != null) return { kind: 'broken', reason: 'the backend reported an error' };
-    const choices = source['choices'];
+    // Some engines report usage in a chunk without choices.
+    const choices = source['choices'] ?? [];
     if (!Array.isArray(choices)) return null;
     const usage = readUsage(source['usage']);
     if (choices.length === 0) return usage && { kind: 'usage', usage };
@@ -132,7 +133,7 @@ export class ChunkTranslator {
     const chunk = this.chunk(lean);
     const pieces = lean.flatMap((choice) => this.pieceOf(choice));
     const field = lean.length === 1 && pieces.length === 1 ? fieldOf(lean[0]!, pieces[0]!) : null;
-    const ended = lean.filter((choice) => choice['finish_reason'] != null);
+    const ended = lean.filter(isFinished);
     if (ended.length > 0) {
       const atLimit = ended.every((choice) => choice['finish_reason'] === 'length');
       return { kind: 'finish', chunk, pieces, field, finished: ended.map(indexOf), atLimit, usage };
@@ -174,6 +175,11 @@ export class ChunkTranslator {
     }
     return null;
   }
+}
+
+/** Some engines send an empty finish_reason with each chunk. */
+function isFinished({ finish_reason: reason }: Choice): boolean {
+  return typeof reason === 'string' && reason !== '';
 }
 
 function indexOf(choice: Choice): number {

@@ -89,6 +89,13 @@ describe('the events of a stream', () => {
       expect(eventsOf('data: a\r\n\r\ndata: b\r\r: c\n\ndata: d\n\r\n', size)).toHaveLength(4);
   });
 
+  it.each([1, 2, 3, 4, 100])('begin after a byte order mark, in pieces of %i bytes', (size) => {
+    const mark = '\xef\xbb\xbf';
+    expect(eventsOf(`${mark}data: a\n\n${mark}data: b\n\n`, size)).toEqual(['data: a', `${mark}data: b`]);
+    expect(eventsOf('\xef\xbbdata: a\n\n', size)).toEqual(['\xef\xbbdata: a']);
+    expect(eventsOf(`${mark}\r\n\r\ndata: a\n\n`, size)).toEqual(['', 'data: a']);
+  });
+
   it.each([1, 7, 1_000, 65_536, 8 * MIB])('are refused at the length limit, in pieces of %i bytes', (size) => {
     const piece = 'a'.repeat(size);
     const endless = tooLongAfter((splitter) => (splitter.push(piece), piece), 8 * MIB);

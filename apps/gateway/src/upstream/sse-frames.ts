@@ -6,6 +6,8 @@
 export const MAX_EVENT_BYTES = 1024 * 1024;
 
 const NEWLINE = 0x0a;
+/** In UTF-8, one character a byte. Some servers begin an answer with it. It is no part of the first line. */
+const BYTE_ORDER_MARK = '\xef\xbb\xbf';
 
 export class EventTooLongError extends Error {
   constructor() {
@@ -27,10 +29,13 @@ export class FrameSplitter {
   private bytes = 0;
   private endedWithNewline = false;
   private endedWithReturn = false;
+  /** The first bytes, while they may be the beginning of a byte order mark. Null: the stream has begun. */
+  private opening: string | null = '';
 
   push(latin1: string): void {
-    if (latin1 === '') return;
-    const more = this.endedWithReturn || latin1.includes('\r') ? this.withPlainNewlines(latin1) : latin1;
+    const text = this.opening === null ? latin1 : this.withoutMark(this.opening + latin1);
+    if (text === '') return;
+    const more = this.endedWithReturn || text.includes('\r') ? this.withPlainNewlines(text) : text;
     if (more !== '') this.unread.push(more);
   }
 
@@ -76,6 +81,14 @@ export class FrameSplitter {
     this.bytes = 0;
     this.endedWithNewline = false;
     return event;
+  }
+
+  /** The stream from its start, without a byte order mark. Empty while more bytes are needed to know. */
+  private withoutMark(start: string): string {
+    const isOpen = start.length < BYTE_ORDER_MARK.length && BYTE_ORDER_MARK.startsWith(start);
+    this.opening = isOpen ? start : null;
+    if (isOpen) return '';
+    return start.startsWith(BYTE_ORDER_MARK) ? start.slice(BYTE_ORDER_MARK.length) : start;
   }
 
   /** Replaces the line ends `\r\n` and `\r` by `\n`. */

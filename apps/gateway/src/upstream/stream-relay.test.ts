@@ -33,6 +33,19 @@ describe('the relay', () => {
     expect(whole.end).toMatchObject({ outcome: 'complete', usage: { promptTokens: 1, completionTokens: 2 } });
   });
 
+  it('takes no chunk with an empty finish_reason for the end of a choice', async () => {
+    const cut = new Stage();
+    cut.feed(chunk('a', '') + chunk('b', ''));
+    expect(cut.text).toBe('ab');
+    cut.relay.onEnd();
+    await turn();
+    expect(cut.end).toMatchObject({ outcome: 'upstream_error', usage: null });
+    const whole = new Stage();
+    whole.feed(chunk('a', '') + chunk('', 'stop') + 'data: [DONE]\n\n');
+    await turn();
+    expect(whole.end).toMatchObject({ outcome: 'complete' });
+  });
+
   it('delivers everything in order, even if the client or the credit makes it wait', async () => {
     const answer = fc.constantFrom<ReturnType<Allowance['take']>>('granted', 'granted', 'wait');
     await assertRuns(
