@@ -57,6 +57,11 @@ export class Exchanges {
     return false;
   }
 
+  /** The request whose head has arrived, and whose body is still to come. */
+  receiving(socket: Socket): IncomingMessage | undefined {
+    return this.of(socket).find(({ req }) => !req.complete)?.req;
+  }
+
   private of(socket: Socket): readonly ServerResponse[] {
     return running.get(socket) ?? [];
   }

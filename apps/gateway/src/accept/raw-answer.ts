@@ -32,9 +32,9 @@ export function closingAnswer(
   return { headers, body };
 }
 
-/** The same answer as text, for a socket without a parsed request. */
-export function rawAnswer(refusal: EarlyRefusal, envelope: Envelope): string {
-  const { headers, body } = closingAnswer(refusal, envelope);
+/** The same answer as text, for a socket without a whole request. */
+export function rawAnswer(refusal: EarlyRefusal, envelope: Envelope, request?: IncomingMessage): string {
+  const { headers, body } = closingAnswer(refusal, envelope, request);
   const head = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('');
   return `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n${head}\r\n${body}`;
 }

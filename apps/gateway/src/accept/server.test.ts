@@ -2,8 +2,9 @@ import { metrics } from '@tollgate/runtime';
 import { eventually, RawSocket } from '@tollgate/testing';
 import { once } from 'node:events';
 import type { RequestListener, Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { publicConnections } from './descriptors';
+import type { Envelope } from './raw-answer';
 import { acceptingServer, continueIfOwed } from './server';
 
 const servers: Server[] = [];
@@ -15,13 +16,12 @@ afterEach(async () => {
 });
 
 /** Opens a new port. Resolves with its URL. */
-async function open(handler: RequestListener, maxConnections = Infinity): Promise<string> {
-  const server = acceptingServer(handler, {
-    port: 'public',
-    maxConnections,
-    requestTimeoutMs: 60_000,
-    envelope: ({ status, message }) => JSON.stringify({ error: { status, message } }),
-  });
+async function open(
+  handler: RequestListener,
+  maxConnections = Infinity,
+  envelope: Envelope = ({ status, message }) => JSON.stringify({ error: { status, message } }),
+): Promise<string> {
+  const server = acceptingServer(handler, { port: 'public', maxConnections, requestTimeoutMs: 60_000, envelope });
   servers.push(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -86,6 +86,34 @@ describe('an ambiguous or malformed request is refused in the envelope, and its 
       socket.destroy();
     }
     expect(await new RawSocket(url).send(head('GET / HTTP/1.0')).toEnd()).toContain('hello');
+  });
+});
+
+describe('a request whose body is malformed or too late is refused in the envelope of its path', () => {
+  const BODY = head('POST /v2/x HTTP/1.1', 'Host: a', 'X-Request-Id: mine', 'Transfer-Encoding: chunked');
+
+  it.each([
+    ['malformed', 400, (socket: RawSocket) => socket.send('NOT A SIZE\r\n')],
+    [
+      'too late',
+      408,
+      (_: RawSocket, accepted: Socket) =>
+        servers.at(-1)!.emit('clientError', Object.assign(new Error(), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), accepted),
+    ],
+  ])('%s', async (_, status, fail) => {
+    let begun = (_socket: Socket) => {};
+    const accepted = new Promise<Socket>((resolve) => (begun = resolve));
+    const url = await open(
+      (request) => begun(request.resume().socket),
+      Infinity,
+      (refusal, path) => JSON.stringify({ status: refusal.status, path }),
+    );
+    const socket = new RawSocket(url).send(BODY);
+    fail(socket, await accepted);
+    const answer = await socket.toEnd();
+    expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    expect(answer).toContain('\r\nx-request-id: mine\r\n');
+    expect(JSON.parse(answer.split('\r\n\r\n')[1]!)).toEqual({ status, path: '/v2/x' });
   });
 });
 

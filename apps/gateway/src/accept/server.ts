@@ -82,7 +82,7 @@ export function acceptingServer(handler: RequestListener, options: AcceptOptions
       socket.destroy();
       return;
     }
-    if (exchanges.mayBeTold(socket)) tellAndClose(socket, refusalOf(error.code), envelope);
+    if (exchanges.mayBeTold(socket)) tellAndClose(socket, refusalOf(error.code), envelope, exchanges.receiving(socket));
   });
   return server;
 }
@@ -92,7 +92,7 @@ export function continueIfOwed(request: IncomingMessage, response: ServerRespons
   if (owed.delete(request) && !response.headersSent) response.writeContinue();
 }
 
-/** For input that never became a request: malformed, too slow, or with too large a head. */
+/** For input that never became a whole request: malformed, too slow, or with too large a head. */
 function refusalOf(code: string | undefined): EarlyRefusal {
   if (code === 'HPE_HEADER_OVERFLOW')
     return { status: 431, message: 'The request headers are too large. Send fewer or shorter ones.' };
@@ -101,7 +101,7 @@ function refusalOf(code: string | undefined): EarlyRefusal {
   return { status: 400, message: 'The request is not valid HTTP.' };
 }
 
-function tellAndClose(socket: Socket, refusal: EarlyRefusal, envelope: Envelope): void {
-  socket.write(rawAnswer(refusal, envelope));
+function tellAndClose(socket: Socket, refusal: EarlyRefusal, envelope: Envelope, request?: IncomingMessage): void {
+  socket.write(rawAnswer(refusal, envelope, request));
   linger(socket);
 }
