@@ -5,6 +5,7 @@ import { expiredRequests, forgedMessages, unreadableRequests } from '../message-
 import type { KafkaConnection } from './connection';
 import type { ConsumerTuning } from './group-consumer';
 import { failureOf } from '../request-failure';
+import { gzipCodec } from './gzip';
 import { MAX_MESSAGE_BYTES, type Publisher } from './publisher';
 import { readRequest, requestTopic, writeReply, type Outcome, type RequestMessage } from './request-message';
 import type { RightMissingError } from './rights';
@@ -24,6 +25,8 @@ const MAX_HANDLING_MS = 10_000;
  * brokers' clock says.
  */
 const MAX_CLOCK_DIFFERENCE_MS = 10 * 60_000;
+/** A reply that is larger than MAX_MESSAGE_BYTES is sent if it has at most these bytes and shrinks to that size. */
+const MAX_REPLY_BYTES = 8 * 1024 * 1024;
 const HEARTBEAT_MS = 500;
 /** Its handlers delay no rebalance, so the rebalance need not wait for them. */
 const REBALANCE_TIMEOUT_MS = 10_000;
@@ -146,7 +149,7 @@ export class RequestServer {
   private async work(request: Asked): Promise<void> {
     try {
       const outcome = await this.answer(request);
-      const messages = outcome ? [this.reply(request, outcome)] : [];
+      const messages = outcome ? [await this.reply(request, outcome)] : [];
       await this.publisher.send({ topic: this.names.topic('replies'), messages });
     } catch (error) {
       // The requester learns it at its deadline.
@@ -154,12 +157,17 @@ export class RequestServer {
     }
   }
 
-  private reply(request: Asked, outcome: Outcome): OutgoingMessage {
+  /** Lists of usage are large, and shrink to a tenth. The publisher sends a large message alone, and compressed. */
+  private async reply(request: Asked, outcome: Outcome): Promise<OutgoingMessage> {
     const sign = (message: OutgoingMessage) =>
       this.signatures.sign(this.names.topic('replies'), message, this.service, [request.from]);
     const reply = writeReply(request, outcome);
-    const bytes = reply.value?.length ?? 0;
+    const value = reply.value!;
+    const bytes = value.length;
     if (bytes <= MAX_MESSAGE_BYTES) return sign(reply);
+    const shrinks =
+      bytes <= MAX_REPLY_BYTES && (await gzipCodec.compress({ buffer: value })).length <= MAX_MESSAGE_BYTES;
+    if (shrinks) return sign(reply);
     this.log().error(
       { subject: request.subject, bytes, maxBytes: MAX_MESSAGE_BYTES },
       'a reply is too large to be sent',

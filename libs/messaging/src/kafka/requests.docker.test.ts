@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { UnavailableError } from '@tollgate/contracts';
 import { metrics } from '@tollgate/runtime';
 import { eventually, leastMs, useKafka } from '@tollgate/testing';
@@ -62,15 +62,27 @@ describe('request–reply on Kafka, with several replicas', () => {
     await start(async (id) => row(id, id === 'large' ? large : 'any'));
     const asking = await start();
     await asking.request(SUBJECT, { tenantId: 'warm' }, PATIENT);
-    const from = performance.now();
     const failed = asking.request(SUBJECT, { tenantId: 'large' }, PATIENT).catch((error: unknown) => error);
     const asked = Array.from({ length: 20 }, (_, index) => asking.request(SUBJECT, { tenantId: `t${index}` }, PATIENT));
     expect(await Promise.all(asked)).toHaveLength(20);
+    // At its deadline, it would say that there was no answer.
     expect(await failed).toMatchObject({ message: 'the request could not be answered' });
-    // Before the deadline.
-    expect(performance.now() - from).toBeLessThan(2_000);
     await expect(asking.request(SUBJECT, { tenantId: large })).rejects.toThrow(MessagesRefusedError);
     await asking.request(SUBJECT, { tenantId: 'after' }, PATIENT);
+  });
+
+  it('sends a reply that is larger than a message if compression makes it fit', async () => {
+    const group = (index: number) => ({
+      keyId: randomUUID(),
+      requests: index,
+      costNanos: String(index * 977),
+      at: 'today',
+    });
+    const groups = JSON.stringify(Array.from({ length: 20_000 }, (_, index) => group(index)));
+    expect(groups.length).toBeGreaterThan(1_500_000);
+    await start(async (id) => row(id, groups));
+    const asking = await start();
+    expect((await asking.request(SUBJECT, { tenantId: 'a' }, PATIENT)).name).toBe(groups);
   });
 
   it('reads a reply that arrives before its reader is back, even the very first one', async () => {
