@@ -236,8 +236,9 @@ describe('one server', () => {
     () => [{ port: redis.port, server: redis }],
   );
 
+  const cli = (...command: string[]) => redis.exec(['redis-cli', '-p', String(redis.port), ...command]);
+
   it('serves at once after a restart, and everything is written again, as its last moments may be lost', async () => {
-    const cli = (...command: string[]) => redis.exec(['redis-cli', '-p', String(redis.port), ...command]);
     await cli('FLUSHALL');
     const books = new Books();
     const gateway = new RedisCredentialStore({ url: redis.url });
@@ -254,6 +255,39 @@ describe('one server', () => {
     await eventually(() => expect(inMemory(gateway, record.hash)).toEqual(revoked(record)));
     expect(books.fills).toBe(2);
     await Promise.all([gateway.close(), auth.close()]);
+  });
+
+  it.each([
+    ['restarts', () => redis.kill().then(() => redis.start())],
+    [
+      'becomes a replica and is promoted again',
+      () => cli('REPLICAOF', '127.0.0.1', '1').then(() => cli('REPLICAOF', 'NO', 'ONE')),
+    ],
+  ])('that %s during a filling is filled again, as the writes before may be lost', async (_, change) => {
+    await cli('FLUSHALL');
+    const [gateway, auth] = [0, 1].map(() => new RedisCredentialStore({ url: redis.url })) as [
+      RedisCredentialStore,
+      RedisCredentialStore,
+    ];
+    await Promise.all([gateway.start(), auth.start()]);
+    const record = aRecord();
+    let fills = 0;
+    auth.refillWith(async () => {
+      fills++;
+      await auth.put([record]);
+      if (fills > 1) return;
+      await change();
+      // Acknowledged, and lost: the server that continues has never had it.
+      await cli('HDEL', 'tgc:{credentials}:records', record.hash);
+      await cli('ZREM', 'tgc:{credentials}:changes', record.hash);
+      await eventually(() => auth.check());
+    });
+    try {
+      await eventually(async () => expect(await gateway.lookup(aRecord().hash)).toBeNull());
+      expect(await gateway.lookup(record.hash)).toEqual(record);
+    } finally {
+      await Promise.all([gateway.close(), auth.close()]);
+    }
   });
 });
 

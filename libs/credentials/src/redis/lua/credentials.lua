@@ -30,6 +30,12 @@ local function run_id()
   return redis.call('INFO', 'server'):match('run_id:(%w+)')
 end
 
+-- The server, and its replication history. Each promotion begins a new history, so a server that became a replica and
+-- was promoted again is another one: its data was replaced meanwhile. The text means nothing to the caller.
+local function server()
+  return run_id() .. ':' .. (redis.call('INFO', 'replication'):match('master_replid:(%w+)') or '')
+end
+
 local function whole(number)
   return string.format('%.0f', number)
 end
@@ -168,8 +174,8 @@ local function changes(keys, args)
 end
 
 -- args: a token in case the store is empty, the writer, its lease (ms). Auth asks to write all credentials. Returns the
--- generation if it should, and nothing if the store is complete or another process is filling it. Each `put` renews the
--- lease, so a process that died or hangs is replaced.
+-- generation and the server if it should, and nothing if the store is complete or another process is filling it. Each
+-- `put` renews the lease, so a process that died or hangs is replaced.
 local function begin_filling(keys, args)
   redis.call('HSETNX', keys[META], 'generation', args[1])
   local generation, complete, filler, filler_until =
@@ -179,13 +185,14 @@ local function begin_filling(keys, args)
     return false
   end
   redis.call('HSET', keys[META], 'filler', args[2], 'filler_until', whole(now_ms + args[3]))
-  return generation
+  return { generation, server() }
 end
 
--- args: the generation in which the filling began. All credentials are written. Returns 0 if the store was emptied
--- meanwhile, so that some of them are gone again.
+-- args: the generation and the server in which the filling began. All credentials are written. Returns 0 if the store
+-- was emptied meanwhile, or if this is another server, which may lack the last writes of the former one. So some of the
+-- credentials may be gone again.
 local function end_filling(keys, args)
-  if redis.call('HGET', keys[META], 'generation') ~= args[1] then
+  if redis.call('HGET', keys[META], 'generation') ~= args[1] or server() ~= args[2] then
     return 0
   end
   redis.call('HDEL', keys[META], 'filler', 'filler_until')
