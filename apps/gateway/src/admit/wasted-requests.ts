@@ -24,7 +24,10 @@ export class WastedRequests {
   waitMs(keyId: string, requestsPerMinute: number, nowMs: number): number {
     const fullAtMs = this.fullAtMs.get(keyId);
     if (fullAtMs === undefined) return 0;
-    return Math.max(0, Math.min(fullAtMs, nowMs + MAX_OWED_MS) + intervalMs(requestsPerMinute) - nowMs - MINUTE_MS);
+    const latestMs = nowMs + MAX_OWED_MS;
+    // The clock was set back. The bucket fills from now on, and not anew from each look.
+    if (fullAtMs > latestMs) this.fullAtMs.set(keyId, latestMs);
+    return Math.max(0, Math.min(fullAtMs, latestMs) + intervalMs(requestsPerMinute) - nowMs - MINUTE_MS);
   }
 
   /** A request that was invalid or did not arrive. `bytes`: what was read of its body or reserved for it. */

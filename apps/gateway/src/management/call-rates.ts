@@ -42,7 +42,13 @@ export class CallRates {
   }
 
   private takeOwn(tokenId: string, nowMs: number): number {
-    const fullAtMs = Math.max(this.fullAtMs.get(tokenId) ?? 0, nowMs) + INTERVAL_MS;
+    const knownMs = Math.max(this.fullAtMs.get(tokenId) ?? 0, nowMs);
+    // An empty bucket is full in a minute, so the clock was set back. The bucket fills from now on.
+    if (knownMs > nowMs + MINUTE_MS) {
+      this.fullAtMs.set(tokenId, nowMs + MINUTE_MS);
+      return INTERVAL_MS;
+    }
+    const fullAtMs = knownMs + INTERVAL_MS;
     const waitMs = fullAtMs - nowMs - MINUTE_MS;
     if (waitMs > 0) return waitMs;
     this.fullAtMs.set(tokenId, fullAtMs);

@@ -144,6 +144,16 @@ describe('the request limit of a token', () => {
     for (let n = 0; n < CALLS; n++) waits.push(await rates.take(one, 0));
     expect(waits.filter((wait) => wait === 0)).toHaveLength(MANAGEMENT_REQUESTS_PER_MINUTE);
   });
+
+  it('lasts no longer in a process whose clock was set back', async () => {
+    const away = { takeCall: () => Promise.reject(new Error('away')) } as unknown as AdmissionStore;
+    const [one, rates] = [ofToken(), new CallRates(away)];
+    const DAY_MS = 86_400_000;
+    while ((await rates.take(one, DAY_MS)) === 0);
+    const waitMs = await rates.take(one, 0);
+    expect(waitMs).toBe(60_000 / MANAGEMENT_REQUESTS_PER_MINUTE);
+    expect(await rates.take(one, waitMs)).toBe(0);
+  });
 });
 
 describe('the management API', () => {

@@ -5,15 +5,20 @@ import type { Connections } from './connections';
 const TAKE = `
   INSERT INTO call_rate AS r (tenant_id, token_id, full_at_us) VALUES ($2, $3, now_us($1) + $4)
   ON CONFLICT (tenant_id, token_id) DO UPDATE
-    SET full_at_us = least(greatest(r.full_at_us, now_us($1)), now_us($1) + 60000000) + $4
-    WHERE least(greatest(r.full_at_us, now_us($1)), now_us($1) + 60000000) + $4 <= now_us($1) + 60000000
+    SET full_at_us = greatest(r.full_at_us, now_us($1)) + $4
+    WHERE greatest(r.full_at_us, now_us($1)) + $4 <= now_us($1) + 60000000
   RETURNING 0`;
 
 /**
  * In how many microseconds there is a call. A statement of its own, because TAKE sees the bucket as it was when it
- * began, without calls that ran at the same time.
+ * began, without calls that ran at the same time. After a clock went back, the bucket fills from now on, and not anew
+ * from each call.
  */
 const WAIT = `
+  WITH filling AS (
+    UPDATE call_rate SET full_at_us = now_us($1) + 60000000
+    WHERE tenant_id = $2 AND token_id = $3 AND full_at_us > now_us($1) + 60000000
+  )
   SELECT greatest(1, least(full_at_us - us, 60000000) + $4 - 60000000) FROM call_rate, (SELECT now_us($1) AS us) AS now
   WHERE tenant_id = $2 AND token_id = $3`;
 

@@ -33,5 +33,10 @@ export function callsSuite(open: OpenStore): void {
     f.nowMs -= 3_600_000;
     expect(await f.store.takeCall(one)).toBe(10_000);
     expect(await f.store.takeCall(other)).toBe(10_000);
+    f.nowMs += 10_000;
+    for (const token of [one, other]) {
+      expect(await f.store.takeCall(token)).toBe(0);
+      expect(await f.store.takeCall(token)).toBe(10_000);
+    }
   });
 }

@@ -6,8 +6,13 @@
 -- minute at most.
 local function take_call(keys, args)
   local now, interval = now_us(args[1]), tonumber(args[3])
-  local full = tonumber(redis.call('HGET', keys[1], args[2]) or 0)
-  full = math.min(math.max(full, now), now + MINUTE_US) + interval
+  local known = math.max(tonumber(redis.call('HGET', keys[1], args[2]) or 0), now)
+  if known > now + MINUTE_US then
+    -- The bucket fills from now on, and not anew from each call.
+    known = now + MINUTE_US
+    redis.call('HSET', keys[1], args[2], string.format('%.0f', known))
+  end
+  local full = known + interval
   if full > now + MINUTE_US then
     return full - now - MINUTE_US
   end
