@@ -163,7 +163,9 @@ describe('tollgate keys apply', () => {
       const { code, stderr } = await tollgate('keys', 'apply', fileOf(content), '--yes');
       expect([code, stderr]).toEqual([1, expect.stringMatching(message)]);
     }
-    expect((await tollgate('keys', 'apply', 'no-such-file.yaml')).stderr).toMatch(/no-such-file\.yaml cannot be read/);
+    expect((await tollgate('keys', 'apply', 'no-such-file.yaml')).stderr).toBe(
+      'tollgate: no-such-file.yaml cannot be read: there is no such file or directory.\n',
+    );
     expect(await keysOf(tenant)).toEqual([]);
   });
 });

@@ -2,6 +2,7 @@ import { MAX_COMPARED_HEADS, type Difference, type JournalHead, type Page } from
 import { readFileSync } from 'node:fs';
 import type { Context } from './commands';
 import { Failure } from './failure';
+import { fileProblem } from './file-problem';
 import { counted, table } from './table';
 
 const PAGE_ROWS = 200;
@@ -55,7 +56,7 @@ function readHeads(file: string): JournalHead[] {
   try {
     content = readFileSync(file, 'utf8');
   } catch (error) {
-    throw new Failure(`${file} cannot be read (${(error as NodeJS.ErrnoException).code}).`, 'unreadable_file');
+    throw new Failure(`${file} cannot be read: ${fileProblem(error)}.`, 'unreadable_file');
   }
   const lines = new Set([...content.matchAll(HEAD)].map(([line]) => line));
   if (lines.size === 0)

@@ -3,6 +3,7 @@ import type { ScramUser } from '@tollgate/messaging';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { UsageFailure } from './failure';
+import { fileProblem } from './file-problem';
 
 /** Printable characters that SCRAM does not normalize. */
 const PASSWORD = /^[\x21-\x7e]{16,256}$/;
@@ -15,7 +16,7 @@ export function readUsers(directory: string): ScramUser[] {
     try {
       password = readFileSync(file, 'utf8').trim();
     } catch (error) {
-      throw new UsageFailure(`--users: ${file} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+      throw new UsageFailure(`--users: ${file} cannot be read: ${fileProblem(error)}`);
     }
     if (!PASSWORD.test(password))
       throw new UsageFailure(`--users: ${file} must have a password of 16 to 256 printable characters, no spaces`);

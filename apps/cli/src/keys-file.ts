@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { isNode, LineCounter, parseDocument } from 'yaml';
 import { Failure } from './failure';
+import { fileProblem } from './file-problem';
 import { printable } from './table';
 
 /** A list of keys of one tenant. The server checks the keys. */
@@ -20,7 +21,7 @@ export function readKeysFile(path: string, tenant: string | undefined): KeysFile
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    throw new Failure(`${path} cannot be read (${(error as NodeJS.ErrnoException).code}).`, 'file_unreadable');
+    throw new Failure(`${path} cannot be read: ${fileProblem(error)}.`, 'file_unreadable');
   }
   const lineCounter = new LineCounter();
   const document = parseDocument(text, { lineCounter });

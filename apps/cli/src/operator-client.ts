@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Failure, UsageFailure } from './failure';
+import { fileProblem } from './file-problem';
 import { printable } from './table';
 
 const REQUEST_TIMEOUT_MS = 15_000;
@@ -57,7 +58,10 @@ export function findOperator(env: NodeJS.ProcessEnv): Operator {
     const code = (error as NodeJS.ErrnoException).code;
     if (code === 'ENOENT')
       throw new Failure(`No Tollgate was found: there is no ${file}. ${HOW_TO_FIND}`, 'not_running');
-    throw new Failure(`${file} cannot be read (${code}). Run this as the user who runs Tollgate.`, 'not_running');
+    throw new Failure(
+      `${file} cannot be read: ${fileProblem(error)}. Run this as the user who runs Tollgate.`,
+      'not_running',
+    );
   }
   const found = parseOperatorFile(text);
   if (!found) throw new Failure(`${file} is not valid. Restart Tollgate: it writes the file again.`, 'not_running');
