@@ -1,9 +1,10 @@
 import type { KeyRow } from '@tollgate/contracts';
-import { closeSync, fsyncSync, openSync, unlinkSync, writeSync } from 'node:fs';
 import { agrees } from './agrees';
 import type { Context } from './commands';
 import { Failure, UsageFailure } from './failure';
+import { fileProblem } from './file-problem';
 import { type KeysFile, readKeysFile } from './keys-file';
+import { SecretsFile } from './secrets-file';
 import { counted, printable, table } from './table';
 
 /** The server takes bodies of 64 KiB and lists of 500 keys. */
@@ -51,21 +52,18 @@ export async function applyKeys(context: Context, path: string, options: ApplyOp
   if (!yes && !(await agrees(`Make ${counted(changes, 'change')}?`, 'give --yes to apply without asking.')))
     throw new Failure('Nothing was changed.', 'not_confirmed');
   // Opened before anything is made: the secrets are shown only once.
-  const target = out === undefined || plan.created.length === 0 ? null : open(out);
+  const target = out === undefined || plan.created.length === 0 ? null : SecretsFile.open(out);
   const made: Applied['created'] = [];
   const done = await run(context, file, parts, { revokeOthers, dryRun: false }, ({ created }) => {
     made.push(...created);
-    if (target !== null) writeSync(target, created.map(({ name, id, key }) => `${id} ${key} ${name}\n`).join(''));
+    if (target !== null) save(created, target, context);
   }).catch((error: unknown) => {
     // Earlier calls have made keys.
     if (target === null && made.length > 0) output.note(secrets(made));
-    if (target !== null && made.length === 0) unlinkSync(out!);
-    throw error;
+    if (target !== null && made.length === 0) target.remove();
+    throw plan.created.length > 0 ? withLostKeys(error) : error;
   });
-  if (target !== null) {
-    fsyncSync(target);
-    closeSync(target);
-  }
+  target?.close();
   if (!done.inForce) output.note('Not all changes are in force yet. Repeat this to know when.');
   const { created, updated, revoked } = done;
   const sum = `Created ${created.length}, changed ${updated.length}, revoked ${revoked.length}.`;
@@ -78,6 +76,28 @@ export async function applyKeys(context: Context, path: string, options: ApplyOp
     created: created.map((key) => ({ ...key, ...(target !== null && { key: null }) })),
   };
   output.answer(hidden, sum + shown);
+}
+
+/** Throws Failure if the keys cannot be saved. They are on stderr then. */
+function save(created: Applied['created'], target: SecretsFile, { output }: Context): void {
+  if (created.length === 0) return;
+  try {
+    target.add(created.map(({ name, id, key }) => `${id} ${key} ${name}\n`).join(''));
+  } catch (error) {
+    output.note(secrets(created));
+    throw new Failure(
+      `${counted(created.length, 'new key')} could not be saved in ${printable(target.path)}: ${fileProblem(error)}. ` +
+        'Store them from above. Not all changes may be made yet: repeat the command with another file.',
+      'file_unwritable',
+    );
+  }
+}
+
+/** Without an answer, the last call may have made keys all the same. */
+function withLostKeys(error: unknown): unknown {
+  if (!(error instanceof Failure) || error.code !== 'unreachable') return error;
+  const cure = 'Look with "tollgate key list", and give each of them a new secret with "tollgate key rotate".';
+  return new Failure(`${error.message} Keys may have been made whose secrets were lost. ${cure}`, error.code);
 }
 
 function secrets(created: Applied['created']): string {
@@ -181,14 +201,4 @@ function shown(value: KeyRow[keyof KeyRow] | undefined, field?: string): string 
   if (value === null && field === 'expiresAt') return 'never';
   if (Array.isArray(value)) return value.length === 0 ? NONE : value.join(',');
   return value ?? NONE;
-}
-
-function open(path: string): number {
-  try {
-    return openSync(path, 'wx', 0o600);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    const problem = code === 'EEXIST' ? 'exists. Name a new file' : `cannot be written (${code})`;
-    throw new Failure(`${printable(path)} ${problem}. Nothing was changed.`, 'file_unwritable');
-  }
 }
