@@ -49,4 +49,16 @@ export function cliHelpTests(tollgate: Tollgate): void {
     expect(code).toBe(0);
     for (const text of ['\n  tenant', '\n  credit', 'Exit codes: 0 done']) expect(stdout).toContain(text);
   });
+
+  it('says that a command does not exist when its help is wanted, and ends with exit code 2', async () => {
+    for (const args of [
+      ['help', 'foo'],
+      ['help', 'tenant', 'foo'],
+    ]) {
+      const { code, stdout, stderr } = await tollgate(args);
+      expect([code, stdout, stderr]).toEqual([2, '', expect.stringMatching(/^tollgate: unknown command 'foo'\n/)]);
+    }
+    const known = await tollgate(['help', 'tenant', 'create']);
+    expect([known.code, known.stdout]).toEqual([0, expect.stringContaining('Usage: tollgate tenant create ')]);
+  });
 }

@@ -1,5 +1,6 @@
 import { CommanderError } from 'commander';
 import { Failure, UsageFailure } from './failure';
+import { withoutHelpWord } from './help-word';
 import { tollgate } from './program';
 
 const FAILED = 1;
@@ -13,7 +14,7 @@ async function main(args: readonly string[]): Promise<number> {
   let exitCode = 0;
   const program = tollgate(process.env, () => (exitCode = FAILED));
   try {
-    await program.parseAsync(args, { from: 'user' });
+    await program.parseAsync(withoutHelpWord(program, args), { from: 'user' });
     return exitCode;
   } catch (error) {
     // Commander has already printed its message.

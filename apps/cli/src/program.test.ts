@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { withoutHelpWord } from './help-word';
 import { tollgate } from './program';
 
 /** What `tollgate <path> --help` prints, by path, of all commands and groups. */
@@ -33,5 +34,31 @@ describe('the help', () => {
   it.each([...help.keys()])('of "%s" has examples, and the option of a command for JSON', (name) => {
     expect(help.get(name)).toContain(`$ tollgate ${name}`);
     if (!isGroup(name)) expect(help.get(name)).toContain('--json');
+  });
+
+  it.each([
+    ['help', '--help'],
+    ['help key', 'key --help'],
+    ['help key create', 'key create --help'],
+    ['key help create', 'key create --help'],
+    ['help key create acme', 'key create --help'],
+    ['help usage ten_01k…', 'usage --help'],
+    ['help usage export', 'usage export --help'],
+    ['help foo', 'foo'],
+    ['help key foo', 'key foo'],
+    ['key help foo', 'key foo'],
+    ['help help', '--help'],
+    ['tenant create help', 'tenant create help'],
+    ['tenant list --json', 'tenant list --json'],
+    ['--version', '--version'],
+    ['', ''],
+  ])('of "tollgate %s" is that of "tollgate %s"', (line, same) => {
+    const words = (text: string) => text.split(' ').filter((word) => word !== '');
+    expect(
+      withoutHelpWord(
+        tollgate({}, () => undefined),
+        words(line),
+      ),
+    ).toEqual(words(same));
   });
 });
