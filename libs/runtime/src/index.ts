@@ -8,6 +8,7 @@ export * from './backend-config';
 export * from './tollgate-config';
 export * from './backend-name';
 export * from './read-config';
+export * from './make-directory';
 export * from './stamp-price';
 export * from './file-config-source';
 export * from './settings/decorators';

@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { Client } from 'pg';
-import { delay } from '@tollgate/runtime';
+import { delay, makeDirectory } from '@tollgate/runtime';
 import { Keeper } from './keeper';
 import { serverUser, type ServerUser } from './run-as';
 
@@ -71,7 +71,7 @@ export async function startEmbeddedPostgres({
 }: EmbeddedOptions): Promise<EmbeddedServer> {
   const root = resolve(dataDirectory);
   const { initdb, pg_ctl } = binaries();
-  makeDirectory(root);
+  makeDataDirectory(root);
   const cluster = join(root, 'postgres');
   const user = serverUser([cluster, initdb]);
   if (!existsSync(join(cluster, 'PG_VERSION'))) await createCluster(root, cluster, initdb, user);
@@ -134,9 +134,9 @@ function keptPassword(file: string): string {
   }
 }
 
-function makeDirectory(root: string): void {
+function makeDataDirectory(root: string): void {
   try {
-    mkdirSync(root, { recursive: true });
+    makeDirectory(root);
     writeFileSync(join(root, '.write-test'), '');
     rmSync(join(root, '.write-test'));
   } catch (error) {

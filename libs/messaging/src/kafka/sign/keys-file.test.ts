@@ -50,6 +50,10 @@ test('each service gets only its own keys, no one else may read them, and a repe
   expect(SERVICES.map(textOf)).toEqual(texts);
 });
 
+test('keys for a folder that cannot be made are refused at once', () => {
+  expect(() => createMessageKeys('/proc/tollgate/keys')).toThrow();
+});
+
 test('a key that is missing in one of two files is copied from the other one', () => {
   createMessageKeys(folder);
   const before = textOf('auth');

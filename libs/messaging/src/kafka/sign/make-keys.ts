@@ -6,7 +6,6 @@ import {
   fsyncSync,
   ftruncateSync,
   futimesSync,
-  mkdirSync,
   openSync,
   readFileSync,
   statSync,
@@ -15,6 +14,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { SERVICES, type Service } from '@tollgate/contracts';
+import { makeDirectory } from '@tollgate/runtime';
 import {
   BadKeysError,
   KEY_BYTES,
@@ -48,7 +48,7 @@ export const keysFileOf = (directory: string, service: Service): string => join(
  * match each other.
  */
 export function createMessageKeys(directory: string, mode = PRIVATE_MODE): KeyFiles {
-  mkdirSync(directory, { recursive: true, mode: DIRECTORY_MODE });
+  makeDirectory(directory, DIRECTORY_MODE);
   const keys = readAll(directory);
   const missing = pairsOfAll().filter((pair) => !keys.has(nameOf(pair)));
   for (const pair of missing) keys.set(nameOf(pair), [{ ...pair, ...newKey() }]);
