@@ -1,7 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { FaultPlan } from '../config/fault-rules';
 import { ConfigError, type ModelSettings, type Settings } from '../config/settings';
-import { SchemaError } from '../generate/schema-error';
 import { chatCompletion } from '../wire/chat';
 import { textCompletion } from '../wire/completions';
 import { embeddings } from '../wire/embeddings';
@@ -157,8 +156,6 @@ function parseBody(raw: Buffer): Body {
 function refuse(error: unknown, exchange: Exchange): void {
   let refusal: RequestError;
   if (error instanceof RequestError) refusal = error;
-  else if (error instanceof SchemaError)
-    refusal = new RequestError(400, `invalid schema: ${error.message}`, 'response_format', 'invalid_schema');
   else if (error instanceof ConfigError) refusal = new RequestError(400, error.message, 'simulator', 'invalid_value');
   else {
     process.emitWarning(error instanceof Error ? error : String(error));

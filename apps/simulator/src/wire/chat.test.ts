@@ -195,7 +195,17 @@ describe('chat completions', () => {
     expect(contentOf(await stream({ response_format }))).toBe(content);
     await expect(
       ask({ response_format: { type: 'json_schema', json_schema: { name: 'x', schema: { type: 'text' } } } }),
-    ).rejects.toMatchObject({ status: 400, code: 'invalid_schema' });
+    ).rejects.toMatchObject({ status: 400, code: 'invalid_schema', param: 'response_format' });
+  });
+
+  it('name the tool whose schema is wrong', async () => {
+    const wrong = { type: 'function' as const, function: { name: 'wrong', parameters: { type: 'text' } } };
+    const tool_choice = { type: 'function' as const, function: { name: 'wrong' } };
+    await expect(ask({ tools: [WEATHER, wrong], tool_choice })).rejects.toMatchObject({
+      status: 400,
+      code: 'invalid_schema',
+      param: 'tools[1].function.parameters',
+    });
   });
 
   it('include content parts, names and declared tools in the prompt count', async () => {

@@ -8,18 +8,17 @@ import type { FaultPlan } from '../config/fault-rules';
 import type { ModelSettings } from '../config/settings';
 import { composeAnswer, type Answer, type Brief } from '../generate/answer';
 import { hashText, mix } from '../generate/random';
+import { SchemaError } from '../generate/schema-error';
 
-/** `POST /v1/chat/completions`. Throws `RequestError`, `SchemaError`. */
+/** `POST /v1/chat/completions`. Throws `RequestError`. */
 export function chatCompletion(body: Body, settings: ModelSettings, faults: FaultPlan): Reply {
   const fields = readCompletionFields(body);
   const prompt = readChatPrompt(body);
   const seed = mix(mix(hashText(fields.model), prompt.hash), typeof body['seed'] === 'number' ? body['seed'] : 0);
-  const form = readForm(body, prompt.lastRole, seed);
-  const answers = Array.from({ length: fields.choices }, (_, i) =>
-    composeAnswer(
-      { answerTokens: settings.answerTokens, maxTokens: fields.maxTokens, stop: fields.stop, form },
-      mix(seed, i),
-    ),
+  const { form, place } = readForm(body, prompt.lastRole, seed);
+  const brief = { answerTokens: settings.answerTokens, maxTokens: fields.maxTokens, stop: fields.stop, form };
+  const answers = withPlace(place, () =>
+    Array.from({ length: fields.choices }, (_, i) => composeAnswer(brief, mix(seed, i))),
   );
   const completionTokens = answers.reduce((sum, answer) => sum + answer.completionTokens, 0);
   const promptTokens = prompt.tokens;
@@ -90,22 +89,41 @@ function* choiceFrames(answer: Answer, index: number, head: string, close: strin
   yield { event: `${open}},"logprobs":null,"finish_reason":"${answer.finishReason}"}${close}`, tokens: 0 };
 }
 
+/** An error of a schema names its place in the request. */
+function withPlace<T>(place: string, compose: () => T): T {
+  try {
+    return compose();
+  } catch (error) {
+    if (!(error instanceof SchemaError)) throw error;
+    throw new RequestError(400, `invalid schema: ${error.message}`, place, 'invalid_schema');
+  }
+}
+
+interface Form {
+  form: Brief['form'];
+  /** The field with the schema. */
+  place: string;
+}
+
 /**
  * Chooses words, JSON or a tool call. With `tool_choice: "auto"` a tool is called until the last message is a tool's
  * result, so that a client's loop ends.
  */
-function readForm(body: Body, lastRole: unknown, seed: number): Brief['form'] {
+function readForm(body: Body, lastRole: unknown, seed: number): Form {
   const tools = readTools(body['tools']);
   const choice = body['tool_choice'] ?? (lastRole === 'tool' ? 'none' : 'auto');
   if (isObject(choice)) {
     const name = isObject(choice['function']) ? choice['function']['name'] : undefined;
-    const tool = tools.find((candidate) => candidate.name === name);
+    const tool = tools.find(({ form }) => form.name === name);
     if (!tool) throw new RequestError(400, 'tool_choice names no tool of the request', 'tool_choice', 'invalid_value');
-    return { kind: 'tool', ...tool };
+    return tool;
   }
   const calls = choice === 'required' || (choice === 'auto' && lastRole !== 'tool');
-  if (calls && tools.length > 0) return { kind: 'tool', ...tools[mix(seed, tools.length) % tools.length]! };
-  const format = body['response_format'];
+  if (calls && tools.length > 0) return tools[mix(seed, tools.length) % tools.length]!;
+  return { form: readFormat(body['response_format']), place: 'response_format' };
+}
+
+function readFormat(format: unknown): Brief['form'] {
   if (!isObject(format)) return { kind: 'words' };
   if (format['type'] === 'json_object') return { kind: 'object' };
   if (format['type'] !== 'json_schema') return { kind: 'words' };
@@ -119,13 +137,16 @@ function readForm(body: Body, lastRole: unknown, seed: number): Brief['form'] {
   return { kind: 'schema', schema: format['json_schema']['schema'] ?? { type: 'object' } };
 }
 
-function readTools(value: unknown): { name: string; parameters: unknown }[] {
+function readTools(value: unknown): (Form & { form: { kind: 'tool'; name: string } })[] {
   if (value === undefined || value === null) return [];
   if (!Array.isArray(value)) throw new RequestError(400, 'tools must be an array', 'tools', 'invalid_type');
-  return value.map((tool: unknown) => {
+  return value.map((tool: unknown, i) => {
     const declared = isObject(tool) ? tool['function'] : undefined;
     if (!isObject(declared) || typeof declared['name'] !== 'string')
       throw new RequestError(400, 'every tool needs function.name', 'tools', 'invalid_value');
-    return { name: declared['name'], parameters: declared['parameters'] };
+    return {
+      form: { kind: 'tool', name: declared['name'], parameters: declared['parameters'] },
+      place: `tools[${i}].function.parameters`,
+    };
   });
 }
