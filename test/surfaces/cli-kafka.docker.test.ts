@@ -154,7 +154,7 @@ describe('tollgate message-keys', () => {
     ],
     [['rotate', 'nowhere', 'back'], 2, /add, promote, remove/],
     [['create', '/dev/null/keys'], 1, /^tollgate: The keys cannot be read or written: ENOTDIR.*\n$/],
-    [['create', '/proc/keys'], 1, /^tollgate: The keys cannot be read or written: ENOENT.*\n$/],
+    [['create', '/proc/none'], 1, /^tollgate: The keys cannot be read or written: ENOENT.*\n$/],
   ])('%j is refused', async (args, exitCode, line) => {
     const { code, stdout, stderr } = await run(...args);
     expect([code, stdout]).toEqual([exitCode, '']);

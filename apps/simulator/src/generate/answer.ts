@@ -1,8 +1,15 @@
+import { Budget } from './budget';
 import { anyObject, valueFor } from './json-value';
 import { mix } from './random';
 import { measure, split } from './tokenizer';
 import { words } from './words';
 import { asciiJson } from './ascii-json';
+
+interface ToolForm {
+  kind: 'tool';
+  name: string;
+  parameters: unknown;
+}
 
 /** The requirements of an answer. */
 export interface Brief {
@@ -12,11 +19,7 @@ export interface Brief {
   maxTokens: number;
   /** The answer ends before the first of these texts. */
   stop: readonly string[];
-  form:
-    | { kind: 'words' }
-    | { kind: 'object' }
-    | { kind: 'schema'; schema: unknown }
-    | { kind: 'tool'; name: string; parameters: unknown };
+  form: { kind: 'words' } | { kind: 'object' } | { kind: 'schema'; schema: unknown } | ToolForm;
 }
 
 export interface Answer {
@@ -31,10 +34,13 @@ export interface Answer {
 /** So many words at the end depend on the length of the whole text. */
 const WORDS_OF_END = 2;
 
-/** Composes an answer, the same for the same brief and seed. Throws `SchemaError` if a schema cannot be satisfied. */
-export function composeAnswer(brief: Brief, seed: number): Answer {
-  if (brief.form.kind === 'tool') return composeToolCall(brief.form.name, brief.form.parameters, brief.maxTokens, seed);
-  const whole = brief.form.kind === 'words' ? plainWords(brief, seed) : split(jsonText(brief.form, seed));
+/**
+ * Composes an answer, the same for the same brief and seed. Throws `SchemaError` if a schema cannot be satisfied, or
+ * not within the budget. All answers to a request share one.
+ */
+export function composeAnswer({ form, ...brief }: Brief, seed: number, budget = new Budget()): Answer {
+  if (form.kind === 'tool') return composeToolCall(form, brief.maxTokens, seed, budget);
+  const whole = form.kind === 'words' ? plainWords(brief, seed) : split(jsonText(form, seed, budget));
   const withinMax = whole.length > brief.maxTokens ? whole.slice(0, brief.maxTokens) : whole;
   const stopped = brief.stop.length > 0 ? stopAt(withinMax, brief.stop) : withinMax;
   // A cut within a token may leave more tokens than before, each shorter.
@@ -44,16 +50,16 @@ export function composeAnswer(brief: Brief, seed: number): Answer {
 }
 
 /** A client may ask for far more words than `max_tokens` leaves, so only those are made that decide the answer. */
-function plainWords({ answerTokens, maxTokens }: Brief, seed: number): string[] {
+function plainWords({ answerTokens, maxTokens }: Omit<Brief, 'form'>, seed: number): string[] {
   return words(seed, Math.min(answerTokens, maxTokens + WORDS_OF_END));
 }
 
 /** A call costs the tokens of its name and its arguments. A call whose name `max_tokens` cuts is not returned. */
-function composeToolCall(name: string, parameters: unknown, maxTokens: number, seed: number): Answer {
+function composeToolCall({ name, parameters }: ToolForm, maxTokens: number, seed: number, budget: Budget): Answer {
   const nameTokens = measure(name).tokens;
   if (nameTokens > maxTokens)
     return { pieces: [], toolName: null, completionTokens: maxTokens, finishReason: 'length' };
-  const whole = split(asciiJson(valueFor(parameters ?? { type: 'object' }, seed)));
+  const whole = split(asciiJson(valueFor(parameters ?? { type: 'object' }, seed, budget)));
   const pieces = whole.slice(0, maxTokens - nameTokens);
   return {
     pieces,
@@ -63,8 +69,12 @@ function composeToolCall(name: string, parameters: unknown, maxTokens: number, s
   };
 }
 
-function jsonText(form: { kind: 'object' } | { kind: 'schema'; schema: unknown }, seed: number): string {
-  return asciiJson(form.kind === 'object' ? anyObject(seed) : valueFor(form.schema, mix(seed, 1)));
+function jsonText(
+  form: { kind: 'object' } | { kind: 'schema'; schema: unknown },
+  seed: number,
+  budget: Budget,
+): string {
+  return asciiJson(form.kind === 'object' ? anyObject(seed) : valueFor(form.schema, mix(seed, 1), budget));
 }
 
 /**

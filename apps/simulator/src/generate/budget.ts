@@ -9,17 +9,14 @@ const MAX_STEPS = 1_000_000;
 const CHARS_PER_STEP = 16;
 
 /**
- * What one answer may cost. A small schema can ask for any number of values: by arrays of arrays, or by references that
- * double at each level. The bounds of depth and of one array do not end that. Throws `SchemaError`.
+ * What the values of one request may cost, in all its choices. A small schema can ask for any number of values: by
+ * arrays of arrays, or by references that double at each level. The bounds of depth and of one array do not end that.
+ * Throws `SchemaError`.
  */
 export class Budget {
   #values = 0;
   #chars = 0;
   #steps = 0;
-
-  get values(): number {
-    return this.#values;
-  }
 
   spendValue(): void {
     if (++this.#values > MAX_VALUES) throw new SchemaError(`more than ${MAX_VALUES} values`);

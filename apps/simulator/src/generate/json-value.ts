@@ -18,10 +18,10 @@ const REF_PENALTY_CHARS = 10_000;
  * output and tool parameters: type, enum, const, properties, required, additionalProperties, items, prefixItems, the
  * bounds of numbers, strings and arrays, multipleOf, the usual formats, anyOf, oneOf, allOf, $ref within the schema.
  * Patterns may only use character classes with counts, and literal text. Throws `SchemaError`, also if the value would
- * cost more than a `Budget`.
+ * cost more than is left of the budget.
  */
-export function valueFor(schema: unknown, seed: number): Json {
-  return new Maker(schema, seed).make(schema, 0);
+export function valueFor(schema: unknown, seed: number, budget = new Budget()): Json {
+  return new Maker(schema, seed, budget).make(schema, 0);
 }
 
 /** The answer to `response_format: {type: "json_object"}`, which has no schema. */
@@ -37,17 +37,21 @@ export function anyObject(seed: number): Json {
 class Maker {
   readonly #root: unknown;
   readonly #random: Random;
-  readonly #budget = new Budget();
+  readonly #budget: Budget;
+  /** Of this value, so that it does not depend on other choices. */
+  #values = 0;
   /** By branch of a schema. */
   readonly #simplicities = new Map<unknown, number>();
 
-  constructor(root: unknown, seed: number) {
+  constructor(root: unknown, seed: number, budget: Budget) {
     this.#root = root;
+    this.#budget = budget;
     this.#random = new Random(mix(seed, 0x5c4e3a));
   }
 
   make(given: unknown, depth: number): Json {
     if (depth > MAX_DEPTH) throw new SchemaError('the schema is recursive without end');
+    this.#values++;
     this.#budget.spendValue();
     if (given === true || given === undefined) return this.#text(word(this.#random));
     const schema = this.#flatten(given, depth);
@@ -107,7 +111,7 @@ class Maker {
   }
 
   #sparing(depth: number): boolean {
-    return depth >= FULL_DEPTH || this.#budget.values > FULL_VALUES;
+    return depth >= FULL_DEPTH || this.#values > FULL_VALUES;
   }
 
   #simplest(branches: unknown[]): unknown {

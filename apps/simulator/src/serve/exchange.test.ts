@@ -142,6 +142,25 @@ describe('an exchange', () => {
   });
 });
 
+describe('ending', () => {
+  it('takes no further connections, and lets open requests end, also beside an idle connection', async () => {
+    const simulator = await startSimulator();
+    const ask = (answerTokens: number) =>
+      fetch(`${simulator.url}/chat/completions`, {
+        method: 'POST',
+        body: JSON.stringify({ model: 'm', messages, stream: true, simulator: { answerTokens, tokensPerSecond: 500 } }),
+      });
+    const running = await ask(200);
+    await (await ask(1)).text();
+    const ended = simulator.end();
+    await expect(fetch(`${simulator.url}/models`)).rejects.toThrow();
+    const { events, error } = await readEvents(running);
+    expect([error, events.length, events.at(-1)]).toEqual([null, 203, '[DONE]']);
+    await ended;
+    expect(simulator.stats()).toMatchObject({ requestsFinished: 2, openNow: 0 });
+  });
+});
+
 describe('closing', () => {
   it('cuts hanging requests and frees the port', async () => {
     const simulator = await startSimulator();

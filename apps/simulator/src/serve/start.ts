@@ -22,7 +22,9 @@ export interface Simulator {
   requests(): RecordedRequest[];
   /** Resets the counters, the recorded requests and the counts of the fault rules. */
   reset(): void;
-  /** Cuts open connections and frees the port. */
+  /** Frees the port. Resolves when the open requests have ended. A request that hangs never ends. */
+  end(): Promise<void>;
+  /** Cuts open connections and frees the port. May follow `end`. */
   close(): Promise<void>;
 }
 
@@ -34,6 +36,15 @@ export async function startSimulator({
 }: SimulatorOptions = {}): Promise<Simulator> {
   const handler = new Handler(readSettings(config));
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS }, handler.listen);
+  let ended: Promise<void> | undefined;
+  const end = () =>
+    (ended ??= new Promise<void>((resolve, reject) => {
+      server.close((error) => (error ? reject(error) : resolve()));
+    }));
+  server.on('request', (_request, response) => {
+    // A client that keeps its connection would use it for further requests.
+    response.once('close', () => ended && setImmediate(() => server.closeIdleConnections()));
+  });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, () => {
@@ -47,10 +58,11 @@ export async function startSimulator({
     stats: () => handler.stats(),
     requests: () => handler.requests(),
     reset: () => handler.reset(),
-    close: () =>
-      new Promise((resolve, reject) => {
-        server.close((error) => (error ? reject(error) : resolve()));
-        server.closeAllConnections();
-      }),
+    end,
+    close: () => {
+      const closed = end();
+      server.closeAllConnections();
+      return closed;
+    },
   };
 }

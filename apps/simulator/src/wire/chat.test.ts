@@ -198,6 +198,23 @@ describe('chat completions', () => {
     ).rejects.toMatchObject({ status: 400, code: 'invalid_schema', param: 'response_format' });
   });
 
+  it('have a bound over all choices, and each choice is the same however many there are', async () => {
+    const schema = { type: 'array', items: { type: 'integer' }, minItems: 300, maxItems: 300 };
+    const response_format = { type: 'json_schema' as const, json_schema: { name: 'many', schema } };
+    const contents = async (n: number) =>
+      (await ask({ response_format, n })).choices.map(({ message }) => message.content);
+    const few = await contents(2);
+    expect((await contents(20)).slice(0, 2)).toEqual(few);
+    const parameters = { type: 'object', properties: { many: schema }, required: ['many'] };
+    const tools = [{ type: 'function' as const, function: { name: 'f', parameters } }];
+    const refused = { status: 400, code: 'invalid_schema', message: expect.stringContaining('more than 10000 values') };
+    await expect(ask({ response_format, n: 40 })).rejects.toMatchObject(refused);
+    await expect(ask({ tools, tool_choice: 'required', n: 40 })).rejects.toMatchObject(refused);
+    const long = { simulator: { answerTokens: 1_000_000 } };
+    await expect(ask({ n: 3, ...long })).rejects.toMatchObject({ status: 400, param: 'n' });
+    expect((await ask({ n: 3, max_tokens: 2, ...long })).usage!.completion_tokens).toBe(6);
+  });
+
   it('name the tool whose schema is wrong', async () => {
     const wrong = { type: 'function' as const, function: { name: 'wrong', parameters: { type: 'text' } } };
     const tool_choice = { type: 'function' as const, function: { name: 'wrong' } };

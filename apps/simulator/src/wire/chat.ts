@@ -2,11 +2,12 @@ import { asciiJson } from '../generate/ascii-json';
 import { readChatPrompt } from './prompt';
 import { createdNow, DONE, FINGERPRINT, interleave, newReplyId, ownModelName, type Frame, type Reply } from './reply';
 import { RequestError } from './request-error';
-import { isObject, readCompletionFields, type Body, type CompletionFields } from './request-fields';
+import { isObject, limitWords, readCompletionFields, type Body, type CompletionFields } from './request-fields';
 import { usageJson } from './usage';
 import type { FaultPlan } from '../config/fault-rules';
 import type { ModelSettings } from '../config/settings';
 import { composeAnswer, type Answer, type Brief } from '../generate/answer';
+import { Budget } from '../generate/budget';
 import { hashText, mix } from '../generate/random';
 import { SchemaError } from '../generate/schema-error';
 
@@ -17,8 +18,10 @@ export function chatCompletion(body: Body, settings: ModelSettings, faults: Faul
   const seed = mix(mix(hashText(fields.model), prompt.hash), typeof body['seed'] === 'number' ? body['seed'] : 0);
   const { form, place } = readForm(body, prompt.lastRole, seed);
   const brief = { answerTokens: settings.answerTokens, maxTokens: fields.maxTokens, stop: fields.stop, form };
+  if (form.kind === 'words') limitWords(fields.choices, brief);
+  const budget = new Budget();
   const answers = withPlace(place, () =>
-    Array.from({ length: fields.choices }, (_, i) => composeAnswer(brief, mix(seed, i))),
+    Array.from({ length: fields.choices }, (_, i) => composeAnswer(brief, mix(seed, i), budget)),
   );
   const completionTokens = answers.reduce((sum, answer) => sum + answer.completionTokens, 0);
   const promptTokens = prompt.tokens;

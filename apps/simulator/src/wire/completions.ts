@@ -1,6 +1,6 @@
 import { asciiJson } from '../generate/ascii-json';
 import { createdNow, DONE, FINGERPRINT, interleave, newReplyId, ownModelName, type Frame, type Reply } from './reply';
-import { readCompletionFields, readTexts, type Body } from './request-fields';
+import { limitWords, readCompletionFields, readTexts, type Body } from './request-fields';
 import { usageJson } from './usage';
 import type { FaultPlan } from '../config/fault-rules';
 import type { ModelSettings } from '../config/settings';
@@ -20,6 +20,7 @@ export function textCompletion(body: Body, settings: ModelSettings, faults: Faul
     stop: fields.stop,
     form: { kind: 'words' },
   } as const;
+  limitWords(prompts.length * fields.choices, brief);
   const answers = prompts.flatMap((prompt) =>
     Array.from({ length: fields.choices }, (_, i) => composeAnswer(brief, mix(mix(seed, prompt.hash), i))),
   );

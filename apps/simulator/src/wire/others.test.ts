@@ -30,6 +30,16 @@ describe('legacy completions', () => {
     expect((await sim.openai.completions.create({ model: 'm', prompt: [1, 2, 3, 4] })).usage!.prompt_tokens).toBe(4);
   });
 
+  it('have a bound over all prompts and choices', async () => {
+    const prompt = Array.from({ length: 300 }, () => 'a');
+    await expect(sim.openai.completions.create({ model: 'm', prompt, n: 128 })).rejects.toMatchObject({
+      status: 400,
+      param: 'n',
+    });
+    const short = await sim.openai.completions.create({ model: 'm', prompt, n: 2, max_tokens: 1 });
+    expect(short.choices).toHaveLength(600);
+  });
+
   it('stream the same text, one token per chunk, with usage if requested', async () => {
     const whole = await sim.openai.completions.create({ model: 'm', prompt: 'a', stop: '.' });
     const chunks = [];

@@ -6,6 +6,8 @@ export type Body = Record<string, unknown>;
 
 const MAX_CHOICES = 128;
 const MAX_STOPS = 16;
+/** Twice the longest answer. All are in memory at once. */
+const MAX_WORDS_TOKENS = 2_000_000;
 
 /** The fields that chat and legacy completions share. */
 export interface CompletionFields {
@@ -28,6 +30,13 @@ export function readCompletionFields(body: Body): CompletionFields {
     maxTokens: readCount(body, 'max_completion_tokens') ?? readCount(body, 'max_tokens') ?? Infinity,
     stop: readStop(body['stop']),
   };
+}
+
+/** Throws `RequestError` 400 if all answers of plain words to a request would be too long together. */
+export function limitWords(answers: number, each: { answerTokens: number; maxTokens: number }): void {
+  const tokens = answers * Math.min(each.answerTokens, each.maxTokens);
+  if (tokens > MAX_WORDS_TOKENS)
+    throw new RequestError(400, `all answers together have more than ${MAX_WORDS_TOKENS} tokens`, 'n', 'invalid_value');
 }
 
 export function readModel(body: Body): string {
