@@ -42,6 +42,7 @@ function follow() {
     onChange: (data) => heard.push(data),
     onUnchanged: () => heard.push('unchanged'),
     onLost: () => heard.push('lost'),
+    onAsk: () => heard.push('ask'),
   });
   return { heard, close, newest: () => FakeSource.opened.at(-1)! };
 }
@@ -68,6 +69,17 @@ it('a stream whose numbers do not change stays, while it says so', () => {
     FakeSource.opened[0]!.unchanged();
   }
   expect([FakeSource.opened.length, heard]).toEqual([1, Array(10).fill('unchanged')]);
+  close();
+});
+
+it('a page that only streams asks every hour, so that the session of its viewer is extended', () => {
+  const { heard, close } = follow();
+  for (let second = 0; second < 2 * 60 * 60; second += 5) {
+    FakeSource.opened[0]!.unchanged();
+    jest.advanceTimersByTime(5_000);
+  }
+  expect(FakeSource.opened).toHaveLength(1);
+  expect(heard.filter((event) => event !== 'unchanged')).toEqual(['ask', 'ask']);
   close();
 });
 

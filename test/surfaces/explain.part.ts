@@ -276,12 +276,14 @@ export function explainTests(services: Services): void {
     const [{ refused }] = await explained(stopped.headers.get('x-tollgate-request-id')!);
     expect(refused).toMatchObject({ keyId, tenantId, code: 'invalid_api_key', by: { what: 'key_revoked' } });
     const text = await tollgate('explain', '--key', keyId);
-    expect(text).toMatch(/^0 Admitted now: +no\nIn the way: +the key is revoked\nIn the way: +the tenant is suspended/);
+    expect(text).toMatch(
+      /^0 Admitted now: +no\nIn the way: +the key, .*, is revoked\nIn the way: +the tenant is suspended/,
+    );
     expect(text).toMatch(
       /\nIn the way: +the budget of this month is spent \(key\), until \d{4}-\d\d-01T00:00:00\.000Z/,
     );
     expect(text).toMatch(
-      /refused requests that are kept:\n.*the key is revoked\n[^]*the budget of this month is spent/,
+      /refused requests that are kept:\n.*the key, .*, is revoked\n[^]*the budget of this month is spent/,
     );
 
     expect((await ask(`/explain/keys/${keyId}?tenantId=${tenantId}`)).status).toBe(200);

@@ -13,7 +13,7 @@ const WHAT: Record<Obstacle['what'], string> = {
   credit: 'the credit is used up',
   held: 'running requests hold the remaining credit or budget',
   suspended: 'the tenant is suspended or closed',
-  key_revoked: 'the key is revoked',
+  key_revoked: 'the key, or this former secret of it, is revoked',
   key_expired: 'the key, or this former secret of it, has expired',
   no_profile: 'the configuration no longer has its plan or profile',
   no_models: 'it may use no model of the configuration',

@@ -2,7 +2,7 @@ import { newId, type WantedKey } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
 import { minted, useAuth } from '../running-auth.fixture';
 
-const { auth } = useAuth();
+const { auth, database } = useAuth();
 let tenantId: string;
 beforeEach(async () => {
   tenantId = await auth.tenant();
@@ -14,6 +14,8 @@ async function apply(keys: WantedKey[], { revokeOthers = false, dryRun = false }
   return { ...reply, secrets };
 }
 const listed = async () => (await auth.request('auth.keys.list', { tenantId, limit: 200 })).data;
+/** Returns a row while a process waits for the transaction of this test. */
+const WAITS_FOR_US = 'SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))';
 const changes = async () =>
   (await auth.request('auth.audit.list', { tenantId, limit: 200 })).data.map(({ action }) => action);
 
@@ -107,5 +109,26 @@ describe('a list of keys', () => {
     const replies = await Promise.all(Array.from({ length: 4 }, () => apply(keys)));
     expect(replies.map(({ created }) => created.length).sort()).toEqual([0, 0, 0, 20]);
     expect((await listed()).map(({ name }) => name).sort()).toEqual(keys.map(({ name }) => name).sort());
+  });
+
+  it('leaves alone a key that is revoked meanwhile, and makes another one of its name', async () => {
+    const { created } = await apply([{ name: 'a' }, { name: 'b' }, { name: 'c' }]);
+    const [a, b, c] = created.map(({ id }) => id!);
+    await database.query('BEGIN');
+    await database.query('UPDATE auth.credential SET revoked_at = now(), version = version + 1 WHERE id = ANY($1)', [
+      [a, b],
+    ]);
+    const applied = apply([{ name: 'a', tags: ['x'] }], { revokeOthers: true });
+    applied.catch(() => {});
+    await eventually(async () => expect(await database.query(WAITS_FOR_US)).toHaveLength(1));
+    await database.query('COMMIT');
+    expect(await applied).toMatchObject({ created: [{ name: 'a' }], updated: [], revoked: [{ id: c }] });
+    const states = (await listed()).map(({ id, status }) => [id, status]);
+    expect(states).toEqual([
+      [(await applied).created[0]!.id, 'active'],
+      [c, 'revoked'],
+      [b, 'revoked'],
+      [a, 'revoked'],
+    ]);
   });
 });

@@ -40,8 +40,9 @@ export class KeyList {
   ) {}
 
   /**
-   * The tenant is locked, so that no key is issued between the comparison and the change. RequestError not_found,
-   * tenant_closed, invalid_profile, invalid_models, invalid_parameter, ambiguous_name.
+   * The tenant is locked, so that no key is issued between the comparison and the change, and its keys are, so that
+   * none is revoked. RequestError not_found, tenant_closed, invalid_profile, invalid_models, invalid_parameter,
+   * ambiguous_name.
    */
   async apply(request: Request): Promise<Reply> {
     const { tenantId, keys, secrets, by } = request;
@@ -49,7 +50,11 @@ export class KeyList {
       throw new RequestError('invalid_parameter', `A list has at most ${MAX_APPLIED_KEYS} keys, each with a secret.`);
     const { plan, changed } = await transaction(this.database.dataSource, async (tx) => {
       const tenant = await lockTenant(tx, tenantId, 'to_change');
-      const present = await tx.findBy(Credential, { tenantId, kind: 'key', revokedAt: IsNull() });
+      const present = await tx.find(Credential, {
+        where: { tenantId, kind: 'key', revokedAt: IsNull() },
+        order: { id: 'ASC' },
+        lock: { mode: 'pessimistic_write' },
+      });
       const plan = this.compare(request, tenant.plan, present);
       return { plan, changed: secrets ? await this.write(tx, plan, by) : false };
     });

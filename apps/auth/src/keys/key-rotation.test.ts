@@ -42,9 +42,15 @@ describe('a rotated key', () => {
     const { id, first } = await key();
     const second = await rotate(id, HOUR_S);
     const third = await rotate(id, 0);
-    for (const { hash } of [first, second])
-      expect((await auth.edge.lookup(hash))!.expiresAtMs).toBeLessThanOrEqual(Date.now());
-    expect(await auth.edge.lookup(third.hash)).toMatchObject({ expiresAtMs: null, version: 3 });
+    // Revoked, not only expired: a gateway whose clock is behind refuses them too.
+    const revokedAtMs = Date.parse(third.row.formerUntil!);
+    for (const { hash } of [first, second]) expect(await auth.edge.lookup(hash)).toMatchObject({ revokedAtMs });
+    expect(await auth.edge.lookup(third.hash)).toMatchObject({ expiresAtMs: null, revokedAtMs: null, version: 3 });
+    expect(await auth.request('auth.keys.get', { tenantId, id })).toMatchObject({ status: 'active' });
+    const fourth = await rotate(id, HOUR_S);
+    expect(await auth.edge.lookup(first.hash)).toMatchObject({ revokedAtMs, version: 4 });
+    expect(await auth.edge.lookup(third.hash)).toMatchObject({ revokedAtMs: null, version: 4 });
+    expect(await auth.request('auth.keys.get', { tenantId, id })).toEqual(fourth.row);
   });
 
   it('does not lengthen the grace time of an earlier rotation', async () => {

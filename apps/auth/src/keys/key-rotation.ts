@@ -10,7 +10,8 @@ import { keyRow } from './key-row';
 
 /**
  * The next secret of a key. The key keeps its id, and so its budget, its usage and its limits. Both secrets are in
- * force until the grace time ends, by the expiry of the former one at the edge.
+ * force until the grace time ends, by the expiry of the former one at the edge. Without a grace time, the former one is
+ * revoked at the edge.
  */
 @Injectable()
 export class KeyRotation {

@@ -29,18 +29,21 @@ interface Row {
 const ENDED_BEFORE = `interval '15 days'`;
 /**
  * The records of the credentials that the statement `due` selects: one for each secret. A former secret ends at the
- * earliest time that a later one names for those before it. The next records are of credentials with higher ids.
+ * earliest time that a later one names for those before it. One that ended at once is written as revoked: no gateway
+ * may accept it until its own clock reaches that time. The next records are of credentials with higher ids.
  */
 const recordsOf = (due: string) => `
-  SELECT secret.hash, kind, due.id, tenant_id, plan, profile, scopes, models, revoked_at, version,
-         least(expires_at, secret.until) AS expires_at,
+  SELECT secret.hash, kind, due.id, tenant_id, plan, profile, scopes, models, version,
+         least(expires_at, secret.until) AS expires_at, least(revoked_at, secret.ended) AS revoked_at,
          floor(extract(epoch FROM statement_timestamp()) * 1000) AS read_at_ms
     FROM (${due}) AS due JOIN tenant ON tenant.id = tenant_id, LATERAL (
-      SELECT hash, min(former_until) OVER (
-               ORDER BY number DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS until
-        FROM (SELECT due.hash, 0 AS number, NULL::timestamptz AS former_until
+      SELECT hash, min(former_until) OVER later AS until,
+             min(former_until) FILTER (WHERE former_until <= created_at) OVER later AS ended
+        FROM (SELECT due.hash, 0 AS number, NULL::timestamptz AS former_until, NULL::timestamptz AS created_at
               UNION ALL
-              SELECT hash, number, former_until FROM credential_rotation WHERE credential_id = due.id) AS secrets
+              SELECT hash, number, former_until, created_at FROM credential_rotation WHERE credential_id = due.id
+             ) AS secrets
+      WINDOW later AS (ORDER BY number DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
     ) AS secret
    WHERE secret.until IS NULL OR secret.until > now() - ${ENDED_BEFORE}
    ORDER BY due.id`;

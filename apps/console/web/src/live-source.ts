@@ -5,6 +5,11 @@
 const SILENT_MS = 10_000;
 /** A stream that the backend ended, or that was lost, is tried again after this time. */
 const AGAIN_MS = 10_000;
+/**
+ * A stream has sent its headers when it opens, so it extends no session later. The page asks this often beside it, much
+ * more often than a session ends (`src/sign-in/better-auth.ts`).
+ */
+const EXTEND_EVERY_MS = 60 * 60 * 1_000;
 
 interface Follower {
   /** New numbers, as JSON. */
@@ -13,10 +18,12 @@ interface Follower {
   onUnchanged: () => void;
   /** Nothing tells of changes now. */
   onLost: () => void;
+  /** Ask once: the answer extends the session. */
+  onAsk: () => void;
 }
 
 /** Follows the stream at `url` until the function that it returns is called. */
-export function followStream(url: string, { onChange, onUnchanged, onLost }: Follower): () => void {
+export function followStream(url: string, { onChange, onUnchanged, onLost, onAsk }: Follower): () => void {
   let source: EventSource;
   let watch: ReturnType<typeof setTimeout>;
   let again: ReturnType<typeof setTimeout>;
@@ -53,5 +60,9 @@ export function followStream(url: string, { onChange, onUnchanged, onLost }: Fol
     clearTimeout(again);
   };
   open();
-  return close;
+  const asking = setInterval(onAsk, EXTEND_EVERY_MS);
+  return () => {
+    clearInterval(asking);
+    close();
+  };
 }

@@ -54,6 +54,7 @@ export function useLive<T>({ queryKey, queryFn, stream }: Live<T>) {
         // Renews the time of the numbers, and nothing else.
         onUnchanged: () => void queries.setQueryData(queryKey, (numbers: T | undefined) => numbers),
         onLost: () => setLive(false),
+        onAsk: () => void queries.refetchQueries({ queryKey }),
       });
     };
     begin();
