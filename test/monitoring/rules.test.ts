@@ -83,12 +83,13 @@ describe('each alert', () => {
       alert_rule_test: { alertname: string; exp_alerts: unknown[] }[];
     }
     const { tests } = parse(readFileSync(join(MONITORING, 'alerts.test.yaml'), 'utf8')) as { tests: UnitTest[] };
-    const tested = (fires: boolean) =>
-      tests
+    const tested = (fires: boolean) => {
+      const found = tests
         .flatMap((test) => test.alert_rule_test)
         .filter(({ exp_alerts }) => exp_alerts.length > 0 === fires)
-        .map(({ alertname }) => alertname)
-        .sort();
+        .map(({ alertname }) => alertname);
+      return [...new Set(found)].sort();
+    };
     const names = alerts()
       .map(({ alert }) => alert)
       .sort();

@@ -16,7 +16,7 @@ const SERIES: Record<App, RegExp[]> = {
     /^tollgate_requests_in_flight 0$/m,
     /^tollgate_messages_waiting\{topic="credit-news",group="admission"\} 0$/m,
   ],
-  auth: [],
+  auth: [/^tollgate_outbox_oldest_seconds\{outbox="auth"\} 0$/m],
   console: [],
   metering: [
     /^tollgate_holds\{state="pending"\} 0$/m,
@@ -29,6 +29,7 @@ const SERIES: Record<App, RegExp[]> = {
     /^tollgate_billing_debit_lag_seconds_count [1-9]/m,
     /^tollgate_billing_posting_overdue_seconds 0$/m,
     /^tollgate_messages_waiting\{topic="charges",group="billing"\} 0$/m,
+    /^tollgate_outbox_oldest_seconds\{outbox="billing"\} 0$/m,
   ],
 };
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { rmSync, utimesSync } from 'node:fs';
+import { readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { docker, type Ready, type Stack } from './stack-process';
 
@@ -61,6 +61,27 @@ export function newSecretsTests(stack: Stack, running: () => Running): void {
         stdout: expect.stringContaining(running().ready.operatorSecret),
       });
       expect(Math.min(...(await starts('gateway', 'console')))).toBeGreaterThan(changedAt);
+      await running().ask();
+    },
+    START_TIMEOUT_MS,
+  );
+
+  it(
+    'a start after an editor replaced tollgate.yaml restarts the services that had the former file',
+    async () => {
+      const changedAt = Date.now();
+      const config = join(stack.dataDirectory, 'tollgate.yaml');
+      const changed = `${readFileSync(config, 'utf8')}# Replaced.\n`;
+      writeFileSync(`${config}.new`, changed);
+      renameSync(`${config}.new`, config);
+      expect(await stack.up(['--json', '--no-build'])).toMatchObject({ code: 0 });
+      for (const service of ['auth', 'metering', 'billing', 'console', 'gateway']) {
+        for (const id of await stack.containers(service))
+          expect(await docker('exec', id, 'cat', '/etc/tollgate/tollgate.yaml')).toBe(changed.trim());
+      }
+      const [first, second] = (await starts('gateway')).sort((a, b) => a - b);
+      expect(first).toBeGreaterThan(changedAt);
+      expect(second! - first!).toBeGreaterThan(NOTICE_MS);
       await running().ask();
     },
     START_TIMEOUT_MS,

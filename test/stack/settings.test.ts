@@ -8,7 +8,7 @@ import {
 } from '@tollgate/runtime';
 import { randomBytes } from 'node:crypto';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -125,6 +125,41 @@ it.each([
   const message = execFileSync(process.execPath, ['--input-type=module', '--eval', script], { cwd: ROOT, env });
   rmSync(directory, { recursive: true });
   expect(message.toString().trim()).toBe(refusal && `${refusal} ${file}. Run: chmod 600 ${file}`);
+});
+
+it('npm run stack recreates HAProxy when one of the files that it mounts has changed', () => {
+  interface Compose {
+    services: { haproxy: { labels: Record<string, string>; volumes: string[] } };
+  }
+  const { haproxy } = (
+    parse(readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8'), { merge: true, maxAliasCount: -1 }) as Compose
+  ).services;
+  expect(haproxy.labels).toEqual({ 'tollgate.haproxy-files': '${TOLLGATE_HAPROXY_FILES:-}' });
+
+  const directory = mkdtempSync(join(tmpdir(), 'tollgate-stack-settings-'));
+  const copy = join(directory, 'haproxy');
+  const script = `import * as stack from '${pathToFileURL(join(ROOT, 'tools/stack/settings.mjs')).href}';
+    const settings = stack.readSettings(process.env);
+    stack.writeSettings(settings, process.env);
+    console.log(JSON.stringify([settings.compose.TOLLGATE_HAPROXY_FILES, stack.haproxyFilesId('${copy}')]));`;
+  const env = { PATH: process.env['PATH'], TOLLGATE_DATA_DIR: directory };
+  const ids = (): [own: string, ofCopy: string] =>
+    JSON.parse(
+      execFileSync(process.execPath, ['--input-type=module', '--eval', script], { cwd: ROOT, env }).toString(),
+    );
+  cpSync(join(ROOT, 'deploy/haproxy'), copy, { recursive: true });
+  const [own, ofCopy] = ids();
+  expect(own).toMatch(/^[0-9a-f]{12}$/);
+  expect(ofCopy).toBe(own);
+  expect(readFileSync(join(directory, 'stack.env'), 'utf8')).toContain(`TOLLGATE_HAPROXY_FILES='${own}'`);
+  const mounted = haproxy.volumes.map((volume) => /^\.\/deploy\/haproxy\/([^:/]+):/.exec(volume)?.[1]);
+  const seen = new Set([own]);
+  for (const name of mounted) {
+    appendFileSync(join(copy, name!), '\n');
+    seen.add(ids()[1]);
+  }
+  expect(seen.size).toBe(1 + mounted.length);
+  rmSync(directory, { recursive: true });
 });
 
 /** Settings of services that `npm run stack` does not take: the compose file or a file of the stack decides them. */

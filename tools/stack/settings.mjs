@@ -1,7 +1,7 @@
 // The settings of `npm run stack`: environment variables (variables.mjs) and secrets (secrets.mjs). From them it makes
 // the variables of docker-compose.yml.
-import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createHash, randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { ROOT, SetupError } from '../setup/prepare.mjs';
@@ -10,6 +10,7 @@ import { declared, MAX_MEMORY_MIB, MEMORY, MIN_MEMORY_MIB } from './variables.mj
 
 /** The bits of a file's mode for its group and all others. */
 const OTHERS = 0o077;
+const ID_CHARS = 12;
 /** Time between the latest regular end of a service and its kill. */
 const STOP_RESERVE_S = 15;
 const OWN_SERVERS = [
@@ -172,11 +173,23 @@ export function writeSettings({ dataDirectory, envFile, configFile, secrets, com
     // Before the file is rewritten, because that of an older version has the passwords.
     makeSecrets(dataDirectory, { ...secrets, configSecrets: configSecrets(configFile, env) }, readOlder(envFile));
     compose.TOLLGATE_REDIS_USERS = redisUsersId(dataDirectory);
+    compose.TOLLGATE_HAPROXY_FILES = haproxyFilesId();
     // An older version wrote this file, for the environment of the containers.
     rmSync(join(dataDirectory, 'stack.config-secrets.env'), { force: true });
     const lines = Object.entries(compose).map(([name, value]) => `${name}=${quoted(value)}`);
     writeFileSync(envFile, `${lines.join('\n')}\n`, { mode: 0o600 });
   });
+}
+
+/**
+ * A hash of the files that HAProxy mounts. It reads them at its start, and keeps a file that an upgrade replaced. So it
+ * must be recreated when the hash changes.
+ */
+export function haproxyFilesId(directory = join(ROOT, 'deploy', 'haproxy')) {
+  const hash = createHash('sha256');
+  for (const name of readdirSync(directory).sort())
+    hash.update(`${name}\n`).update(readFileSync(join(directory, name)));
+  return hash.digest('hex').slice(0, ID_CHARS);
 }
 
 /** A line for each `${NAME}` of tollgate.yaml, from the environment or the operator's TOLLGATE_CONFIG_SECRETS_FILE. */

@@ -63,7 +63,7 @@ async function up({ json = false, 'no-build': isBuilt = false, scale = [] }) {
   else {
     // The stores and the jobs take the new passwords. Without --wait: with a former one, a service is not ready.
     await start(settings, [build, '--detach', ...scaled]);
-    say('Restarting the containers whose secrets have changed, one after the other …');
+    say('Restarting the containers whose secrets or tollgate.yaml have changed, one after the other …');
     await restartOneByOne(settings, await outdatedContainers(settings), READY_TIMEOUT_S * 1_000);
     await start(settings, ['--no-build', ...UNTIL_READY, ...scaled]);
   }

@@ -94,9 +94,18 @@ apiVersion: apps/v1
 kind: Deployment
 metadata: {{- include "tollgate.metadata" $of | nindent 2 }}
 spec:
-  {{- /* Without a number where something else scales, or each upgrade would reset it. */}}
+  {{- /*
+  Where something else scales, the number of the cluster: another one would reset it at each upgrade. Helm would delete
+  a number that is left out, and Kubernetes would then start again from one pod. `lookup` finds nothing at an install,
+  and without a cluster.
+  */}}
   {{- if not $values.autoscaling.enabled }}
   replicas: {{ $values.replicas }}
+  {{- else }}
+  {{- $name := printf "%s-%s" (include "tollgate.name" $root) $service }}
+  {{- with lookup "apps/v1" "Deployment" $root.Release.Namespace $name }}
+  replicas: {{ max .spec.replicas $values.autoscaling.minReplicas }}
+  {{- end }}
   {{- end }}
   revisionHistoryLimit: 3
   strategy:
