@@ -21,8 +21,14 @@ export const queries = new QueryClient({
     },
   }),
   mutationCache: new MutationCache({ onError }),
+  // Without a connection, a call fails at once. By default it would wait for one: a write would be made when nobody looks,
+  // and its secret would never be shown.
   defaultOptions: {
+    mutations: { networkMode: 'always' },
     queries: {
+      networkMode: 'always',
+      // Off by default in this mode.
+      refetchOnReconnect: true,
       staleTime: STALE_MS,
       // Only a failure that may pass by itself is retried.
       retry: (failures, error) =>

@@ -40,8 +40,6 @@ export function BookCredit(props: { tenant: TenantRow; onClose: () => void; onBo
   const booking = { kind, amountCents: Math.round(Number(amount) * CENTS), reason, ref };
   const preview = useMutation({ mutationFn: () => api.post<CreditPreview>(`${path}/preview`, booking) });
   const book = useMutation({
-    // Without a connection it fails at once. Otherwise it would wait, and be sent when the form is long closed.
-    networkMode: 'always',
     mutationFn: () =>
       sendBooking({ tenantId: tenant.id, booking, kept: sessionStorage }, (sent) => api.post<Booked>(path, sent)),
     onError: (error) => {
