@@ -12,6 +12,7 @@ import { printingTests } from './printing.part';
 import { returningTests } from './returning.part';
 import { rolePageTests } from './role-pages.part';
 import type { RunningConsole } from './running-console';
+import { shownOnceTests } from './shown-once.part';
 import { unansweredTests } from './unanswered.part';
 
 const { database, chromium, failures, opened } = useConsolePage({}, { reducedMotion: 'reduce' });
@@ -35,6 +36,8 @@ printingTests(() => ({ console_, page, database, call: backendOf(page) }));
 codeLineTests(() => ({ console_, page, call: backendOf(page) }));
 
 dialogLookTests(() => ({ console_, page, call: backendOf(page), violations }));
+
+shownOnceTests(() => ({ console_, page, call: backendOf(page) }));
 
 followingTests(() => ({ console_, page, call: backendOf(page) }));
 

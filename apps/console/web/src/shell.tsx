@@ -58,19 +58,19 @@ const HOME = '/';
 export function Shell() {
   const me = useMe();
   if (isSignedOut(me.error)) return <ToSignIn />;
+  // A page that is shown stays, also while the person cannot be renewed: it may show a secret that is shown once.
+  if (me.data) return <Frame />;
   if (me.error)
     return (
       <Container py="xl" component="main">
         <Failure error={me.error} retry={() => void me.refetch()} />
       </Container>
     );
-  if (!me.data)
-    return (
-      <Center h="100vh" component="main">
-        <Loader aria-label="Loading" />
-      </Center>
-    );
-  return <Frame />;
+  return (
+    <Center h="100vh" component="main">
+      <Loader aria-label="Loading" />
+    </Center>
+  );
 }
 
 /** The sign-in leads back to the page. */
