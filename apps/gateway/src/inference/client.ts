@@ -11,6 +11,7 @@ import type { ClientSide } from '../upstream/stream-sides';
 import { type InferenceError, stopping } from '../inference-errors';
 import { refusals } from './refusal-metrics';
 import type { RequestTrace } from './request-trace';
+import type { UnreadAnswers } from './unread-answers';
 
 /** What an explanation tells of a request that failed under its hold. */
 interface HeldAttempts {
@@ -44,12 +45,16 @@ export class Client implements ClientSide {
   traced: RequestTrace | null = null;
   /** Gets what a stream sends. */
   recorder: { add(latin1: string): void } | null = null;
+  /** Ends long answers at the client's pace. Null: they are written at once. */
+  unread: UnreadAnswers | null = null;
   place: number | undefined;
   /** The request has usage, although its answer may have ended with an error. */
   wasSettled = false;
   /** What serves the answer. Before that, a client that leaves is noticed by `left`. */
   private relay: Interruptible | null = null;
   private closed = false;
+  /** Its last bytes are written, or are about to be. */
+  private ended = false;
   private onClosed: () => void = () => {};
   private limits: (() => ShownLimits) | null = null;
   private readonly headers: string[];
@@ -93,6 +98,7 @@ export class Client implements ClientSide {
 
   /** Ends the request when the process stops. Without a relay: answers 503 at once, and ignores any later answer. */
   cutOff(): void {
+    if (this.ended) return;
     if (this.relay) this.relay.cutOff();
     else this.refuseAndLeave();
   }
@@ -159,20 +165,29 @@ export class Client implements ClientSide {
 
   /** Writes the last bytes of a stream, and its head if nothing was written before. */
   endStream(latin1: string): void {
-    if (this.left) return;
+    if (this.left || this.ended) return;
     if (!this.begun) this.begin();
-    this.response.end(latin1, 'latin1');
+    this.end(latin1);
   }
 
   /** Writes a whole answer. */
   answer(status: number, json: string | Buffer): void {
-    if (this.left) return;
+    if (this.left || this.ended) return;
     const body = typeof json === 'string' ? Buffer.from(json) : json;
     this.addCommon();
     if (hasUnreadBody(this.response.req)) this.closeAfter();
     this.headers.push('content-type', 'application/json', 'content-length', String(body.length));
     this.response.writeHead(status, this.headers);
-    this.response.end(body);
+    this.end(body);
+  }
+
+  /** @param last a string has one character a byte */
+  private end(last: Buffer | string): void {
+    this.ended = true;
+    // It refers to the backend's answer, which would stay in memory for as long as the client does not read.
+    this.relay = null;
+    if (this.unread) this.unread.end(this.response, last);
+    else this.response.end(last, 'latin1');
   }
 
   /** Answers with what an earlier request got. */

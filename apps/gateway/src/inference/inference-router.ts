@@ -16,6 +16,7 @@ import { Pipeline } from './pipeline';
 import { RequestTrace } from './request-trace';
 import { unavailable } from './refusals';
 import { INFERENCE_PREFIX, INFERENCE_ROUTES, type InferenceEndpoint } from './routes';
+import { UnreadAnswers } from './unread-answers';
 
 /** Each route is bound with the prefix and without it. */
 const BOUND_ROUTES = { ...prefixed(INFERENCE_PREFIX, INFERENCE_ROUTES), ...INFERENCE_ROUTES };
@@ -47,6 +48,7 @@ export class InferenceRouter {
     private readonly inFlight: InFlight,
     private readonly connections: KeptConnections,
     private readonly activity: KeyActivity,
+    private readonly unread: UnreadAnswers,
     @Inject(GATEWAY_OPTIONS) { tracer }: GatewayOptions,
   ) {
     this.tracer = tracer ?? null;
@@ -107,6 +109,7 @@ export class InferenceRouter {
     const client = new Client(response, requestId, id, inFlight.leaving);
     const { socket } = request;
     if (inFlight.draining && !connections.isAwaited(socket)) return client.refuse(unavailable());
+    client.unread = this.unread;
     if (this.tracer) client.traced = new RequestTrace(this.tracer, traceContextOf(request));
     inFlight.begin(client);
     if (inFlight.leaving) connections.arrived(socket);

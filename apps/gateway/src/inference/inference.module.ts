@@ -24,6 +24,7 @@ import { Pipeline } from './pipeline';
 import { PlainServer } from './plain-server';
 import { Serving } from './serving';
 import { StreamServer } from './stream-server';
+import { UnreadAnswers } from './unread-answers';
 
 /** Made by a factory, because tests set other limits. */
 const bodyReader = {
@@ -55,6 +56,7 @@ const bodyReader = {
     Pipeline,
     InFlight,
     KeptConnections,
+    UnreadAnswers,
     InferenceRouter,
   ],
   exports: [InferenceRouter, InFlight, KeptConnections, SettleModule],

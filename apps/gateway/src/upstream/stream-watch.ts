@@ -4,7 +4,7 @@ const TICK_MS = 1_000;
 /** The client of a stream gets a comment when nothing was written to it for this long. */
 const KEEP_ALIVE_AFTER_MS = 10_000;
 /** A client that reads nothing for this long is disconnected, which frees its place and its hold. */
-const MAX_STALL_MS = 120_000;
+export const MAX_STALL_MS = 120_000;
 
 /** A stream that can be watched. */
 export interface WatchedStream {
