@@ -2,8 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import { Injectable } from '@nestjs/common';
 import type { InferenceKind } from '@tollgate/contracts';
 import { Admitter } from '../admit/admit';
-import { BodyMemory, type FullBudget } from '../admit/body-memory';
+import { BodyMemory } from '../admit/body-memory';
 import { nearestLimits } from '../admit/limit-states';
+import type { FullBudget } from '../admit/memory-budget';
 import { RefusedKeys } from '../admit/refused-keys';
 import { WastedRequests } from '../admit/wasted-requests';
 import type { Principal } from '../authenticate/authenticate';
@@ -20,6 +21,8 @@ import { ofAdmission } from './refusals';
  * a moment later.
  */
 const MAX_UNLOOKED_BODY_BYTES = 16 * 1024;
+/** The most that a socket gives at once. A body that came in one piece may stay in memory as it is. */
+const MAX_PIECE_BYTES = 64 * 1024;
 const BUDGET_WAIT_SECONDS = 1;
 const MIB = 1024 * 1024;
 
@@ -29,6 +32,8 @@ export interface Body {
   readonly bytes: Buffer;
   /** Called once, because the bytes may go to a worker thread. Throws and rejects as `BodyReader.read`. */
   toRequest(kind: InferenceKind): InferenceRequest | Promise<InferenceRequest>;
+  /** From now on only this request is kept of the body. Releases the rest of the memory. */
+  becomes(request: InferenceRequest): void;
   /** Releases the memory. Repeats are harmless. */
   release(): void;
   /** The request failed before admission: counts against the key's limit of wasted requests. */
@@ -57,7 +62,7 @@ export class Intake {
    * Rejects with InferenceError, with ClientLeftError, and with UnavailableError if the store does not answer.
    */
   async take(request: IncomingMessage, client: Client, principal: Principal, isRepeat = false): Promise<Body> {
-    const share = this.memory.open(principal.keyId);
+    const share = this.memory.open(principal);
     try {
       // 1. Refuse keys with too many wasted requests.
       this.refuseAfterWaste(principal);
@@ -79,6 +84,10 @@ export class Intake {
         bytes,
         toRequest: (kind) =>
           this.bodies.read(kind, bytes, { keyId: principal.keyId, models: principal.models, client }),
+        becomes: (read) => {
+          // Much of a large body may have been dropped.
+          if (length > MAX_PIECE_BYTES) share.shrinkTo(keptBytes(read));
+        },
         release: () => share.release(),
         wasted: (error) => {
           if (error instanceof InferenceError && OF_ADMISSION.has(error.status))
@@ -119,13 +128,14 @@ export class Intake {
   private ofMemory(budget: FullBudget): InferenceError {
     const retryAfterSeconds = BUDGET_WAIT_SECONDS;
     if (budget === 'all') return new InferenceError('overloaded_error', { retryAfterSeconds });
-    const most = Math.floor(this.memory.maxBytesPerKey / MIB);
+    const { maxBytesPerKey, maxBytesPerTenant } = this.memory;
+    const [whose, maxBytes] = budget === 'key' ? ['key', maxBytesPerKey] : ['account', maxBytesPerTenant];
     return new InferenceError('concurrency_limit_exceeded', {
       message:
-        `The request bodies of this key exceed ${most} MiB in total. Wait for requests in progress to finish. ` +
-        `Retry after ${retryAfterSeconds} s.`,
+        `The request bodies of this ${whose} exceed ${Math.floor(maxBytes / MIB)} MiB in total. ` +
+        `Wait for requests in progress to finish. Retry after ${retryAfterSeconds} s.`,
       retryAfterSeconds,
-      by: { what: 'body_memory', scope: 'key' },
+      by: { what: 'body_memory', scope: budget },
     });
   }
 
@@ -138,6 +148,13 @@ export class Intake {
       this.wastedRequests.countInvalid(keyId, requestsPerMinute, bytes, Date.now());
     else if (error.status < 500) this.wastedRequests.countUnserved(keyId, requestsPerMinute, bytes, Date.now());
   }
+}
+
+/** The memory of a request that a worker has read. */
+function keptBytes({ outgoing }: InferenceRequest): number {
+  let bytes = outgoing.fields.length;
+  for (const { name, json } of outgoing.extras) bytes += name.length + json.length;
+  return bytes;
 }
 
 /** Refusals by limits or credit. */
