@@ -52,9 +52,27 @@ describe('the memory of bodies', () => {
   });
 
   it('of one key is at most that of all keys', () => {
-    expect(new BodyMemory({ maxBytes: 20, maxBytesPerKey: 40 }).maxBytesPerKey).toBe(20);
+    expect(new BodyMemory({ maxBytes: 20, maxBytesPerKey: 40 }).limits.perKey).toBe(20);
     expect(new BodyMemory({ maxBytes: 20, maxBytesPerBody: 40 }).maxBytesPerBody).toBe(20);
     // Three of the largest bodies of a key fit, whatever their limit is.
-    expect(new BodyMemory({ maxBytesPerBody: 64 * 2 ** 20 }).maxBytesPerKey).toBe(192 * 2 ** 20);
+    expect(new BodyMemory({ maxBytesPerBody: 64 * 2 ** 20 }).limits.perKey).toBe(192 * 2 ** 20);
+  });
+});
+
+describe('the memory of unread answers', () => {
+  it('may exceed its limits, but what one tenant has beyond its own limit is not counted against the others', () => {
+    const { answers } = new BodyMemory({ answers: { perKey: 10, perTenant: 20, all: 30 } });
+    answers.add(of('a', 'one'), 50);
+    answers.add(of('b', 'one'), 50);
+    expect(answers.fullFor(of('a', 'one'), 0)).toBe('key');
+    expect(answers.fullFor(of('c', 'one'), 0)).toBe('tenant');
+    expect([answers.fullFor(of('d'), 10), answers.fullFor(of('d'), 11)]).toEqual([null, 'key']);
+    answers.add(of('e', 'other'), 8);
+    answers.add(of('f', 'other'), 8);
+    expect(answers.fullFor(of('d'), 0)).toBe('all');
+    answers.add(of('a', 'one'), -50);
+    expect([answers.fullFor(of('d'), 0), answers.fullFor(of('c', 'one'), 0)]).toEqual(['all', 'tenant']);
+    answers.add(of('b', 'one'), -50);
+    expect([answers.fullFor(of('c', 'one'), 10), answers.fullFor(of('d'), 10)]).toEqual([null, null]);
   });
 });

@@ -16,32 +16,41 @@ const held = new Gauge({
   registers: [metrics],
 });
 
+const unread = new Gauge({
+  name: 'tollgate_unread_answer_bytes',
+  help: 'Bytes of long answers that their clients have not read yet',
+  registers: [metrics],
+});
+/** Beyond these, requests are refused. The answers of requests in progress may exceed them. */
+const UNREAD_ANSWER_LIMITS = { perKey: 32 * MIB, perTenant: 64 * MIB, all: 256 * MIB };
+
 /**
  * Limits the memory of request bodies, for each key, for each tenant and for all tenants. The announced length is
- * reserved before any of the body is read.
+ * reserved before any of the body is read. Also counts the answers that clients have not read.
  */
 export class BodyMemory {
   /** The limit of one body. Not more than fits into the memory. */
   readonly maxBytesPerBody: number;
+  /** The long answers that clients have not read yet. */
+  readonly answers: MemoryBudget;
   private readonly budget: MemoryBudget;
 
   constructor({
     maxBytes = DEFAULT_BODY_MEMORY_MIB * MIB,
     maxBytesPerBody = DEFAULT_MAX_BODY_MIB * MIB,
     maxBytesPerKey = Math.max(LEAST_BODY_BYTES_PER_KEY, LARGEST_BODIES_PER_KEY * maxBytesPerBody),
+    answers = UNREAD_ANSWER_LIMITS,
   } = {}) {
+    this.answers = new MemoryBudget(answers, unread);
     const perKey = Math.min(maxBytesPerKey, maxBytes);
     const perTenant = Math.max(perKey, maxBytes / TENANTS_AT_LEAST);
     this.budget = new MemoryBudget({ perKey, perTenant, all: maxBytes }, held);
     this.maxBytesPerBody = Math.min(maxBytesPerBody, perKey);
   }
 
-  get maxBytesPerKey(): number {
-    return this.budget.limits.perKey;
-  }
-
-  get maxBytesPerTenant(): number {
-    return this.budget.limits.perTenant;
+  /** Of request bodies. */
+  get limits(): MemoryBudget['limits'] {
+    return this.budget.limits;
   }
 
   /** The share of one request. It is empty at first. */

@@ -87,3 +87,25 @@ describe('a large body', () => {
     await intake.take(request(body), client, principalOf('d', 'other'));
   });
 });
+
+describe('answers that were not read', () => {
+  it('refuse new requests of their key and tenant until they are read or dropped', async () => {
+    const bodies = new BodyMemory({ answers: { perKey: 10, perTenant: 20, all: 40 } });
+    const intake = intakeOf(bodies);
+    bodies.answers.add(principal, 11);
+    const refusal = intake.take(request(), client, principal);
+    await expect(refusal).rejects.toMatchObject({
+      code: 'concurrency_limit_exceeded',
+      by: { what: 'body_memory', scope: 'key' },
+    });
+    await expect(refusal).rejects.toThrow('The unread answers of this key exceed 0 MiB in total.');
+    (await intake.take(request(), client, principalOf('another'))).release();
+    bodies.answers.add(principal, 10);
+    await expect(intake.take(request(), client, principalOf('another'))).rejects.toMatchObject({
+      by: { scope: 'tenant' },
+    });
+    (await intake.take(request(), client, principalOf('a', 'other'))).release();
+    bodies.answers.add(principal, -21);
+    (await intake.take(request(), client, principal)).release();
+  });
+});

@@ -4,7 +4,7 @@ import type { InferenceKind } from '@tollgate/contracts';
 import { Admitter } from '../admit/admit';
 import { BodyMemory } from '../admit/body-memory';
 import { nearestLimits } from '../admit/limit-states';
-import type { FullBudget } from '../admit/memory-budget';
+import type { FullBudget, MemoryBudget } from '../admit/memory-budget';
 import { RefusedKeys } from '../admit/refused-keys';
 import { WastedRequests } from '../admit/wasted-requests';
 import type { Principal } from '../authenticate/authenticate';
@@ -64,15 +64,17 @@ export class Intake {
   async take(request: IncomingMessage, client: Client, principal: Principal, isRepeat = false): Promise<Body> {
     const share = this.memory.open(principal);
     try {
-      // 1. Refuse keys with too many wasted requests.
+      // 1. Refuse keys with too many wasted requests, or with too many answers that were not read.
       this.refuseAfterWaste(principal);
+      this.refuseUnread(principal);
       // 2. Refuse a wrong media type and a body that is announced as too large.
       const announced = announcedBytes(request, share.maxBytes);
       // 3. Look whether any request of the key would be admitted.
       const isSmall = announced !== null && announced <= MAX_UNLOOKED_BODY_BYTES;
       if (!isRepeat && (!isSmall || this.refusedKeys.has(principal.keyId))) await this.look(client, principal);
       // 4. Reserve memory.
-      const full = (budget: FullBudget) => this.ofMemory(budget);
+      const full = (budget: FullBudget) =>
+        ofMemory(budget, this.memory, 'request bodies', 'Wait for requests in progress to finish.');
       const budget = share.growTo(announced ?? 0);
       if (budget !== null) throw full(budget);
       // 5. Only now send 100-continue, and read the body.
@@ -125,18 +127,11 @@ export class Intake {
     throw ofAdmission(result, principal, Date.now());
   }
 
-  private ofMemory(budget: FullBudget): InferenceError {
-    const retryAfterSeconds = BUDGET_WAIT_SECONDS;
-    if (budget === 'all') return new InferenceError('overloaded_error', { retryAfterSeconds });
-    const { maxBytesPerKey, maxBytesPerTenant } = this.memory;
-    const [whose, maxBytes] = budget === 'key' ? ['key', maxBytesPerKey] : ['account', maxBytesPerTenant];
-    return new InferenceError('concurrency_limit_exceeded', {
-      message:
-        `The request bodies of this ${whose} exceed ${Math.floor(maxBytes / MIB)} MiB in total. ` +
-        `Wait for requests in progress to finish. Retry after ${retryAfterSeconds} s.`,
-      retryAfterSeconds,
-      by: { what: 'body_memory', scope: budget },
-    });
+  /** New requests would only add to the answers in memory. */
+  private refuseUnread(principal: Principal): void {
+    const { answers } = this.memory;
+    const full = answers.fullFor(principal, 0);
+    if (full !== null) throw ofMemory(full, answers, 'unread answers', 'Read the answers of earlier requests.');
   }
 
   private countWaste({ keyId, keyLimits }: Principal, error: unknown, bytes: number): void {
@@ -148,6 +143,24 @@ export class Intake {
       this.wastedRequests.countInvalid(keyId, requestsPerMinute, bytes, Date.now());
     else if (error.status < 500) this.wastedRequests.countUnserved(keyId, requestsPerMinute, bytes, Date.now());
   }
+}
+
+function ofMemory(
+  full: FullBudget,
+  { limits }: Pick<MemoryBudget, 'limits'>,
+  contents: string,
+  advice: string,
+): InferenceError {
+  const retryAfterSeconds = BUDGET_WAIT_SECONDS;
+  if (full === 'all') return new InferenceError('overloaded_error', { retryAfterSeconds });
+  const [whose, maxBytes] = full === 'key' ? ['key', limits.perKey] : ['account', limits.perTenant];
+  return new InferenceError('concurrency_limit_exceeded', {
+    message:
+      `The ${contents} of this ${whose} exceed ${Math.floor(maxBytes / MIB)} MiB in total. ${advice} ` +
+      `Retry after ${retryAfterSeconds} s.`,
+    retryAfterSeconds,
+    by: { what: 'body_memory', scope: full },
+  });
 }
 
 /** The memory of a request that a worker has read. */
