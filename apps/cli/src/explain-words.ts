@@ -8,7 +8,7 @@ const WHAT: Record<Obstacle['what'], string> = {
   tokens: 'the limit of tokens per minute',
   concurrency: 'the limit of requests at once',
   invalid_requests: 'too many invalid requests',
-  body_memory: 'too much memory for the bodies of requests',
+  body_memory: 'too much memory for the bodies of requests or for unread answers',
   budget: 'the budget of this month is spent',
   credit: 'the credit is used up',
   held: 'running requests hold the remaining credit or budget',

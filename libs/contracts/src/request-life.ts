@@ -47,7 +47,7 @@ export interface RequestLife {
 /**
  * - `requests`, `tokens`, `concurrency`: a limit of the key or the tenant.
  * - `invalid_requests`: the key sent too many invalid requests.
- * - `body_memory`: the bodies of the key's requests took too much memory.
+ * - `body_memory`: request bodies or unread answers of the key or the tenant took too much memory.
  * - `budget`, `credit`, `held`, `suspended`: the money of the tenant, or its status.
  * - `key_revoked`, `key_expired`, `no_profile`: the key itself. A former secret of a rotated key has
  *   expired, or is revoked if its rotation ended it at once.

@@ -1,57 +1,61 @@
 import { Gauge, metrics } from '@tollgate/runtime';
 import { DEFAULT_MAX_BODY_MIB } from '../options';
+import { type FullBudget, MemoryBudget, type MemoryOwner } from './memory-budget';
 
 const MIB = 1024 * 1024;
 const LEAST_BODY_BYTES_PER_KEY = 32 * MIB;
 /** Bodies of the largest size that a key may have in progress. */
 const LARGEST_BODIES_PER_KEY = 3;
 export const DEFAULT_BODY_MEMORY_MIB = 256;
+/** A tenant may have a quarter of the memory, whatever its number of keys is. */
+const TENANTS_AT_LEAST = 4;
 
 const held = new Gauge({
   name: 'tollgate_body_bytes',
-  help: 'Bytes reserved for request bodies in progress: their announced length, or what was received',
+  help: 'Bytes reserved for request bodies in progress: their length while they are read, then the part that is kept',
   registers: [metrics],
 });
 
-/** The limit that has no room left: that of the key, or that of all keys. */
-export type FullBudget = 'key' | 'all';
+const unread = new Gauge({
+  name: 'tollgate_unread_answer_bytes',
+  help: 'Bytes of long answers that their clients have not read yet',
+  registers: [metrics],
+});
+/** Beyond these, requests are refused. The answers of requests in progress may exceed them. */
+const UNREAD_ANSWER_LIMITS = { perKey: 32 * MIB, perTenant: 64 * MIB, all: 256 * MIB };
 
 /**
- * Limits the memory of request bodies, for each key and for all keys. The announced length is reserved before any of
- * the body is read.
+ * Limits the memory of request bodies, for each key, for each tenant and for all tenants. The announced length is
+ * reserved before any of the body is read. Also counts the answers that clients have not read.
  */
 export class BodyMemory {
-  readonly maxBytesPerKey: number;
   /** The limit of one body. Not more than fits into the memory. */
   readonly maxBytesPerBody: number;
-  private readonly maxBytes: number;
-  private bytes = 0;
-  private readonly bytesOfKeys = new Map<string, number>();
+  /** The long answers that clients have not read yet. */
+  readonly answers: MemoryBudget;
+  private readonly budget: MemoryBudget;
 
   constructor({
     maxBytes = DEFAULT_BODY_MEMORY_MIB * MIB,
     maxBytesPerBody = DEFAULT_MAX_BODY_MIB * MIB,
     maxBytesPerKey = Math.max(LEAST_BODY_BYTES_PER_KEY, LARGEST_BODIES_PER_KEY * maxBytesPerBody),
+    answers = UNREAD_ANSWER_LIMITS,
   } = {}) {
-    this.maxBytes = maxBytes;
-    this.maxBytesPerKey = Math.min(maxBytesPerKey, maxBytes);
-    this.maxBytesPerBody = Math.min(maxBytesPerBody, this.maxBytesPerKey);
+    this.answers = new MemoryBudget(answers, unread);
+    const perKey = Math.min(maxBytesPerKey, maxBytes);
+    const perTenant = Math.max(perKey, maxBytes / TENANTS_AT_LEAST);
+    this.budget = new MemoryBudget({ perKey, perTenant, all: maxBytes }, held);
+    this.maxBytesPerBody = Math.min(maxBytesPerBody, perKey);
+  }
+
+  /** Of request bodies. */
+  get limits(): MemoryBudget['limits'] {
+    return this.budget.limits;
   }
 
   /** The share of one request. It is empty at first. */
-  open(keyId: string): BodyShare {
-    return new BodyShare(this.maxBytesPerBody, (bytes) => this.take(keyId, bytes));
-  }
-
-  private take(keyId: string, bytes: number): FullBudget | null {
-    const ofKey = (this.bytesOfKeys.get(keyId) ?? 0) + bytes;
-    if (bytes > 0 && ofKey > this.maxBytesPerKey) return 'key';
-    if (bytes > 0 && this.bytes + bytes > this.maxBytes) return 'all';
-    if (ofKey > 0) this.bytesOfKeys.set(keyId, ofKey);
-    else this.bytesOfKeys.delete(keyId);
-    this.bytes += bytes;
-    held.inc(bytes);
-    return null;
+  open(owner: MemoryOwner): BodyShare {
+    return new BodyShare(this.maxBytesPerBody, this.budget, owner);
   }
 }
 
@@ -62,7 +66,8 @@ export class BodyShare {
   /** @param maxBytes the largest body */
   constructor(
     readonly maxBytes: number,
-    private readonly take: (bytes: number) => FullBudget | null,
+    private readonly budget: MemoryBudget,
+    private readonly owner: MemoryOwner,
   ) {}
 
   /**
@@ -70,15 +75,23 @@ export class BodyShare {
    */
   growTo(bytes: number): FullBudget | null {
     if (bytes <= this.bytes) return null;
-    const full = this.take(bytes - this.bytes);
-    if (full === null) this.bytes = bytes;
+    const full = this.budget.fullFor(this.owner, bytes - this.bytes);
+    if (full === null) this.set(bytes);
     return full;
+  }
+
+  /** Releases what is above this many bytes. */
+  shrinkTo(bytes: number): void {
+    if (bytes < this.bytes) this.set(bytes);
   }
 
   /** Releases the whole share. Repeated calls have no effect. */
   release(): void {
-    if (this.bytes === 0) return;
-    this.take(-this.bytes);
-    this.bytes = 0;
+    this.shrinkTo(0);
+  }
+
+  private set(bytes: number): void {
+    this.budget.add(this.owner, bytes - this.bytes);
+    this.bytes = bytes;
   }
 }

@@ -186,7 +186,7 @@ export class Client implements ClientSide {
     this.ended = true;
     // It refers to the backend's answer, which would stay in memory for as long as the client does not read.
     this.relay = null;
-    if (this.unread) this.unread.end(this.response, last);
+    if (this.unread) this.unread.end(this.response, last, this.owner);
     else this.response.end(last, 'latin1');
   }
 

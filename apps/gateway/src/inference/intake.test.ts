@@ -7,6 +7,7 @@ import { RefusedKeys } from '../admit/refused-keys';
 import { WastedRequests } from '../admit/wasted-requests';
 import type { Principal } from '../authenticate/authenticate';
 import type { Catalog } from '../catalog/catalog';
+import type { InferenceRequest } from '../body/inference-request';
 import type { BodyReader } from './body-reader';
 import type { Client } from './client';
 import { InferenceError, RuinousBodyError } from '../inference-errors';
@@ -14,21 +15,23 @@ import { Intake } from './intake';
 
 const PER_MINUTE = 60;
 const client = { awaitBody: () => {}, setLimits: () => {} } as unknown as Client;
-const principal = { keyId: 'key', models: null, keyLimits: { requestsPerMinute: PER_MINUTE } } as unknown as Principal;
+const principalOf = (keyId: string, tenantId = 'tenant') =>
+  ({ keyId, tenantId, models: null, keyLimits: { requestsPerMinute: PER_MINUTE } }) as unknown as Principal;
+const principal = principalOf('key');
 
-const intakeOf = () =>
+const intakeOf = (memory = new BodyMemory()) =>
   new Intake(
-    {} as Admitter,
+    { look: () => Promise.resolve({ kind: 'clear' }) } as unknown as Admitter,
     { hasFree: () => false } as unknown as Catalog,
-    new BodyMemory(),
+    memory,
     new WastedRequests(),
     new RefusedKeys(),
     {} as BodyReader,
   );
 
-function request(): IncomingMessage {
-  const headers = { 'content-type': 'application/json', 'content-length': '2' };
-  return Object.assign(Readable.from([Buffer.from('{}')]), { headers }) as unknown as IncomingMessage;
+function request(body = Buffer.from('{}')): IncomingMessage {
+  const headers = { 'content-type': 'application/json', 'content-length': String(body.length) };
+  return Object.assign(Readable.from([body]), { headers }) as unknown as IncomingMessage;
 }
 
 // The limit of wasted requests refills with the time.
@@ -55,5 +58,60 @@ describe('a failed body', () => {
     const intake = intakeOf();
     for (let i = 0; i <= 2 * PER_MINUTE; i++) await waste(intake, new UnavailableError('no worker was free'));
     expect(() => intake.refuseAfterWaste(principal)).not.toThrow();
+  });
+});
+
+describe('a large body', () => {
+  const KIB = 1024;
+  const body = Buffer.alloc(80 * KIB, ' ');
+  const memory = () => new BodyMemory({ maxBytes: 800 * KIB, maxBytesPerKey: 100 * KIB });
+  /** A request that keeps two fields. */
+  const read = {
+    outgoing: { fields: Buffer.alloc(5 * KIB), extras: [{ name: 'top_k', json: '1' }] },
+  } as unknown as InferenceRequest;
+
+  it('counts against the memory of its key only with what is kept of it', async () => {
+    const intake = intakeOf(memory());
+    const first = await intake.take(request(body), client, principal);
+    await expect(intake.take(request(body), client, principal)).rejects.toMatchObject({
+      code: 'concurrency_limit_exceeded',
+      by: { what: 'body_memory', scope: 'key' },
+    });
+    first.becomes(read);
+    await intake.take(request(body), client, principal);
+  });
+
+  it('counts against the memory of its tenant, and the bodies of another tenant are read', async () => {
+    const intake = intakeOf(memory());
+    for (const key of ['a', 'b']) await intake.take(request(body), client, principalOf(key));
+    const refusal = intake.take(request(body), client, principalOf('c'));
+    await expect(refusal).rejects.toMatchObject({
+      code: 'concurrency_limit_exceeded',
+      by: { what: 'body_memory', scope: 'tenant' },
+    });
+    await expect(refusal).rejects.toThrow('The request bodies of this account exceed 0 MiB in total.');
+    await intake.take(request(body), client, principalOf('d', 'other'));
+  });
+});
+
+describe('answers that were not read', () => {
+  it('refuse new requests of their key and tenant until they are read or dropped', async () => {
+    const bodies = new BodyMemory({ answers: { perKey: 10, perTenant: 20, all: 40 } });
+    const intake = intakeOf(bodies);
+    bodies.answers.add(principal, 11);
+    const refusal = intake.take(request(), client, principal);
+    await expect(refusal).rejects.toMatchObject({
+      code: 'concurrency_limit_exceeded',
+      by: { what: 'body_memory', scope: 'key' },
+    });
+    await expect(refusal).rejects.toThrow('The unread answers of this key exceed 0 MiB in total.');
+    (await intake.take(request(), client, principalOf('another'))).release();
+    bodies.answers.add(principal, 10);
+    await expect(intake.take(request(), client, principalOf('another'))).rejects.toMatchObject({
+      by: { scope: 'tenant' },
+    });
+    (await intake.take(request(), client, principalOf('a', 'other'))).release();
+    bodies.answers.add(principal, -21);
+    (await intake.take(request(), client, principal)).release();
   });
 });

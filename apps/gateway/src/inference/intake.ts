@@ -2,8 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import { Injectable } from '@nestjs/common';
 import type { InferenceKind } from '@tollgate/contracts';
 import { Admitter } from '../admit/admit';
-import { BodyMemory, type FullBudget } from '../admit/body-memory';
+import { BodyMemory } from '../admit/body-memory';
 import { nearestLimits } from '../admit/limit-states';
+import type { FullBudget, MemoryBudget } from '../admit/memory-budget';
 import { RefusedKeys } from '../admit/refused-keys';
 import { WastedRequests } from '../admit/wasted-requests';
 import type { Principal } from '../authenticate/authenticate';
@@ -20,6 +21,8 @@ import { ofAdmission } from './refusals';
  * a moment later.
  */
 const MAX_UNLOOKED_BODY_BYTES = 16 * 1024;
+/** The most that a socket gives at once. A body that came in one piece may stay in memory as it is. */
+const MAX_PIECE_BYTES = 64 * 1024;
 const BUDGET_WAIT_SECONDS = 1;
 const MIB = 1024 * 1024;
 
@@ -29,6 +32,8 @@ export interface Body {
   readonly bytes: Buffer;
   /** Called once, because the bytes may go to a worker thread. Throws and rejects as `BodyReader.read`. */
   toRequest(kind: InferenceKind): InferenceRequest | Promise<InferenceRequest>;
+  /** From now on only this request is kept of the body. Releases the rest of the memory. */
+  becomes(request: InferenceRequest): void;
   /** Releases the memory. Repeats are harmless. */
   release(): void;
   /** The request failed before admission: counts against the key's limit of wasted requests. */
@@ -72,18 +77,21 @@ export class Intake {
    * Rejects with InferenceError, with ClientLeftError, and with UnavailableError if the store does not answer.
    */
   async take(request: IncomingMessage, client: Client, principal: Principal, isRepeat = false): Promise<Body> {
-    const share = this.memory.open(principal.keyId);
+    const share = this.memory.open(principal);
     try {
-      // 1. Refuse a wrong media type and a body that is announced as too large.
+      // 1. Refuse keys with too many answers that were not read.
+      this.refuseUnread(principal);
+      // 2. Refuse a wrong media type and a body that is announced as too large.
       const announced = announcedBytes(request, share.maxBytes);
-      // 2. Look whether any request of the key would be admitted.
+      // 3. Look whether any request of the key would be admitted.
       const isSmall = announced !== null && announced <= MAX_UNLOOKED_BODY_BYTES;
       if (!isRepeat && (!isSmall || this.refusedKeys.has(principal.keyId))) await this.look(client, principal);
-      // 3. Reserve memory.
-      const full = (budget: FullBudget) => this.ofMemory(budget);
+      // 4. Reserve memory.
+      const full = (budget: FullBudget) =>
+        ofMemory(budget, this.memory, 'request bodies', 'Wait for requests in progress to finish.');
       const budget = share.growTo(announced ?? 0);
       if (budget !== null) throw full(budget);
-      // 4. Only now send 100-continue, and read the body.
+      // 5. Only now send 100-continue, and read the body.
       client.awaitBody();
       const bytes = await readBody(request, announced, share, full);
       // Kept, as a worker may take the buffer over.
@@ -92,6 +100,10 @@ export class Intake {
         bytes,
         toRequest: (kind) =>
           this.bodies.read(kind, bytes, { keyId: principal.keyId, models: principal.models, client }),
+        becomes: (read) => {
+          // Much of a large body may have been dropped.
+          if (length > MAX_PIECE_BYTES) share.shrinkTo(keptBytes(read));
+        },
         release: () => share.release(),
         wasted: (error) => {
           if (error instanceof InferenceError && OF_ADMISSION.has(error.status))
@@ -118,17 +130,11 @@ export class Intake {
     throw ofAdmission(result, principal, Date.now());
   }
 
-  private ofMemory(budget: FullBudget): InferenceError {
-    const retryAfterSeconds = BUDGET_WAIT_SECONDS;
-    if (budget === 'all') return new InferenceError('overloaded_error', { retryAfterSeconds });
-    const most = Math.floor(this.memory.maxBytesPerKey / MIB);
-    return new InferenceError('concurrency_limit_exceeded', {
-      message:
-        `The request bodies of this key exceed ${most} MiB in total. Wait for requests in progress to finish. ` +
-        `Retry after ${retryAfterSeconds} s.`,
-      retryAfterSeconds,
-      by: { what: 'body_memory', scope: 'key' },
-    });
+  /** New requests would only add to the answers in memory. */
+  private refuseUnread(principal: Principal): void {
+    const { answers } = this.memory;
+    const full = answers.fullFor(principal, 0);
+    if (full !== null) throw ofMemory(full, answers, 'unread answers', 'Read the answers of earlier requests.');
   }
 
   private countWaste({ keyId, keyLimits }: Principal, error: unknown, bytes: number): void {
@@ -140,6 +146,31 @@ export class Intake {
       this.wastedRequests.countInvalid(keyId, requestsPerMinute, bytes, Date.now());
     else if (error.status < 500) this.wastedRequests.countUnserved(keyId, requestsPerMinute, bytes, Date.now());
   }
+}
+
+function ofMemory(
+  full: FullBudget,
+  { limits }: Pick<MemoryBudget, 'limits'>,
+  contents: string,
+  advice: string,
+): InferenceError {
+  const retryAfterSeconds = BUDGET_WAIT_SECONDS;
+  if (full === 'all') return new InferenceError('overloaded_error', { retryAfterSeconds });
+  const [whose, maxBytes] = full === 'key' ? ['key', limits.perKey] : ['account', limits.perTenant];
+  return new InferenceError('concurrency_limit_exceeded', {
+    message:
+      `The ${contents} of this ${whose} exceed ${Math.floor(maxBytes / MIB)} MiB in total. ${advice} ` +
+      `Retry after ${retryAfterSeconds} s.`,
+    retryAfterSeconds,
+    by: { what: 'body_memory', scope: full },
+  });
+}
+
+/** The memory of a request that a worker has read. */
+function keptBytes({ outgoing }: InferenceRequest): number {
+  let bytes = outgoing.fields.length;
+  for (const { name, json } of outgoing.extras) bytes += name.length + json.length;
+  return bytes;
 }
 
 /** Refusals by limits or credit. */

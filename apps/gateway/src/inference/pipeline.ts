@@ -64,6 +64,7 @@ export class Pipeline {
       }
       // 5. Validate. The backend's request is built from the result.
       const request = await body.toRequest(kind);
+      body.becomes(request);
       // 6. Find the model.
       const model = this.findModel(request, principal);
       client.model = model.id;

@@ -4,6 +4,7 @@ import { BodyMemory } from '../admit/body-memory';
 import { InferenceError } from '../inference-errors';
 import { announcedBytes, BODY_GRACE_MS, ClientLeftError, readBody } from './read-body';
 
+const OWNER = { keyId: 'key', tenantId: 'tenant' };
 const KIB = 1024;
 const MIB = 1024 * KIB;
 
@@ -12,7 +13,7 @@ function reading(announced: number | null, maxBytesPerBody?: number) {
   const stream = new PassThrough();
   const request = Object.assign(stream, { complete: false, headers: {} }) as unknown as IncomingMessage;
   stream.once('end', () => Object.assign(request, { complete: true }));
-  const share = new BodyMemory({ maxBytesPerBody }).open('key');
+  const share = new BodyMemory({ maxBytesPerBody }).open(OWNER);
   const full = () => new InferenceError('overloaded_error');
   const outcome = readBody(request, announced, share, full).then(
     (bytes) => bytes.toString(),
@@ -66,7 +67,7 @@ it('a client that left before its body was read is noticed', async () => {
   stream.destroy();
   const request = Object.assign(stream, { complete: false, headers: {} }) as unknown as IncomingMessage;
   await expect(
-    readBody(request, 10, new BodyMemory().open('key'), () => new InferenceError('api_error')),
+    readBody(request, 10, new BodyMemory().open(OWNER), () => new InferenceError('api_error')),
   ).rejects.toBeInstanceOf(ClientLeftError);
 });
 

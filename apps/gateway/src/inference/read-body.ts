@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import type { BodyShare, FullBudget } from '../admit/body-memory';
+import type { BodyShare } from '../admit/body-memory';
+import type { FullBudget } from '../admit/memory-budget';
 import { validateMediaType } from '../http/media-type';
 import { InferenceError } from '../inference-errors';
 

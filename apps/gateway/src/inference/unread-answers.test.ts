@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
+import { BodyMemory } from '../admit/body-memory';
 import { MAX_STALL_MS } from '../upstream/stream-watch';
 import { Client } from './client';
 import { UnreadAnswers } from './unread-answers';
@@ -15,6 +16,8 @@ const LOOK_MS = 1_000;
 
 // Real: server and sockets. The clock and the timer of the watch are the test's.
 let unread: UnreadAnswers;
+let memory: BodyMemory;
+const OWNER = { keyId: 'key', tenantId: 'tenant', plan: 'plan' };
 const sockets: Socket[] = [];
 let server: Server;
 let answered: (client: Client, response: ServerResponse) => void;
@@ -23,6 +26,7 @@ beforeAll(async () => {
   server = createServer((_, response) => {
     const client = new Client(response, 'mine', 'req_ours', false);
     client.unread = unread;
+    client.owner = OWNER;
     answered(client, response);
   });
   server.listen(0, '127.0.0.1');
@@ -30,7 +34,8 @@ beforeAll(async () => {
 });
 beforeEach(() => {
   jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate', 'setTimeout'] });
-  unread = new UnreadAnswers();
+  memory = new BodyMemory();
+  unread = new UnreadAnswers(memory);
 });
 afterEach(() => {
   jest.useRealTimers();
@@ -125,6 +130,40 @@ describe('a client that does not read', () => {
     const closed = once(responses[1]!, 'close');
     jest.advanceTimersByTime(MAX_STALL_MS + 2 * LOOK_MS);
     await closed;
+  });
+});
+
+describe('an unread answer', () => {
+  /** The bytes of the key that are counted. */
+  const counted = () => {
+    const { limits } = memory.answers;
+    let bytes = limits.perKey;
+    while (memory.answers.fullFor(OWNER, bytes) !== null) bytes -= LONG_BYTES / 4;
+    return limits.perKey - bytes;
+  };
+
+  it('counts as memory of its key from the second look on, until its last byte is read', async () => {
+    const answering = next((client) => client.answer(200, LONG));
+    const socket = unreadingClient();
+    const response = await answering;
+    jest.advanceTimersByTime(LOOK_MS);
+    expect(counted()).toBe(0);
+    jest.advanceTimersByTime(LOOK_MS);
+    expect(counted()).toBe(LONG_BYTES);
+    socket.resume();
+    await once(response, 'close');
+    expect(counted()).toBe(0);
+  });
+
+  it('counts no more once its client has left', async () => {
+    const answering = next((client) => client.answer(200, LONG));
+    const socket = unreadingClient();
+    const response = await answering;
+    jest.advanceTimersByTime(2 * LOOK_MS);
+    expect(counted()).toBe(LONG_BYTES);
+    socket.destroy();
+    await once(response, 'close');
+    expect(counted()).toBe(0);
   });
 });
 
