@@ -134,12 +134,14 @@ describe.each([true, false])('usage that a backend reports (stream: %s)', (strea
     expect((await gateway.events(caller.tenantId, 1))[0]).toMatchObject({ completionTokens: 1_500, estimated: false });
   });
 
-  it('is charged for output that cannot be seen, if it went to its limit or the backend names it as reasoning', async () => {
+  it('is charged for unseen output, if it went to its limit or the backend names it as reasoning', async () => {
     const reasoned = { ...usage(PROMPT, 600).usage, completion_tokens_details: { reasoning_tokens: 599 } };
-    for (const [reported, finish_reason, estimated] of [
-      [usage(PROMPT, 600), 'length', false],
-      [{ usage: reasoned }, 'stop', false],
-      [usage(PROMPT, 600), 'stop', true],
+    for (const [reported, finish_reason, n, estimated] of [
+      [usage(PROMPT, 600), 'length', 1, false],
+      [{ usage: reasoned }, 'stop', 1, false],
+      [usage(PROMPT, 600), 'stop', 1, true],
+      // Only one of two choices has ended.
+      [usage(PROMPT, 600), 'length', 2, true],
     ] as const) {
       const caller = await gateway.caller();
       backend.state.play = stream
@@ -148,7 +150,7 @@ describe.each([true, false])('usage that a backend reports (stream: %s)', (strea
             choices: [{ index: 0, message: { role: 'assistant', content: 'x' }, finish_reason }],
             ...reported,
           });
-      const body = { model: 'own', messages, stream, max_tokens: 600 };
+      const body = { model: 'own', messages, stream, n, max_tokens: 600 };
       await (await gateway.post('/v1/chat/completions', body, caller)).text();
       const completionTokens = estimated ? 1 : 600;
       const [event] = await gateway.events(caller.tenantId, 1);

@@ -68,7 +68,7 @@ export interface DeliveredOutput {
 /** What a backend delivered, and how it ended it. */
 export interface Delivered {
   output: DeliveredOutput;
-  /** The backend ended every choice with `length`. */
+  /** The backend ended every choice that was asked for with `length`. */
   wentToLimit: boolean;
 }
 
@@ -257,17 +257,17 @@ export class AdmittedRequest {
       exact: () => range(output.tokens()),
       spareAbove: OUTPUT_SPARE_TOKENS,
     };
-    const asked = this.maxTokensPerChoice * request.choices;
-    if (
-      believes(reported.completionTokens, evidence, model) ||
-      isHidden(reported, output.tokens(), { asked, wentToLimit }, model.usageBand)
-    ) {
-      details.completion = completionDetails;
-      return { tokens, estimated, details };
+    if (!believes(reported.completionTokens, evidence, model)) {
+      const own = output.tokens();
+      const asked = this.maxTokensPerChoice * request.choices;
+      if (!isHidden(reported, own, { asked, wentToLimit }, model.usageBand)) {
+        tokens.completionTokens = own;
+        noteDisbelief('completion', named, { reported, own: { completionTokens: own } });
+        return { tokens, estimated: true, details };
+      }
     }
-    tokens.completionTokens = output.tokens();
-    noteDisbelief('completion', named, { reported, own: { completionTokens: tokens.completionTokens } });
-    return { tokens, estimated: true, details };
+    details.completion = completionDetails;
+    return { tokens, estimated, details };
   }
 
   private ours(promptTokens: number, completionTokens: number): TokenCounts {

@@ -78,7 +78,8 @@ export class PlainServer {
     const { response, output } = fitted;
     // The backend's count includes what was cut.
     const usage = fitted.kind === 'cut' ? null : response.usage;
-    const wentToLimit = response.content.every((choice) => choice['finish_reason'] === 'length');
+    const atLimit = response.content.filter((choice) => choice['finish_reason'] === 'length');
+    const wentToLimit = atLimit.length === request.choices;
     const { tokens, estimated, details } = admitted.settleAt(usage, { output, wentToLimit }, backendUrl);
     return {
       kind: 'delivered',

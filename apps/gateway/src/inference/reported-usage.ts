@@ -50,7 +50,7 @@ export function isLikely(reported: number, own: OwnCount, { min, max }: CatalogM
  * reasoning that the backend names and hides, or tokens without text. Of the latter, only those of an answer that went
  * on to its limit are believed, because only then the limit says how many there were.
  * @param asked the most tokens of all choices
- * @param wentToLimit the backend ended every choice with `length`
+ * @param wentToLimit the backend ended every choice that was asked for with `length`
  */
 export function isHidden(
   { completionTokens, completionDetails }: ReportedCounts,

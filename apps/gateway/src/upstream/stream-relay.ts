@@ -39,8 +39,6 @@ export class StreamRelay implements AnswerSink {
   /** A fallback is asked. */
   onServedBy: (model: CatalogModel) => void = () => {};
   onFirstOutput: () => void = () => {};
-  /** The backend has ended every choice that it ended with `length`. */
-  wentToLimit = true;
   /** Set by StreamWatch. */
   watched: Watched | null = null;
   private exchange!: Exchange;
@@ -48,6 +46,8 @@ export class StreamRelay implements AnswerSink {
   private waiting: Frame | null = null;
   private usage: ReportedUsage = null;
   private readonly unfinished = new Set<number>();
+  /** No choice has ended other than with `length`. */
+  private isAtLimit = true;
   private upstreamEnded = false;
   private chunksAfterEnd = 0;
   private ended: StreamEnd | null = null;
@@ -74,6 +74,11 @@ export class StreamRelay implements AnswerSink {
       this.stalledSinceMs = null;
       this.goOn();
     });
+  }
+
+  /** The backend has ended every choice that was asked for, and each with `length`. */
+  get wentToLimit(): boolean {
+    return this.isAtLimit && this.unfinished.size === 0;
   }
 
   run(exchange: Exchange): Promise<StreamEnd> {
@@ -132,7 +137,7 @@ export class StreamRelay implements AnswerSink {
   restart(): void {
     this.translator.restart();
     this.held = this.waiting = this.usage = null;
-    this.wentToLimit = true;
+    this.isAtLimit = true;
     this.opening = '';
     this.upstreamEnded = false;
     this.expectChoices();
@@ -238,7 +243,7 @@ export class StreamRelay implements AnswerSink {
     }
     this.held = frame;
     this.usage = frame.usage;
-    this.wentToLimit &&= frame.atLimit;
+    this.isAtLimit &&= frame.atLimit;
     for (const choice of frame.finished) this.unfinished.delete(choice);
     return before;
   }
