@@ -1,7 +1,8 @@
 // Restarts the containers that started before one of their secrets changed, because a service reads most of its secrets
-// only when it starts. Also those that have a former tollgate.yaml: if an editor replaces that file, a running container
-// keeps the one that it mounted at its start. One after the other, so that the other replicas serve meanwhile. If a
-// label told Compose of the change, it would stop all replicas at once, and start the first one only after the jobs.
+// only when it starts. Also those that have a former tollgate.yaml: if an editor replaces that file, a running
+// container keeps the one that it mounted at its start. One after the other, so that the other replicas serve
+// meanwhile. If a label told Compose of the change, it would stop all replicas at once, and start the first one only
+// after the jobs.
 import { readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';

@@ -21,8 +21,8 @@ export const queries = new QueryClient({
     },
   }),
   mutationCache: new MutationCache({ onError }),
-  // Without a connection, a call fails at once. By default it would wait for one: a write would be made when nobody looks,
-  // and its secret would never be shown.
+  // Without a connection, a call fails at once. By default it would wait for one: a write would be made when nobody
+  // looks, and its secret would never be shown.
   defaultOptions: {
     mutations: { networkMode: 'always' },
     queries: {

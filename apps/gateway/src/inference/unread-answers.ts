@@ -10,7 +10,7 @@ const TICK_MS = 1_000;
  * A longer answer is written in pieces of this length, because only a whole piece shows that the client reads. Not less
  * than Node's buffer of a response: after a shorter piece there would be no `drain`.
  */
-export const PIECE_BYTES = 128 * 1024;
+const PIECE_BYTES = 128 * 1024;
 
 /**
  * The ends of answers that their clients have not read yet. A client that reads nothing for as long as a stream may

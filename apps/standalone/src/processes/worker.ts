@@ -50,7 +50,7 @@ export async function startWorker(settings: StandaloneSettings, takeDown: TakeDo
   primary.tellServing(publicUrl);
 }
 
-/** Refuses a changed configuration that the books refuse, as the primary process does, which accepted the present one. */
+/** Refuses a changed configuration that the books refuse, as the primary process does. It accepted the present one. */
 function followBooks(config: ConfigSource, messages: Messages): void {
   config.addCheck(async ({ currency, plans }) => {
     const profiles = plans.map((plan) => ({ id: plan.id, profiles: plan.profiles.map(({ id }) => ({ id })) }));
