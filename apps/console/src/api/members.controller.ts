@@ -15,7 +15,7 @@ import { Mailer } from '../http/mailer';
 import type { InvitationCreated, MemberList, RecoveryCreated } from './answers';
 import { EmailField, exact, RoleField } from './fields';
 import { requireOther } from './people.controller';
-import { Tries } from './tries';
+import { PasswordLinkTries, Tries } from './tries';
 
 const readRole = bodyOf(Type.Object({ role: RoleField }, exact));
 const readInvitation = bodyOf(Type.Object({ email: EmailField, role: RoleField }, exact));
@@ -26,7 +26,6 @@ const ROLES = TENANT_ROLES.map((role) => ({ role, actions: actionsOf(role) }));
 @Controller('console/api/tenants/:tenantId')
 export class MembersController {
   private readonly tries = new Tries();
-  private readonly linkTries = new Tries();
 
   constructor(
     private readonly members: Members,
@@ -34,6 +33,7 @@ export class MembersController {
     private readonly recoveries: Recoveries,
     private readonly mailer: Mailer,
     private readonly services: ServiceClient,
+    private readonly linkTries: PasswordLinkTries,
   ) {}
 
   @Get('members')

@@ -8,7 +8,7 @@ import { queryOf } from '../http/body';
 import { ConsoleError } from '../http/errors';
 import type { PeopleList, RecoveryCreated } from './answers';
 import { pageSize } from './fields';
-import { Tries } from './tries';
+import { PasswordLinkTries } from './tries';
 
 const Text = Type.Optional(Type.String({ maxLength: 254 }));
 const readPage = queryOf(Type.Object({ limit: pageSize, after: Text, search: Text }));
@@ -16,11 +16,10 @@ const readPage = queryOf(Type.Object({ limit: pageSize, after: Text, search: Tex
 /** Everybody who has an account, for operators. */
 @Controller('console/api/operator/people')
 export class PeopleController {
-  private readonly tries = new Tries();
-
   constructor(
     private readonly people: People,
     private readonly recoveries: Recoveries,
+    private readonly linkTries: PasswordLinkTries,
   ) {}
 
   @Get()
@@ -36,7 +35,7 @@ export class PeopleController {
     @FromCaller() caller: Caller,
     @ByCaller() by: Author,
   ): Promise<RecoveryCreated> {
-    this.tries.take(caller.userId);
+    this.linkTries.take(caller.userId);
     requireOther(caller, userId, 'Change your own password under Account.');
     return this.recoveries.create(by, userId, null);
   }

@@ -1,3 +1,4 @@
+import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { ConsoleError } from '../http/errors';
 
@@ -20,3 +21,7 @@ export class Tries {
     }
   }
 }
+
+/** The password links that a person makes for others, under Members or on People. */
+@Injectable()
+export class PasswordLinkTries extends Tries {}
