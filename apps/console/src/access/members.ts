@@ -36,9 +36,10 @@ export class Members {
     return rows.length > 0;
   }
 
-  /** Whether anybody can run the installation yet. */
+  /** Whether anybody can run the installation yet, by invitation or by a group of the provider. */
   async hasOperator(): Promise<boolean> {
-    return (await query(this.database.dataSource, 'SELECT 1 FROM operator LIMIT 1')).length > 0;
+    const sql = 'SELECT 1 FROM operator UNION ALL SELECT 1 FROM provider_operator LIMIT 1';
+    return (await query(this.database.dataSource, sql)).length > 0;
   }
 
   async roleOf(userId: string, tenantId: string): Promise<TenantRole | null> {
