@@ -2,6 +2,7 @@ import { openDataSource, query, transaction } from '@tollgate/postgres';
 import { eventually, OUTBOX_TABLE_SQL, useTestDatabase } from '@tollgate/testing';
 import type { DataSource } from 'typeorm';
 import { balanceUpdate, Received, SUITE_GROUP, TOPIC } from '../messages-store.fixture';
+import { MAX_BATCH_MESSAGES } from '../messages';
 import { PostgresStore } from '../postgres/test-store.fixture';
 import type { PostgresMessages } from '../postgres/postgres-messages';
 import { enqueue } from './outbox';
@@ -74,6 +75,25 @@ describe('publishing in the transaction of a service', () => {
     } finally {
       await database.query('ALTER TABLE shop.outbox DROP CONSTRAINT unused');
     }
+  });
+
+  it('publishes more than a batch in order, and keeps a plan only for the statement of one batch', async () => {
+    await messages.start();
+    relay.start();
+    const plansAfter = (versions: number[]) =>
+      transaction(dataSource, async (tx) => {
+        const updates = versions.map((version) => balanceUpdate('a', version));
+        await enqueue(tx, TOPIC, updates);
+        // Those of this connection.
+        const sql = 'SELECT 1 FROM pg_prepared_statements WHERE statement LIKE $1';
+        return (await query(tx, sql, [`%INSERT INTO ${store.schema}.batch%`])).length;
+      });
+    const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index);
+    const last = 2 * MAX_BATCH_MESSAGES + 1;
+    expect(await plansAfter(range(1, last))).toBe(0);
+    expect(await plansAfter([last + 1])).toBe(1);
+    relay.wake();
+    await eventually(() => received.assertAllInOrder(['a'], last + 1));
   });
 
   it('publishes nothing of a transaction that was rolled back', async () => {

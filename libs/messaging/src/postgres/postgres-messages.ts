@@ -8,7 +8,7 @@ import {
   type Topic,
   type TopicTypes,
 } from '@tollgate/contracts';
-import { connectionConfig, outliveConnections, queryPrepared, sqlState } from '@tollgate/postgres';
+import { connectionConfig, outliveConnections, query, queryPrepared, sqlState } from '@tollgate/postgres';
 import { logger, settlesWithin } from '@tollgate/runtime';
 import { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
@@ -159,7 +159,8 @@ export class PostgresMessages extends Messages {
   ): Promise<boolean> {
     if (this.state !== 'started') return false;
     const call = this.publishCall(topic, messages);
-    if (call !== null) await queryPrepared(tx, call.text, call.values);
+    // Only the statement of one batch has a constant text. A longer call keeps no plan.
+    if (call !== null) await (call.name ? queryPrepared : query)(tx, call.text, call.values);
     return true;
   }
 
