@@ -1,4 +1,4 @@
-import { Counter, Gauge, metrics } from '@tollgate/runtime';
+import { Counter, metrics, PolledGauge } from '@tollgate/runtime';
 
 const RESULTS = ['agree', 'differ', 'failed'] as const;
 
@@ -9,10 +9,10 @@ const runs = new Counter({
   registers: [metrics],
 });
 
-const differences = new Gauge({
+/** Every process of billing reports the same value. */
+export const differences = new PolledGauge({
   name: 'tollgate_reconcile_differences',
-  help: 'Differences that the last run of reconcile of this process found; 0 before the first',
-  registers: [metrics],
+  help: 'Differences that the newest complete run of reconcile found, on any replica; 0 before the first',
 });
 
 // Start every series at zero: otherwise a rate misses the first count.
@@ -21,5 +21,4 @@ for (const result of RESULTS) runs.inc({ result }, 0);
 /** @param found the number of differences; null if the run failed */
 export function countRun(found: number | null): void {
   runs.inc({ result: found === null ? 'failed' : found === 0 ? 'agree' : 'differ' });
-  if (found !== null) differences.set(found);
 }

@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { periodicTask } from '../periodic-task';
 import { Charges } from './charges';
 import { HeadsLogger } from './heads';
+import { ReconcileGauge } from './reconcile-gauge';
 import { ReconcileController } from './reconcile.controller';
 import { Reconciler } from './reconciler';
 import { ReconcileRuns } from './runs';
@@ -16,7 +17,7 @@ const logHeads = periodicTask('log the heads of the journal', LOG_HEADS_EVERY_MS
 
 @Module({
   controllers: [ReconcileController],
-  providers: [Reconciler, Charges, RetiredMonths, Stores, ReconcileRuns, HeadsLogger, logHeads],
+  providers: [Reconciler, Charges, RetiredMonths, Stores, ReconcileRuns, ReconcileGauge, HeadsLogger, logHeads],
   exports: [Stores],
 })
 export class ReconcileModule {}

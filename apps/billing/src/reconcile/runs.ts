@@ -20,7 +20,7 @@ const MAX_RUNNING = 4;
 const BEAT_MS = 1_000;
 /** A run without a heartbeat for this long died with its process. */
 const DEAD_AFTER_MS = 15_000;
-/** How long a report is kept. */
+/** How long a report is kept, and the newest complete one until another run is complete. */
 const KEPT_MS = 24 * 60 * 60 * 1_000;
 
 interface Row {
@@ -32,6 +32,10 @@ interface Row {
   report: ReconcileReport | null;
   reason: string | null;
 }
+
+/** The newest complete run. Its result is in force until a later run is complete. */
+const NEWEST_DONE = `
+  SELECT id, progress FROM reconcile_run WHERE state = 'done' ORDER BY started_at DESC, id DESC LIMIT 1`;
 
 /**
  * Runs of reconcile. One takes minutes over millions of events, but a request between services takes seconds at most.
@@ -92,6 +96,12 @@ export class ReconcileRuns implements BeforeApplicationShutdown {
     return row ? this.get(row) : null;
   }
 
+  /** What the newest complete run found, on any replica. 0: no run was complete. */
+  async differences(): Promise<number> {
+    const [row] = await query<Pick<Row, 'progress'>>(this.dataSource, NEWEST_DONE);
+    return row?.progress.differenceCount ?? 0;
+  }
+
   /** Ends each run at its next step. */
   async beforeApplicationShutdown(): Promise<void> {
     this.stopping.abort(new UnavailableError('the process of this run is stopping: start another run'));
@@ -99,9 +109,13 @@ export class ReconcileRuns implements BeforeApplicationShutdown {
   }
 
   private async begin(id: string, by: Author | undefined): Promise<void> {
-    await query(this.dataSource, `DELETE FROM reconcile_run WHERE started_at < now() - $1 * interval '1 millisecond'`, [
-      KEPT_MS,
-    ]);
+    await query(
+      this.dataSource,
+      `DELETE FROM reconcile_run
+       WHERE started_at < now() - $1 * interval '1 millisecond'
+         AND id NOT IN (SELECT id FROM (${NEWEST_DONE}) newest)`,
+      [KEPT_MS],
+    );
     await transaction(this.dataSource, async (tx) => {
       await query(tx, `INSERT INTO reconcile_run (id, state, progress) VALUES ($1, 'running', $2)`, [
         id,

@@ -1,0 +1,82 @@
+import { UnavailableError, type Difference } from '@tollgate/contracts';
+import { metrics } from '@tollgate/runtime';
+import { eventually, useTestDatabase } from '@tollgate/testing';
+import { useBilling } from '../testing/billing.fixture';
+import type { Findings } from './findings';
+import { ReconcileGauge } from './reconcile-gauge';
+import type { Reconciler } from './reconciler';
+import { ReconcileRuns } from './runs';
+
+const database = useTestDatabase();
+const billing = useBilling(database);
+
+const DIFFERENCE = {} as Difference;
+
+/** A replica of billing, whose next run finds so many differences. Null: it fails. */
+function replica() {
+  let next: number | null = 0;
+  const reconciler = {
+    run: (findings: Findings) => {
+      if (next === null) return Promise.reject(new UnavailableError('no result'));
+      findings.add(Array.from({ length: next }, () => DIFFERENCE));
+      return Promise.resolve();
+    },
+  } as Partial<Reconciler> as Reconciler;
+  const runs = new ReconcileRuns(billing.dataSource, reconciler);
+  const run = async (found: number | null) => {
+    next = found;
+    const { id } = await runs.start();
+    await eventually(async () => expect((await runs.get({ id })).state).not.toBe('running'));
+  };
+  return { runs, run };
+}
+
+describe('the differences in the metrics', () => {
+  let one: ReturnType<typeof replica>;
+  let other: ReturnType<typeof replica>;
+  beforeEach(async () => {
+    await database.query('DELETE FROM billing.reconcile_run');
+    [one, other] = [replica(), replica()];
+  });
+  const shown = () => Promise.all([one.runs.differences(), other.runs.differences()]);
+  const age = () => database.query(`UPDATE billing.reconcile_run SET started_at = started_at - interval '2 days'`);
+
+  it('are those of the newest complete run, whichever replica ran it', async () => {
+    expect(await shown()).toEqual([0, 0]);
+    await one.run(2);
+    expect(await shown()).toEqual([2, 2]);
+    await other.run(null);
+    expect(await shown()).toEqual([2, 2]);
+    await other.run(0);
+    expect(await shown()).toEqual([0, 0]);
+  });
+
+  it('stay until a later run is complete, however old the run is that found them', async () => {
+    await one.run(1);
+    await age();
+    await other.run(null);
+    expect(await shown()).toEqual([1, 1]);
+    await other.run(0);
+    expect(await shown()).toEqual([0, 0]);
+    await age();
+    await one.run(null);
+    expect(await database.query('SELECT state FROM billing.reconcile_run ORDER BY state')).toEqual([
+      { state: 'done' },
+      { state: 'failed' },
+    ]);
+  });
+
+  it('are read at each scrape', async () => {
+    const gauge = new ReconcileGauge(one.runs);
+    gauge.onApplicationBootstrap();
+    try {
+      const scraped = () => metrics.getSingleMetricAsString('tollgate_reconcile_differences');
+      await one.run(3);
+      expect(await scraped()).toMatch(/^tollgate_reconcile_differences 3$/m);
+      await other.run(0);
+      expect(await scraped()).toMatch(/^tollgate_reconcile_differences 0$/m);
+    } finally {
+      gauge.beforeApplicationShutdown();
+    }
+  });
+});
