@@ -11,22 +11,11 @@ import { NewKey } from './new-key';
 interface KeyChangeProps {
   of: KeyRow;
   onDone: () => Promise<unknown>;
+  onClose: () => void;
 }
 
-/** A button that changes what a key is called and what it may do. */
-export function ChangeKey({ of, onDone }: KeyChangeProps) {
-  const [isOpen, setOpen] = useState(false);
-  return (
-    <>
-      <Button size="xs" px={8} variant="default" aria-label={`Change ${of.name}`} onClick={() => setOpen(true)}>
-        Change
-      </Button>
-      {isOpen ? <ChangeForm of={of} onDone={onDone} onClose={() => setOpen(false)} /> : null}
-    </>
-  );
-}
-
-function ChangeForm({ of, onDone, onClose }: KeyChangeProps & { onClose: () => void }) {
+/** Changes what a key is called and what it may do. */
+export function ChangeKey({ of, onDone, onClose }: KeyChangeProps) {
   const { path } = useTenant();
   const { name, profile, owner, tags, models } = of;
   const [draft, setDraft] = useState<KeyDraft>({
@@ -69,20 +58,8 @@ const GRACE_TIMES = [
 ];
 const DEFAULT_GRACE = '86400';
 
-/** A button that makes the next secret of a key. */
-export function RotateKey({ of, onDone }: KeyChangeProps) {
-  const [isOpen, setOpen] = useState(false);
-  return (
-    <>
-      <Button size="xs" px={8} variant="default" aria-label={`Rotate ${of.name}`} onClick={() => setOpen(true)}>
-        Rotate
-      </Button>
-      {isOpen ? <RotateForm of={of} onDone={onDone} onClose={() => setOpen(false)} /> : null}
-    </>
-  );
-}
-
-function RotateForm({ of, onDone, onClose }: KeyChangeProps & { onClose: () => void }) {
+/** Makes the next secret of a key, and shows it once. */
+export function RotateKey({ of, onDone, onClose }: KeyChangeProps) {
   const { path } = useTenant();
   const [grace, setGrace] = useState(DEFAULT_GRACE);
   const rotate = useMutation({

@@ -20,7 +20,8 @@ export function KeysPage() {
   const { id, may, path } = useTenant();
   const { inferenceUrl } = usePerson();
   const queries = useQueryClient();
-  const [isOpen, setOpen] = useState(false);
+  // Beside the list, whose rows come and go: a dialog that shows a secret once must not leave with its row.
+  const [open, setOpen] = useState<'create' | { form: typeof ChangeKey; of: KeyRow } | null>(null);
   const keys = useInfiniteQuery({
     queryKey: ['keys', id],
     queryFn: ({ pageParam }) => api.get<KeyList>(path('keys') + queryOf({ after: pageParam })),
@@ -30,13 +31,26 @@ export function KeysPage() {
   });
   const rows = keys.data?.pages.flatMap(({ data }) => data) ?? [];
   const refresh = () => queries.invalidateQueries({ queryKey: ['keys', id] });
+  const close = () => setOpen(null);
+  const opener = (action: string, form: typeof ChangeKey, of: KeyRow) => (
+    <Button
+      size="xs"
+      px={8}
+      variant="default"
+      aria-label={`${action} ${of.name}`}
+      onClick={() => setOpen({ form, of })}
+    >
+      {action}
+    </Button>
+  );
   return (
     <Page
       title="Keys"
       about="Programs use them to run models. Keep them on servers, never in a browser or an app."
-      action={may('keys.write') ? <Button onClick={() => setOpen(true)}>Create a key</Button> : null}
+      action={may('keys.write') ? <Button onClick={() => setOpen('create')}>Create a key</Button> : null}
     >
-      {isOpen ? <CreateKey onClose={() => setOpen(false)} onCreated={refresh} /> : null}
+      {open === 'create' ? <CreateKey onClose={close} onCreated={refresh} /> : null}
+      {open !== null && open !== 'create' ? <open.form of={open.of} onDone={refresh} onClose={close} /> : null}
       <Unanswered of={keys} />
       {keys.isPending ? <Loading /> : null}
       {keys.data === undefined ? null : rows.length === 0 ? (
@@ -75,8 +89,8 @@ export function KeysPage() {
             ...(may('budgets.read') ? [<KeyBudget of={key.budget} />] : []),
             may('keys.write') && key.status !== 'revoked' ? (
               <Group gap="xs" wrap="nowrap">
-                <ChangeKey of={key} onDone={refresh} />
-                <RotateKey of={key} onDone={refresh} />
+                {opener('Change', ChangeKey, key)}
+                {opener('Rotate', RotateKey, key)}
                 <Revoke what="key" name={key.name} revoke={() => api.delete(path('keys', key.id))} onDone={refresh} />
               </Group>
             ) : null,
