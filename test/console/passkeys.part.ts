@@ -141,8 +141,11 @@ export function totpTests(
     await page.getByLabel('Code of the authenticator').fill(totpOf(address));
     await page.getByRole('button', { name: 'Turn it on' }).click();
     await page.getByText('A code is asked for beside the password.').waitFor();
+    expect(await page.getByLabel('Your password').inputValue()).toBe('');
     await page.getByLabel('Your password').fill(PASSWORD);
     await page.getByRole('button', { name: 'Turn it off' }).click();
     await page.getByText('Only the password is asked for.').waitFor();
+    expect([await code.count(), await page.getByLabel('Backup codes').count()]).toEqual([0, 0]);
+    expect(await page.getByLabel('Your password').inputValue()).toBe('');
   });
 }

@@ -1,12 +1,14 @@
 import { Button, Group, Skeleton, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { lazy, Suspense, useState, type FormEvent } from 'react';
+import type { Me } from '../../src/api/answers';
 import { api } from './api';
 import { codeOf } from './code';
 import { Failure } from './failure';
 import { usePerson } from './me';
 import { Command } from './page';
 import { PasswordField } from './password-field';
+import { ME } from './queries';
 
 /** Only this page needs it, and only once. */
 const QrCode = lazy(() => import('./qr-code'));
@@ -18,18 +20,25 @@ export function SecondFactor() {
   const queries = useQueryClient();
   const [password, setPassword] = useState('');
   const [typed, setTyped] = useState('');
-  const refresh = () => queries.invalidateQueries({ queryKey: ['me'] });
   const enable = useMutation({
     mutationFn: () => api.post<{ totpURI: string; backupCodes: string[] }>('/auth/two-factor/enable', { password }),
   });
   const verify = useMutation({
     mutationFn: () => api.post('/auth/two-factor/verify-totp', { code: codeOf(typed) }),
-    onSuccess: refresh,
+    onSuccess: () => end(true),
   });
   const disable = useMutation({
     mutationFn: () => api.post('/auth/two-factor/disable', { password }),
-    onSuccess: refresh,
+    onSuccess: () => end(false),
   });
+  /** What was shown or typed once is never shown again: not even when the second factor is turned off later. */
+  const end = (isOn: boolean) => {
+    enable.reset();
+    setPassword('');
+    setTyped('');
+    queries.setQueryData<Me>(ME, (me) => me && { ...me, hasTotp: isOn });
+    return queries.invalidateQueries({ queryKey: ME });
+  };
   const begin = (event: FormEvent) => {
     event.preventDefault();
     if (hasTotp) disable.mutate();
