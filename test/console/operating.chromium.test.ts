@@ -4,6 +4,7 @@ import { useConsolePage } from './console-page';
 import { dialogLookTests } from './dialog-looks.part';
 import { acceptInvitation } from './entering';
 import { followingTests } from './following.part';
+import { invitationPageTests } from './invitation-pages.part';
 import { lookingAt } from './looking';
 import { backendOf } from './looks';
 import { moneyFormTests } from './money-forms.part';
@@ -46,6 +47,8 @@ phoneTests(() => ({ console_, page, call: backendOf(page) }));
 rolePageTests(() => ({ console_, browser: chromium.browser, call: backendOf(page), forgetTries }));
 
 returningTests(() => ({ console_, browser: chromium.browser, call: backendOf(page), forgetTries }));
+
+invitationPageTests(() => ({ console_, page, browser: chromium.browser, call: backendOf(page), forgetTries }));
 
 it('no script of these pages failed', () => {
   expect(failures).toEqual([]);

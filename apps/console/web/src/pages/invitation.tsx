@@ -4,7 +4,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useState, type FormEvent } from 'react';
 import type { InvitationOffer } from '../../../src/api/answers';
 import { PasswordField } from '../password-field';
-import { api } from '../api';
+import { api, isSignedOut } from '../api';
 import { Failure } from '../failure';
 import { useMe } from '../me';
 
@@ -16,6 +16,8 @@ export function Invitation() {
   const [secret] = useState(() => location.hash.slice(1));
   useEffect(() => history.replaceState(null, '', location.pathname), []);
   const me = useMe();
+  // With any other error, the person may be signed in.
+  const isNobody = isSignedOut(me.error);
   const offer = useQuery({
     queryKey: ['invitation', secret],
     queryFn: () => api.post<InvitationOffer>('/invitation/look', { secret }),
@@ -28,8 +30,9 @@ export function Invitation() {
       </Title>
       <Paper withBorder p="lg" mt="lg" radius="md">
         <Failure error={offer.error} />
-        {offer.data && me.data ? <Join secret={secret} offer={offer.data} email={me.data.email} /> : null}
-        {offer.data && me.error ? <MakeAccount secret={secret} offer={offer.data} /> : null}
+        {offer.data && isNobody ? <MakeAccount secret={secret} offer={offer.data} /> : null}
+        {offer.data && me.data && !isNobody ? <Join secret={secret} offer={offer.data} email={me.data.email} /> : null}
+        {offer.data && !me.data && !isNobody ? <Failure error={me.error} retry={() => void me.refetch()} /> : null}
       </Paper>
     </Container>
   );
@@ -71,9 +74,12 @@ function MakeAccount({ secret, offer }: { secret: string; offer: InvitationOffer
   const [name, setName] = useState('');
   const [email, setEmail] = useState(offer.email ?? '');
   const [password, setPassword] = useState('');
+  // The link works once, so only the sign-in is repeated after it failed.
+  const [isMade, setMade] = useState(false);
   const accept = useMutation({
     mutationFn: async () => {
-      await api.post('/invitation/accept-as-new', { secret, name, email, password });
+      if (!isMade) await api.post('/invitation/accept-as-new', { secret, name, email, password });
+      setMade(true);
       await api.post('/auth/sign-in/email', { email, password });
     },
     onSuccess: enter,
@@ -91,6 +97,7 @@ function MakeAccount({ secret, offer }: { secret: string; offer: InvitationOffer
           autoComplete="name"
           required
           maxLength={100}
+          readOnly={isMade}
           value={name}
           onChange={({ currentTarget }) => setName(currentTarget.value)}
         />
@@ -99,7 +106,7 @@ function MakeAccount({ secret, offer }: { secret: string; offer: InvitationOffer
           type="email"
           autoComplete="username"
           required
-          readOnly={offer.email !== null}
+          readOnly={isMade || offer.email !== null}
           value={email}
           onChange={({ currentTarget }) => setEmail(currentTarget.value)}
         />
@@ -109,12 +116,14 @@ function MakeAccount({ secret, offer }: { secret: string; offer: InvitationOffer
           autoComplete="new-password"
           required
           minLength={MIN_PASSWORD_CHARS}
+          readOnly={isMade}
           value={password}
           onChange={({ currentTarget }) => setPassword(currentTarget.value)}
         />
         <Button type="submit" loading={accept.isPending}>
-          Make the account
+          {isMade ? 'Sign in' : 'Make the account'}
         </Button>
+        {isMade && accept.isError ? <Text size="sm">The account is made. Only the sign-in did not work.</Text> : null}
         <Failure error={accept.error} />
         <Text size="sm">
           You have an account already?{' '}
