@@ -29,6 +29,14 @@ export function shownOnceTests(deployed: () => OnPage): void {
   };
   afterEach(() => deployed().page.unrouteAll({ behavior: 'wait' }));
 
+  it('it stays after a click beside it', async () => {
+    const { page } = deployed();
+    const secret = await rotate();
+    await page.mouse.click(5, 5);
+    await renewed();
+    expect(await secret.count()).toBe(1);
+  });
+
   it('it stays while its row is not in the list', async () => {
     const { page } = deployed();
     const secret = await rotate();

@@ -7,6 +7,7 @@ import { Failure } from './failure';
 import { bodyOfKey, KEEP, KeyFields, type KeyDraft } from './key-fields';
 import { useTenant } from './me';
 import { NewKey } from './new-key';
+import { ShownOnce } from './shown-once';
 
 interface KeyChangeProps {
   of: KeyRow;
@@ -71,7 +72,7 @@ export function RotateKey({ of, onDone, onClose }: KeyChangeProps) {
     rotate.mutate();
   };
   return (
-    <Modal opened onClose={onClose} title={`Rotate the key ${of.name}`} size="lg">
+    <ShownOnce onClose={onClose} title={`Rotate the key ${of.name}`} size="lg">
       {rotate.data ? (
         <NewKey value={rotate.data.key} onClose={onClose} />
       ) : (
@@ -95,6 +96,6 @@ export function RotateKey({ of, onDone, onClose }: KeyChangeProps) {
           </Stack>
         </form>
       )}
-    </Modal>
+    </ShownOnce>
   );
 }

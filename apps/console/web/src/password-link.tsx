@@ -1,10 +1,11 @@
-import { Alert, Button, Group, Modal, Stack, Text } from '@mantine/core';
+import { Alert, Button, Group, Stack, Text } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { RecoveryCreated } from '../../src/api/answers';
 import { api } from './api';
 import { Failure } from './failure';
 import { Command } from './page';
+import { ShownOnce } from './shown-once';
 
 /** Makes a link for a person who forgot the password, and shows it once. */
 export function PasswordLink({ name, path }: { name: string; path: string }) {
@@ -28,7 +29,7 @@ export function PasswordLink({ name, path }: { name: string; path: string }) {
 function NewLink({ name, path, onClose }: { name: string; path: string; onClose: () => void }) {
   const make = useMutation({ mutationFn: () => api.post<RecoveryCreated>(path) });
   return (
-    <Modal opened onClose={onClose} title={`A new password for ${name}`}>
+    <ShownOnce onClose={onClose} title={`A new password for ${name}`}>
       <Stack>
         {make.data ? (
           <>
@@ -55,6 +56,6 @@ function NewLink({ name, path, onClose }: { name: string; path: string; onClose:
           </>
         )}
       </Stack>
-    </Modal>
+    </ShownOnce>
   );
 }

@@ -1,4 +1,4 @@
-import { Badge, Button, Group, Modal, Stack, Text } from '@mantine/core';
+import { Badge, Button, Group, Stack, Text } from '@mantine/core';
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
 import type { IssuedKey, KeyList, KeyRow } from '../../../src/api/answers';
@@ -14,6 +14,7 @@ import { More } from '../more';
 import { NewKey } from '../new-key';
 import { DataTable, Empty, Loading, Page, Unanswered } from '../page';
 import { Revoke } from '../revoke';
+import { ShownOnce } from '../shown-once';
 
 /** The inference keys of the tenant. */
 export function KeysPage() {
@@ -114,7 +115,7 @@ function CreateKey({ onClose, onCreated }: { onClose: () => void; onCreated: () 
     create.mutate();
   };
   return (
-    <Modal opened onClose={onClose} title={create.data ? 'The new key' : 'Create a key'} size="lg">
+    <ShownOnce onClose={onClose} title={create.data ? 'The new key' : 'Create a key'} size="lg">
       {create.data ? (
         <NewKey value={create.data.key} onClose={onClose} />
       ) : (
@@ -130,7 +131,7 @@ function CreateKey({ onClose, onCreated }: { onClose: () => void; onCreated: () 
           </Stack>
         </form>
       )}
-    </Modal>
+    </ShownOnce>
   );
 }
 

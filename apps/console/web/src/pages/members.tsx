@@ -1,4 +1,4 @@
-import { Alert, Button, Group, Modal, Select, Stack, Text, TextInput, Title } from '@mantine/core';
+import { Alert, Button, Group, Select, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
 import type { InvitationCreated, MemberList, MemberRow, TenantRole } from '../../../src/api/answers';
@@ -10,6 +10,7 @@ import { usePerson, useTenant } from '../me';
 import { Answer, Command, DataTable, Page } from '../page';
 import { PasswordLink } from '../password-link';
 import { RoleTable } from './members-roles';
+import { ShownOnce } from '../shown-once';
 
 const ROLES: { value: TenantRole; label: string }[] = [
   { value: 'owner', label: 'owner – everything, and who is owner' },
@@ -139,7 +140,7 @@ function Invite({ onClose, onInvited }: { onClose: () => void; onInvited: () => 
     invite.mutate();
   };
   return (
-    <Modal opened onClose={onClose} title="Invite a person">
+    <ShownOnce onClose={onClose} title="Invite a person">
       {invite.data ? (
         <Stack>
           {invite.data.link === null ? (
@@ -183,6 +184,6 @@ function Invite({ onClose, onInvited }: { onClose: () => void; onInvited: () => 
           </Stack>
         </form>
       )}
-    </Modal>
+    </ShownOnce>
   );
 }

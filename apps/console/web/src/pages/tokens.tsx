@@ -1,4 +1,4 @@
-import { Alert, Badge, Button, Checkbox, Group, Modal, Select, Stack, Text, TextInput } from '@mantine/core';
+import { Alert, Badge, Button, Checkbox, Group, Select, Stack, Text, TextInput } from '@mantine/core';
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
 import type { IssuedToken, TokenList, TokenRow } from '../../../src/api/answers';
@@ -11,6 +11,7 @@ import { usePerson, useTenant } from '../me';
 import { More } from '../more';
 import { Answer, Command, DataTable, Empty, Page } from '../page';
 import { Revoke } from '../revoke';
+import { ShownOnce } from '../shown-once';
 
 const SCOPES = [
   { value: 'keys:read', label: 'keys:read – list inference keys' },
@@ -147,7 +148,7 @@ function CreateToken({ onClose, onCreated }: { onClose: () => void; onCreated: (
     create.mutate();
   };
   return (
-    <Modal opened onClose={onClose} title={create.data ? 'The new token' : 'Create a token'} size="lg">
+    <ShownOnce onClose={onClose} title={create.data ? 'The new token' : 'Create a token'} size="lg">
       {create.data ? (
         <Stack>
           <Alert variant="outline" color="orange" title="Store this token now">
@@ -194,6 +195,6 @@ function CreateToken({ onClose, onCreated }: { onClose: () => void; onCreated: (
           </Stack>
         </form>
       )}
-    </Modal>
+    </ShownOnce>
   );
 }
