@@ -2,6 +2,7 @@ import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useState, type FormEvent, type ReactNode } from 'react';
 import { Failure } from './failure';
+import { isTyped } from './typed';
 
 interface ConfirmProps {
   title: string;
@@ -44,7 +45,7 @@ export function Confirm({ title, text, action, typed = '', work, onDone, onClose
             />
           )}
           <Group justify="flex-end">
-            <Button type="submit" color="red.9" disabled={value !== typed} loading={mutation.isPending}>
+            <Button type="submit" color="red.9" disabled={!isTyped(typed, value)} loading={mutation.isPending}>
               {action}
             </Button>
           </Group>
