@@ -52,7 +52,12 @@ const service = {
       panel('Delay of the event loop, p99', 's', line('nodejs_eventloop_lag_p99_seconds', '{{instance}}')),
       panel('Memory', 'bytes', line('process_resident_memory_bytes', '{{instance}}')),
       panel('Connections', 'short', line('sum by (instance, port) (tollgate_connections)', '{{instance}} {{port}}')),
-      panel('Bodies in memory', 'bytes', line('sum by (instance) (tollgate_body_bytes)', '{{instance}}')),
+      panel(
+        'Bodies in memory',
+        'bytes',
+        line('sum by (instance) (tollgate_body_bytes)', '{{instance}} requests'),
+        line('sum by (instance) (tollgate_unread_answer_bytes)', '{{instance}} unread answers'),
+      ),
       panel('Connections refused', 'cps', line(rate('tollgate_connections_refused_total', 'port'), '{{port}}')),
     ],
   },
