@@ -92,8 +92,9 @@ export class Breaker {
     this.unreachable = false;
   }
 
+  /** The tries do not become rarer: they cost a connection each, and nobody is served until one finds the backend. */
   stillUnreachable(nowMs: number): void {
-    this.openLonger(nowMs);
+    this.probeAtMs = nowMs + FIRST_OPEN_MS;
   }
 
   private endedWhileOpen(result: CallResult, wasProbe: boolean, nowMs: number): boolean {

@@ -4,8 +4,8 @@ import type { ManagedBackend } from './fleet';
 
 /**
  * Finds out in the background whether unreachable backends can be reached again, so that no request waits for a
- * connection that will not open. Each try comes when the circuit breaker's time is over, 1 s to 60 s apart. Tries end
- * when the backend has left the configuration.
+ * connection that will not open. Each try comes 1 s after the last one failed. Tries end when the backend has left the
+ * configuration.
  */
 export class Reachability {
   private readonly timers = new Map<ManagedBackend, NodeJS.Timeout>();
