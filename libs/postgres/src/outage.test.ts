@@ -58,8 +58,9 @@ it.each(['silent', 'closed', 'away'] as const)('a server that is %s is an outage
 });
 
 it('a pool whose connections are all in use is one, and so is a server whose socket does not exist', async () => {
-  const full = new Pool({ connectionString: database.url, max: 1, connectionTimeoutMillis: 100 });
+  const full = new Pool({ connectionString: database.url, max: 1 });
   const client = await full.connect();
+  full.options.connectionTimeoutMillis = 100;
   expect(isOutage(await failure(full.query('SELECT 1')))).toBe(true);
   client.release();
   await full.end();
@@ -89,7 +90,8 @@ it.each<[string, (tx: EntityManager) => Promise<unknown>]>([
 });
 
 it('a statement without an answer is one', async () => {
-  const impatient = await open({ answerTimeoutMs: 100 });
+  // On a busy machine, opening may take longer as well.
+  const impatient = await eventually(() => open({ answerTimeoutMs: 100 }));
   expect(isOutage(await failure(query(impatient, 'SELECT pg_sleep(600)')))).toBe(true);
   await endConnection('active');
   await impatient.destroy();
