@@ -1,4 +1,4 @@
-import { unfinishedSql } from '../record/unfinished';
+import { inHours, unfinishedSql } from '../record/unfinished';
 import { HOUR_MS } from './parameters';
 
 // Tables of a tenant's sums to select from, as parts of one statement, so of one snapshot: hour, model and key_id (null
@@ -87,7 +87,7 @@ function rollups(folded: readonly string[], ranges: readonly HourRange[], where:
   const ends = ranges.map(
     ({ tenant, ...range }) => `
     SELECT hour, model, key_id, ${NO_AMOUNTS}, failed, client_closed
-    FROM ${unfinishedSql({ tenant: `tenant_id = ${tenant}`, ...range }, where)} AS unfinished`,
+    FROM ${unfinishedSql(inHours({ tenant: `tenant_id = ${tenant}`, ...range }), where)} AS unfinished`,
   );
   const amounts = [...folded, ...hours];
   return { amounts: union(amounts), complete: union([...amounts, ...ends]) };

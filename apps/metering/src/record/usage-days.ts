@@ -3,7 +3,7 @@ import { query, sqlState, transaction, withStatementTimeout } from '@tollgate/po
 import { logger, PeriodicTask } from '@tollgate/runtime';
 import type { EntityManager } from 'typeorm';
 import { MeteringDataSource } from '../database';
-import { unfinishedSql } from './unfinished';
+import { inHours, unfinishedSql } from './unfinished';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -57,7 +57,7 @@ const HOURS = `(
   WHERE ${RANGE.tenant} AND hour >= $1 AND hour < $2
   UNION ALL
   SELECT hour, model, key_id, ${AMOUNTS.map(() => '0').join(', ')}, failed, client_closed
-  FROM ${unfinishedSql(RANGE)} AS unfinished) AS hours`;
+  FROM ${unfinishedSql(inHours(RANGE))} AS unfinished) AS hours`;
 
 /**
  * Folds past hours into `model_hour`, without their keys, and past days into `usage_day`, and into `key_day` without
