@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { MIGRATIONS, openMeteringDatabase } from '../../apps/metering/src/database';
 import { RollUpAudit } from '../../apps/metering/src/query/roll-up-audit';
 import { UsageQueries } from '../../apps/metering/src/query/usage-query';
+import { UsageReads } from '../../apps/metering/src/query/usage-reads';
 import { UsageDays } from '../../apps/metering/src/record/usage-days';
 
 // The version with the migrations up to 013 folded whole days, and did not count how requests ended.
@@ -77,7 +78,7 @@ it('sums of days that were folded before begin anew, and every answer is right m
   const dataSource = await openMeteringDatabase(database.url);
   try {
     const answers = async () => {
-      const queries = new UsageQueries(dataSource);
+      const queries = new UsageQueries(dataSource, new UsageReads(dataSource));
       const asked = [
         { groupBy: ['day', 'model'] as const },
         { groupBy: ['key'] as const },

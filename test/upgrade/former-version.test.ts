@@ -9,6 +9,7 @@ import { MIGRATIONS as BILLING, openBillingDatabase } from '../../apps/billing/s
 import { auditLedger } from '../../apps/billing/src/reconcile/audit';
 import { MIGRATIONS as METERING, openMeteringDatabase } from '../../apps/metering/src/database';
 import { UsageQueries } from '../../apps/metering/src/query/usage-query';
+import { UsageReads } from '../../apps/metering/src/query/usage-reads';
 import { MIN_USAGE_KEPT_MONTHS, Retention } from '../../apps/metering/src/record/retention';
 import { confirmMonth, retiredMonths } from '../../apps/metering/src/record/retired-months';
 import { Fixture, TOKEN_NANOS } from '../../libs/admission/src/suite/store.fixture';
@@ -220,7 +221,7 @@ describe('a database of the former version', () => {
       expect(await retention.round()).toEqual({ closed: [], summed: [], dropped: OLD_MONTHS, waiting: [] });
       expect(await ask(`SELECT FROM metering.usage_event WHERE tenant_id = '${tenantId}'`)).toEqual([]);
       const usage = { tenantId, from: `${OLD_MONTHS[0]}-01`, to: '2025-03-01', groupBy: [] };
-      expect((await new UsageQueries(dataSource).query(usage)).totals).toMatchObject({
+      expect((await new UsageQueries(dataSource, new UsageReads(dataSource)).query(usage)).totals).toMatchObject({
         ...{ requests: 2, failed: 1, promptTokens: 6, completionTokens: 8, costNanos: '140' },
       });
     } finally {

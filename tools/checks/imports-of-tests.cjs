@@ -29,7 +29,7 @@ const PARTS = [
   'apps/gateway/src/upstream/(drains|upstream)',
   'apps/metering/src/backends/(compare|sampler)',
   'apps/metering/src/consume/usage-consumer',
-  'apps/metering/src/query/(month-spent|roll-up-audit|usage-query)',
+  'apps/metering/src/query/(month-spent|roll-up-audit|usage-query|usage-reads)',
   'apps/metering/src/record/(partitions|price-versions|retention|retired-months|usage-days)',
   'libs/messaging/src/envelope',
   'libs/messaging/src/kafka/(apply-topics|dead-letters|publisher|read-topic|topic-plan)',

@@ -8,7 +8,7 @@ export const MIGRATIONS = {
   functions: join(__dirname, 'functions'),
 };
 
-/** For four concurrent batches, the outbox relay, the partitions, and usage queries. */
+/** For four concurrent batches, the outbox relay, the partitions, and usage queries (query/usage-reads.ts). */
 export const POOL_SIZE = 9;
 
 /** A class of its own, so that each service in one process injects its own data source. */

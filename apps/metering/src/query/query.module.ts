@@ -8,6 +8,7 @@ import { RequestsList } from './requests-list';
 import { RollUpAudit } from './roll-up-audit';
 import { UsageExport } from './usage-export';
 import { UsageQueries } from './usage-query';
+import { UsageReads } from './usage-reads';
 import { UsageSeriesQueries } from './usage-series';
 
 const inject = [MeteringDataSource];
@@ -19,7 +20,8 @@ const inject = [MeteringDataSource];
     UsageSeriesQueries,
     UsageExport,
     EventRanges,
-    // Made by a factory, because tests use smaller pages.
+    // Made by a factory, because tests use smaller pages and shorter deadlines.
+    { provide: UsageReads, inject, useFactory: (dataSource: MeteringDataSource) => new UsageReads(dataSource) },
     { provide: MonthSpent, inject, useFactory: (dataSource: MeteringDataSource) => new MonthSpent(dataSource) },
     { provide: RequestsList, inject, useFactory: (dataSource: MeteringDataSource) => new RequestsList(dataSource) },
     { provide: RollUpAudit, inject, useFactory: (dataSource: MeteringDataSource) => new RollUpAudit(dataSource) },

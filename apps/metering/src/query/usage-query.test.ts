@@ -6,6 +6,7 @@ import { useMeteringDatabase } from '../metering-database.fixture';
 import { UsageDays } from '../record/usage-days';
 import { ANY_PRICE, KEY, TENANT, usageEvent } from '../sample-events.fixture';
 import { MAX_GROUPS, UsageQueries } from './usage-query';
+import { UsageReads } from './usage-reads';
 
 const database = useMeteringDatabase();
 const OTHER_KEY = newId('key');
@@ -44,7 +45,7 @@ const EVENTS = [
 ];
 
 beforeAll(async () => {
-  queries = new UsageQueries(database.dataSource);
+  queries = new UsageQueries(database.dataSource, new UsageReads(database.dataSource));
   await new UsageConsumer(database.dataSource, ANY_PRICE).consume([
     ...EVENTS,
     at('2026-11-21T11:00:00.000Z', { tenantId: newId('ten') }),

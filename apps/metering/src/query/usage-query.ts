@@ -14,6 +14,7 @@ import { MeteringDataSource } from '../database';
 import { checkKept, ofPartialHour } from '../record/kept-from';
 import { HOUR_MS, parseTime } from './parameters';
 import { stepSql } from './steps';
+import { UsageReads } from './usage-reads';
 import { daysOfKeys, daysOfKeysAlone, hoursOfKeys, hoursOfModels, wholeDays, type Rollups } from './whole-hours';
 
 /** More groups are refused, not cut off: a sum without some of them would be wrong. */
@@ -87,12 +88,15 @@ interface SumRow {
 /** Answers `metering.usage.query`. */
 @Injectable()
 export class UsageQueries {
-  constructor(private readonly dataSource: MeteringDataSource) {}
+  constructor(
+    private readonly dataSource: MeteringDataSource,
+    private readonly reads: UsageReads,
+  ) {}
 
   /**
    * Usage of one tenant that ended in [from, to). RequestError invalid_parameter: an invalid time or grouping, from
    * after to, more than MAX_GROUPS groups, backends of more than MAX_BACKEND_USAGE_DAYS, backends or a part of an hour
-   * from before the kept events.
+   * from before the kept events. UnavailableError.
    */
   async query(asked: UsageQuery): Promise<UsageSummary> {
     const from = parseTime('from', asked.from);
@@ -112,7 +116,8 @@ export class UsageQueries {
     const source = sourceOf(groups, asked);
     const days = source === 'days' || source === 'keyDays' ? wholeDays(times[2]!, times[3]!) : [];
     const values = [asked.tenantId, ...times, asked.model ?? null, asked.keyId ?? null, endOfHour, ...days];
-    const rows = await query<SumRow>(this.dataSource, statement(groups, source), values);
+    const { transaction } = this.reads.of(asked.tenantId);
+    const rows = await transaction((tx) => query<SumRow>(tx, statement(groups, source), values));
     // After the answer: a month that was dropped before it, is known here.
     const needed = groups.includes('backend') ? [from] : [from, to].filter(ofPartialHour);
     await checkKept(this.dataSource, needed, 'It is kept by full hours, without backends.');

@@ -14,6 +14,7 @@ import { UsageConsumer } from '../consume/usage-consumer';
 import { useMeteringDatabase } from '../metering-database.fixture';
 import { ANY_PRICE, usageEvent } from '../sample-events.fixture';
 import { UsageSeriesQueries } from './usage-series';
+import { UsageReads } from './usage-reads';
 
 const database = useMeteringDatabase();
 const TENANT = newId('ten');
@@ -21,7 +22,12 @@ const KEYS = Array.from({ length: 4 }, () => newId('key'));
 const DAY_MS = Date.UTC(2026, 10, 21);
 const RANGE = { from: '2026-11-20', to: '2026-11-24' };
 const ask = (rest: Partial<UsageSeriesQuery> = {}) =>
-  new UsageSeriesQueries(database.dataSource).query({ tenantId: TENANT, ...RANGE, step: 'day', ...rest });
+  new UsageSeriesQueries(new UsageReads(database.dataSource)).query({
+    tenantId: TENANT,
+    ...RANGE,
+    step: 'day',
+    ...rest,
+  });
 
 const EVENTS = fc
   .sample(

@@ -9,10 +9,10 @@ import {
   type UsageStep,
 } from '@tollgate/contracts';
 import { query } from '@tollgate/postgres';
-import { MeteringDataSource } from '../database';
 import { byIndex } from './by-index';
 import { parseCount, parseFilter } from './parameters';
 import { readSteps, stepSql } from './steps';
+import { UsageReads } from './usage-reads';
 import { daysOfKeys, daysOfKeysAlone, hoursOfKeys, hoursOfModels, wholeDays } from './whole-hours';
 
 const DEFAULT_TOP = 10;
@@ -34,9 +34,9 @@ interface PointRow {
 /** Answers `metering.usage.series` from the rollups. */
 @Injectable()
 export class UsageSeriesQueries {
-  constructor(private readonly dataSource: MeteringDataSource) {}
+  constructor(private readonly reads: UsageReads) {}
 
-  /** RequestError invalid_parameter. */
+  /** RequestError invalid_parameter; UnavailableError. */
   async query(asked: UsageSeriesQuery): Promise<UsageSeries> {
     const { step, by } = asked;
     if (by !== undefined && !Object.hasOwn(COLUMNS, by))
@@ -45,7 +45,7 @@ export class UsageSeriesQueries {
     const [from, to] = readSteps(asked);
     const [model, keyId] = [parseFilter('model', asked.model), parseFilter('keyId', asked.keyId)];
     const source = sourceOf(step, by, model, keyId);
-    const rows = await byIndex(this.dataSource, (tx) =>
+    const rows = await byIndex(this.reads.of(asked.tenantId), (tx) =>
       query<PointRow>(tx, statement(step, by, source), [
         ...[asked.tenantId, from, to, model, keyId, top],
         ...(source === 'models' || source === 'hours' ? [] : wholeDays(from, to)),

@@ -12,6 +12,7 @@ import { RequestsList } from '../query/requests-list';
 import { UsageExport } from '../query/usage-export';
 import { UsageQueries } from '../query/usage-query';
 import { UsageSeriesQueries } from '../query/usage-series';
+import { UsageReads } from '../query/usage-reads';
 import { ANY_PRICE, KEY, TENANT, usageEvent } from '../sample-events.fixture';
 import { quarantine } from './rejected';
 import { Retention } from './retention';
@@ -86,8 +87,13 @@ const published = async (): Promise<Charge[]> =>
 const answers = async () => {
   const [from, to] = [iso(OLD_MS), iso(NEXT_MS + 2 * HOUR_MS)];
   const usage = (groupBy: ('model' | 'key' | 'hour' | 'day')[]) =>
-    new UsageQueries(database.dataSource).query({ tenantId: TENANT, from, to, groupBy });
-  const series = new UsageSeriesQueries(database.dataSource);
+    new UsageQueries(database.dataSource, new UsageReads(database.dataSource)).query({
+      tenantId: TENANT,
+      from,
+      to,
+      groupBy,
+    });
+  const series = new UsageSeriesQueries(new UsageReads(database.dataSource));
   return {
     usage: [await usage([]), await usage(['model', 'hour']), await usage(['key', 'day'])],
     series: await series.query({ tenantId: TENANT, from, to, step: 'all', by: 'model' }),
@@ -231,7 +237,12 @@ describe('a month of usage events', () => {
   it('is known by full hours afterwards: other questions are refused, with the time of the bound', async () => {
     const bound = new RegExp(`kept from ${iso(NEXT_MS + HOUR_MS)} on`);
     const usage = (from: number, groupBy: 'backend'[] = [], to = NEXT_MS + 2 * HOUR_MS) =>
-      new UsageQueries(database.dataSource).query({ tenantId: TENANT, from: iso(from), to: iso(to), groupBy });
+      new UsageQueries(database.dataSource, new UsageReads(database.dataSource)).query({
+        tenantId: TENANT,
+        from: iso(from),
+        to: iso(to),
+        groupBy,
+      });
     await expect(usage(OLD_MS + MINUTE_MS)).rejects.toThrow(bound);
     await expect(usage(OLD_MS, [], NEXT_MS + 30 * MINUTE_MS)).rejects.toThrow(bound);
     await expect(usage(NEXT_MS, ['backend'])).rejects.toThrow(bound);

@@ -8,6 +8,7 @@ import { RequestsList } from '../query/requests-list';
 import { RollUpAudit } from '../query/roll-up-audit';
 import { UsageQueries } from '../query/usage-query';
 import { UsageSeriesQueries } from '../query/usage-series';
+import { UsageReads } from '../query/usage-reads';
 import { ANY_PRICE, usageEvent } from '../sample-events.fixture';
 import { addToSums, sumUp } from './roll-up';
 import { UsageDays } from './usage-days';
@@ -102,10 +103,18 @@ async function answers() {
       all.push(await requests.page({ tenantId, limit: 200, ...search }));
     for (const range of ranges) {
       for (const query of queries)
-        all.push(await new UsageQueries(database.dataSource).query({ ...query, ...range, tenantId }));
+        all.push(
+          await new UsageQueries(database.dataSource, new UsageReads(database.dataSource)).query({
+            ...query,
+            ...range,
+            tenantId,
+          }),
+        );
       for (const one of series)
         if (Date.parse(range.to) - Date.parse(range.from) < 32 * DAY_MS || one.step !== 'hour')
-          all.push(await new UsageSeriesQueries(database.dataSource).query({ ...one, ...range, tenantId }));
+          all.push(
+            await new UsageSeriesQueries(new UsageReads(database.dataSource)).query({ ...one, ...range, tenantId }),
+          );
     }
   }
   return all;
@@ -138,7 +147,13 @@ it('what is folded is the sum of the events, also of those that failed', async (
   for (const tenantId of TENANTS) {
     const own = EVENTS.filter((event) => event.tenantId === tenantId);
     const groups = async (...groupBy: UsageQuery['groupBy']) =>
-      (await new UsageQueries(database.dataSource).query({ tenantId, ...range, groupBy })).groups;
+      (
+        await new UsageQueries(database.dataSource, new UsageReads(database.dataSource)).query({
+          tenantId,
+          ...range,
+          groupBy,
+        })
+      ).groups;
     for (const group of await groups('key'))
       expect(group).toMatchObject(sumOf(own.filter(({ keyId }) => keyId === group.key)));
     for (const group of await groups('day', 'model', 'key'))
@@ -183,7 +198,7 @@ it('a late event is added to its sums, whether they are folded or not', async ()
   // The last one is of a day that is not folded yet.
   expect(await storedDays()).toBe(before + 3);
   expect(await differences()).toEqual([]);
-  const { groups } = await new UsageQueries(database.dataSource).query({
+  const { groups } = await new UsageQueries(database.dataSource, new UsageReads(database.dataSource)).query({
     tenantId,
     from: iso(FIRST_MS - 10 * DAY_MS),
     to: iso(TODAY_MS),

@@ -1,0 +1,97 @@
+import { newId, UnavailableError } from '@tollgate/contracts';
+import { eventually } from '@tollgate/testing';
+import { Client } from 'pg';
+import type { DataSource } from 'typeorm';
+import { useMeteringDatabase } from '../metering-database.fixture';
+import { UsageQueries } from './usage-query';
+import { UsageReads } from './usage-reads';
+import { UsageSeriesQueries } from './usage-series';
+
+const database = useMeteringDatabase();
+const [ONE, OTHER] = [newId('ten'), newId('ten')];
+const SHORT_MS = 300;
+const RANGE = { from: '2026-01-01', to: '2026-02-01' };
+
+/** A database that is never late. */
+const AT_ONCE = {
+  transaction: (work: (tx: object) => unknown) => work({ query: () => [], queryRunner: { connect: () => ({}) } }),
+} as unknown as DataSource;
+
+/** Reads that run until they are ended. */
+class Reads {
+  readonly begun: string[] = [];
+  readonly ends: (() => void)[] = [];
+
+  constructor(private readonly reads: UsageReads) {}
+
+  begin(tenantId: string): Promise<void> {
+    const { transaction } = this.reads.of(tenantId);
+    return transaction(() => {
+      this.begun.push(tenantId);
+      return new Promise((end) => this.ends.push(end));
+    });
+  }
+
+  async haveBegun(...tenantIds: string[]): Promise<void> {
+    await eventually(() => expect(this.begun.length).toBeGreaterThanOrEqual(tenantIds.length));
+    expect(this.begun).toEqual(tenantIds);
+  }
+}
+
+describe('reads of usage', () => {
+  it('are three at the same time, two of a tenant, and otherwise in order', async () => {
+    const reads = new Reads(new UsageReads(AT_ONCE, 60_000));
+    const ended = [ONE, ONE, ONE, OTHER, OTHER].map((tenantId) => reads.begin(tenantId));
+    await reads.haveBegun(ONE, ONE, OTHER);
+    // The third one of the first tenant has waited longest.
+    reads.ends[0]!();
+    await reads.haveBegun(ONE, ONE, OTHER, ONE);
+    reads.ends[1]!();
+    await reads.haveBegun(ONE, ONE, OTHER, ONE, OTHER);
+    reads.ends.forEach((end) => end());
+    await Promise.all(ended);
+  });
+
+  it('are unavailable if they wait until their deadline, and the next ones are not', async () => {
+    const short = new UsageReads(AT_ONCE, SHORT_MS);
+    const reads = new Reads(short);
+    const ended = [ONE, ONE].map((tenantId) => reads.begin(tenantId));
+    await expect(short.of(ONE).transaction(async () => 1)).rejects.toThrow(UnavailableError);
+    reads.ends.forEach((end) => end());
+    await Promise.all(ended);
+    expect(await short.of(ONE).transaction(async () => 1)).toBe(1);
+  });
+
+  it('are refused at once if a hundred wait', async () => {
+    const reads = new Reads(new UsageReads(AT_ONCE, 60_000));
+    const ended = Array.from({ length: 102 }, () => reads.begin(ONE));
+    await expect(reads.begin(OTHER)).rejects.toThrow('too many usage queries wait');
+    const all = Promise.all(ended);
+    let done = false;
+    void all.then(() => (done = true));
+    await eventually(() => {
+      reads.ends.splice(0).forEach((end) => end());
+      expect(done).toBe(true);
+    });
+  });
+
+  it('end in the database at their deadline', async () => {
+    const { dataSource } = database;
+    const reads = new UsageReads(dataSource, SHORT_MS);
+    const queries = [
+      () => new UsageQueries(dataSource, reads).query({ ...RANGE, tenantId: ONE, groupBy: ['hour', 'key'] }),
+      () => new UsageSeriesQueries(reads).query({ ...RANGE, tenantId: ONE, step: 'day' }),
+    ];
+    const other = new Client({ connectionString: database.url });
+    await other.connect();
+    await other.query('BEGIN; LOCK TABLE metering.usage_hour');
+    for (const query of queries) await expect(query()).rejects.toThrow(UnavailableError);
+    const [row] = await database.query<{ waiting: string }>(
+      `SELECT count(*) AS waiting FROM pg_stat_activity WHERE state = 'active' AND wait_event_type = 'Lock'`,
+    );
+    expect(row!.waiting).toBe('0');
+    await other.end();
+    // On a busy machine, a query may take longer than that.
+    await eventually(() => Promise.all(queries.map((query) => query())));
+  });
+});
