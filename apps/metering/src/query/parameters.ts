@@ -28,3 +28,9 @@ export function parseCount(name: string, value: unknown, max: number): number {
 
 /** The beginning of the hour of a time. */
 export const hourOf = (ms: number): number => Math.floor(ms / HOUR_MS) * HOUR_MS;
+
+/** Longer years have another form, which PostgreSQL does not read. */
+const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+
+/** A time of a statement. The end of the last hour of the year 9999 is its last millisecond. */
+export const iso = (ms: number): string => new Date(Math.min(ms, LAST_MS)).toISOString();

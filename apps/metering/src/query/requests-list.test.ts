@@ -70,7 +70,8 @@ describe('the requests of a tenant', () => {
   it('are empty for a tenant without any', async () => {
     const tenantId = newId('ten');
     expect(await list().page({ tenantId })).toEqual({ data: [], nextCursor: null });
-    expect(await list().page({ tenantId, model: 'a' })).toEqual({ data: [], nextCursor: null });
+    for (const to of ['2100-01-01T00:00:00.000Z', '9999-12-31T23:59:59.999Z'])
+      expect(await list().page({ tenantId, model: 'a', to })).toEqual({ data: [], nextCursor: null });
   });
 
   it('stay in place on later pages when newer ones arrive meanwhile', async () => {

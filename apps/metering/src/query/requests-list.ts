@@ -13,7 +13,7 @@ import { MeteringDataSource } from '../database';
 import { isCallerRequestId } from '../record/caller-requests';
 import { checkKept } from '../record/kept-from';
 import { byIndex } from './by-index';
-import { HOUR_MS, hourOf, parseCount, parseFilter, parseTime } from './parameters';
+import { HOUR_MS, hourOf, iso, parseCount, parseFilter, parseTime } from './parameters';
 import { EVENT_COLUMNS, recordedEvent, type EventRow } from './recorded-events';
 import { hoursOfKeys, hoursOfModels } from './whole-hours';
 
@@ -208,5 +208,3 @@ function readCursor(after: string): Place {
     throw new RequestError('invalid_parameter', 'after must be a cursor of this list.');
   return { ms, id: id };
 }
-
-const iso = (ms: number): string => new Date(ms).toISOString();

@@ -1,5 +1,5 @@
 import { MAX_SERIES_DAYS, RequestError, type UsageSeriesQuery, type UsageStep } from '@tollgate/contracts';
-import { HOUR_MS, parseTime } from './parameters';
+import { HOUR_MS, iso, parseTime } from './parameters';
 
 const DAY_MS = 24 * HOUR_MS;
 /** What times are widened to. */
@@ -14,7 +14,7 @@ export function readSteps({ from, to, step }: Pick<UsageSeriesQuery, 'from' | 't
   if (fromMs > toMs) throw new RequestError('invalid_parameter', 'from must not be after to.');
   if (toMs - fromMs > MAX_SERIES_DAYS[step] * DAY_MS)
     throw new RequestError('invalid_parameter', `The range must not be longer than ${MAX_SERIES_DAYS[step]} days.`);
-  return [new Date(fromMs).toISOString(), new Date(toMs).toISOString()];
+  return [iso(fromMs), iso(toMs)];
 }
 
 /**

@@ -65,6 +65,8 @@ describe('the range', () => {
     ['2026-11-20', '2026-11-21', 1],
     ['2000-01-01', '2100-01-01', 7],
     ['2026-11-22', '2100-01-01', 0],
+    ['2000-01-01', '9999-12-31T23:59:59.999Z', 7],
+    ['9999-12-31T23:10:00Z', '9999-12-31T23:30:00Z', 0],
   ])('from %s to before %s has %i requests', async (from, to, expected) => {
     expect(await requests(from, to)).toBe(expected);
   });

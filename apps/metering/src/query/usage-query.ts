@@ -12,7 +12,7 @@ import {
 import { query } from '@tollgate/postgres';
 import { MeteringDataSource } from '../database';
 import { checkKept, ofPartialHour } from '../record/kept-from';
-import { HOUR_MS, parseTime } from './parameters';
+import { HOUR_MS, iso, parseTime } from './parameters';
 import { stepSql } from './steps';
 import { UsageReads } from './usage-reads';
 import { daysOfKeys, daysOfKeysAlone, hoursOfKeys, hoursOfModels, wholeDays, type Rollups } from './whole-hours';
@@ -131,8 +131,6 @@ export class UsageQueries {
     return { from: times[0]!, to: times[1]!, ...summarize(rows, groups) };
   }
 }
-
-const iso = (ms: number): string => new Date(ms).toISOString();
 
 type Source = keyof typeof USAGE | 'events';
 

@@ -108,6 +108,11 @@ describe('usage over time', () => {
     expect([hours.from, hours.to]).toEqual(['2026-11-21T10:00:00.000Z', '2026-11-21T12:00:00.000Z']);
   });
 
+  it('ends with the year 9999', async () => {
+    const { to } = await ask({ from: '9999-12-31T22:10:00Z', to: '9999-12-31T23:10:00Z', step: 'hour' });
+    expect(to).toBe('9999-12-31T23:59:59.999Z');
+  });
+
   it('is empty without usage', async () => {
     expect(await ask({ tenantId: newId('ten'), by: 'key' })).toMatchObject({ names: [], points: [] });
     expect(await ask({ tenantId: newId('ten'), step: 'all' })).toMatchObject({ names: [], points: [] });
