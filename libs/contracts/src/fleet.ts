@@ -55,7 +55,7 @@ export interface BillingFleet {
   uncoveredSeconds: number;
   /** The oldest balance update that is on its way to the admission store. */
   updatesAgeSeconds: number;
-  /** Charges that cannot be booked. */
+  /** Quarantined charges that are in no books since. */
   rejectedCharges: number;
 }
 

@@ -1,6 +1,7 @@
 import { newId, type Charge } from '@tollgate/contracts';
 import { useTestDatabase } from '@tollgate/testing';
 import { CENT, charge, expectBooksToProve, sumNanos, useBilling, type TestBilling } from '../testing/billing.fixture';
+import { openRejected } from './rejected';
 
 // Real: PostgreSQL, and two gatherers at once, like two replicas.
 const database = useTestDatabase();
@@ -125,6 +126,7 @@ describe('gathering', () => {
       'this id was charged before with another tenant or cost',
     ]);
 
+    expect(await openRejected(billing.dataSource.manager)).toBe(10);
     // Repeats, two of them in one batch, only count up and add no row.
     await Promise.all([
       billing.gatherer.gather([...bad, ...bad, changed]),
@@ -186,9 +188,11 @@ describe('gathering', () => {
     const released = async () => (await billing.updates(broken!)).flatMap(({ releases }) => releases);
     expect(await released()).toEqual([taken.id, taken.id, taken.id]);
     await expectBooksToProve(billing, others);
+    const open = await openRejected(billing.dataSource.manager);
     await setLastSeq(1);
     expect(await billing.gatherer.gather(batch)).toMatchObject({ gathered: 1, repeated: 3, rejected: 1 });
     expect(await released()).toContain(refused.id);
+    expect(await openRejected(billing.dataSource.manager)).toBe(open - 1);
     await expectBooksToProve(billing, [taken, refused, ...others]);
   });
 

@@ -4,6 +4,11 @@ import { query } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
 import type { EntityManager } from 'typeorm';
 
+/** The limit of `openRejected`. */
+const MAX_COUNTED = 10_000;
+/** A field of the message. The text is not read as JSON, because PostgreSQL does not accept every escape. */
+const field = (name: string) => `substring(data FROM '"${name}":"([^"\\\\]+)"')`;
+
 /** A message that is not a valid charge, and the reason. */
 export interface Rejected {
   reason: string;
@@ -43,4 +48,27 @@ export async function quarantine(tx: EntityManager, rejected: readonly Rejected[
     { count: rejected.length, reason: rejected[0]?.reason },
     'charges quarantined: see billing.rejected_charge',
   );
+}
+
+/**
+ * The number of quarantined charges that are in no books, at most MAX_COUNTED. Rows stay for ever, and a charge is dealt
+ * with when a repeat of it was gathered later, or when an operator has debited it by an adjustment with its id as the
+ * `ref` (docs/operating/retention.md).
+ */
+export async function openRejected(on: EntityManager): Promise<number> {
+  const [row] = await query<{ open: number }>(
+    on,
+    `SELECT count(*)::int AS open FROM (
+       SELECT FROM (
+         SELECT last_at, ${field('id')} AS id, ${field('tenantId')} AS tenant_id FROM rejected_charge
+       ) r
+       WHERE NOT EXISTS (SELECT FROM charge c WHERE c.id = r.id AND c.gathered_at >= r.last_at)
+         AND NOT EXISTS (
+           SELECT FROM journal_entry e
+           WHERE e.tenant_id = r.tenant_id AND e.source = 'manual' AND e.ref = r.id AND e.type = 'adjustment'
+             AND e.amount_cents < 0)
+       LIMIT ${MAX_COUNTED}
+     ) o`,
+  );
+  return row!.open;
 }

@@ -1,6 +1,7 @@
 import { parseBalanceUpdate, type AdmissionStore } from '@tollgate/admission';
 import { newId } from '@tollgate/contracts';
 import { eventually, useTestDatabase } from '@tollgate/testing';
+import { openRejected } from '../gather/rejected';
 import { MAX_ENTRY_CENTS } from '../ledger/booking';
 import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing.fixture';
 import { holdRequest, settleRequest, type Draft } from '../testing/held-request.fixture';
@@ -103,6 +104,16 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
       expect(await available(tenantId)).toBe(CENT - 1n);
       expect(await intents()).toEqual([]);
       await expectBooksToProve(billing, [used]);
+    });
+
+    it('an adjustment with the id of a quarantined charge deals with it', async () => {
+      const tenantId = await billing.tenant(1_000);
+      await deliver(tenantId);
+      const late = charge(tenantId, 3n * CENT, { late: true });
+      await billing.gatherer.gather([late]);
+      expect(await openRejected(billing.dataSource.manager)).toBe(1);
+      await adjust(tenantId, -3, { ref: late.id });
+      expect(await openRejected(billing.dataSource.manager)).toBe(0);
     });
 
     it('an adjustment of all writes off credit, or a debt, to less than a cent', async () => {

@@ -1,6 +1,7 @@
 import { RequestError, type BillingFleet, type ReplyOf } from '@tollgate/contracts';
 import { query } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
+import { openRejected } from '../gather/rejected';
 import { overdueSeconds, uncoveredSeconds } from '../ledger/books-store';
 
 const MAX_TENANTS = 200;
@@ -9,7 +10,7 @@ const MONTH_CHARS = 7;
 /** Answers `billing.fleet`. */
 export async function billingFleet(dataSource: DataSource): Promise<BillingFleet> {
   const { manager } = dataSource;
-  const [[books], [posted], [waiting], [rejected], overdue, uncovered] = await Promise.all([
+  const [[books], [posted], [waiting], rejectedCharges, overdue, uncovered] = await Promise.all([
     query<{ balance: string; unposted: string }>(
       manager,
       `SELECT coalesce(sum(balance_cents), 0) AS balance, coalesce(sum(carried_nanos + gathered_nanos), 0) AS unposted
@@ -20,7 +21,7 @@ export async function billingFleet(dataSource: DataSource): Promise<BillingFleet
       manager,
       'SELECT extract(epoch FROM now() - created_at)::float8 AS seconds FROM outbox ORDER BY id LIMIT 1',
     ),
-    query<{ charges: number }>(manager, 'SELECT count(*)::int AS charges FROM rejected_charge'),
+    openRejected(manager),
     overdueSeconds(manager),
     uncoveredSeconds(manager),
   ]);
@@ -31,7 +32,7 @@ export async function billingFleet(dataSource: DataSource): Promise<BillingFleet
     postingOverdueSeconds: overdue,
     uncoveredSeconds: uncovered,
     updatesAgeSeconds: Math.max(0, waiting?.seconds ?? 0),
-    rejectedCharges: rejected!.charges,
+    rejectedCharges,
   };
 }
 
