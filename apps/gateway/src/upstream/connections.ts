@@ -18,8 +18,13 @@ export interface UpstreamLimits {
   streamHeadTimeoutMs: number;
   /** Between two chunks. */
   idleTimeoutMs: number;
-  /** For all attempts of a plain request, from the first one. Streams have no such limit of their own. */
+  /** For all attempts of a plain request, from the first one. */
   plainTotalTimeoutMs: number;
+  /**
+   * For all attempts of a stream, from the first one. A client that reads slowly could otherwise keep its stream for
+   * weeks, and metering keeps a month whose requests ended later than two days after it.
+   */
+  streamTotalTimeoutMs: number;
   /**
    * If a kept connection closes without an answer within this time, the backend was already closing it when the request
    * was sent. A 503 within this time was sent before any work: a later one may come from a proxy whose engine died
@@ -35,6 +40,7 @@ export const DEFAULT_UPSTREAM_LIMITS: UpstreamLimits = {
   streamHeadTimeoutMs: 120_000,
   idleTimeoutMs: 60_000,
   plainTotalTimeoutMs: 600_000,
+  streamTotalTimeoutMs: 86_400_000,
   staleCloseMs: 250,
 };
 

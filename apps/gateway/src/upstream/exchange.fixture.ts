@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Backend, CatalogModel } from '../catalog/catalog';
+import { DEFAULT_UPSTREAM_LIMITS } from './connections';
 import { PlainRelay } from './plain-answer';
 import { Upstream } from './upstream';
 
@@ -34,6 +35,7 @@ export function upstreamWith({
     streamHeadTimeoutMs: timeoutMs,
     idleTimeoutMs: timeoutMs,
     plainTotalTimeoutMs: TOTAL_TIMEOUT_MS,
+    streamTotalTimeoutMs: DEFAULT_UPSTREAM_LIMITS.streamTotalTimeoutMs,
     staleCloseMs,
   });
   upstreams.push(upstream);

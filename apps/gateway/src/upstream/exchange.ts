@@ -68,7 +68,7 @@ export class Exchange implements AttemptOwner, Waiting {
     private readonly call: UpstreamCall,
     private readonly sink: AnswerSink,
   ) {
-    this.time = new TotalTime(call.stream ? Infinity : limits.plainTotalTimeoutMs);
+    this.time = new TotalTime(call.stream ? limits.streamTotalTimeoutMs : limits.plainTotalTimeoutMs);
     this.chain = new FallbackChain(upstream.fleet, call, this.time);
     this.place = this.placeInQueue();
   }
@@ -129,7 +129,6 @@ export class Exchange implements AttemptOwner, Waiting {
   }
 
   onData(chunk: Buffer): void {
-    if (this.time.isOver) return void this.reject({ kind: 'timeout' });
     this.isEmpty = false;
     if (this.gathered) this.gathered.add(chunk);
     else this.pass(chunk);
@@ -225,6 +224,7 @@ export class Exchange implements AttemptOwner, Waiting {
   }
 
   private pass(data: Buffer): void {
+    if (this.time.isOver) return void this.reject({ kind: 'timeout' });
     if (this.state === 'answering' && !this.sink.onData(data) && this.state === 'answering') this.pause();
   }
 

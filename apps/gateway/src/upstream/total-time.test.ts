@@ -1,6 +1,7 @@
 import { eventually } from '@tollgate/testing';
 import type { ServerResponse } from 'node:http';
 import type { CatalogModel } from '../catalog/catalog';
+import type { AnswerSink } from './call';
 import {
   type Answer,
   backend,
@@ -148,6 +149,35 @@ describe('the total time of a request', () => {
     expect((await ask(model).answer).kind).toBe('answer');
     expect(await ask(model).answer).toMatchObject({ failure: { kind: 'failed' } });
     expect(closing.asked).toBe(2);
+  });
+
+  it('ends a stream after a day by default, also one that its client reads slowly', async () => {
+    let open: ServerResponse | undefined;
+    const patient = await backend((_, response) => void (open = response).writeHead(200).write('a'));
+    const heard: string[] = [];
+    const sink: AnswerSink = {
+      onHead: () => {},
+      onFallback: () => {},
+      mayRestart: () => false,
+      restart: () => {},
+      onData: (block) => heard.push(block.toString()) === 0,
+      onEnd: () => void heard.push('end'),
+      onFailure: ({ kind }) => void heard.push(kind),
+    };
+    const call = { model: modelWith([patient]), fallbacks: [], path: '/x', stream: true, affinity: null, headers: [] };
+    const exchange = upstream.exchange({ ...call, body: () => '{}', request: { logged: {} } }, sink);
+    const later = (jumpMs: number, part: string) => {
+      jump(jumpMs);
+      open!.write(part);
+      exchange.resume();
+    };
+    exchange.start();
+    await eventually(() => expect(heard).toEqual(['a']));
+    later(DAY_MS - HOUR_MS, 'b');
+    await eventually(() => expect(heard).toEqual(['a', 'b']));
+    later(2 * HOUR_MS, 'c');
+    await eventually(() => expect(heard).toEqual(['a', 'b', 'timeout']));
+    await eventually(() => expect(open!.closed).toBe(true));
   });
 
   it('has no end without a limit, and each backend its own end from the first attempt on', () => {

@@ -28,7 +28,7 @@ export class TotalTime {
     this.isShort = this.leftMs < nowMs - this.beganAtMs;
   }
 
-  /** Whether the time is over by the limit of the backend asked last. */
+  /** Whether the time is over by the limit of the backend asked last. Reads the clock, so not for each chunk. */
   get isOver(): boolean {
     return this.endsAtMs !== Infinity && performance.now() >= this.endsAtMs;
   }
