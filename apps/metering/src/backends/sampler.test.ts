@@ -120,6 +120,22 @@ it('an hour is not judged without a reading at both of its ends', async () => {
   expect(verdicts.map(({ generation }) => generation.verdict)).toEqual(Array(3).fill('not_observed'));
 });
 
+it('work of hours without a reading belongs to none, however near to its beginning an hour is read again', async () => {
+  await at(HOUR, 0);
+  await at(HOUR + 59 * MINUTE_MS, 40_000);
+  await at(HOUR + 2 * HOUR_MS + 200, 900_000);
+  await at(HOUR + 3 * HOUR_MS, 950_000);
+  await consume(booked(HOUR + 2 * HOUR_MS + 300, HOUR + 3 * HOUR_MS - 1, 50_000));
+  const rows = await hours(HOUR + 4 * HOUR_MS);
+  expect(
+    rows.map(({ hour, generation: { engine, drift, verdict } }) => [Date.parse(hour) - HOUR, engine, drift, verdict]),
+  ).toEqual([
+    [3 * HOUR_MS, 0, 0, 'running'],
+    [2 * HOUR_MS, 50_000, 0, 'agrees'],
+    [0, 40_000, 0, 'not_observed'],
+  ]);
+});
+
 describe('an engine that restarts', () => {
   it('is recognised by counters that fell, and then a count below the books proves nothing', async () => {
     await at(HOUR, 1_000_000);

@@ -15,6 +15,7 @@ export const HOUR_MS = 3_600_000;
 export const EDGE_SLACK_MS = 10_000;
 /** The stated or computed start of a process varies a little. */
 const SAME_START_MS = 2_000;
+const NOTHING = { promptTokens: 0, generationTokens: 0, restarts: 0 };
 
 const samples = new Counter({
   name: 'tollgate_backend_samples_total',
@@ -144,11 +145,13 @@ async function record(tx: EntityManager, engine: Engine, reading: EngineReading 
 
 /**
  * The work since the last sample, by hour. Across the end of an hour it is known only from a sample near to it.
- * Otherwise it goes to the new hour, and neither hour counts as observed at that end.
+ * Otherwise it goes to the new hour, and neither hour counts as observed at that end. If the
+ * whole hour before had no sample and this one is near to its end, the new hour is observed from now on: the work since
+ * the last sample belongs to no hour. Counted in the new one, it would be a drift.
  */
 function parts(last: Stored | undefined, reading: EngineReading, nowMs: number): Part[] {
   const hourMs = hourOf(nowMs);
-  if (!last) return [{ hourMs, fromMs: nowMs, toMs: nowMs, promptTokens: 0, generationTokens: 0, restarts: 0 }];
+  if (!last) return [{ hourMs, fromMs: nowMs, toMs: nowMs, ...NOTHING }];
   const lastMs = last.sampled_at.getTime();
   const restarted = hasRestarted(last, reading);
   const done = {
@@ -156,20 +159,20 @@ function parts(last: Stored | undefined, reading: EngineReading, nowMs: number):
     generationTokens: reading.generationTokens - (restarted ? 0 : Number(last.generation_tokens)),
     restarts: restarted ? 1 : 0,
   };
-  const nothing = { promptTokens: 0, generationTokens: 0, restarts: done.restarts };
   if (lastMs >= hourMs) return [{ hourMs, fromMs: lastMs, toMs: nowMs, ...done }];
   const before = hourMs - HOUR_MS;
   if (lastMs >= before && nowMs - hourMs <= EDGE_SLACK_MS)
     return [
       { hourMs: before, fromMs: lastMs, toMs: hourMs, ...done },
-      { hourMs, fromMs: hourMs, toMs: nowMs, ...nothing, restarts: 0 },
+      { hourMs, fromMs: hourMs, toMs: nowMs, ...NOTHING },
     ];
   if (lastMs >= hourMs - EDGE_SLACK_MS)
     return [
-      { hourMs: before, fromMs: lastMs, toMs: hourMs, ...nothing },
+      { hourMs: before, fromMs: lastMs, toMs: hourMs, ...NOTHING, restarts: done.restarts },
       { hourMs, fromMs: hourMs, toMs: nowMs, ...done },
     ];
-  return [{ hourMs, fromMs: nowMs, toMs: nowMs, ...done }];
+  const isObserved = nowMs - hourMs <= EDGE_SLACK_MS;
+  return [{ hourMs, fromMs: nowMs, toMs: nowMs, ...(isObserved ? NOTHING : done) }];
 }
 
 function hasRestarted(last: Stored, { promptTokens, generationTokens, startedMs }: EngineReading): boolean {
