@@ -71,8 +71,12 @@ export interface DueBooks {
   only?: string | null;
 }
 
+/** No posting is deferred for longer. A later `due_at` is of a clock that was ahead and was set back: due at once. */
+const MAX_DEFERRED_MINUTES = 5;
+
 const DUE = `
-  due_at <= CASE WHEN $2 THEN 'infinity' ELSE now() END AND ($3::text IS NULL OR tenant_id = $3)
+  (due_at <= CASE WHEN $2 THEN 'infinity' ELSE now() END OR due_at > now() + interval '${MAX_DEFERRED_MINUTES} minutes')
+  AND ($3::text IS NULL OR tenant_id = $3)
   ORDER BY due_at
   LIMIT $1`;
 
@@ -157,7 +161,7 @@ export async function deferPosting(tx: EntityManager, tenantId: string, ms: numb
 
 /**
  * Writes changed books back and decides when they are due: at once, or `postingIntervalMs` after the tenant's last
- * posting.
+ * posting. Never later than that from now: the clock may have been ahead at the last posting.
  * @returns milliseconds until the first of them is due; null if none is
  */
 export async function saveBooks(
@@ -174,8 +178,9 @@ export async function saveBooks(
          carried_nanos = n.carried_nanos, gathered_nanos = n.gathered_nanos,
          overrun_nanos = n.overrun_nanos, suspended = n.suspended,
          last_posted_at = CASE WHEN $11 THEN clock_timestamp() ELSE b.last_posted_at END,
-         due_at = CASE WHEN n.can_post
-           THEN coalesce(b.due_at, greatest(clock_timestamp(), b.last_posted_at + $12 * interval '1 millisecond')) END
+         due_at = CASE WHEN n.can_post THEN coalesce(b.due_at, least(
+           greatest(clock_timestamp(), b.last_posted_at + $12 * interval '1 millisecond'),
+           clock_timestamp() + $12 * interval '1 millisecond')) END
      FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::numeric[],
        $8::numeric[], $9::boolean[], $10::boolean[])
        AS n (tenant_id, version, balance_cents, last_sequence, last_cover, carried_nanos, gathered_nanos, overrun_nanos,

@@ -242,6 +242,23 @@ describe('the posting interval', () => {
     expect(times[1]!.at.getTime() - times[0]!.at.getTime()).toBeGreaterThanOrEqual(2_999);
   });
 
+  it('is not longer, and what is due does not wait, if the clock of PostgreSQL was ahead for an hour', async () => {
+    const tenantId = await billing.tenant();
+    await billing.gatherer.gather([charge(tenantId, CENT)]);
+    expect(await billing.poster.postDue()).toBe(1);
+    const written = (column: string) =>
+      database.query(`UPDATE billing.tenant_books SET ${column} = now() + interval '1 hour' WHERE tenant_id = $1`, [
+        tenantId,
+      ]);
+    await written('last_posted_at');
+    const { dueInMs } = await billing.gatherer.gather([charge(tenantId, CENT)]);
+    expect(dueInMs).toBeGreaterThan(0);
+    expect(dueInMs).toBeLessThanOrEqual(3_000);
+    await written('due_at');
+    expect(await billing.poster.postDue()).toBe(1);
+    expect(await billing.books(tenantId)).toMatchObject({ balance: 99_998, due: false });
+  });
+
   it('does nothing until a whole cent has gathered', async () => {
     const tenantId = await billing.tenant();
     expect(await billing.gatherer.gather([charge(tenantId, CENT - 1n)])).toMatchObject({ dueInMs: null });
