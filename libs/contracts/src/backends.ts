@@ -20,7 +20,7 @@ export interface UnbilledWork {
 /** The maximum number of lines in one report of unbilled work. */
 export const MAX_UNBILLED_LINES = 1_000;
 
-/** The maximum number of hours that a comparison covers. */
+/** The maximum number of hours that a comparison covers. Older ones are deleted. */
 export const MAX_COMPARED_HOURS = 744;
 
 /**

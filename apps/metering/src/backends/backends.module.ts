@@ -4,6 +4,7 @@ import { METERING_OPTIONS, type MeteringOptions } from '../options';
 import { BackendsController } from './backends.controller';
 import { DriftGauge } from './drift-gauge';
 import { enginesInForce } from './engines';
+import { OldHours } from './old-hours';
 import { EngineSampler } from './sampler';
 
 /** Null without a configuration, which names the engines. */
@@ -19,5 +20,5 @@ const sampler = {
       : null,
 };
 
-@Module({ controllers: [BackendsController], providers: [sampler, DriftGauge] })
+@Module({ controllers: [BackendsController], providers: [sampler, DriftGauge, OldHours] })
 export class BackendsModule {}

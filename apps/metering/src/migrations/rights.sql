@@ -31,18 +31,21 @@ GRANT INSERT,
   ON usage_day, key_day, model_hour TO tollgate_metering;
 GRANT UPDATE (until, hours_until) ON usage_folded TO tollgate_metering;
 GRANT INSERT, UPDATE (events, cost_nanos) ON tenant_sum TO tollgate_metering;
+-- Deleted when no comparison reads them any more.
 GRANT INSERT,
   UPDATE (
     requests, estimated, prompt_tokens, cached_tokens, completion_tokens,
     early_prompt_tokens, early_completion_tokens, late_prompt_tokens, late_completion_tokens
-  )
+  ),
+  DELETE
   ON backend_hour TO tollgate_metering;
 GRANT INSERT, DELETE ON backend_unbilled TO tollgate_metering;
 GRANT INSERT, UPDATE (healthy, open_breakers, in_flight, reported_at), DELETE ON backend_report TO tollgate_metering;
 GRANT INSERT, UPDATE (requests), DELETE ON refusal_hour TO tollgate_metering;
 -- Written once, and deleted after some days.
 GRANT INSERT, DELETE ON refused_request TO tollgate_metering;
-GRANT INSERT, UPDATE ON engine_sample, engine_hour TO tollgate_metering;
+GRANT INSERT, UPDATE ON engine_sample TO tollgate_metering;
+GRANT INSERT, UPDATE, DELETE ON engine_hour TO tollgate_metering;
 
 GRANT INSERT, UPDATE (reason, times, last_at, price_version) ON rejected_event TO tollgate_metering;
 GRANT INSERT, UPDATE, DELETE ON outbox TO tollgate_metering;
