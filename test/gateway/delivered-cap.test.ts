@@ -1,5 +1,6 @@
 import { eventually } from '@tollgate/testing';
 import { CAP, count, LONG, useCappedGateway } from './capped-gateway';
+import { largeAnswersTests } from './large-answers.part';
 import { plainCapTests } from './plain-cap.part';
 import { answers, finish, type Play, streams, usage } from './played-backend';
 import type { Caller } from './use-gateway';
@@ -204,3 +205,4 @@ describe('with a cap of one token, an answer with other data than text', () => {
 });
 
 describe('a plain answer with more tokens than requested', () => plainCapTests(capped));
+describe('a large answer', () => largeAnswersTests(capped));

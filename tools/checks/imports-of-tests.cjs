@@ -7,7 +7,7 @@ const TABLES_AND_LIMITS = [
   'apps/(billing|gateway|metering)/src/settings',
   'apps/console/src/access/roles',
   'apps/console/src/sign-in/auth-calls',
-  'apps/gateway/src/(inference-errors|management/routes|operator/routes)',
+  'apps/gateway/src/(inference-errors|inference/answer-reader|management/routes|operator/routes)',
   'apps/gateway/src/openapi/(document|operator-document|route-table)',
 ];
 

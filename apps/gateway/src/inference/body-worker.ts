@@ -1,10 +1,10 @@
-import { setPriority } from 'node:os';
 import { Transfer, worker, workerEmit } from 'workerpool';
 import type { InferenceKind } from '@tollgate/contracts';
 import { askedFor, InferenceError, type InferenceErrorCode } from '../inference-errors';
 import { type InferenceRequest, readRequest } from '../body/inference-request';
 import type { BodyRules } from '../body/rules';
 import { countWithinContext } from '../prompt/prompt-bound';
+import { yieldToMain } from './worker-priority';
 
 /** An InferenceError as plain data, which can be sent between threads. */
 export interface Refusal {
@@ -18,7 +18,7 @@ export interface Refusal {
 export type BodyRead = { request: InferenceRequest } | { refusal: Refusal };
 
 /** Reads a body and counts its prompt. It returns only the part of the body that the backend needs. */
-function read(kind: InferenceKind, raw: Uint8Array, models: readonly BodyRules[]): BodyRead | object {
+function read(raw: Uint8Array, kind: InferenceKind, models: readonly BodyRules[]): BodyRead | object {
   workerEmit('begun');
   try {
     const request = readRequest(kind, Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength), (id) =>
@@ -44,10 +44,5 @@ function ruleOf(models: readonly BodyRules[], id: string): BodyRules | undefined
   return models.find((model) => model.id === id || model.aliases.includes(id));
 }
 
-/**
- * On a shared core the main thread goes first, because it serves all requests. Only Linux has a priority per thread:
- * elsewhere this would change the whole process.
- */
-const NICENESS = 10;
-if (process.platform === 'linux') setPriority(NICENESS);
+yieldToMain();
 worker({ read });

@@ -10,6 +10,7 @@ it('the shutdown ends calls of backends before it flushes usage, and closes the 
   const stages = [
     { close: step('closing backends') },
     { close: step('closing bodies') },
+    { close: step('closing answers') },
     { stop: () => void steps.push('streams stop') },
     { flush: step('flushing usage') },
     { close: step('closing admission') },
@@ -18,8 +19,10 @@ it('the shutdown ends calls of backends before it flushes usage, and closes the 
   expect(steps).toEqual([
     'closing backends begins',
     'closing bodies begins',
+    'closing answers begins',
     'closing backends ends',
     'closing bodies ends',
+    'closing answers ends',
     'streams stop',
     'flushing usage begins',
     'flushing usage ends',

@@ -8,12 +8,14 @@ import { Catalog } from '../catalog/catalog';
 import { CatalogModule } from '../catalog/catalog.module';
 import { IdempotencyModule } from '../idempotency/idempotency.module';
 import { PromptModule } from '../prompt/prompt.module';
+import { TokenizerThrottle } from '../prompt/tokenizer-throttle';
 import { SettleModule } from '../settle/settle.module';
 import { Settlements } from '../settle/settlement';
 import { StreamWatch } from '../upstream/stream-watch';
 import { Upstream } from '../upstream/upstream';
 import { UpstreamModule } from '../upstream/upstream.module';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options';
+import { AnswerReader } from './answer-reader';
 import { Authentication } from './authentication';
 import { BodyReader, readLimits } from './body-reader';
 import { InFlight } from './in-flight';
@@ -33,6 +35,12 @@ const bodyReader = {
   useFactory: (catalog: Catalog, { maxBodyMib }: GatewayOptions) => new BodyReader(catalog, readLimits(maxBodyMib)),
 };
 
+const answerReader = {
+  provide: AnswerReader,
+  inject: [TokenizerThrottle],
+  useFactory: (turns: TokenizerThrottle) => new AnswerReader(turns),
+};
+
 /** Composes the stages, which know nothing of each other, into the pipeline. */
 @Module({
   imports: [
@@ -48,6 +56,7 @@ const bodyReader = {
   ],
   providers: [
     bodyReader,
+    answerReader,
     Authentication,
     Intake,
     StreamServer,
@@ -65,6 +74,7 @@ export class InferenceModule implements OnApplicationShutdown {
   constructor(
     private readonly upstream: Upstream,
     private readonly bodies: BodyReader,
+    private readonly answers: AnswerReader,
     private readonly streams: StreamWatch,
     private readonly settlements: Settlements,
     private readonly admission: AdmissionClient,
@@ -75,7 +85,7 @@ export class InferenceModule implements OnApplicationShutdown {
    * requests have ended by then (`PublicStop`), and the stores and the messages close afterwards.
    */
   async onApplicationShutdown(): Promise<void> {
-    await Promise.all([this.upstream.close(), this.bodies.close()]);
+    await Promise.all([this.upstream.close(), this.bodies.close(), this.answers.close()]);
     this.streams.stop();
     await this.settlements.flush();
     await this.admission.close();

@@ -10,6 +10,12 @@ export interface Member {
   names: number;
 }
 
+/**
+ * Three times those of 96 MiB of `logprobs`. JSON.parse cannot be interrupted: 30 million empty objects (90 MB) take it
+ * minutes and 2.7 GB, beyond every limit of a worker thread.
+ */
+export const MAX_OBJECTS = 8_000_000;
+
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const COLON = 0x3a;
@@ -22,12 +28,14 @@ const LAST_BLANK = 0x20;
 /**
  * The members of the outermost object, in order and with duplicates. A plain answer of a backend is passed on as these
  * slices. So numbers that JavaScript cannot hold stay unchanged, and a long answer is not serialised again to replace
- * its id. One pass, without recursion. Throws SyntaxError if the JSON is nested too deeply to be parsed.
+ * its id. One pass, without recursion. Throws SyntaxError if the JSON is nested too deeply to be parsed, or
+ * has too many objects and arrays.
  * @param json one character a byte (latin1). If JSON.parse does not accept it as an object, the result has no meaning.
  */
 export function membersOf(json: string): Member[] {
   const members: Member[] = [];
   let depth = 0;
+  let objects = 0;
   for (let at = 0; at < json.length; at += 1) {
     const code = json.charCodeAt(at);
     if (code === QUOTE) {
@@ -43,7 +51,8 @@ export function membersOf(json: string): Member[] {
       at = next;
     } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
       depth += 1;
-      if (depth > MAX_NESTING) throw new SyntaxError('nested too deeply');
+      objects += 1;
+      if (depth > MAX_NESTING || objects > MAX_OBJECTS) throw new SyntaxError('nested too deeply, or too many objects');
     } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
       depth -= 1;
       if (depth === 0) endLast(members, json, at);

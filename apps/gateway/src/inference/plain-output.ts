@@ -3,6 +3,8 @@ import { DeliveredText } from '../upstream/delivered-text';
 import { type Output, outputOf, TEXT_FIELDS } from '../upstream/output-text';
 import { estimateTokens, Prose } from '../prompt/token-estimate';
 import type { TokenizerThrottle } from '../prompt/tokenizer-throttle';
+import { countTokens } from '../prompt/tokenizer';
+import type { CatalogModel } from '../catalog/catalog';
 import type { InferenceRequest } from '../body/inference-request';
 import type { DeliveredOutput, AdmittedRequest } from './admitted-request';
 import type { PlainResponse } from './plain-response';
@@ -15,6 +17,11 @@ const MAX_WHOLE_CHARS = 4 * 1024;
 /** The longest token of all encodings, a run of blanks. A text with more characters per allowed token cannot fit. */
 const MAX_TOKEN_CHARS = 128;
 
+/** What a plain answer is an answer to. Plain data, which can be sent to a worker thread. */
+export type Asked = Pick<InferenceRequest, 'kind' | 'choices' | 'prompts' | 'structuredOutput' | 'encodingFormat'> &
+  Pick<AdmittedRequest, 'maxTokensPerChoice' | 'identity'> &
+  Pick<CatalogModel, 'tokenizer' | 'usageBand'>;
+
 /** The part of a plain answer that may be sent, and its size. */
 export type PlainOutput =
   { kind: 'fits' | 'cut'; response: PlainResponse; output: DeliveredOutput } | { kind: 'refused'; reason: string };
@@ -26,22 +33,22 @@ export type PlainOutput =
  * (`response_format`) that is within its limit by the backend's own count is sent if that count is plausible.
  */
 export async function fitPlain(
-  admitted: Pick<AdmittedRequest, 'request' | 'maxTokensPerChoice' | 'model' | 'countText'>,
+  asked: Asked,
   response: PlainResponse,
-  turns: TokenizerThrottle,
+  turns: Pick<TokenizerThrottle, 'take'>,
 ): Promise<PlainOutput> {
-  const { request, model, maxTokensPerChoice } = admitted;
-  const countText = (text: string) => admitted.countText(text);
+  const { maxTokensPerChoice, usageBand } = asked;
+  const countText = (text: string) => countTokens(asked.tokenizer, text);
   const { content } = response;
   // Choices, or a vector for each input.
-  if (content.length > (request.kind === 'embedding' ? request.prompts : request.choices))
+  if (content.length > (asked.kind === 'embedding' ? asked.prompts : asked.choices))
     return { kind: 'refused', reason: 'the answer has more choices than requested' };
-  if (request.kind === 'embedding') return { kind: 'fits', response, output: { estimate: () => 0, tokens: () => 0 } };
+  if (asked.kind === 'embedding') return { kind: 'fits', response, output: { estimate: () => 0, tokens: () => 0 } };
   const choices: Record<string, unknown>[] = [];
   const outputs: (Output & { tokens?: number })[] = [];
   let cut = false;
-  const asReported = reportedWithin(response, request, maxTokensPerChoice);
-  const mostTokens = asReported === null ? 0 : Math.ceil(asReported / model.usageBand.min) + OUTPUT_SPARE_TOKENS;
+  const asReported = reportedWithin(response, asked);
+  const mostTokens = asReported === null ? 0 : Math.ceil(asReported / usageBand.min) + OUTPUT_SPARE_TOKENS;
   for (const choice of content) {
     const output = outputOf(choice);
     const tokens = await boundOf(output, maxTokensPerChoice, countText, turns);
@@ -55,7 +62,7 @@ export async function fitPlain(
       outputs.push({ ...output, tokens: Math.max(output.least, within(output.text, mostTokens, countText)) });
       continue;
     }
-    const shorter = canBeCut(request, choice, output) ? shorten(choice, maxTokensPerChoice, countText) : null;
+    const shorter = canBeCut(asked, choice, output) ? shorten(choice, maxTokensPerChoice, countText) : null;
     if (shorter === null) return { kind: 'refused', reason: 'the answer is longer than requested' };
     choices.push(shorter);
     outputs.push(outputOf(shorter));
@@ -64,7 +71,7 @@ export async function fitPlain(
   const output = ofAll(outputs, countText);
   if (asReported !== null && outputs.some(({ tokens }) => tokens !== undefined && tokens > maxTokensPerChoice)) {
     const own = output.tokens();
-    if (!isPossible(asReported, { least: own, most: own }, model.usageBand, OUTPUT_SPARE_TOKENS))
+    if (!isPossible(asReported, { least: own, most: own }, usageBand, OUTPUT_SPARE_TOKENS))
       return { kind: 'refused', reason: 'the answer is longer than requested' };
   }
   if (!cut) return { kind: 'fits', response, output };
@@ -72,9 +79,9 @@ export async function fitPlain(
 }
 
 /** The backend's count of an answer that must not be cut, if it is within the limit. Null otherwise. */
-function reportedWithin({ usage }: PlainResponse, request: InferenceRequest, max: number): number | null {
-  if (!request.structuredOutput || usage === null || usage === 'unreadable') return null;
-  return usage.completionTokens <= max * request.choices ? usage.completionTokens : null;
+function reportedWithin({ usage }: PlainResponse, asked: Asked): number | null {
+  if (!asked.structuredOutput || usage === null || usage === 'unreadable') return null;
+  return usage.completionTokens <= asked.maxTokensPerChoice * asked.choices ? usage.completionTokens : null;
 }
 
 /**
@@ -85,7 +92,7 @@ async function boundOf(
   { text, least }: Output,
   max: number,
   countText: (text: string) => number,
-  turns: TokenizerThrottle,
+  turns: Pick<TokenizerThrottle, 'take'>,
 ): Promise<number | null> {
   if (least > max) return least;
   const bytes = text.length * 3 <= max ? 0 : Buffer.byteLength(text);
@@ -103,8 +110,8 @@ function within(text: string, max: number, countText: (text: string) => number):
 }
 
 /** Whether the choice delivers only plain text, which may end anywhere. */
-function canBeCut(request: InferenceRequest, choice: Record<string, unknown>, { text, least }: Output): boolean {
-  if (request.structuredOutput || least > 1) return false;
+function canBeCut(asked: Asked, choice: Record<string, unknown>, { text, least }: Output): boolean {
+  if (asked.structuredOutput || least > 1) return false;
   if (choice['logprobs'] != null || choice['token_ids'] != null) return false;
   const plain = textsOf(choice);
   return plain.reduce((sum, [, value]) => sum + value.length, 0) === text.length;

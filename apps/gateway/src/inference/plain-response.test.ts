@@ -1,7 +1,8 @@
 import { assertRuns } from '@tollgate/testing';
 import * as fc from 'fast-check';
 import { withoutEmptyUnknown } from '../upstream/output-text';
-import { readPlainResponse, writePlainResponse } from './plain-response';
+import { MAX_OBJECTS } from './json-members';
+import { beginPlainResponse, endPlainResponse, readPlainResponse, toBytes } from './plain-response';
 
 const SEED = 20_261_123;
 
@@ -10,15 +11,13 @@ describe('a plain answer', () => {
     const choices = '"choices":[{"index":0,"message":{"content":"é"},"p":-0.00001234567890123456789}]';
     const source = `{"id":"theirs","model":"inner","choices":[],"system_fingerprint":"fp",${choices},"x":1}`;
     const response = readPlainResponse('chat', Buffer.from(source))!;
-    const out = writePlainResponse(
-      'chat',
-      response,
-      { id: 'ours', object: 'chat.completion', createdSeconds: 7, model: 'public' },
-      { total_tokens: 1 },
-    );
-    expect(out.toString()).toBe(
-      `{"id":"ours","object":"chat.completion","created":7,"model":"public",${choices},"usage":{"total_tokens":1}}`,
-    );
+    const identity = { id: 'ours', object: 'chat.completion', createdSeconds: 7, model: 'public' };
+    const begun = beginPlainResponse('chat', response, identity);
+    const whole = `{"id":"ours","object":"chat.completion","created":7,"model":"public",${choices},"usage":`;
+    // The longer usage does not fit into the room behind the bytes.
+    for (const usage of [{ total_tokens: 1 }, { details: 'x'.repeat(100_000) }])
+      for (const form of [begun, toBytes(begun)])
+        expect(endPlainResponse(form, usage).toString()).toBe(`${whole}${JSON.stringify(usage)}}`);
   });
 
   it.each(['', '[]', 'null', '{}', '{"choices":[]}', '{"choices":[1]}', '{"choices":{}}', '<html>'])(
@@ -69,6 +68,14 @@ describe('a plain answer', () => {
       ),
       { seed: SEED, leastRuns: 1_000 },
     );
+  });
+
+  it('is rejected unparsed if it has more objects than any honest answer', () => {
+    const parse = jest.spyOn(JSON, 'parse');
+    const many = Buffer.from(`{"choices":[${'{},'.repeat(MAX_OBJECTS)}{}]}`);
+    expect(readPlainResponse('chat', many)).toBeNull();
+    expect(parse).not.toHaveBeenCalled();
+    parse.mockRestore();
   });
 
   it('is rejected if it is nested more than 512 levels deep, and not if its text only looks like that', () => {

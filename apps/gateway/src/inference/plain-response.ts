@@ -30,7 +30,7 @@ export function readPlainResponse(kind: InferenceKind, answer: Buffer): PlainRes
   let members: Member[];
   let parsed: unknown;
   try {
-    // First, as it refuses an answer that is nested too deeply.
+    // First, as it refuses an answer that is nested too deeply, or has too many objects.
     members = membersOf(json);
     parsed = JSON.parse(body.toString('utf8'));
   } catch {
@@ -65,7 +65,9 @@ export function encodeVectors(response: PlainResponse): void {
     const vector = item['embedding'];
     if (!Array.isArray(vector)) continue;
     const encoded = Buffer.alloc(vector.length * Float32Array.BYTES_PER_ELEMENT);
-    vector.forEach((value, i) => encoded.writeFloatLE(Number(value), i * Float32Array.BYTES_PER_ELEMENT));
+    // `Number` would throw for an object that has a member `valueOf` and one `toString`.
+    const numbers = vector.map((value) => (typeof value === 'object' && value !== null ? NaN : Number(value)));
+    numbers.forEach((value, i) => encoded.writeFloatLE(value, i * Float32Array.BYTES_PER_ELEMENT));
     item['embedding'] = encoded.toString('base64');
     changed = true;
   }
@@ -95,14 +97,38 @@ function membersIn(root: unknown): number {
   return members;
 }
 
-/** The client's answer. Only the generated content comes from the backend, unchanged. */
-export function writePlainResponse(
+/**
+ * The client's answer without its end, which has the usage: one character a byte, or bytes with room behind them.
+ * Only the generated content comes from the backend, unchanged.
+ */
+export type BegunResponse = string | { bytes: Buffer; used: number };
+
+/** A longer usage is possible: then the answer is copied. */
+const USAGE_ROOM_BYTES = 8 * 1024;
+
+export function beginPlainResponse(
   kind: InferenceKind,
   { contentJson }: PlainResponse,
   { id, object, createdSeconds, model }: { id: string; object: string; createdSeconds: number; model: string },
-  usage: Record<string, unknown>,
-): Buffer {
+): string {
   const head = kind === 'embedding' ? { object, model } : { id, object, created: createdSeconds, model };
   const field = kind === 'embedding' ? 'data' : 'choices';
-  return Buffer.from(`${toWire(head).slice(0, -1)},"${field}":${contentJson},"usage":${toWire(usage)}}`, 'latin1');
+  return `${toWire(head).slice(0, -1)},"${field}":${contentJson}`;
+}
+
+/** As bytes of their own, which can be transferred between threads. */
+export function toBytes(begun: string): { bytes: Buffer; used: number } {
+  const bytes = Buffer.allocUnsafeSlow(begun.length + USAGE_ROOM_BYTES);
+  return { bytes, used: bytes.write(begun, 'latin1') };
+}
+
+/** Completes the answer, once: it may use the room behind the bytes, because a copy of 25 MB takes 10 ms. */
+export function endPlainResponse(begun: BegunResponse, usage: Record<string, unknown>): Buffer {
+  const end = `,"usage":${toWire(usage)}}`;
+  if (typeof begun === 'string') return Buffer.from(begun + end, 'latin1');
+  const { bytes, used } = begun;
+  const length = used + end.length;
+  if (length > bytes.length) return Buffer.concat([bytes.subarray(0, used), Buffer.from(end, 'latin1')]);
+  bytes.write(end, used, 'latin1');
+  return bytes.subarray(0, length);
 }

@@ -1,23 +1,17 @@
 import { Injectable } from '@nestjs/common';
 import { AdmissionClient } from '@tollgate/admission';
-import type { InferenceKind } from '@tollgate/contracts';
 import type { CatalogModel } from '../catalog/catalog';
-import { TokenizerThrottle } from '../prompt/tokenizer-throttle';
 import { PlainRelay, type ReadAnswer } from '../upstream/plain-answer';
 import { Upstream } from '../upstream/upstream';
 import type { AdmittedRequest } from './admitted-request';
 import { maxAnswerBytes } from './answer-bytes';
+import { AnswerReader } from './answer-reader';
 import { askBackend } from './ask-backend';
 import { noteOverlong } from './backend-faults';
 import type { Client } from './client';
-import { fitPlain } from './plain-output';
-import {
-  encodeVectors,
-  haveMessages,
-  type PlainResponse,
-  readPlainResponse,
-  writePlainResponse,
-} from './plain-response';
+import type { Asked } from './plain-output';
+import type { PlainReading } from './plain-reading';
+import { endPlainResponse } from './plain-response';
 import { failureAnswer, interrupted } from './refusals';
 import { type Served, WithheldEnd } from './served';
 
@@ -27,19 +21,21 @@ export class PlainServer {
   constructor(
     private readonly admission: AdmissionClient,
     private readonly upstream: Upstream,
-    private readonly counting: TokenizerThrottle,
+    private readonly answers: AnswerReader,
   ) {}
 
   /** The result's `end` writes the whole answer. */
   async serve(admitted: AdmittedRequest, client: Client): Promise<Served> {
     const { request, draft, hold } = admitted;
     const onFallback = (fallback: CatalogModel) => admitted.servedBy(fallback);
-    const read = (body: Buffer) => readAnswer(request.kind, body);
+    const { tenantId } = draft;
+    const read: ReadAnswer<PlainReading> = (body, until) =>
+      this.answers.read(body, askedOf(admitted), { tenantId, logged: admitted.logged }, until);
     const relay = new PlainRelay(read, maxAnswerBytes(request, hold.maxTokensPerChoice), onFallback);
     client.endWith(relay);
     this.admission.track({
       id: draft.id,
-      tenantId: draft.tenantId,
+      tenantId,
       storeEpoch: hold.storeEpoch,
       deadline: hold.deadline,
       delivered: () => null,
@@ -60,26 +56,13 @@ export class PlainServer {
     }
   }
 
-  private async deliver(
-    answered: PlainResponse,
-    admitted: AdmittedRequest,
-    backendUrl: string,
-    client: Client,
-  ): Promise<Served> {
-    const { request } = admitted;
-    const refused = (reason: string): Served => ({
-      kind: 'nothing',
-      error: failureAnswer({ kind: 'failed', reason }, admitted, backendUrl),
-    });
-    if (request.encodingFormat === 'base64') encodeVectors(answered);
-    const fitted = await fitPlain(admitted, answered, this.counting);
-    if (fitted.kind !== 'fits') noteOverlong({ ...admitted.logged, backend: backendUrl });
-    if (fitted.kind === 'refused') return refused(fitted.reason);
-    const { response, output } = fitted;
-    // The backend's count includes what was cut.
-    const usage = fitted.kind === 'cut' ? null : response.usage;
-    const atLimit = response.content.filter((choice) => choice['finish_reason'] === 'length');
-    const wentToLimit = atLimit.length === request.choices;
+  private deliver(reading: PlainReading, admitted: AdmittedRequest, backendUrl: string, client: Client): Served {
+    if (reading.kind !== 'fits') noteOverlong({ ...admitted.logged, backend: backendUrl });
+    if (reading.kind === 'refused') {
+      const failure = { kind: 'failed', reason: reading.reason } as const;
+      return { kind: 'nothing', error: failureAnswer(failure, admitted, backendUrl) };
+    }
+    const { begun, usage, output, wentToLimit } = reading;
     const { tokens, estimated, details } = admitted.settleAt(usage, { output, wentToLimit }, backendUrl);
     return {
       kind: 'delivered',
@@ -92,16 +75,26 @@ export class PlainServer {
       firstTokenAtMs: null,
       extensions: 0,
       end: new WithheldEnd(details, (usageField) => {
-        const bytes = writePlainResponse(request.kind, response, admitted.identity, usageField);
+        const bytes = endPlainResponse(begun, usageField);
         return { bytes, send: () => client.answer(200, bytes) };
       }),
     };
   }
 }
 
-function readAnswer(kind: InferenceKind, body: Buffer): ReturnType<ReadAnswer<PlainResponse>> {
-  const answer = readPlainResponse(kind, body);
-  if (!answer) return { kind: 'unusable', reason: 'the answer cannot be parsed' };
-  if (kind === 'chat' && !haveMessages(answer.content)) return { kind: 'unusable', reason: 'a choice has no message' };
-  return { kind: 'usable', answer };
+/** By the model that serves the request now. */
+function askedOf({ request, model, maxTokensPerChoice, identity }: AdmittedRequest): Asked {
+  const { kind, choices, prompts, structuredOutput, encodingFormat } = request;
+  const { tokenizer, usageBand } = model;
+  return {
+    kind,
+    choices,
+    prompts,
+    structuredOutput,
+    encodingFormat,
+    maxTokensPerChoice,
+    identity,
+    tokenizer,
+    usageBand,
+  };
 }

@@ -2,8 +2,9 @@
 const LEAST_LOOK_MS = 1;
 
 /**
- * Limits the CPU time that a worker thread spends on one body. The thread has a low priority, so on a busy machine even
- * a small body may take long: that says nothing about the body. A second limit, of the elapsed time, bounds the wait.
+ * Limits the CPU time that a worker thread spends on one body or answer. The thread has a low priority, so on a busy
+ * machine even a small one may take long: that says nothing about it. A second limit, of the elapsed time, bounds the
+ * wait.
  *
  * A thread that is stuck cannot tell its own CPU time. So all threads but the main one are counted: other workers, the
  * garbage collector. The worker has used no more than that.
@@ -17,13 +18,16 @@ export class ReadTime {
 
   constructor(private readonly limits: { readonly maxReadMs: number; readonly readTimeoutMs: number }) {}
 
-  /** The worker begins to read. `onOver` is called once, unless `end` is called before. */
-  begin(onOver: () => void): void {
+  /**
+   * The worker begins to read. `onOver` is called once, unless `end` is called before.
+   * @param endsAtMs a further limit of the elapsed time, by `performance.now()`
+   */
+  begin(onOver: () => void, endsAtMs = Infinity): void {
     const { maxReadMs, readTimeoutMs } = this.limits;
     const [fromMs, fromCpuMs] = [performance.now(), otherThreadsMs()];
     const look = () => {
       const leftMs = maxReadMs - (otherThreadsMs() - fromCpuMs);
-      const leftWaitMs = readTimeoutMs - (performance.now() - fromMs);
+      const leftWaitMs = Math.min(fromMs + readTimeoutMs, endsAtMs) - performance.now();
       this.isUsedUp = leftMs <= 0;
       this.isOver = this.isUsedUp || leftWaitMs <= 0;
       if (this.isOver) return onOver();

@@ -39,7 +39,8 @@ export interface AnswerSink {
   onHead(): void;
   /** Returns false to get no more data until `resume`. A stream's chunk is valid during the call only. */
   onData(chunk: Buffer): boolean;
-  onEnd(): void;
+  /** The answer is complete. A plain one must be read by `endsAtMs` (`performance.now()`). */
+  onEnd(endsAtMs: number): void;
   onFailure(failure: UpstreamFailure): void;
   /**
    * Another model is asked from now on: one of the call's fallbacks. Comes only while nothing has reached the client.

@@ -45,7 +45,9 @@ describe('an exchange', () => {
     const [bad, worse, good] = [await backend(nonsense), await backend(nonsense), await backend(well)];
     const relayOf = () =>
       new PlainRelay((body) =>
-        body.toString() === 'yes' ? { kind: 'usable', answer: 'yes' } : { kind: 'unusable', reason: 'nonsense' },
+        Promise.resolve(
+          body.toString() === 'yes' ? { kind: 'usable', answer: 'yes' } : { kind: 'unusable', reason: 'nonsense' },
+        ),
       );
     for (let n = 0; n < 20; n++) {
       const relay = relayOf();

@@ -42,7 +42,7 @@ function useUpBudget(model: CatalogModel) {
 async function ask(model: CatalogModel, fallbacks: CatalogModel[]) {
   const fellTo: string[] = [];
   const relay = new PlainRelay<Buffer>(
-    (answer) => ({ kind: 'usable', answer }),
+    (answer) => Promise.resolve({ kind: 'usable', answer }),
     undefined,
     ({ id }) => fellTo.push(id),
   );
@@ -249,7 +249,7 @@ describe('the fallback of a model', () => {
     const [full, good] = await Promise.all([backend(() => {}), backend(well)]);
     full.maxConcurrency = 1;
     const [model, other] = [modelWith([full]), modelWith([good])];
-    const waiting = new PlainRelay<Buffer>((answer) => ({ kind: 'usable', answer }));
+    const waiting = wholeRelay();
     const first = waiting.run(exchangeOf(model, waiting, upstream));
     expect(await ask(model, [other])).toMatchObject({ kind: 'answer', served: other.id });
     // A place may be free at any time, whatever the fallback says.

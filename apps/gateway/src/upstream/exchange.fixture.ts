@@ -85,7 +85,7 @@ export async function backend(answer: Answer): Promise<CountingBackend> {
 
 /** A relay that takes every answer as it is. */
 export function wholeRelay(): PlainRelay<Buffer> {
-  return new PlainRelay((answer) => ({ kind: 'usable', answer }));
+  return new PlainRelay((answer) => Promise.resolve({ kind: 'usable', answer }));
 }
 
 /** An exchange whose body is the backend's name for the model. */

@@ -138,8 +138,13 @@ export class Exchange implements AttemptOwner, Waiting {
     this.gathered?.flush();
     if (this.state !== 'answering') return;
     if (this.isEmpty && !this.call.stream) return void this.reject({ kind: 'failed', reason: 'the answer is empty' });
-    this.sink.onEnd();
-    // The sink may have rejected the answer.
+    this.sink.onEnd(this.time.endsAtMs);
+    // A plain answer is read first. Then the sink accepts or rejects it.
+    if (this.call.stream) this.accept();
+  }
+
+  /** The answer is complete. Does nothing if the sink has rejected it. */
+  accept(): void {
     if (this.state !== 'answering') return;
     this.state = 'ended';
     this.attempt?.tell('succeeded');
@@ -186,14 +191,14 @@ export class Exchange implements AttemptOwner, Waiting {
 
   onTimeout(): void {
     this.place.leave();
-    this.endUnasked();
+    this.end(this.failure ?? ALL_BUSY);
   }
 
   /** Asks a backend that was not tried yet, or waits for its place. */
   private next(): void {
     const nowMs = performance.now();
     const chosen = this.choose(nowMs);
-    if (chosen === 'full') return this.place.take(nowMs) ? undefined : this.endUnasked();
+    if (chosen === 'full') return this.place.take(nowMs) ? undefined : this.end(this.failure ?? ALL_BUSY);
     // Backends that will probably fail are asked if there is nothing better, and a fallback is better.
     if (!chosen?.isGood(nowMs) && this.fallBack(this.failure, nowMs)) return;
     this.ask(chosen, nowMs);
@@ -206,15 +211,14 @@ export class Exchange implements AttemptOwner, Waiting {
   }
 
   private ask(managed: ManagedBackend | null, nowMs: number): void {
-    if (managed === null) return this.endUnasked();
+    if (managed === null) return this.end(this.failure ?? ALL_BUSY);
     const { call, limits, upstream } = this;
     this.time.begin(managed.backend, nowMs);
     this.attempts += 1;
     this.isPaid = false;
     this.isEmpty = true;
     const request = attemptRequest(call, managed.backend, limits, this.time);
-    const attempt = new Attempt(this, managed, upstream.connections, request);
-    this.attempt = attempt;
+    const attempt = (this.attempt = new Attempt(this, managed, upstream.connections, request));
     if (call.stream)
       this.gathered = new GatheredChunks(
         (block) => this.attempt === attempt && this.pass(block),
@@ -262,11 +266,6 @@ export class Exchange implements AttemptOwner, Waiting {
   /** Continues outside of the parser's callback: undici runs one parser per process at a time. */
   private soon(go: () => void): void {
     queueMicrotask(() => this.state === 'waiting' && go());
-  }
-
-  /** No backend can be asked (any more). */
-  private endUnasked(): void {
-    this.end(this.failure ?? ALL_BUSY);
   }
 
   /** Asks the next fallback instead of this model. False: there is none, or it may not be asked. */

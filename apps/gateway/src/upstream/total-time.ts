@@ -7,8 +7,8 @@ import type { Backend } from '../catalog/catalog';
 export class TotalTime {
   /** By `performance.now()`. 0: nothing was attempted. */
   private beganAtMs = 0;
-  /** By the limit of the backend asked last. */
-  private endsAtMs = Infinity;
+  /** When the time of the backend asked last is over, by `performance.now()`. */
+  endsAtMs = Infinity;
   /** The part of its limit that was left for the backend asked last. */
   leftMs = Infinity;
   /**
