@@ -5,6 +5,7 @@ import { Client } from 'pg';
 import type { Deployment } from '../services/deployment';
 import { operate } from '../services/first-steps';
 import type { ServiceProcess } from '../services/service-process';
+import { MachineWaits } from './machine-waits';
 
 const PROMPT_TOKEN_NANOS = 50_000n;
 export const OUTPUT_TOKEN_NANOS = 200_000n;
@@ -80,6 +81,11 @@ export class Deployed {
     const { token } = await this.operator<{ token: string }>(`/tenants/${id}/tokens`, { name: 'test', scopes });
     await this.operator(`/tenants/${id}/credit`, { amountCents: cents, source: 'manual', ref: id });
     return { id, key: value, keyId, token };
+  }
+
+  /** Begins to measure how long the machine keeps requests waiting at the first gateway. */
+  machineWaits(): MachineWaits {
+    return new MachineWaits(this.gateways[0]!.addresses.health);
   }
 
   /** Sends a request. The caller reads the answer. */
