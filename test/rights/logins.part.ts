@@ -16,7 +16,10 @@ import {
 /** The tables in which a service may delete rows. It may not in any other. */
 const DELETABLE: Record<Service, string[]> = {
   auth: ['outbox', 'drained_backend'],
-  metering: ['outbox', 'backend_unbilled', 'refusal_hour', 'refused_request', 'backend_report'],
+  metering: [
+    ...['outbox', 'backend_unbilled', 'backend_hour', 'engine_hour', 'backend_report'],
+    ...['refusal_hour', 'refused_request'],
+  ],
   billing: ['outbox', 'withdrawal_intent', 'reconcile_run'],
   console: [
     ...['session', 'account', 'verification', 'twoFactor', 'passkey', 'rateLimit'],
