@@ -203,7 +203,6 @@ function ChangeBudget(props: { of: BudgetRow; title: string; onClose: () => void
               required
               min={0}
               decimalScale={2}
-              fixedDecimalScale
               value={amount}
               onChange={setAmount}
             />

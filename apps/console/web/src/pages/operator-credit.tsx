@@ -99,7 +99,6 @@ export function BookCredit(props: { tenant: TenantRow; onClose: () => void; onBo
               label={`Amount (${currency})`}
               required
               decimalScale={2}
-              fixedDecimalScale
               allowNegative={kind === 'adjustment'}
               value={amount}
               onChange={edit(setAmount)}
