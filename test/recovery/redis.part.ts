@@ -5,7 +5,6 @@ import { Client } from 'pg';
 import { setTimeout } from 'node:timers/promises';
 import type { Deployment, Replicas } from '../services/deployment';
 import { BUDGET_CENTS, Deployed, OUTPUT_TOKEN_NANOS, type Answer } from './deployed';
-import { MachineWaits } from './machine-waits';
 
 /** Longer than a request waits for the books of a tenant that an emptied Redis does not know. */
 const UNKNOWN_TENANT_LIMIT_MS = 3_500;
