@@ -1,3 +1,4 @@
+import { eventually } from '@tollgate/testing';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -59,6 +60,14 @@ interface ChatOptions {
   tokensPerSecond?: number;
 }
 
+export const SETTLED_LIMIT_MS = 20_000;
+
+/** Expects success or "try again", never a refusal for the key or the credit. */
+export function expectDoneOrLater({ status, code, retryAfter }: Answer): void {
+  expect([status, code]).toEqual([expect.any(Number), status === 200 ? null : 'overloaded_error']);
+  if (status !== 200) expect([status, Number(retryAfter) >= 1]).toEqual([503, true]);
+}
+
 /** Uses the APIs of running gateways, and reads the books. */
 export class Deployed {
   constructor(
@@ -81,6 +90,21 @@ export class Deployed {
     const { token } = await this.operator<{ token: string }>(`/tenants/${id}/tokens`, { name: 'test', scopes });
     await this.operator(`/tenants/${id}/credit`, { amountCents: cents, source: 'manual', ref: id });
     return { id, key: value, keyId, token };
+  }
+
+  /** Makes a tenant and waits until its credit is in force. */
+  async tenantWithCredit(options: Parameters<Deployed['newTenant']>[0] = {}): Promise<Tenant & { answers: Answer[] }> {
+    const tenant = await this.newTenant(options);
+    const answers: Answer[] = [];
+    await eventually(
+      async () => {
+        const answer = await this.chat(tenant.key);
+        expect(answer.status).toBe(200);
+        answers.push(answer);
+      },
+      { timeoutMs: SETTLED_LIMIT_MS },
+    );
+    return { ...tenant, answers };
   }
 
   /** Begins to measure how long the machine keeps requests waiting at the first gateway. */

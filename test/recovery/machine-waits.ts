@@ -2,8 +2,8 @@ import { setTimeout } from 'node:timers/promises';
 
 const PAUSE_MS = 5;
 /**
- * A refusal waits for the machine several times: for its client, the gateway, a timer of the gateway, and both again. So
- * it may be late by so many waits of a request whose answer needs nothing but the gateway.
+ * A refusal waits for the machine this many times: its client and the gateway, a timer of the gateway, and both again.
+ * A probe waits once.
  */
 const WAITS_OF_A_REQUEST = 5;
 

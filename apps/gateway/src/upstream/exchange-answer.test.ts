@@ -1,7 +1,6 @@
 import { metrics } from '@tollgate/runtime';
 import { eventually } from '@tollgate/testing';
 import type { ServerResponse } from 'node:http';
-import type { AnswerSink } from './call';
 import { PlainRelay } from './plain-answer';
 import {
   type Answer,
@@ -10,7 +9,7 @@ import {
   backend,
   closeAll,
   exchangeWith,
-  modelWith,
+  streamFrom,
   upstreamWith,
   wholeRelay,
 } from './exchange.fixture';
@@ -79,18 +78,7 @@ describe('an exchange', () => {
       open = response;
       response.writeHead(200).write('a');
     });
-    const heard: string[] = [];
-    const sink: AnswerSink = {
-      onHead: () => {},
-      onFallback: () => {},
-      mayRestart: () => false,
-      restart: () => {},
-      onData: (chunk) => heard.push(chunk.toString()) > 2,
-      onEnd: () => void heard.push('end'),
-      onFailure: ({ kind }) => void heard.push(kind),
-    };
-    const call = { model: modelWith([patient]), fallbacks: [], path: '/x', stream: true, affinity: null, headers: [] };
-    const exchange = impatient.exchange({ ...call, body: () => '{}', request: { logged: {} } }, sink);
+    const { heard, exchange } = streamFrom(patient, impatient, (parts) => parts > 2);
     exchange.start();
     await eventually(() => expect(heard).toEqual(['a']));
     // The pause begins with the next read, and what comes then waits in the socket.

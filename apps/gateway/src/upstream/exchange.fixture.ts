@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Backend, CatalogModel } from '../catalog/catalog';
+import type { AnswerSink } from './call';
 import { DEFAULT_UPSTREAM_LIMITS } from './connections';
 import { PlainRelay } from './plain-answer';
 import { Upstream } from './upstream';
@@ -106,6 +107,22 @@ export function exchangeOf<T>(
 ) {
   const call = { model, fallbacks, path: '/x', stream: false, affinity: null, headers: [], request: { logged: {} } };
   return upstream.exchange({ ...call, body: (one) => one.model }, relay);
+}
+
+/** A stream, and what its client gets. @param readsOn whether the client takes more after this number of parts */
+export function streamFrom(one: Backend, upstream: Upstream, readsOn: (parts: number) => boolean) {
+  const heard: string[] = [];
+  const sink: AnswerSink = {
+    onHead: () => {},
+    onFallback: () => {},
+    mayRestart: () => false,
+    restart: () => {},
+    onData: (block) => readsOn(heard.push(block.toString())),
+    onEnd: () => void heard.push('end'),
+    onFailure: ({ kind }) => void heard.push(kind),
+  };
+  const call = { model: modelWith([one]), fallbacks: [], path: '/x', stream: true, affinity: null, headers: [] };
+  return { heard, exchange: upstream.exchange({ ...call, body: () => '{}', request: { logged: {} } }, sink) };
 }
 
 export function ask(upstream: Upstream, ...backends: Backend[]) {

@@ -1,7 +1,6 @@
 import { eventually } from '@tollgate/testing';
 import type { ServerResponse } from 'node:http';
 import type { CatalogModel } from '../catalog/catalog';
-import type { AnswerSink } from './call';
 import {
   type Answer,
   backend,
@@ -9,6 +8,7 @@ import {
   type CountingBackend,
   exchangeOf,
   modelWith,
+  streamFrom,
   upstreamWith,
   useJumpingClock,
   wholeRelay,
@@ -154,18 +154,7 @@ describe('the total time of a request', () => {
   it('ends a stream after a day by default, also one that its client reads slowly', async () => {
     let open: ServerResponse | undefined;
     const patient = await backend((_, response) => void (open = response).writeHead(200).write('a'));
-    const heard: string[] = [];
-    const sink: AnswerSink = {
-      onHead: () => {},
-      onFallback: () => {},
-      mayRestart: () => false,
-      restart: () => {},
-      onData: (block) => heard.push(block.toString()) === 0,
-      onEnd: () => void heard.push('end'),
-      onFailure: ({ kind }) => void heard.push(kind),
-    };
-    const call = { model: modelWith([patient]), fallbacks: [], path: '/x', stream: true, affinity: null, headers: [] };
-    const exchange = upstream.exchange({ ...call, body: () => '{}', request: { logged: {} } }, sink);
+    const { heard, exchange } = streamFrom(patient, upstream, () => false);
     const later = (jumpMs: number, part: string) => {
       jump(jumpMs);
       open!.write(part);
