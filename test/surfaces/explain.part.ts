@@ -156,7 +156,9 @@ export function explainTests(services: Services): void {
     const [none] = await explained(words.headers.get('x-tollgate-request-id')!);
     expect(none.refused).not.toHaveProperty('model');
     const text = await tollgate('explain', '--key', keyId);
-    expect(text).toContain(`model_not_found (sim-lrage, model): no model that the key may use is called sim-lrage`);
+    expect(text).toContain(
+      `model_not_found (sim-lrage, model): its model sim-lrage does not exist, or the key may not`,
+    );
     expect(text).toContain(`${code} (sim-large, messages[0].role)`);
   });
 

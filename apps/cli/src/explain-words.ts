@@ -16,7 +16,7 @@ const WHAT: Record<Obstacle['what'], string> = {
   key_revoked: 'the key, or this former secret of it, is revoked',
   key_expired: 'the key, or this former secret of it, has expired',
   no_profile: 'the configuration no longer has its plan or profile',
-  no_models: 'it may use no model of the configuration',
+  no_models: 'the configuration has no model that it may use',
 };
 
 const WHY: Record<FailedAttempt['why'], string> = {
@@ -48,7 +48,8 @@ export function refusal({ by, code, model, param, heldNanos, failed }: RefusedRe
   if (heldNanos !== undefined)
     return `it failed before any output; its hold of ${formatNanos(heldNanos, currency)} was released`;
   if (code === 'invalid_json') return 'its body is not JSON';
-  if (code === 'model_not_found') return `no model that the key may use is called ${printable(model ?? 'so')}`;
+  if (code === 'model_not_found')
+    return `its model${model === undefined ? '' : ` ${printable(model)}`} does not exist, or the key may not use it`;
   if (param !== undefined) return `its parameter ${printable(param)} was refused`;
   return 'the request itself was at fault, or could not be taken';
 }

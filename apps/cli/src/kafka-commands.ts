@@ -31,7 +31,7 @@ export function addKafkaCommands(program: Command, env: NodeJS.ProcessEnv): void
   )
     .option(
       '--grow-partitions',
-      'add missing partitions; new messages of a tenant may then be in another one, and overtake its older ones',
+      'add missing partitions; new messages of a tenant may then go to another partition and overtake older ones',
     )
     .option(
       '--replication-factor <number>',

@@ -55,7 +55,7 @@ export function addKeyCommands(program: Command, context: (options: object) => c
     .option('--name <name>', 'new name')
     .option('--profile <profile>', "key profile of the tenant's plan")
     .option('--expires-at <time>', 'ISO 8601 date or timestamp in the future, UTC')
-    .option('--no-expiry', 'let it never expire')
+    .option('--no-expiry', 'remove the expiry')
     .option('--owner <text>', 'who uses the key')
     .option('--no-owner', 'remove the owner')
     .option('--tags <list>', 'comma-separated groups, in place of the former ones', listOf)

@@ -51,7 +51,7 @@ export function addMoneyCommands(credit: Command, context: (options: object) => 
     .requiredOption('--ref <text>', 'your reference; a repeat with the same one changes nothing more')
     .requiredOption('--reason <text>', 'reason, recorded in the books')
     .option('--source <name>', 'origin of the correction (default: manual)')
-    .option('--allow-debt', 'allow more than is spendable, and a balance below zero')
+    .option('--allow-debt', 'allow more than the available credit, and a balance below zero')
     .option('--yes', 'with all: do not ask')
     .action((id: string, cents: number | 'all', options: commands.AdjustOptions) =>
       commands.adjustCredit(context(options), id, cents, options),

@@ -29,7 +29,7 @@ export const INFERENCE_ERRORS = {
   unsupported_parameter: {
     status: 400,
     type: 'invalid_request_error',
-    message: 'The model does not support a parameter.',
+    message: 'The request has a parameter that the model does not support.',
   },
   missing_api_key: {
     status: 401,

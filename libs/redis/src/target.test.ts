@@ -50,11 +50,11 @@ describe('the address of Redis', () => {
   });
 
   it.each([
-    ['http://a', /none of redis:/],
+    ['http://a', /must have one of these forms: redis:/],
     ['redis://a,b', /several hosts/],
     ['redis+sentinel://a', /name of the master/],
     ['redis+cluster://a/3', /only database 0/],
-    ['redis://a/x', /is a number/],
+    ['redis://a/x', /must be a number/],
     ['redis://a:b:c', /not host:port/],
     ['rediss://a?ca=/does/not/exist', /certificate authority/],
     ['redis://a?tls=1', /unknown option "tls"/],

@@ -50,7 +50,7 @@ const FORMS =
  */
 export function readRedisUrl(url: string): RedisTarget {
   const match = /^redis(s?)(?:\+(sentinel|cluster))?:\/\/(?:([^@/]*)@)?([^/?]+)(?:\/([^?]*))?(?:\?(.*))?$/.exec(url);
-  if (!match) throw new Error(`REDIS_URL: this is none of ${FORMS}`);
+  if (!match) throw new Error(`REDIS_URL: it must have one of these forms: ${FORMS}`);
   const [, secure, form, credentials, hosts, path = '', query] = match;
   const kind = (form ?? 'single') as RedisTarget['kind'];
   const nodes = hosts!.split(',').map((node) => readNode(node, kind));
@@ -59,10 +59,9 @@ export function readRedisUrl(url: string): RedisTarget {
   for (const name of options.keys())
     if (name !== 'ca' && name !== 'sentinelPassword') throw new Error(`REDIS_URL: unknown option "${name}"`);
   if (kind === 'single' && nodes.length > 1) throw new Error(`REDIS_URL: several hosts need one of ${FORMS}`);
-  if (kind === 'sentinel' && !path)
-    throw new Error('REDIS_URL: the name of the master is missing behind the sentinels');
+  if (kind === 'sentinel' && !path) throw new Error('REDIS_URL: the name of the master is missing after the sentinels');
   if (kind === 'cluster' && path && path !== '0') throw new Error('REDIS_URL: a cluster has only database 0');
-  if (kind === 'single' && !/^\d*$/.test(path)) throw new Error('REDIS_URL: the database behind the host is a number');
+  if (kind === 'single' && !/^\d*$/.test(path)) throw new Error('REDIS_URL: the database must be a number');
   return {
     kind,
     nodes,

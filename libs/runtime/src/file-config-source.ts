@@ -114,7 +114,7 @@ export class FileConfigSource extends ConfigSource {
     } catch (error) {
       logger('config').warn(
         { err: error },
-        'the changed configuration cannot be checked now: retrying, the old one stays in force',
+        'the changed configuration cannot be checked now; retrying, and the old one stays in force',
       );
       return false;
     }

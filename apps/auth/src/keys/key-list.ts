@@ -40,8 +40,8 @@ export class KeyList {
   ) {}
 
   /**
-   * The tenant is locked, so that no key is issued between the comparison and the change, and its keys are, so that
-   * none is revoked. RequestError not_found, tenant_closed, invalid_profile, invalid_models, invalid_parameter,
+   * Locks the tenant, so that no key is issued between the comparison and the change. Locks its keys, so that none is
+   * revoked. RequestError not_found, tenant_closed, invalid_profile, invalid_models, invalid_parameter,
    * ambiguous_name.
    */
   async apply(request: Request): Promise<Reply> {

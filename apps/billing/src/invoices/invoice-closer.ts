@@ -21,7 +21,7 @@ export const DEFAULT_CLOSE_DELAY_MS = 60 * 60 * 1000;
 
 export interface ClosingOptions {
   postingIntervalMs: number;
-  /** A month is closed this long after its end, so that late charges still arrive in it. */
+  /** A month is closed this long after its end, so that the last charges of it still arrive in time. */
   closeDelayMs: number;
   /** The clock, by default the system's. */
   now: () => Date;

@@ -52,7 +52,7 @@ export function bookLastCent(
 
 /**
  * Books the remaining credit and writes off the last cent. An adjustment does both in one entry. A refund pays only the
- * remaining credit, so an entry of its own before it writes off the cent.
+ * remaining credit. So a separate entry before it writes off the cent.
  */
 export async function bookWithLastCent(
   tx: EntityManager,

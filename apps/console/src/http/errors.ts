@@ -32,14 +32,14 @@ export const CONSOLE_ERRORS = {
   not_found: { status: 404, message: 'This does not exist, or you may not see it.' },
   invitation_invalid: {
     status: 404,
-    message: 'This link was used already, has expired, or was withdrawn. Ask for a new one.',
+    message: 'This link has already been used, has expired, or has been withdrawn. Ask for a new one.',
   },
   recovery_invalid: {
     status: 404,
-    message: 'This link was used already, has expired, or was withdrawn. Ask for a new one.',
+    message: 'This link has already been used, has expired, or has been withdrawn. Ask for a new one.',
   },
   method_not_allowed: { status: 405, message: 'This endpoint does not support this method.' },
-  account_exists: { status: 409, message: 'This address has an account. Sign in, then open the link again.' },
+  account_exists: { status: 409, message: 'This address already has an account. Sign in, then open the link again.' },
   last_owner: { status: 409, message: 'A tenant needs an owner. Make another member the owner first.' },
   last_operator: { status: 409, message: 'This is the last operator of the console. Invite another one first.' },
   no_password: { status: 409, message: 'This person signs in by single sign-on and has no password.' },

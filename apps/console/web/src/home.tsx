@@ -15,7 +15,7 @@ export function Home() {
   return (
     <Stack>
       <Title order={1}>No tenant yet</Title>
-      <Text>Your account belongs to no tenant. Ask an owner of yours for an invitation.</Text>
+      <Text>Your account belongs to no tenant. Ask the owner of a tenant for an invitation.</Text>
       <Text>
         An operator makes tenants in the console, or with <Code>npx tollgate tenant create</Code>.
       </Text>

@@ -35,7 +35,7 @@ describe('a warning about a stream that is settled late names the caller’s req
   it.each<[string, SettleResult | Error, string]>([
     ['the hold is gone when the store is back', { kind: 'forbidden' }, 'the hold was gone before the stream could be'],
     ['the store stays unavailable until the end', AWAY, 'the process stopped before a stream was settled'],
-    ['the store refuses it', new RangeError('above the hold'), 'a stream was not settled late'],
+    ['the store refuses it', new RangeError('above the hold'), 'the late settlement of a stream failed'],
   ])('%s', async (_, later, message) => {
     const request = heldStream();
     const all = settlements(AWAY, later);

@@ -51,7 +51,7 @@ export class LateSettlements {
         if (error instanceof UnavailableError) continue;
         logger('gateway').error(
           { ...logged, err: error },
-          'a stream was not settled late: its hold is charged at its deadline',
+          'the late settlement of a stream failed: its hold is charged at its deadline',
         );
         return;
       }

@@ -14,8 +14,8 @@ export type CallResult = 'succeeded' | 'failed' | 'unreachable';
  * `performance.now()`. A library (cockatiel, opossum) wraps each call in promises, and opossum in a timer.
  *
  * States:
- * - closed: calls go through. Five failures in a row, half of the calls of a window, or one connection that cannot be
- *   opened open it.
+ * - closed: calls go through. The breaker opens after five failures in a row, after failures of half of the calls of
+ *   a window, or after one connection that cannot be opened.
  * - open: no calls for 1 s, doubled after each failed probe up to 60 s.
  * - half-open: after that time one call is the probe. Its success closes the breaker.
  *

@@ -89,7 +89,7 @@ export class RequestsList {
       .slice(0, search.limit)
       .map((row): ListedRequest => ({ ...recordedEvent(row), firstMs: row.first_ms }));
     const last = data.at(-1);
-    // After the search: a month that was dropped before it, is known here.
+    // Checked after the search, so that a month that was dropped meanwhile is noticed.
     if (asked.to !== undefined && rows.length === 0 && untilMs === null)
       await checkKept(this.dataSource, [parseTime('to', asked.to) - 1], 'Its sums by the hour stay.');
     if (rows.length > search.limit && last) return { data, nextCursor: `${last.endedAt}~${last.id}` };

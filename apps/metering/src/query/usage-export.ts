@@ -68,7 +68,7 @@ export class UsageExport {
         : range.tenantId === null
           ? await this.requests(range, fromMs, toMs, after)
           : await this.requestsOf(range, after);
-    // After the page: a month that was dropped before it, is known here.
+    // Checked after the page, so that a month that was dropped meanwhile is noticed.
     if (asked.step === 'request') await checkKept(this.dataSource, [fromMs], 'Its hours and days can be exported.');
     const data = rows.slice(0, range.limit).map(exported);
     const last = data.at(-1);

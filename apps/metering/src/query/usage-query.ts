@@ -118,7 +118,7 @@ export class UsageQueries {
     const values = [asked.tenantId, ...times, asked.model ?? null, asked.keyId ?? null, endOfHour, ...days];
     const { transaction } = this.reads.of(asked.tenantId);
     const rows = await transaction((tx) => query<SumRow>(tx, statement(groups, source), values));
-    // After the answer: a month that was dropped before it, is known here.
+    // Checked after the answer, so that a month that was dropped meanwhile is noticed.
     const needed = groups.includes('backend') ? [from] : [from, to].filter(ofPartialHour);
     await checkKept(this.dataSource, needed, 'It is kept by full hours, without backends.');
     if (rows.length > MAX_GROUPS) {

@@ -31,7 +31,7 @@ export interface Answer {
   finishReason: 'stop' | 'length' | 'tool_calls';
 }
 
-/** So many words at the end depend on the length of the whole text. */
+/** The number of words at the end that depend on the length of the whole text. */
 const WORDS_OF_END = 2;
 
 /**

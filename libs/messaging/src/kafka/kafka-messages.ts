@@ -122,7 +122,7 @@ export class KafkaMessages extends Messages {
     if (!Object.hasOwn(definition.groups, group)) throw new Error(`"${group}" is not a group of topic "${topic}"`);
     const service = this.signatures.asOneOf([definition.groups[group]!]);
     if (!service)
-      throw new Error(`"${group}" of topic "${topic}" is ${definition.groups[group]}, which this process is not`);
+      throw new Error(`"${group}" of topic "${topic}" belongs to ${definition.groups[group]}, not to this process`);
     if (this.groups.has(name)) throw new Error(`"${name}" has a consumer already`);
     this.groups.set(name, { topic, group, definition, service, handler: handler as BatchHandler<unknown>, validate });
   }

@@ -19,7 +19,7 @@ export type Looks = Pick<AdmissionStore, 'look'>;
 
 const checkQuery = queryCheck(ExplainQuery);
 const UNKNOWN =
-  'No request with this id has usage, and none of those kept was refused. Ended requests arrive within about 10 s, ' +
+  'No usage and no refused request is recorded for this id. Ended requests arrive within about 10 s, ' +
   'and a running one is found only by the id of its answer (req_…, chatcmpl-…), not by an x-request-id. The repeat ' +
   `of an Idempotency-Key has no record of its own: its answer names the first request in ${ORIGINAL_ID_HEADER}.`;
 const ASK_WITH_TENANT = 'A running request needs its tenant, too (tenantId, --tenant).';
