@@ -1,4 +1,7 @@
 import { eventually, inForceAfterMs, onceServed } from '@tollgate/testing';
+import { copyFileSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { childrenOf } from '../e2e/children-of';
 import { call } from '../e2e/deployment';
 import { OPERATOR_SECRET, type Deployment } from './deployment';
@@ -15,20 +18,32 @@ const SPENT_TIMEOUT_MS = 60_000;
 /** Runs on a gateway of its own beside the others. */
 export function workersTests(deployment: Deployment): void {
   let gateway: ServiceProcess;
+  const directory = mkdtempSync(join(tmpdir(), 'tollgate-workers-'));
+  const config = join(directory, 'tollgate.yaml');
+  const copyConfig = () => copyFileSync(deployment.env.TOLLGATE_CONFIG!, `${config}.new`);
   beforeAll(async () => {
-    gateway = await deployment.start('gateway', { TOLLGATE_WORKERS: String(WORKERS), TOLLGATE_LOG_LEVEL: 'debug' });
+    copyConfig();
+    renameSync(`${config}.new`, config);
+    gateway = await deployment.start('gateway', {
+      TOLLGATE_WORKERS: String(WORKERS),
+      TOLLGATE_LOG_LEVEL: 'debug',
+      TOLLGATE_CONFIG: config,
+    });
   });
-  afterAll(() => gateway.end('SIGKILL'));
+  afterAll(async () => {
+    await gateway.end('SIGKILL');
+    rmSync(directory, { recursive: true });
+  });
 
   const askAll = (key: string, body: Record<string, unknown> = {}) =>
     Promise.all(Array.from({ length: AT_ONCE }, () => chat(gateway, key, body)));
 
-  /** The workers that have served a request, by the log. */
-  const served = () =>
+  /** The processes that have logged this. */
+  const loggedBy = (text: string) =>
     new Set(
       gateway.stderr
         .split('\n')
-        .filter((line) => line.includes('"msg":"served"'))
+        .filter((line) => line.includes(text))
         .map((line) => (JSON.parse(line) as { pid: number }).pid),
     );
 
@@ -50,7 +65,7 @@ export function workersTests(deployment: Deployment): void {
       { timeoutMs: SPENT_TIMEOUT_MS, everyMs: 1 },
     );
     const complete = answers.filter((status) => status === 200).length;
-    expect(served()).toEqual(new Set(childrenOf(gateway.child)));
+    expect(loggedBy('"msg":"served"')).toEqual(new Set(childrenOf(gateway.child)));
     expect(complete).toBeGreaterThan(0);
     // 429: the rest of the credit is held by requests that run.
     for (const status of answers) expect([200, 402, 429]).toContain(status);
@@ -96,6 +111,27 @@ export function workersTests(deployment: Deployment): void {
     const now = childrenOf(gateway.child);
     expect(now).toHaveLength(WORKERS);
     expect(now).not.toContain(killed);
+  });
+
+  it('a worker that dies after a broken change of tollgate.yaml begins with the accepted version', async () => {
+    const tenant = await newTenant(gateway);
+    const processes = () => new Set([gateway.child.pid, ...childrenOf(gateway.child)]);
+    writeFileSync(config, 'models: [');
+    await eventually(() => expect(loggedBy('the old configuration stays in force')).toEqual(processes()));
+    const before = await sample('tollgate_worker_restarts_total');
+    const [killed] = childrenOf(gateway.child);
+    process.kill(killed!, 'SIGKILL');
+    await eventually(async () => expect((await gateway.readiness()).status).toBe('unavailable'));
+    await eventually(async () => expect((await gateway.readiness()).status).toBe('ok'), {
+      timeoutMs: AGAIN_TIMEOUT_MS,
+    });
+    // It started at the first try.
+    expect(await sample('tollgate_worker_restarts_total')).toBe(before + 1);
+    for (const { status } of await askAll(tenant.key, { max_tokens: 1 })) expect(status).toBe(200);
+    // All follow the file from there on.
+    copyConfig();
+    renameSync(`${config}.new`, config);
+    await eventually(() => expect(loggedBy('configuration read again')).toEqual(processes()));
   });
 
   it('a stop ends all workers, and a start without a setting reports it once', async () => {

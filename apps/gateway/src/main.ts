@@ -6,7 +6,9 @@ import { CredentialStore, RedisCredentialStore } from '@tollgate/credentials';
 import { kafkaMessages } from '@tollgate/messaging';
 import { MessagesModule } from '@tollgate/messaging/nest';
 import {
+  type ConfigFileSettings,
   ConfigSource,
+  type DecidedConfig,
   delay,
   FileConfigSource,
   globalModule,
@@ -23,6 +25,9 @@ import { createOperatorApp } from './operator/operator.app';
 import { createPublicApp } from './public/public-app';
 import { stopOf } from './public/public-stop';
 import { acceptedSecrets, idempotencyOptions, SETTINGS } from './settings';
+
+const configOf = ({ TOLLGATE_CONFIG: file }: ConfigFileSettings, decided?: DecidedConfig) =>
+  new FileConfigSource(file, process.env, undefined, decided);
 
 runService(
   {
@@ -43,10 +48,11 @@ runService(
       count,
       drainMs: (settings.TOLLGATE_LAME_DUCK_SECONDS + settings.TOLLGATE_DRAIN_SECONDS) * 1_000,
     }),
-    async start(settings, { takeDown, health }) {
+    config: (settings) => configOf(settings),
+    async start(settings, { takeDown, health, decided }) {
       const tracer = await openTracer(settings, 'gateway');
       takeDown.add('basics', () => tracer?.close());
-      const config = new FileConfigSource(settings.TOLLGATE_CONFIG, process.env);
+      const config = configOf(settings, decided);
       takeDown.add('basics', () => config.close());
       const url = settings.REDIS_URL;
       const idempotency = idempotencyOptions(settings, settings.TOLLGATE_IDEMPOTENCY_SECRETS);

@@ -35,6 +35,7 @@ export * from './place-list';
 export * from './shared-lookup';
 export * from './health/health';
 export * from './health/health-server';
-export { answerPrimary, isWorker } from './workers/as-worker';
+export { answerPrimary, askForSetup, isWorker } from './workers/as-worker';
+export { buildId, requireSameBuild } from './workers/build-id';
 export { Channel, type Peer } from './workers/channel';
 export { STOP_RESERVE_MS, Workers } from './workers/workers';

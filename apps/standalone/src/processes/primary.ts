@@ -2,7 +2,7 @@ import { NestFactory } from '@nestjs/core';
 import { BalanceUpdatesModule, listen, publicAddress } from '@tollgate/gateway';
 import { answerWorkers } from '@tollgate/messaging';
 import { MessagesModule, MessagesServer } from '@tollgate/messaging/nest';
-import { Health, STOP_RESERVE_MS, type TakeDown, Workers } from '@tollgate/runtime';
+import { buildId, Health, STOP_RESERVE_MS, type TakeDown, Workers } from '@tollgate/runtime';
 import { startSimulator } from '@tollgate/simulator';
 import { books, messagesOfBooks } from '../books';
 import { openConsole } from '../console';
@@ -12,7 +12,6 @@ import { openOperatorPort } from '../operator-port';
 import { becomeReady, type ReadyLines } from '../ready';
 import type { StandaloneSettings } from '../settings';
 import { openBasics, openStores } from '../stores';
-import { buildId } from './build-id';
 import type { Setup } from './worker';
 
 /**

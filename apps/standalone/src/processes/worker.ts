@@ -1,13 +1,18 @@
 import { listen } from '@tollgate/gateway';
 import { type Messages, PostgresMessages, WorkerMessages } from '@tollgate/messaging';
-import { answerPrimary, type ConfigSource, type DecidedConfig, Health, type TakeDown } from '@tollgate/runtime';
+import {
+  answerPrimary,
+  askForSetup,
+  buildId,
+  type ConfigSource,
+  type DecidedConfig,
+  Health,
+  requireSameBuild,
+  type TakeDown,
+} from '@tollgate/runtime';
 import { openPublicPort } from '../public-port';
 import type { StandaloneSettings } from '../settings';
 import { openBasics, openStores } from '../stores';
-import { buildId, requireSameBuild } from './build-id';
-
-/** For an answer of the primary process during the start. A busy machine may need long. */
-const START_DEADLINE_MS = 30_000;
 
 /** What the primary process gives its workers. */
 export interface Setup {
@@ -25,7 +30,7 @@ export interface Setup {
 export async function startWorker(settings: StandaloneSettings, takeDown: TakeDown): Promise<void> {
   const health = new Health();
   const primary = answerPrimary(health);
-  const setup = (await primary.ask('setup', undefined, START_DEADLINE_MS)) as Setup;
+  const setup = (await askForSetup(primary)) as Setup;
   const { build, databaseUrl, simulatorUrl, decided } = setup;
   requireSameBuild(build, buildId());
   const basics = await openBasics(settings, takeDown, decided);

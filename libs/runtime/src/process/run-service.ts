@@ -1,7 +1,10 @@
-import { answerPrimary, isWorker } from '../workers/as-worker';
+import { answerPrimary, askForSetup, isWorker } from '../workers/as-worker';
+import { buildId } from '../workers/build-id';
+import type { Answers } from '../workers/channel';
 import { STOP_RESERVE_MS, Workers } from '../workers/workers';
 import { Health } from '../health/health';
 import { HealthServer } from '../health/health-server';
+import type { DecidedConfig, FileConfigSource } from '../file-config-source';
 import { logger } from '../logging';
 import { readConfigFile } from '../read-config';
 import { ConfigSecretsSettings, metricsTokensOf, SERVICE_SETTINGS } from '../settings/process-settings';
@@ -14,6 +17,8 @@ export interface RunningService {
   takeDown: TakeDown;
   /** The dependencies of its readiness are registered here. */
   health: Health;
+  /** In a worker of a service with `config`: what the first process has decided, unless that is of another build. */
+  decided?: DecidedConfig | undefined;
 }
 
 export interface Service<C extends readonly SettingsClass[]> {
@@ -31,6 +36,11 @@ export interface Service<C extends readonly SettingsClass[]> {
    * alone.
    */
   workers?(settings: Settings<C>): { count: number; drainMs: number };
+  /**
+   * With several workers, the first process reads tollgate.yaml too, and a worker begins with what that has accepted.
+   * Otherwise a worker that dies after a refused change could not start again.
+   */
+  config?(settings: Settings<C>): FileConfigSource;
   /** Resolves when the service serves. */
   start(settings: Settings<C>, running: RunningService): Promise<void>;
 }
@@ -65,7 +75,8 @@ export function runService<const C extends readonly SettingsClass[]>(
         const health = new Health();
         if (isWorker()) {
           const primary = answerPrimary(health);
-          await service.start(settings, { takeDown, health });
+          const decided = service.config && decidedBy((await askForSetup(primary)) as Setup);
+          await service.start(settings, { takeDown, health, decided });
           takeDown.add('announce', () => (health.state = 'stopping'));
           health.state = 'serving';
           return primary.tellServing();
@@ -81,7 +92,12 @@ export function runService<const C extends readonly SettingsClass[]>(
         const { count, drainMs } = service.workers?.(settings) ?? { count: 1, drainMs: 0 };
         if (count === 1) await service.start(settings, { takeDown, health });
         else {
-          const workers = new Workers(name, count, health, { stopTimeoutMs: drainMs + STOP_RESERVE_MS });
+          const config = service.config?.(settings);
+          takeDown.add('basics', () => config?.close());
+          const workers = new Workers(name, count, health, {
+            stopTimeoutMs: drainMs + STOP_RESERVE_MS,
+            answers: config ? setupOf(config) : {},
+          });
           takeDown.add('requests', () => workers.stop());
           await workers.start();
         }
@@ -94,6 +110,20 @@ export function runService<const C extends readonly SettingsClass[]>(
     args,
   );
 }
+
+/** What the first process gives its workers. */
+interface Setup {
+  build: string;
+  decided: DecidedConfig;
+}
+
+function setupOf(config: FileConfigSource): Answers {
+  const build = buildId();
+  return { setup: () => Promise.resolve({ build, decided: config.decided } satisfies Setup) };
+}
+
+/** Another build may read other things from the file, so it reads the file itself. */
+const decidedBy = ({ build, decided }: Setup): DecidedConfig | undefined => (build === buildId() ? decided : undefined);
 
 /** Checks tollgate.yaml too if the service reads it, and its secrets if the service uses them. */
 function checkSettings(settings: object, withSecrets: boolean): string {

@@ -3,6 +3,9 @@ import type { Health } from '../health/health';
 import { metrics } from '../metrics';
 import { Channel } from './channel';
 
+/** For an answer of the primary process during the start. A busy machine may need long. */
+const START_DEADLINE_MS = 30_000;
+
 let primary: Channel | undefined;
 
 /** Whether this process is a worker of `Workers`. */
@@ -15,6 +18,9 @@ export function answerPrimary(health: Health): Channel {
     metrics: () => metrics.getMetricsAsJSON(),
   }));
 }
+
+/** In a worker: what the primary process gives it for its start. */
+export const askForSetup = (from: Channel): Promise<unknown> => from.ask('setup', undefined, START_DEADLINE_MS);
 
 /**
  * All metrics in the text format of Prometheus: those of this process, or in a worker those of all workers together.

@@ -1,9 +1,9 @@
-import { StartError } from '@tollgate/runtime';
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { StartError } from '../process/start-error';
 
-/** The checkout, from dist/processes of this app. */
+/** The checkout, from dist/workers of this library. */
 const ROOT = join(__dirname, '..', '..', '..', '..');
 
 /** A hash of the compiled code of all apps and libs, as it is on the disk now. */
