@@ -171,6 +171,18 @@ describe('the records of many streams', () => {
     expect(costNanos).toBe(BigInt(promptTokens + completionTokens));
   });
 
+  it('have what another count has found already, even if the throttle allows no more', async () => {
+    const text = new DeliveredText((words) => countTokens('o200k_base', words));
+    text.add({ choice: 0, text: WORDS, least: 1 });
+    const one = admitted();
+    const { promptTokens } = one.count(0);
+    const tokens = text.tokensWith([]);
+    const throttle = new TokenizerThrottle();
+    throttle.take = () => Promise.resolve(false);
+    await one.countForRecord(text, 1, throttle);
+    expect(one.record(text, 1)).toMatchObject({ promptTokens, completionTokens: tokens });
+  });
+
   it('are null before any output, and nothing is counted', async () => {
     const text = new DeliveredText(() => {
       throw new Error('counted');

@@ -278,7 +278,7 @@ export class AdmittedRequest {
   async countForRecord(text: DeliveredText, chunks: number, throttle: TokenizerThrottle): Promise<void> {
     if (chunks === 0) return;
     const bytes = (this.prompt.isExact ? 0 : this.request.outgoing.bytes) + text.uncountedBytes;
-    if (bytes === 0 || !(await throttle.take(bytes))) return;
+    if (bytes > 0 && !(await throttle.take(bytes))) return;
     this.hold.prompt.counted();
     text.tokens();
   }

@@ -1,6 +1,7 @@
 import { assertRuns } from '@tollgate/testing';
 import * as fc from 'fast-check';
 import { countTokens } from '../prompt/tokenizer';
+import type { Piece } from './chunk-translator';
 import { fromWire, toStringBody } from './json-text';
 import { DeliveredText } from './delivered-text';
 
@@ -9,6 +10,8 @@ const count = (text: string) => countTokens('o200k_base', text);
 const piece = (text: string, choice = 0) => ({ choice, text: toStringBody(text), least: 1 });
 const textOf = (body: string) => fromWire(`"${body}"`) as string;
 const CHINESE = '昨天我们去了北京的国家大剧院，观看了一场新芭蕾舞剧。';
+/** The most that a request can have: 16 for each of 2,048 prompts. */
+const MOST_CHOICES = 32_768;
 const anyText = fc.oneof(
   fc.array(fc.constantFrom('word', ' the', ' a b', '\n', '  x', '"', '\\', '😀', 'é', '1234', CHINESE), {
     minLength: 1,
@@ -93,4 +96,69 @@ describe('the text that a stream delivered', () => {
       { seed: SEED, leastRuns: 100, timeBoxMs: 2_000 },
     );
   });
+
+  const anyPiece = fc.record({ choice: fc.nat(4), text: fc.oneof(anyText, fc.constant([''])), least: fc.nat(3) });
+  const step = fc.record({
+    kind: fc.constantFrom('add', 'count', 'count with', 'fit'),
+    pieces: fc.array(anyPiece, { minLength: 1, maxLength: 4 }),
+    room: fc.integer({ min: -20, max: 60 }),
+  });
+
+  it('is counted as its choices are, one by one, whatever was counted before', async () => {
+    await assertRuns(
+      fc.property(fc.array(step, { maxLength: 12 }), (steps) => {
+        const delivered = new DeliveredText(count);
+        const all: Piece[] = [];
+        for (const { kind, pieces, room } of steps) {
+          const more = pieces.map(({ choice, text, least }) => ({ choice, text: toStringBody(text.join('')), least }));
+          const [sum, limit] = [plainCount([...all, ...more]), Math.max(0, plainCount(all) + room)];
+          if (kind === 'add') {
+            for (const one of more) delivered.add(one);
+            all.push(...more);
+          } else if (kind === 'count') expect(delivered.tokens()).toBe(plainCount(all));
+          else if (kind === 'count with') {
+            expect(delivered.tokensWith(more)).toBe(sum);
+            if (sum <= limit) expect(delivered.tokensWith(more, limit)).toBe(sum);
+            else expect(delivered.tokensWith(more, limit)).toBeGreaterThan(limit);
+          } else {
+            const fresh = new DeliveredText(count);
+            for (const one of all) fresh.add(one);
+            const [piece, ...before] = more;
+            expect(delivered.fitting(before, piece!, limit)).toBe(fresh.fitting(before, piece!, limit));
+          }
+        }
+        expect(delivered.tokens()).toBe(plainCount(all));
+      }),
+      { seed: SEED, leastRuns: 100, timeBoxMs: 3_000 },
+    );
+  });
+
+  it('of very many choices is counted in time proportional to the new text, and is kept in a few megabytes', () => {
+    let counts = 0;
+    const delivered = new DeliveredText((text) => ((counts += 1), text.length));
+    const buffers = process.memoryUsage().arrayBuffers;
+    for (let choice = 0; choice < MOST_CHOICES; choice += 1) {
+      const next = piece('a', choice);
+      if (choice % 64 === 0) expect(delivered.tokensWith([next], MOST_CHOICES)).toBe(choice + 1);
+      delivered.add(next);
+    }
+    expect(process.memoryUsage().arrayBuffers - buffers).toBeLessThan(2 * MOST_CHOICES * 32);
+    expect(delivered.uncountedBytes).toBeLessThan(64 * 32);
+    expect(delivered.tokens()).toBe(MOST_CHOICES);
+    expect(delivered.uncountedBytes).toBe(0);
+    expect(counts).toBeLessThan(1.1 * MOST_CHOICES);
+    const chunk = Array.from({ length: MOST_CHOICES }, (_, choice) => piece('b', choice));
+    expect(delivered.tokensWith(chunk)).toBe(2 * MOST_CHOICES);
+    expect(counts).toBeLessThan(2.2 * MOST_CHOICES);
+  });
 });
+
+/** The count of all text of each choice, as a whole. */
+function plainCount(pieces: readonly Piece[]): number {
+  const choices = [...new Set(pieces.map(({ choice }) => choice))];
+  return choices.reduce((sum, choice) => {
+    const own = pieces.filter((one) => one.choice === choice);
+    const least = own.reduce((most, one) => most + one.least, 0);
+    return sum + Math.max(least, count(textOf(own.map(({ text }) => text).join(''))));
+  }, 0);
+}

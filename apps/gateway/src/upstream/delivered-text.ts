@@ -1,44 +1,28 @@
+import { ChoiceText, Slots } from './choice-text';
 import type { Piece } from './chunk-translator';
 import { fromStringBody, toStringBody } from './json-text';
-import { Prose } from '../prompt/token-estimate';
+import { countBody, endOfPart, isBetweenSurrogates } from './text-parts';
 
-const FIRST_BYTES = 512;
-/**
- * Text without blanks (Chinese, base64) is cut after this much, possibly within a token. Otherwise each count would
- * start again at the beginning.
- */
-const MAX_TAIL_BYTES = 4 * 1024;
-/** A long text is counted in parts of about this size, so that counting can stop at the limit. */
-const PART_CHARS = 4 * 1024;
-/** The longest text that is counted in one go: 7 ms at 55 ns a character. */
-const MAX_WHOLE_CHARS = 128 * 1024;
 /** For estimates of uncounted text. Real text has about four, so the estimate is low. */
 const MOST_BYTES_PER_TOKEN = 8;
-/** Up to this length, copying a text character by character is faster than a call into Node. */
-const SHORT_CHARS = 32;
-const BLANK = 0x20;
-
-/** The text of one choice. The bytes before `countedTo` have `tokens` tokens, regardless of what follows. */
-interface Kept {
-  bytes: Buffer;
-  used: number;
-  countedTo: number;
-  tokens: number;
-  /** The least number of tokens: one or more per chunk. */
-  least: number;
-  /** A cut may be within a token, which makes `tokens` too high. */
-  isRough: boolean;
-}
+/** Counting a choice, however short, takes as long as counting this much text: 1.3 µs. */
+const CHOICE_BYTES = 24;
 
 /**
- * The text that a stream delivered, per choice, kept for counting as bodies of JSON strings. It is copied out of the
- * network chunks: slices would keep these in memory, which is twenty times as much. Counts are incremental. In every
- * encoding a blank before a letter starts a new token, so the text before it is counted once.
+ * The text that a stream delivered, per choice, kept for counting. A count visits only the choices that have changed
+ * since the last one, because a request may have 32,768 choices.
  *
  * Each chunk counts as one token or more, however short its text: the backend generated it separately.
  */
 export class DeliveredText {
-  private readonly choices = new Map<number, Kept>();
+  private readonly choices = new Map<number, ChoiceText>();
+  private readonly slots = new Slots();
+  /** Those whose `counted` is null. */
+  private readonly changed = new Set<ChoiceText>();
+  /** Of all other choices. */
+  private unchangedTokens = 0;
+  /** Those whose head was cut within a token, possibly. */
+  private readonly rough = new Set<ChoiceText>();
   private counted = 0;
   private newPieces = 0;
   private newBytes = 0;
@@ -47,31 +31,18 @@ export class DeliveredText {
   /** @param countText counts a text's tokens with the model's tokenizer */
   constructor(private readonly countText: (text: string) => number) {}
 
-  add({ choice, text, least }: Piece): void {
-    let kept = this.choices.get(choice);
-    if (!kept) {
-      kept = {
-        bytes: Buffer.allocUnsafeSlow(FIRST_BYTES),
-        used: 0,
-        countedTo: 0,
-        tokens: 0,
-        least: 0,
-        isRough: false,
-      };
-      this.choices.set(choice, kept);
+  add(piece: Piece): void {
+    let kept = this.choices.get(piece.choice);
+    if (kept) this.noteChange(kept);
+    else {
+      kept = new ChoiceText(piece.choice, this.slots);
+      this.choices.set(piece.choice, kept);
+      this.changed.add(kept);
     }
-    if (kept.used + text.length > kept.bytes.length) {
-      const grown = Buffer.allocUnsafeSlow(Math.max(kept.bytes.length * 2, kept.used + text.length));
-      kept.bytes.copy(grown, 0, 0, kept.used);
-      kept.bytes = grown;
-    }
-    if (text.length > SHORT_CHARS) kept.bytes.write(text, kept.used, 'latin1');
-    else for (let i = 0; i < text.length; i += 1) kept.bytes[kept.used + i] = text.charCodeAt(i);
-    kept.used += text.length;
-    kept.least += least;
-    this.least += least;
+    kept.add(piece);
+    this.least += piece.least;
     this.newPieces += 1;
-    this.newBytes += text.length;
+    this.newBytes += piece.text.length;
   }
 
   /** The tokens of all text, counted. */
@@ -92,9 +63,12 @@ export class DeliveredText {
     if (tokens <= limit || limit === Infinity) return tokens;
     // A cut within a token must not end a stream early, so such text is counted again as a whole. At the end of a
     // stream that happens about three times at most, as the new count is exact.
-    let isRough = false;
-    for (const kept of this.choices.values()) isRough = this.recount(kept) || isRough;
-    return isRough ? this.sumWith(more, limit) : tokens;
+    if (this.rough.size === 0) return tokens;
+    for (const kept of this.rough) {
+      this.noteChange(kept);
+      kept.recount(this.countText);
+    }
+    return this.sumWith(more, limit);
   }
 
   /**
@@ -102,13 +76,12 @@ export class DeliveredText {
    * tokens. May be a few tokens short. Returns the body of a JSON string.
    */
   fitting(before: readonly Piece[], piece: Piece, limit: number): string {
-    const ofChoice = (one: Piece) => one.choice === piece.choice;
-    const others = this.sumWith(before, limit) - this.choiceWith(piece.choice, before.filter(ofChoice), limit);
-    const room = limit - others;
     const kept = this.choices.get(piece.choice);
-    const [head, least] = [kept?.tokens ?? 0, kept?.least ?? 0];
-    if (before.filter(ofChoice).reduce((sum, one) => sum + one.least, least) + piece.least > room) return '';
-    const start = fromStringBody(this.tailOf(kept) + joined(before.filter(ofChoice)));
+    const ofChoice = before.filter(({ choice }) => choice === piece.choice);
+    const room = limit - (this.sumWith(before, limit) - this.choiceWith(kept, ofChoice, limit));
+    const [head, least] = [kept?.headTokens ?? 0, kept?.least ?? 0];
+    if (ofChoice.reduce((sum, one) => sum + one.least, least) + piece.least > room) return '';
+    const start = fromStringBody((kept?.tail ?? '') + joined(ofChoice));
     const text = start + fromStringBody(piece.text);
     // Whole parts while they fit, then a binary search within the next part.
     let at = 0;
@@ -133,10 +106,9 @@ export class DeliveredText {
   estimate(): number | null {
     let tokens = 0;
     for (const kept of this.choices.values()) {
-      const prose = new Prose();
-      prose.add(kept.bytes, kept.countedTo, kept.used);
-      if (!prose.isTrusted) return null;
-      tokens += Math.max(kept.least, kept.tokens + prose.tokens);
+      const estimate = kept.estimate();
+      if (estimate === null) return null;
+      tokens += estimate;
     }
     return tokens;
   }
@@ -150,90 +122,62 @@ export class DeliveredText {
     return Math.max(this.least, this.counted + likely);
   }
 
-  /** The bytes that `tokens` would have to count now. */
+  /** The bytes that `tokens` would have to count now, with CHOICE_BYTES for each choice that it would visit. */
   get uncountedBytes(): number {
     if (this.newPieces === 0) return 0;
-    let bytes = 0;
-    for (const { used, countedTo } of this.choices.values()) bytes += used - countedTo;
+    let bytes = this.changed.size * CHOICE_BYTES;
+    for (const { tailBytes } of this.changed) bytes += tailBytes;
     return bytes;
   }
 
+  private noteChange(kept: ChoiceText): void {
+    if (kept.counted === null) return;
+    this.unchangedTokens -= kept.counted;
+    kept.counted = null;
+    this.changed.add(kept);
+  }
+
   private sumWith(more: readonly Piece[], limit: number): number {
-    let tokens = 0;
-    for (const choice of this.choices.keys()) tokens += this.choiceWith(choice, more, limit - tokens);
-    for (const choice of new Set(more.map((piece) => piece.choice)))
-      if (!this.choices.has(choice)) tokens += this.choiceWith(choice, more, limit - tokens);
+    const pieces = byChoice(more);
+    let tokens = this.unchangedTokens;
+    for (const choice of pieces.keys()) tokens -= this.choices.get(choice)?.counted ?? 0;
+    for (const kept of this.changed) if (!pieces.has(kept.choice)) tokens += this.settle(kept, limit - tokens);
+    for (const [choice, some] of pieces) tokens += this.choiceWith(this.choices.get(choice), some, limit - tokens);
     return tokens;
   }
 
-  private choiceWith(choice: number, all: readonly Piece[], limit: number): number {
-    const more = all.filter((piece) => piece.choice === choice);
-    const kept = this.choices.get(choice);
-    if (kept) this.countHead(kept);
+  /** The tokens of a changed choice. It is unchanged from now on, unless the next count would change it again. */
+  private settle(kept: ChoiceText, limit: number): number {
+    const tokens = this.choiceWith(kept, [], limit);
+    if (kept.isSettled) {
+      kept.counted = tokens;
+      this.unchangedTokens += tokens;
+      this.changed.delete(kept);
+    }
+    return tokens;
+  }
+
+  /** The tokens of a choice's text, if it has any, followed by these pieces. */
+  private choiceWith(kept: ChoiceText | undefined, more: readonly Piece[], limit: number): number {
     const least = more.reduce((sum, piece) => sum + piece.least, kept?.least ?? 0);
-    const head = kept?.tokens ?? 0;
-    return Math.max(least, head + this.count(this.tailOf(kept) + joined(more), limit - head));
+    if (!kept) return Math.max(least, countBody(joined(more), limit, this.countText));
+    kept.countHead(this.countText);
+    if (kept.isRough) this.rough.add(kept);
+    const tail = countBody(kept.tail + joined(more), limit - kept.headTokens, this.countText);
+    return Math.max(least, kept.headTokens + tail);
   }
+}
 
-  private tailOf(kept: Kept | undefined): string {
-    return kept ? kept.bytes.toString('latin1', kept.countedTo, kept.used) : '';
+function byChoice(pieces: readonly Piece[]): Map<number, Piece[]> {
+  const some = new Map<number, Piece[]>();
+  for (const piece of pieces) {
+    const known = some.get(piece.choice);
+    if (known) known.push(piece);
+    else some.set(piece.choice, [piece]);
   }
-
-  /** Counts the text up to its last certain token boundary. */
-  private countHead(kept: Kept): void {
-    let end = kept.used - 2;
-    while (end > kept.countedTo && !(kept.bytes[end] === BLANK && isLetter(kept.bytes[end + 1]!))) end -= 1;
-    if (end <= kept.countedTo) {
-      if (kept.used - kept.countedTo <= MAX_TAIL_BYTES) return;
-      end = kept.used;
-      kept.isRough = true;
-    }
-    kept.tokens += this.count(kept.bytes.toString('latin1', kept.countedTo, end), Infinity);
-    kept.countedTo = end;
-  }
-
-  private recount(kept: Kept): boolean {
-    if (!kept.isRough) return false;
-    kept.tokens = this.countText(fromStringBody(kept.bytes.toString('latin1', 0, kept.used)));
-    kept.countedTo = kept.used;
-    return true;
-  }
-
-  private count(body: string, limit: number): number {
-    if (body === '') return 0;
-    const text = fromStringBody(body);
-    if (limit === Infinity || text.length <= PART_CHARS) return this.countText(text);
-    let tokens = 0;
-    for (let at = 0; at < text.length && tokens <= limit;) {
-      const end = endOfPart(text, at);
-      tokens += this.countText(text.slice(at, end));
-      at = end;
-    }
-    // A part may end within a token, which makes the sum too high. Above the limit the whole text is counted.
-    return tokens > limit && text.length <= MAX_WHOLE_CHARS ? this.countText(text) : tokens;
-  }
+  return some;
 }
 
 function joined(pieces: readonly Piece[]): string {
   return pieces.length === 1 ? pieces[0]!.text : pieces.map(({ text }) => text).join('');
-}
-
-/**
- * The end of the part that starts at `from`: the first certain token boundary after PART_CHARS, or twice PART_CHARS.
- */
-function endOfPart(text: string, from: number): number {
-  if (text.length - from <= PART_CHARS) return text.length;
-  const last = Math.min(text.length, from + 2 * PART_CHARS);
-  for (let at = from + PART_CHARS; at < last - 1; at += 1)
-    if (text.charCodeAt(at) === BLANK && isLetter(text.charCodeAt(at + 1))) return at;
-  return isBetweenSurrogates(text, last) ? last - 1 : last;
-}
-
-function isBetweenSurrogates(text: string, at: number): boolean {
-  const before = text.charCodeAt(at - 1);
-  return before >= 0xd800 && before <= 0xdbff && at < text.length;
-}
-
-function isLetter(byte: number): boolean {
-  return (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x61 && byte <= 0x7a);
 }
