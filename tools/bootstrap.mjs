@@ -7,8 +7,8 @@ import { fingerprints, prepare, ROOT, SetupError } from './setup/prepare.mjs';
 const LOOK_INTERVAL_MS = 500;
 const [command, ...args] = process.argv.slice(2);
 
-// docs/performance.md says what each flag of V8 does, and why glibc gets two arenas. A young generation four times as large costs 90 MB more under
-// load and saves no CPU per request.
+// docs/performance.md says what each flag of V8 does, and why glibc gets two arenas. A young generation four times as
+// large costs 90 MB more under load and saves no CPU per request.
 const STANDALONE = [
   '--max-semi-space-size=16',
   '--no-allocation-site-pretenuring',

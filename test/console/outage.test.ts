@@ -49,7 +49,7 @@ class Network {
 let network: Network;
 let console_: RunningConsole;
 
-it('without PostgreSQL, each request is answered 503 with the time to wait, and none is logged as a mistake', async () => {
+it('without PostgreSQL, each request gets a 503 with the time to wait, and none is logged as a mistake', async () => {
   network = new Network(database.url);
   const url = await network.arrive();
   console_ = await startConsole({ DATABASE_URL: url, TOLLGATE_DATA_DIR: directory.path });

@@ -11,7 +11,7 @@ const ROOT = resolve(__dirname, '../..');
 /** Includes building the images. */
 const START_TIMEOUT_MS = 420_000;
 const TEST_TIMEOUT_MS = 600_000;
-/** Services end until Kafka is back, and Docker waits longer before each restart. A killed Kafka needs half a minute. */
+/** Services end until Kafka is back, and Docker waits longer before each restart. A killed Kafka needs 30 s. */
 const READY_TIMEOUT_MS = 120_000;
 /** The looks of one process at a server's port, ten a second. Starting a process in a container takes 55 ms of work. */
 const LOOKS = 100;

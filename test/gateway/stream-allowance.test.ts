@@ -83,9 +83,9 @@ describe('the allowance of a stream', () => {
         return Promise.resolve({ kind: 'extended', holdNanos: (holdNanos += wantNanos) });
       },
     } as unknown as AdmissionClient;
-    const [dearest, served] = [nanos(20n, 30n), nanos(10n, 15n)];
+    const [highest, served] = [nanos(20n, 30n), nanos(10n, 15n)];
     const output = { outputTokens: STREAM_SLICE_TOKENS, maxTokensPerChoice: 4 * STREAM_SLICE_TOKENS };
-    const allowance = new StreamAllowance(client, held({ holdNanos, ...output }, dearest, 100), 1);
+    const allowance = new StreamAllowance(client, held({ holdNanos, ...output }, highest, 100), 1);
     expect(allowance.limit).toBe(STREAM_SLICE_TOKENS);
     allowance.priceAs(served);
     // Half the price: twice the output, and what the prompt costs less.

@@ -69,8 +69,9 @@ function lacksSecrets(file: string, env: NodeJS.ProcessEnv): boolean {
   let lacks = false;
   try {
     readConfigFile(file, env, () => (lacks = true));
-  } catch {
+  } catch (error) {
     // Its problems have been shown.
+    if (!(error instanceof ConfigError)) throw error;
   }
   return lacks;
 }

@@ -33,19 +33,19 @@ export function problemsOfTls({ ca, certificate, key }: BackendTlsConfig): TlsPr
 function problemOfAuthorities(text: string): string | null {
   const certificates = text.split(/(?=-----BEGIN )/).filter((part) => CERTIFICATE.test(part));
   if (certificates.length === 0) return 'must be a text in PEM with at least one certificate: it has none';
-  const wrong = certificates.findIndex((part) => whyNot(() => new X509Certificate(part)) !== null);
+  const wrong = certificates.findIndex((part) => reasonOfFailure(() => new X509Certificate(part)) !== null);
   return wrong < 0 ? null : `must be a text in PEM with certificates: number ${wrong + 1} cannot be read`;
 }
 
 function problemOfCertificate(text: string): string | null {
   // All certificates of the text, not only the first.
-  const why = whyNot(() => createSecureContext({ cert: text }));
+  const why = reasonOfFailure(() => createSecureContext({ cert: text }));
   return why && `must be a text in PEM with our certificate, and then its chain if it has one (OpenSSL: ${why})`;
 }
 
 /** OpenSSL's reasons would only mislead: "interrupted or cancelled" is a key that needs a passphrase. */
 function problemOfKey(text: string): string | null {
-  const why = whyNot(() => createPrivateKey(text));
+  const why = reasonOfFailure(() => createPrivateKey(text));
   return why && 'must be a text in PEM with a private key that needs no passphrase: it cannot be read';
 }
 
@@ -53,12 +53,12 @@ function problemOfPair(certificate: string, key: string): string | null {
   // OpenSSL itself accepts a key of another type than that of the certificate.
   if (!new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key)))
     return 'must have the key of its certificate, which comes before its chain: the two do not belong together';
-  const why = whyNot(() => createSecureContext({ cert: certificate, key }));
+  const why = reasonOfFailure(() => createSecureContext({ cert: certificate, key }));
   return why && `must have a certificate and a key that can be used together (OpenSSL: ${why})`;
 }
 
 /** The reason of OpenSSL why this fails, which has no content of the texts. Null: it does not. */
-function whyNot(use: () => unknown): string | null {
+function reasonOfFailure(use: () => unknown): string | null {
   try {
     use();
     return null;

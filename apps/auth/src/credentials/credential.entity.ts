@@ -79,8 +79,8 @@ export class Credential {
 }
 
 /**
- * When the credential was revoked, as far as the edge knows. Nobody is told of a revocation that is committed but not
- * projected, because the edge may still accept the credential.
+ * When the credential was revoked, as far as the edge knows. Null while a revocation is committed but not projected,
+ * because the edge may still accept the credential.
  */
 export function revokedAtEdge({
   revokedAt,

@@ -51,7 +51,7 @@ export async function quarantine(tx: EntityManager, rejected: readonly Rejected[
 }
 
 /**
- * The number of quarantined charges that are in no books, at most MAX_COUNTED. Rows stay for ever, and a charge is dealt
+ * The number of quarantined charges that are in no books, at most MAX_COUNTED. Rows stay for ever. A charge is dealt
  * with when a repeat of it was gathered later, or when an operator has debited it by an adjustment with its id as the
  * `ref` (docs/operating/retention.md).
  */

@@ -100,8 +100,8 @@ export class Members {
   }
 
   /**
-   * Two owners who remove each other at the same time must not leave the tenant without one: its owners are locked, and
-   * so is the member, who may have become an owner since the request began. Errors: not_found, and those of `mayChange`.
+   * Two owners who remove each other at the same time must not leave the tenant without one. So its owners are locked,
+   * and the member too, who may have become an owner since the request began. Errors: not_found, those of `mayChange`.
    */
   private async changeMember(
     { tenantId, userId, mayChange }: { tenantId: string; userId: string; mayChange: MayChange },

@@ -130,7 +130,7 @@ export class MembersController {
   }
 }
 
-/** For a role that is given, and for that of a member who is changed: an admin changes nobody whom it could not make. */
+/** For a role that is given, and for that of a member who is changed. An admin changes only roles that it may give. */
 function requireGrant({ role }: Caller, granted: TenantRole): void {
   if (role === null || !mayGrant(role, granted)) throw new ConsoleError('forbidden', 'Only an owner may do this.');
 }

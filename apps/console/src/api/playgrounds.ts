@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { mintCredential, type Author } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
+import { logger } from '@tollgate/runtime';
 import { LRUCache } from 'lru-cache';
 import type { Caller } from '../access/allow';
 import { ConsoleError } from '../http/errors';
@@ -47,7 +48,8 @@ export class Playgrounds {
         body: JSON.stringify(body),
         signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
       });
-    } catch {
+    } catch (error) {
+      logger('console').warn({ err: error }, 'a request of the playground failed');
       throw new ConsoleError('unavailable', 'The inference API is temporarily unavailable. Try again shortly.');
     }
     const { status, headers } = answer;

@@ -5,7 +5,7 @@ import { foreignError, logger } from '@tollgate/runtime';
 import type { FastifyReply } from 'fastify';
 import { CONSOLE_ERRORS, ConsoleError, type ConsoleErrorCode } from './errors';
 
-/** PostgreSQL or a service answers again soon, so this is not in the table: other `unavailable` answers name no time. */
+/** Not in the table, because PostgreSQL or a service answers again soon. Other `unavailable` answers name no time. */
 const RETRY = { 'retry-after': '1' };
 
 /** 401: the sign-in library found that a session has just ended. */

@@ -44,8 +44,8 @@ function NewLink({ name, path, onClose }: { name: string; path: string; onClose:
         ) : (
           <>
             <Text>
-              Whoever has the link sets a new password. All sessions, passkeys and the second factor of {name} end then.
-              Make sure that it is {name} who asks.
+              Anyone with this link can set a new password. All sessions, passkeys and the second factor of {name} end
+              then. Make sure that it is {name} who asks.
             </Text>
             <Group justify="flex-end">
               <Button onClick={() => make.mutate()} loading={make.isPending}>

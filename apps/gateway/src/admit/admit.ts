@@ -15,7 +15,7 @@ import type { UsageDraft } from '@tollgate/contracts';
 import type { CatalogModel } from '../catalog/catalog';
 import { ExactCounting } from '../prompt/exact-counting';
 import type { PromptEstimate } from '../prompt/prompt-estimate';
-import { dearest, hasDearer, type HeldPrices, promptFemtos, withoutDearer } from './held-prices';
+import { highestPrices, hasMoreExpensive, type HeldPrices, promptFemtos, withoutMoreExpensive } from './held-prices';
 import { ExpectedEnds } from './expected-ends';
 import { countHeld } from './held-metric';
 import { WaitingLines } from './waiting-line';
@@ -143,8 +143,8 @@ export class Admitter {
       const { model, fallbacks } = candidate;
       // The count comes first: it may show that the credit pays for the more expensive ones.
       if (!prompt.isExact && isForExactCount(result.reason)) prompt = prompt.countedWithinContext();
-      else if (isShort && hasDearer(model, fallbacks))
-        candidate = { ...candidate, fallbacks: withoutDearer(model, fallbacks) };
+      else if (isShort && hasMoreExpensive(model, fallbacks))
+        candidate = { ...candidate, fallbacks: withoutMoreExpensive(model, fallbacks) };
       else {
         const { promptTokens, wantOutputTokens } = request;
         const of = { ...candidate, tenantId, keyId };
@@ -199,7 +199,7 @@ function held(
     holdNanos: result.holdNanos,
     prompt,
     fallbacks,
-    prices: dearest([model, ...fallbacks]),
+    prices: highestPrices([model, ...fallbacks]),
     outputTokens,
     maxTokensPerChoice: isWhole ? Math.floor(outputTokens / choices) : prompt.roomFor(output.tokensPerChoice),
     limits: result.limits,
@@ -236,7 +236,7 @@ function otherChoices({ choices }: WantedOutput): number {
 function toRequest(candidate: Candidate, prompt: PromptEstimate): AdmitRequest {
   const { draft, model, fallbacks, output } = candidate;
   const { choices } = output;
-  const prices = dearest([model, ...fallbacks]);
+  const prices = highestPrices([model, ...fallbacks]);
   const perChoice = choices === 0 ? 0 : prompt.roomFor(output.tokensPerChoice);
   const want = choices * (draft.stream ? Math.min(perChoice, STREAM_SLICE_TOKENS) : perChoice);
   const least = output.isNamed ? want : Math.min(want, Math.max(choices, LEAST_OPEN_OUTPUT_TOKENS));
@@ -253,7 +253,7 @@ function toRequest(candidate: Candidate, prompt: PromptEstimate): AdmitRequest {
     wantOutputTokens: want - others,
     minOutputTokens: least - others,
     // Drop the fallback rather than hold all credit for part of its price.
-    boundIsExact: prompt.isExact && !hasDearer(model, fallbacks),
+    boundIsExact: prompt.isExact && !hasMoreExpensive(model, fallbacks),
     ...(candidate.claim && { claim: candidate.claim }),
   };
 }

@@ -5,7 +5,7 @@ import type { CatalogModel } from '../catalog/catalog';
 export type HeldPrices = Pick<CatalogModel, 'promptFemtosPerToken' | 'outputFemtosPerToken' | 'requestFemtos'>;
 
 /** The higher of each price: whichever of the models serves, the hold covers it. */
-export function dearest(models: readonly HeldPrices[]): HeldPrices {
+export function highestPrices(models: readonly HeldPrices[]): HeldPrices {
   return models.reduce((a, b) => ({
     promptFemtosPerToken: higher(a.promptFemtosPerToken, b.promptFemtosPerToken),
     outputFemtosPerToken: higher(a.outputFemtosPerToken, b.outputFemtosPerToken),
@@ -14,12 +14,12 @@ export function dearest(models: readonly HeldPrices[]): HeldPrices {
 }
 
 /** Whether a hold at the model's prices may not cover a request that one of these serves. */
-export function hasDearer(model: HeldPrices, fallbacks: readonly HeldPrices[]): boolean {
-  return fallbacks.some((one) => isDearer(one, model));
+export function hasMoreExpensive(model: HeldPrices, fallbacks: readonly HeldPrices[]): boolean {
+  return fallbacks.some((one) => isMoreExpensive(one, model));
 }
 
-export function withoutDearer<M extends HeldPrices>(model: HeldPrices, fallbacks: readonly M[]): M[] {
-  return fallbacks.filter((one) => !isDearer(one, model));
+export function withoutMoreExpensive<M extends HeldPrices>(model: HeldPrices, fallbacks: readonly M[]): M[] {
+  return fallbacks.filter((one) => !isMoreExpensive(one, model));
 }
 
 /** The cost of a prompt's upper bound, with the price of the request itself. */
@@ -33,7 +33,7 @@ export function outputCovered(holdNanos: bigint, promptFemtos: bigint, { outputF
   return Number((holdNanos * FEMTOS_PER_NANO - promptFemtos) / outputFemtosPerToken);
 }
 
-function isDearer(one: HeldPrices, than: HeldPrices): boolean {
+function isMoreExpensive(one: HeldPrices, than: HeldPrices): boolean {
   return (
     one.promptFemtosPerToken > than.promptFemtosPerToken ||
     one.outputFemtosPerToken > than.outputFemtosPerToken ||

@@ -13,7 +13,7 @@ const WITH_ARTICLE: Readonly<Record<string, string>> = {
 
 /**
  * The message of an Ajv error without a full stop, such as `must have at least 1 item`. Uses our own words where Ajv's
- * are unclear. A value of the wrong form is told the example of its schema, if Ajv is verbose.
+ * are unclear. For a value of the wrong form, the message has the example of its schema, if Ajv is verbose.
  */
 export function schemaMessage({ keyword, params, message = 'is not valid', parentSchema }: ErrorObject): string {
   const { limit } = params as { limit?: number };

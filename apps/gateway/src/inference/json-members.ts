@@ -28,8 +28,8 @@ const LAST_BLANK = 0x20;
 /**
  * The members of the outermost object, in order and with duplicates. A plain answer of a backend is passed on as these
  * slices. So numbers that JavaScript cannot hold stay unchanged, and a long answer is not serialised again to replace
- * its id. One pass, without recursion. Throws SyntaxError if the JSON is nested too deeply to be parsed, or has too many
- * objects and arrays.
+ * its id. One pass, without recursion. Throws SyntaxError if the JSON is nested too deeply to be parsed, or if it has
+ * too many objects and arrays.
  * @param json one character a byte (latin1). If JSON.parse does not accept it as an object, the result has no meaning.
  */
 export function membersOf(json: string): Member[] {

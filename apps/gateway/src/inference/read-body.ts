@@ -88,7 +88,7 @@ export function readBody(
       if (leftMs <= 0) fail(new InferenceError('request_timeout'));
       else timer = setTimeout(watch, Math.ceil(leftMs));
     };
-    // A small body has usually arrived already and needs no timer, even if its end is told a moment later.
+    // A small body has usually arrived already and needs no timer, even if its end is reported a moment later.
     if (!request.complete && request.readableLength !== announced) watch();
     request.on('data', take);
     request.on('end', () => {

@@ -15,7 +15,9 @@ export const OPERATOR_ERRORS = {
   },
   invalid_grace: {
     status: 400,
-    message: `graceSeconds must be a whole number from 0 to ${MAX_ROTATION_GRACE_SECONDS.toLocaleString('en')} (30 days).`,
+    message:
+      'graceSeconds must be a whole number from 0 to ' +
+      `${MAX_ROTATION_GRACE_SECONDS.toLocaleString('en')} (30 days).`,
   },
   invalid_keys: { status: 400, message: 'keys must be a list of 1 to 500 keys with distinct names.' },
   invalid_scope: { status: 400, message: 'scopes must be a list of one or more distinct scopes.' },

@@ -20,7 +20,7 @@ const left = () =>
     ),
   ).then((tables) => tables.map((rows) => rows.map(({ age }) => age)));
 
-/** A row of each table that began so many hours before the present one. */
+/** A row of each table that began this number of hours before the present one. */
 async function addHour(age: number): Promise<void> {
   const hour = `date_trunc('hour', $1::timestamptz) - make_interval(hours => $2)`;
   await database.query(
@@ -28,7 +28,8 @@ async function addHour(age: number): Promise<void> {
     [new Date(NOW), age],
   );
   await database.query(
-    `INSERT INTO metering.engine_hour SELECT ${hour}, 'http://gpu/metrics', '{http://gpu/v1}', true, NULL, NULL, 1, 1, 0`,
+    `INSERT INTO metering.engine_hour
+     SELECT ${hour}, 'http://gpu/metrics', '{http://gpu/v1}', true, NULL, NULL, 1, 1, 0`,
     [new Date(NOW), age],
   );
 }

@@ -107,7 +107,8 @@ describe('the audit of a long history', () => {
     const day = `${at.slice(0, 10)}T00:00:00Z`;
     const change = (table: string, time: string, where = '', tokens = 1) =>
       database.query(
-        `UPDATE metering.${table} SET prompt_tokens = prompt_tokens + ${tokens} WHERE tenant_id = $1 AND ${time} ${where}`,
+        `UPDATE metering.${table} SET prompt_tokens = prompt_tokens + ${tokens}
+         WHERE tenant_id = $1 AND ${time} ${where}`,
         [LONG],
       );
     const ofKey = `AND key_id = 'key_other'`;

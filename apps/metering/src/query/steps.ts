@@ -18,8 +18,8 @@ export function readSteps({ from, to, step }: Pick<UsageSeriesQuery, 'from' | 't
 }
 
 /**
- * The beginning of the step (UTC) of a row's `hour`. The statement's $2 is the beginning of the range. date_bin, because
- * date_trunc with a zone takes longer than all sums of the row.
+ * The beginning of the step (UTC) of a row's `hour`. The statement's $2 is the beginning of the range. Uses date_bin,
+ * because date_trunc with a zone takes longer than all sums of the row.
  */
 export const stepSql = (step: UsageStep): string =>
   step === 'all' ? '$2::timestamptz' : `date_bin('1 ${step}', hour, '2000-01-01Z')`;

@@ -56,7 +56,7 @@ const compared = (hours: string, tenants: string) => `
   WHERE (h.events, h.cost_nanos) IS DISTINCT FROM (t.events, t.cost_nanos)
   ORDER BY 1`;
 
-/** `$1`, `$2`: after this tenant and hour. `$3`: before this tenant. `$4`, `$5`: sums of the hours of `$1` up to `$2`. */
+/** `$1`, `$2`: after this tenant and hour. `$3`: before this tenant. `$4`, `$5`: sums of `$1` up to the hour `$2`. */
 const TENANTS_SQL = compared(
   `SELECT tenant_id, requests AS events, cost_nanos FROM usage_hour
    WHERE (tenant_id, hour) > ($1, $2::timestamptz) AND ($3::text IS NULL OR tenant_id < $3)

@@ -5,7 +5,7 @@ const MAX_VALUES = 10_000;
 const MAX_TEXT_CHARS = 50_000;
 /** Parts of schemas that are read or copied. An honest answer reads some thousands. */
 const MAX_STEPS = 1_000_000;
-/** A serializer reads so many characters in the time in which a member of a schema is copied. */
+/** The characters that a serializer reads in the time in which a member of a schema is copied. */
 const CHARS_PER_STEP = 16;
 
 /**

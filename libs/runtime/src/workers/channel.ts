@@ -1,3 +1,4 @@
+import { logger } from '../logging';
 import { withTimeout } from '../timing';
 
 const ANSWER_TIMEOUT_MS = 3_000;
@@ -58,7 +59,10 @@ export class Channel {
     if (message?.tollgate === 'serving') this.onServing(message.told);
     else if (message?.tollgate === 'answer') this.open.get(message.id!)?.(message.answer);
     else if (message?.tollgate === 'ask') {
-      const answer = await this.answers[message.question!]?.(message.data).catch(() => undefined);
+      const { question } = message;
+      const answer = await this.answers[question!]?.(message.data).catch((error: unknown) =>
+        logger('workers').error({ err: error, question }, 'a question of another process could not be answered'),
+      );
       if (answer !== undefined) this.send({ tollgate: 'answer', id: message.id!, answer });
     }
   }

@@ -150,7 +150,7 @@ function postMonth(
       type: 'usage',
       amountCents: -amountCents,
       source: METERING_SOURCE,
-      ref: coverRef(month.period, fromSeq, taken.toSeq),
+      ref: chargeRangeRef(month.period, fromSeq, taken.toSeq),
       period: month.period,
       overrunCents: posted.books.overrunNanos / NANOS_PER_CENT,
     });
@@ -185,6 +185,6 @@ function postMonth(
 }
 
 /** Names a range of charges, e.g. `2026-11:1-57`. It is the ref of the usage entry. */
-export function coverRef(period: Period, fromSeq: bigint, toSeq: bigint): string {
+export function chargeRangeRef(period: Period, fromSeq: bigint, toSeq: bigint): string {
   return `${period}:${fromSeq}-${toSeq}`;
 }
