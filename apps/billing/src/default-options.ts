@@ -1,3 +1,4 @@
+import { databaseClock } from '@tollgate/postgres';
 import { DEFAULT_CLOSE_DELAY_MS } from './invoices/invoice-closer';
 import type { BillingOptions, ServiceOptions } from './options';
 import { ROUND_MS } from './repair/poison-watch';
@@ -14,5 +15,6 @@ export function withDefaults(given: BillingOptions): ServiceOptions {
     ...(given.config && { config: given.config }),
     tracer: given.tracer ?? null,
     now: given.now ?? (() => new Date()),
+    databaseNow: given.now ? undefined : databaseClock,
   };
 }

@@ -1,5 +1,6 @@
 import { Inject } from '@nestjs/common';
 import type { ConfigSource, Tracer } from '@tollgate/runtime';
+import type { DataSource } from 'typeorm';
 
 export interface BillingOptions {
   databaseUrl: string;
@@ -20,7 +21,7 @@ export interface BillingOptions {
    * never, for tests of states that the watch would repair.
    */
   watchEveryMs?: number | null;
-  /** The clock that decides the month; by default the system's. For tests. */
+  /** The clock that decides the month, in the place of the system's and of PostgreSQL's. For tests. */
   now?: () => Date;
 }
 
@@ -30,6 +31,8 @@ export interface ServiceOptions extends Pick<BillingOptions, 'thresholdsPercent'
   closeDelayMs: number;
   watchEveryMs: number | null;
   now: () => Date;
+  /** PostgreSQL's clock; undefined if the test's clock is in its place. */
+  databaseNow: ((on: DataSource) => Promise<Date>) | undefined;
   tracer: Tracer | null;
 }
 

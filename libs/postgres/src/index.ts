@@ -1,4 +1,5 @@
 export * from './database';
+export { databaseClock } from './database-clock';
 export {
   changedRows,
   poolOf,

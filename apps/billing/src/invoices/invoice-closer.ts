@@ -3,7 +3,7 @@ import { newId, RequestError, type ReplyOf, type RequestOf } from '@tollgate/con
 import { enqueue } from '@tollgate/messaging';
 import { query, recordChange, transaction } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
-import type { EntityManager } from 'typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
 import { BillingDataSource } from '../database';
 import { loadOpenMonths, lockBooks, saveBooks, saveMonths } from '../ledger/books-store';
 import { balanceUpdate, type Month } from '../ledger/core/books';
@@ -18,6 +18,8 @@ const MAX_TENANTS_PER_PAGE = 100;
 const PERIOD = /^\d{4}-(0[1-9]|1[0-2])$/;
 
 export const DEFAULT_CLOSE_DELAY_MS = 60 * 60 * 1000;
+/** A process's clock that is further ahead of PostgreSQL's is logged. */
+const MAX_AHEAD_MS = 10 * 60 * 1000;
 
 export interface ClosingOptions {
   postingIntervalMs: number;
@@ -25,6 +27,8 @@ export interface ClosingOptions {
   closeDelayMs: number;
   /** The clock, by default the system's. */
   now: () => Date;
+  /** PostgreSQL's clock. Absent: `now` alone decides, for tests of other times. */
+  databaseNow?: ((on: DataSource) => Promise<Date>) | undefined;
 }
 
 /**
@@ -43,9 +47,14 @@ export type Closed = ReplyOf<'billing.invoices.close'>;
  *
  * So a crash at any point leaves a tenant done or untouched, and no number is lost or used twice. A tenant whose books
  * refuse stays open until the next round, and delays nobody else.
+ *
+ * What is closed stays closed. So a month is over when it is by the clock of this process and by that of PostgreSQL:
+ * one clock that is ahead closes nothing early.
  */
 @Injectable()
 export class InvoiceCloser {
+  private isAhead = false;
+
   constructor(
     private readonly dataSource: BillingDataSource,
     @InjectOptions() private readonly options: ClosingOptions,
@@ -55,9 +64,9 @@ export class InvoiceCloser {
    * Closes all months that have been over for long enough. Returns what this replica did; null when another one is
    * closing.
    */
-  closeDue(): Promise<Closed | null> {
-    const { now, closeDelayMs } = this.options;
-    return this.closeThrough(newestOver(now(), closeDelayMs), { wait: false });
+  async closeDue(): Promise<Closed | null> {
+    const now = await this.now();
+    return this.closeThrough(newestOver(now, this.options.closeDelayMs), { now, wait: false });
   }
 
   /**
@@ -67,25 +76,36 @@ export class InvoiceCloser {
    */
   async close({ period, tenantId, by }: RequestOf<'billing.invoices.close'>): Promise<Closed> {
     if (typeof period !== 'string' || !PERIOD.test(period)) throw new RequestError('invalid_period');
-    if (period >= periodOf(this.options.now()))
-      throw new RequestError('invalid_period', `${period} has not ended yet.`);
+    const now = await this.now();
+    if (period >= periodOf(now)) throw new RequestError('invalid_period', `${period} has not ended yet.`);
     // Before the closing, which is a transaction for each tenant: what it did is in the books.
     const tenant = tenantId === undefined ? {} : { tenantId };
     await recordChange(this.dataSource, by, { action: 'invoice.close', target: period, ...tenant });
-    return (await this.closeThrough(period, { wait: true, ...tenant }))!;
+    return (await this.closeThrough(period, { now, wait: true, ...tenant }))!;
+  }
+
+  /** The earlier of both clocks. */
+  private async now(): Promise<Date> {
+    const own = this.options.now();
+    const database = (await this.options.databaseNow?.(this.dataSource)) ?? own;
+    const isAhead = own.getTime() - database.getTime() > MAX_AHEAD_MS;
+    if (isAhead && !this.isAhead)
+      logger('billing').error({ own, database }, 'the clock is ahead of that of PostgreSQL, which closes the months');
+    this.isAhead = isAhead;
+    return own < database ? own : database;
   }
 
   private async closeThrough(
     through: Period,
-    { wait, tenantId }: { wait: boolean; tenantId?: string },
+    { now, wait, tenantId }: { now: Date; wait: boolean; tenantId?: string },
   ): Promise<Closed | null> {
     let closed: Closed | null = null;
     for (let after = ''; ;) {
       const ids = tenantId === undefined ? await openTenants(this.dataSource.manager, through, after) : [tenantId];
       for (const id of ids) {
         const one = await (tenantId === undefined
-          ? this.closeOrLeave(id, through, wait)
-          : this.closeTenant(id, through, wait));
+          ? this.closeOrLeave(id, through, now, wait)
+          : this.closeTenant(id, through, now, wait));
         if (!one) return closed;
         closed = sum(closed ?? NOTHING, one);
       }
@@ -98,9 +118,9 @@ export class InvoiceCloser {
   }
 
   /** Like closeTenant, but if the books refuse, it logs that and leaves their months open. */
-  private async closeOrLeave(tenantId: string, through: Period, wait: boolean): Promise<Closed | null> {
+  private async closeOrLeave(tenantId: string, through: Period, now: Date, wait: boolean): Promise<Closed | null> {
     try {
-      return await this.closeTenant(tenantId, through, wait);
+      return await this.closeTenant(tenantId, through, now, wait);
     } catch (error) {
       if (!isBroken(error)) throw error;
       logger('billing').error({ err: error, tenantId }, 'closing this month violates a ledger rule: run reconcile');
@@ -112,7 +132,7 @@ export class InvoiceCloser {
   }
 
   /** Null if the counter is locked. */
-  private closeTenant(tenantId: string, through: Period, wait: boolean): Promise<Closed | null> {
+  private closeTenant(tenantId: string, through: Period, now: Date, wait: boolean): Promise<Closed | null> {
     return transaction(this.dataSource, async (tx) => {
       const lastNumber = await lockCounter(tx, wait);
       if (lastNumber === null) return null;
@@ -131,8 +151,8 @@ export class InvoiceCloser {
         .map((month) => covered.get(month.period) ?? month)
         .filter((month) => month.coveredSeq === month.lastSeq);
       const invoiced = done.filter((month) => month.debitedCents > 0n);
-      await closeMonths(tx, done, this.options.now());
-      await insertInvoices(tx, invoiced, lastNumber, this.options.now());
+      await closeMonths(tx, done, now);
+      await insertInvoices(tx, invoiced, lastNumber, now);
       await saveCounter(tx, lastNumber + BigInt(invoiced.length), null);
       return {
         invoices: invoiced.length,

@@ -232,6 +232,20 @@ it('hours that are being folded wait for late events that are being recorded', a
   expect(found).toEqual([{ requests: '1' }]);
 });
 
+it('a process whose clock is a day ahead folds no day that has not ended', async () => {
+  await consume([usageEvent({ endedAt: iso(TODAY_MS - 2 * DAY_MS) })]);
+  const ahead = jest.spyOn(Date, 'now').mockReturnValue(Date.now() + 2 * DAY_MS);
+  await days().fold();
+  ahead.mockRestore();
+  const marks = (await folded()).map((mark) => FIRST_MS + mark * DAY_MS);
+  expect(marks[0]).toBeLessThanOrEqual(TODAY_MS);
+  expect(marks[1]).toBeLessThanOrEqual(Date.now() - 3 * HOUR_MS);
+  await consume([usageEvent({ endedAt: iso(Date.now()) })]);
+  // The test above has written an hour without events.
+  const ofFolded = (await differences()).filter(({ check }) => !check.startsWith('a roll-up of an hour '));
+  expect(ofFolded).toEqual([]);
+});
+
 it('reconcile names sums of days, keys and models that are not those of their hours', async () => {
   await database.query('UPDATE metering.usage_day SET requests = requests + 1 WHERE tenant_id = $1 AND day = $2', [
     TENANTS[0],

@@ -1,5 +1,5 @@
 import { Injectable, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
-import { query, sqlState, transaction, withStatementTimeout } from '@tollgate/postgres';
+import { databaseClock, query, sqlState, transaction, withStatementTimeout } from '@tollgate/postgres';
 import { logger, PeriodicTask } from '@tollgate/runtime';
 import type { EntityManager } from 'typeorm';
 import { MeteringDataSource } from '../database';
@@ -89,8 +89,12 @@ export class UsageDays implements OnApplicationBootstrap, BeforeApplicationShutd
     await this.task.stop(new Error('metering is stopping'));
   }
 
-  /** Folds everything that ended long enough before `nowMs`. Returns the number of steps. */
-  async fold(nowMs = Date.now()): Promise<number> {
+  /**
+   * Folds everything that ended long enough ago, by the clocks of this process and of PostgreSQL: a day that is folded
+   * too early would miss the events that follow. Returns the number of steps.
+   */
+  async fold(givenMs?: number): Promise<number> {
+    const nowMs = givenMs ?? Math.min(Date.now(), (await databaseClock(this.dataSource)).getTime());
     let steps = 0;
     for (const next of [this.foldHours, this.foldDay])
       while (steps < MAX_STEPS_A_ROUND && !this.task.ending.aborted && (await next.call(this, nowMs))) steps += 1;
