@@ -5,7 +5,7 @@ import type { Tokenizer } from '../../apps/gateway/src/catalog/catalog';
 import { type InferenceRequest, readRequest } from '../../apps/gateway/src/body/inference-request';
 import type { BodyRules } from '../../apps/gateway/src/body/rules';
 import { bodyRules } from '../../apps/gateway/src/body/body-rules.fixture';
-import { cheapBound, countPrompt, marginForTools } from '../../apps/gateway/src/prompt/prompt-bound';
+import { cheapBound, countPrompt } from '../../apps/gateway/src/prompt/prompt-bound';
 import { readChatPrompt } from '../../apps/simulator/src/wire/prompt';
 
 const SEED = Number(process.env['TOLLGATE_TEST_SEED'] ?? 20_261_126);
@@ -138,11 +138,11 @@ function bodyOf(body: object, escaped: boolean): Buffer {
   return Buffer.from(json);
 }
 
-/** Expects that the charged count is at most the held one, and the held one at most the number of bytes. */
+/** Expects that the charged count is at most the held one, and the held one at most the bound by bytes. */
 function expectOrder(ask: InferenceRequest, model: BodyRules): { exact: number; held: number } {
-  const { total, longest } = countPrompt(ask, model);
-  const held = total + marginForTools(ask);
+  const { total, longest, most: held } = countPrompt(ask, model);
   expect(longest).toBeLessThanOrEqual(total);
+  expect(total).toBeLessThanOrEqual(held);
   expect(held).toBeLessThanOrEqual(cheapBound(ask, model));
   return { exact: total, held };
 }
@@ -170,6 +170,33 @@ describe.each(TOKENIZERS)('the bound of a prompt by bytes and by %s', (tokenizer
         const { exact } = expectOrder(ask, model);
         // The built-in backend has only one tokenizer.
         if (tokenizer === 'o200k_base') expect(exact).toBeGreaterThanOrEqual(readChatPrompt(ask.body!).tokens);
+      }),
+    );
+  });
+
+  it('is sound for tools in each layout that templates write', async () => {
+    const { countTokens } = load(`encoding/${tokenizer}`);
+    const anyTools = fc.array(
+      fc.record({ name, description: text, parameters: fc.dictionary(name, fc.jsonValue({ maxDepth: 6 })) }),
+      { minLength: 1, maxLength: 3 },
+    );
+    await within(
+      fc.property(anyTools, (functions) => {
+        const ask = readRequest(
+          'chat',
+          bodyOf({ messages: [{ role: 'user', content: '' }], functions }, false),
+          () => model,
+        );
+        const plain = readRequest('chat', bodyOf({ messages: [{ role: 'user', content: '' }] }, false), () => model);
+        const { held } = expectOrder(ask, model);
+        for (const indent of [0, 1, 2, 4]) {
+          const texts = [JSON.stringify(functions, null, indent)];
+          texts.push(functions.map((one) => JSON.stringify(one, null, indent)).join('\n\n'));
+          for (const one of texts) {
+            const tokens = countTokens(one, { disallowedSpecial: new Set<string>() });
+            expect(held).toBeGreaterThanOrEqual(countPrompt(plain, model).total + tokens);
+          }
+        }
       }),
     );
   });

@@ -1,6 +1,7 @@
 import type { BackendDialect, InferenceKind } from '@tollgate/contracts';
 import type { Backend } from '../catalog/catalog';
 import type { ExtraField } from './extra-fields';
+import { INDENTED_FIELDS, layoutBytes } from './layout';
 import type { ChatCompletionRequest } from './schemas';
 import { REQUEST_FIELDS } from './validate';
 
@@ -29,12 +30,16 @@ export interface Outgoing {
   fields: Buffer;
   /** Undocumented fields, for the backends whose dialect knows them. */
   extras: readonly ExtraField[];
-  /** The bytes of all fields in UTF-8, without media. No prompt made of these fields has more tokens. */
+  /** The bytes of all fields in UTF-8, without media. No prompt made of these fields as they are has more tokens. */
   bytes: number;
   /** The prompt has more than texts and lists of tokens: tools, a schema, calls or a suffix. */
   structured: boolean;
   /** The bytes that the prompt may have beyond `bytes`: templates may write out numbers with an exponent. */
   growthBytes: number;
+  /** The bytes of tools, and of other JSON that templates may indent, after they are indented. 0: there is none. */
+  indentedBytes: number;
+  /** The part of `indentedBytes` that is newlines and blanks, and not part of `bytes`. */
+  layoutBytes: number;
 }
 
 const EXPONENT = /[0-9][eE][+-]?[0-9]/g;
@@ -42,21 +47,32 @@ const EXPONENT = /[0-9][eE][+-]?[0-9]/g;
 const MOST_GROWTH_BYTES = 17;
 
 export function toOutgoing(kind: InferenceKind, body: Record<string, unknown>, extras: ExtraField[]): Outgoing {
+  const structured = isStructured(kind, body, extras);
   let fields = '';
+  let [indentedBytes, allLayoutBytes] = [0, 0];
+  const mayBeIndented = (value: unknown, json: string) => {
+    if (typeof value !== 'object') return;
+    const layout = layoutBytes(value);
+    indentedBytes += Buffer.byteLength(json) + layout;
+    allLayoutBytes += layout;
+  };
   for (const name of Object.keys(REQUEST_FIELDS[kind])) {
     const value = body[name];
     if (value === undefined || value === null || OURS.has(name)) continue;
-    fields += `"${name}":${JSON.stringify(value)},`;
+    const json = JSON.stringify(value);
+    fields += `"${name}":${json},`;
+    if (structured && INDENTED_FIELDS.has(name)) mayBeIndented(value, json);
   }
   const written = Buffer.from(fields);
-  const structured = isStructured(kind, body, extras);
   let bytes = written.length - mediaBytes(body);
   let numbers = structured ? exponentsIn(fields) : 0;
-  for (const { name, json } of extras) {
+  for (const { name, json, rendered } of extras) {
     bytes += name.length + Buffer.byteLength(json);
     if (structured) numbers += exponentsIn(json);
+    if (rendered) mayBeIndented(body[name], json);
   }
-  return { fields: written, extras, bytes, structured, growthBytes: MOST_GROWTH_BYTES * numbers };
+  const growthBytes = MOST_GROWTH_BYTES * numbers;
+  return { fields: written, extras, bytes, structured, growthBytes, indentedBytes, layoutBytes: allLayoutBytes };
 }
 
 function exponentsIn(json: string): number {

@@ -25,8 +25,11 @@ export type BodyRules = Pick<
   | 'mediaUrls'
 >;
 
-/** The tokens of all prompts, and of the longest one, which must fit into the context by itself. */
+/** Our count of all prompts. */
 export interface PromptTokens {
   total: number;
+  /** Of the longest prompt, which must fit into the context by itself. */
   longest: number;
+  /** The most that templates may make of `total`: they add texts for tools, and may indent their JSON. Never charged. */
+  most: number;
 }

@@ -162,6 +162,19 @@ describe('the records of many streams', () => {
     expect(missing().length).toBeLessThan(left.length);
   });
 
+  it('wait for the bytes that are counted: the body, and its tools once more as a template may indent them', async () => {
+    const tools = [{ type: 'function', function: { name: 'f', parameters: { enum: [[1], [2]] } } }];
+    const body = { model: 'm', messages: [{ role: 'user', content: 'a' }], tools };
+    const request = readRequest('chat', Buffer.from(JSON.stringify(body)), () => model);
+    const weighed: number[] = [];
+    const throttle = { take: (bytes: number) => Promise.resolve(weighed.push(bytes) > 0) } as TokenizerThrottle;
+    const none = new DeliveredText(() => 0);
+    const one = admittedWith(request, {});
+    await one.countForRecord(none, 1, throttle);
+    await one.countForRecord(none, 1, throttle);
+    expect(weighed).toEqual([request.outgoing.bytes + JSON.stringify(tools, null, 4).length]);
+  });
+
   it('have the whole cost, even above the hold', async () => {
     const text = new DeliveredText((words) => countTokens('o200k_base', words));
     text.add({ choice: 0, text: WORDS, least: 1 });
@@ -260,4 +273,28 @@ describe('a request is settled', () => {
     expect(at(21, 2)).toMatchObject({ tokens: { completionTokens: 2 }, estimated: true });
     expect(at(0, 2)).toMatchObject({ tokens: { completionTokens: 2 }, estimated: true });
   });
+
+  it.each([true, false])(
+    'at what a template makes of tools that it indents, and no more (counted: %s)',
+    (isCounted) => {
+      const schema = { properties: { x: { enum: Array.from({ length: 700 }, () => [1]) } } };
+      const tools = [{ type: 'function', function: { name: 'f', parameters: schema } }];
+      const body = { model: 'm', messages: [{ role: 'user', content: 'a' }], tools };
+      const request = readRequest('chat', Buffer.from(JSON.stringify(body)), () => model);
+      const one = admittedWith(
+        request,
+        isCounted ? { prompt: PromptEstimate.toHold(request, model, 0).counted() } : {},
+      );
+      const compact = one.count(0).promptTokens;
+      const [short, long] = [0, 4].map((indent) => countTokens('o200k_base', JSON.stringify(tools, null, indent)));
+      const indented = compact - short! + long!;
+      expect(indented).toBeGreaterThan(3.5 * compact);
+      expect(one.hold.prompt.upperBound).toBeGreaterThan(indented);
+      const settled = (promptTokens: number) => one.settleAt(reported(promptTokens, 10), output(10), BACKEND);
+      for (const honest of [compact, indented])
+        expect(settled(honest)).toMatchObject({ tokens: reported(honest, 10), estimated: false });
+      for (const wrong of [Math.floor(compact / 2) - 10, 2 * indented + 1_000])
+        expect(settled(wrong)).toMatchObject({ tokens: reported(compact, 10), estimated: true });
+    },
+  );
 });

@@ -12,6 +12,7 @@ import type { Hold } from '../admit/admit';
 import { promptFemtos } from '../admit/held-prices';
 import type { Backend, CatalogModel } from '../catalog/catalog';
 import type { TraceContext } from '../http/trace-context';
+import { bytesToCount } from '../prompt/prompt-bound';
 import type { PromptEstimate } from '../prompt/prompt-estimate';
 import type { TokenizerThrottle } from '../prompt/tokenizer-throttle';
 import { countTokens } from '../prompt/tokenizer';
@@ -239,7 +240,7 @@ export class AdmittedRequest {
         estimate: this.prompt.likely,
         exact: () => hold.prompt.counted().likely,
         spareAbove: promptSpareTokens(request.kind, request.messages),
-        // This hold covers the prompt's bytes, and no prompt has more tokens than bytes.
+        // This hold covers the prompt's bytes in any layout, and no prompt has more tokens than bytes.
         ...(hold.prompt.isExact ? {} : { bound: hold.prompt.upperBound }),
       },
       model,
@@ -277,7 +278,7 @@ export class AdmittedRequest {
   /** Counts what `record` needs and nobody has counted yet, if the throttle allows it in time. */
   async countForRecord(text: DeliveredText, chunks: number, throttle: TokenizerThrottle): Promise<void> {
     if (chunks === 0) return;
-    const bytes = (this.prompt.isExact ? 0 : this.request.outgoing.bytes) + text.uncountedBytes;
+    const bytes = (this.prompt.isExact ? 0 : bytesToCount(this.request)) + text.uncountedBytes;
     if (bytes > 0 && !(await throttle.take(bytes))) return;
     this.hold.prompt.counted();
     text.tokens();

@@ -16,7 +16,7 @@ type Lack = 'tools' | 'stop' | 'schema' | 'media' | 'fields' | 'output';
 /**
  * The fallbacks of a model that can serve a request as it was asked for, and its prompt. The prompt is counted if its
  * bound by bytes alone leaves less room at one of them than the request may use. That takes 55 ns a byte, of 32 KiB at
- * most: longer prompts are counted already.
+ * most (and of 128 KiB of tools that are indented): longer prompts are counted already.
  */
 export function fitFallbacks(
   fallbacks: readonly CatalogModel[],

@@ -6,7 +6,7 @@ import { InferenceError } from '../inference-errors';
 import { type InferenceRequest, readRequest } from '../body/inference-request';
 import { bodyRules } from '../body/body-rules.fixture';
 import { upstreamBody } from '../body/outgoing';
-import { cheapBound, countPrompt, marginForTools } from '../prompt/prompt-bound';
+import { cheapBound, countPrompt } from '../prompt/prompt-bound';
 
 const SEED = Number(process.env['TOLLGATE_TEST_SEED'] ?? 20_261_122);
 const CAP = 37;
@@ -129,7 +129,7 @@ function beyondHeld(request: InferenceRequest, body: Members, dialect: BackendDi
     addresses: membersOf(body, 'url', find).every(isPermitted),
     files: membersOf(body, 'file_data', find).every(isPdf),
     'the cheap bound': cheapBound(request, MODEL) >= bytes,
-    'the exact count': countPrompt(request, MODEL).total + marginForTools(request) >= tokens,
+    'the exact count': countPrompt(request, MODEL).most >= tokens,
   };
   return Object.keys(rules).filter((rule) => !rules[rule]);
 }

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { countTokens, countWithin } from './tokenizer';
 import { readRequest } from '../body/inference-request';
 import { bodyRules } from '../body/body-rules.fixture';
-import { cheapBound, countPrompt, mediaTokens } from './prompt-bound';
+import { bytesToCount, cheapBound, countPrompt, mediaTokens } from './prompt-bound';
 import { PromptEstimate } from './prompt-estimate';
 
 const SEED = 20_261_124;
@@ -69,6 +69,7 @@ describe('the bound of a prompt', () => {
     expect(countPrompt(request({ messages }), MODEL)).toEqual({
       total: words + 2 * 3 + 1 + 3,
       longest: words + 2 * 3 + 1 + 3,
+      most: words + 2 * 3 + 1 + 3,
     });
   });
 
@@ -99,9 +100,82 @@ describe('the bound of a prompt', () => {
       Buffer.from('{"model":"m","input":["one two three","four"]}'),
       () => EMBEDDING,
     );
-    expect(countPrompt(embed, MODEL)).toEqual({ total: 4, longest: 3 });
+    expect(countPrompt(embed, MODEL)).toEqual({ total: 4, longest: 3, most: 4 });
     const tokens = readRequest('embedding', Buffer.from('{"model":"m","input":[[1,2,3],[4]]}'), () => EMBEDDING);
-    expect(countPrompt(tokens, MODEL)).toEqual({ total: 4, longest: 3 });
+    expect(countPrompt(tokens, MODEL)).toEqual({ total: 4, longest: 3, most: 4 });
+  });
+});
+
+describe('a template that indents tools', () => {
+  const toolsOf = (...schemas: unknown[]) =>
+    schemas.map((schema, i) => ({
+      type: 'function',
+      function: { name: `f${i}`, description: 'Look it up.', parameters: { properties: { x: schema } } },
+    }));
+  const asked = (tools?: object[]) => request({ messages: [{ role: 'user', content: 'Look it up.' }], tools });
+  /** The prompt as that template makes it: each tool indented, with two newlines after it. */
+  const rendered = (tools: object[]) =>
+    countTokens('o200k_base', tools.map((tool) => `${JSON.stringify(tool, null, 4)}\n\n`).join(''));
+  const NESTED = Array.from({ length: 700 }, () => [1]);
+  const deep = (levels: number) =>
+    Array.from({ length: levels }).reduce((inner: unknown) => [inner], Array<number>(700).fill(1));
+
+  it.each<[string, object[]]>([
+    ['ordinary tools', toolsOf({ type: 'string', description: 'The name of a city.' }, { enum: ['a', 'b'] })],
+    ['many lists', toolsOf({ enum: NESTED })],
+    ['many lists in a deep schema', toolsOf({ enum: deep(40) })],
+  ])('is within what is held: %s', (_, tools) => {
+    const ask = asked(tools);
+    const { total, longest, most } = countPrompt(ask, MODEL);
+    expect(longest).toBe(total);
+    expect(total).toBe(countTokens('o200k_base', JSON.stringify(tools)) + countPrompt(asked(), MODEL).total);
+    expect(most).toBeGreaterThanOrEqual(rendered(tools) + countPrompt(asked(), MODEL).total);
+    expect(cheapBound(ask, MODEL)).toBeGreaterThanOrEqual(most);
+    const { exactCount, upperBound } = PromptEstimate.toHold(ask, MODEL, 1);
+    expect({ exactCount, upperBound }).toEqual({ exactCount: total, upperBound: most });
+  });
+
+  it('adds to the hold of ordinary tools what it adds to them', () => {
+    const tools = toolsOf({ type: 'string', description: 'The name of a city.' }, { enum: ['a', 'b'] });
+    const { total, most } = countPrompt(asked(tools), MODEL);
+    expect(most - total).toBeLessThan(1.2 * countTokens('o200k_base', JSON.stringify(tools)) + 48);
+    // Without anything that can be indented there is nothing to add.
+    const { total: plain, most: same } = countPrompt(asked(), MODEL);
+    expect(same).toBe(plain);
+  });
+
+  it('makes the prompt no longer than the context, and refuses nothing that fits in compact form', () => {
+    const tools = toolsOf({ enum: NESTED });
+    const ask = asked(tools);
+    const total = countPrompt(asked(tools), MODEL).total;
+    const tight = { ...MODEL, contextTokens: total + 100 };
+    expect(PromptEstimate.toHold(ask, tight, 1)).toMatchObject({ exactCount: total, longest: total });
+    const { most } = countPrompt(ask, tight);
+    expect(most).toBeGreaterThanOrEqual(tight.contextTokens);
+    expect(most).toBeLessThan(tight.contextTokens + 100);
+  });
+
+  it('does not make counting long: beyond a multiple of the body, its bytes are the bound', () => {
+    const ask = asked(toolsOf({ enum: deep(50) }));
+    const { bytes, indentedBytes } = ask.outgoing;
+    expect(indentedBytes).toBeGreaterThan(50 * bytes);
+    expect(bytesToCount(ask)).toBe(bytes);
+    expect(countPrompt(ask, MODEL).most).toBeGreaterThan(indentedBytes);
+    const ordinary = asked(toolsOf({ type: 'string' }));
+    expect(bytesToCount(ordinary)).toBe(ordinary.outgoing.bytes + ordinary.outgoing.indentedBytes);
+  });
+
+  it('may indent passed-on fields too, in each prompt of a completion', () => {
+    const documents = NESTED;
+    const rules = bodyRules({ passthrough: new Set(['documents']) });
+    const read = (body: object) =>
+      readRequest('completion', Buffer.from(JSON.stringify({ model: 'm', ...body })), () => rules);
+    const { total, most } = countPrompt(read({ prompt: ['a', 'b'], documents }), rules);
+    const [compact, layout] = [JSON.stringify(documents), JSON.stringify(documents, null, 4)].map((text) =>
+      countTokens('o200k_base', text),
+    );
+    expect(total).toBe(2 + 2 * compact!);
+    expect(most).toBe(2 + 2 * layout!);
   });
 });
 

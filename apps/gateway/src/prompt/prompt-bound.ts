@@ -1,7 +1,8 @@
 import { countWithin } from './tokenizer';
 import { InferenceError } from '../inference-errors';
 import type { InferenceRequest } from '../body/inference-request';
-import { ALSO_IN_PROMPT } from '../body/outgoing';
+import { INDENTED_FIELDS, indented } from '../body/layout';
+import { ALSO_IN_PROMPT, type Outgoing } from '../body/outgoing';
 import type { BodyRules, PromptTokens } from '../body/rules';
 import { MEDIA_TYPES } from '../body/message-schema';
 import { maxTokensOfMedia } from '../body/model-rules';
@@ -35,18 +36,25 @@ const TOKENS_PER_NAME = 1;
 /** Tokens that templates add for the list of tools, and for each tool, beside the JSON of the tools. */
 const TEMPLATE_TOKENS_OF_TOOLS = 32;
 const TEMPLATE_TOKENS_PER_TOOL = 8;
+/**
+ * Indented JSON is counted up to this many bytes (10 ms), or up to this multiple of a larger body. Otherwise its bytes
+ * are its bound. Ordinary tools have two to five times the bytes of their compact form, but a list of short items deep
+ * in a schema has a hundred times as many.
+ */
+const MOST_INDENTED_BYTES = 96 * 1024;
+const MOST_INDENTED_PARTS = 4;
 
 type Body = Record<string, unknown>;
 
 /**
  * A sound upper bound that needs no counting. Each token is at least one byte of the outgoing body, JSON escapes only
  * lengthen it, and each message has more syntax there than a template adds. For English it is about four times too
- * high. It adds the growth of numbers with an exponent, and counts fields that are rendered into several prompts once
- * for each.
+ * high. It adds the growth of numbers with an exponent, and the newlines and blanks of tools that a template indents.
+ * It counts fields that are rendered into several prompts once for each.
  */
 export function cheapBound(request: InferenceRequest, model: CountingRules): number {
-  const { bytes, structured, growthBytes } = request.outgoing;
-  const rendered = structured ? (bytes + growthBytes) * Math.max(1, request.prompts) : bytes;
+  const { bytes, structured, growthBytes, layoutBytes } = request.outgoing;
+  const rendered = structured ? (bytes + growthBytes + layoutBytes) * Math.max(1, request.prompts) : bytes;
   return (
     rendered +
     SPARE_TOKENS +
@@ -72,8 +80,8 @@ function promptsOf(kind: InferenceRequest['kind'], body: Body): (string | number
 
 /**
  * Counts the prompt with the tokenizer of the model. The count is exact for a plain text chat with the configured
- * template. With images it is an upper bound. With tools it is an upper bound after `marginForTools` is added. Infinity
- * as soon as a part exceeds the context, and the rest is then not counted.
+ * template. With images it is an upper bound. With tools, `most` is the upper bound: the indented JSON is counted too.
+ * Infinity as soon as a part exceeds the context, and the rest is then not counted.
  */
 export function countPrompt(request: InferenceRequest, model: CountingRules): PromptTokens {
   return (request.counted ??= count(request, request.body!, model));
@@ -85,7 +93,8 @@ function count(request: InferenceRequest, body: Body, model: CountingRules): Pro
     for (const message of (body as ChatCompletionRequest).messages) countMessage(counter, message);
     counter.add(model.templateTokens + mediaTokens(request, model));
     countOtherFields(counter, request, body);
-    return { total: counter.tokens, longest: counter.tokens };
+    const { tokens } = counter;
+    return { total: tokens, longest: tokens, most: tokens + counter.layoutTokens + marginForTools(request) };
   }
   const parts = promptsOf(request.kind, body);
   let total = 0;
@@ -96,7 +105,17 @@ function count(request: InferenceRequest, body: Body, model: CountingRules): Pro
     longest = Math.max(longest, tokens);
   }
   countOtherFields(counter, request, body);
-  return { total: total + counter.tokens * parts.length, longest: longest + counter.tokens };
+  total += counter.tokens * parts.length;
+  return { total, longest: longest + counter.tokens, most: total + counter.layoutTokens * parts.length };
+}
+
+/** The bytes that `countPrompt` counts, at 55 ns each and more. */
+export function bytesToCount({ outgoing }: InferenceRequest): number {
+  return outgoing.bytes + (countsIndented(outgoing) ? outgoing.indentedBytes : 0);
+}
+
+function countsIndented({ bytes, indentedBytes }: Outgoing): boolean {
+  return indentedBytes <= Math.max(MOST_INDENTED_BYTES, bytes * MOST_INDENTED_PARTS);
 }
 
 /** Counts the prompt. Throws InferenceError context_length_exceeded when it leaves no room for one token of output. */
@@ -132,8 +151,8 @@ export function refuseBeyondContext(
 }
 
 /**
- * How many tokens a template may add to our count. Only tools need a margin, because each template writes them
- * differently. It is part of the hold and never charged.
+ * How many tokens of its own a template may add to our count. Only tools need a margin, because each template writes
+ * them differently. It is part of the hold and never charged.
  */
 export function marginForTools({ tools }: InferenceRequest): number {
   return tools === 0 ? 0 : TEMPLATE_TOKENS_OF_TOOLS + tools * TEMPLATE_TOKENS_PER_TOOL;
@@ -146,7 +165,18 @@ export function leastPromptTokens(request: InferenceRequest, model: CountingRule
 
 class Counter {
   tokens = 0;
+  private compactTokens = 0;
+  private indentedTokens = 0;
   constructor(readonly model: CountingRules) {}
+
+  /** The tokens that the layout of indented JSON adds to the others, as far as the context has room for them. */
+  get layoutTokens(): number {
+    return Math.max(0, Math.min(this.indentedTokens - this.compactTokens, this.room));
+  }
+
+  private get room(): number {
+    return Math.max(0, this.model.contextTokens - this.tokens);
+  }
 
   add(tokens: number): void {
     this.tokens += tokens;
@@ -155,7 +185,20 @@ class Counter {
   text(value: unknown): void {
     if (value === null || value === undefined || this.tokens === Infinity) return;
     const text = typeof value === 'string' ? value : JSON.stringify(value);
-    this.tokens += countWithin(this.model.tokenizer, text, Math.max(0, this.model.contextTokens - this.tokens));
+    this.tokens += countWithin(this.model.tokenizer, text, this.room);
+  }
+
+  /** A value that a template may indent. If not counted, its bytes must be added with `addIndented`. */
+  indentable(value: unknown, isCounted: boolean): void {
+    const { tokens, room } = this;
+    this.text(value);
+    if (typeof value !== 'object' || value === null || this.tokens === Infinity) return;
+    this.compactTokens += this.tokens - tokens;
+    if (isCounted) this.indentedTokens += countWithin(this.model.tokenizer, indented(value), room);
+  }
+
+  addIndented(tokens: number): void {
+    this.indentedTokens += tokens;
   }
 }
 
@@ -185,6 +228,12 @@ function countMessage(counter: Counter, message: ChatCompletionRequest['messages
 }
 
 function countOtherFields(counter: Counter, { outgoing }: InferenceRequest, body: Body): void {
-  for (const field of ALSO_IN_PROMPT) counter.text(body[field]);
-  for (const { rendered, json } of outgoing.extras) if (rendered) counter.text(json);
+  const isCounted = countsIndented(outgoing);
+  for (const field of ALSO_IN_PROMPT)
+    if (INDENTED_FIELDS.has(field)) counter.indentable(body[field], isCounted);
+    else counter.text(body[field]);
+  for (const { name, rendered, json } of outgoing.extras)
+    if (rendered && typeof body[name] === 'object') counter.indentable(body[name], isCounted);
+    else if (rendered) counter.text(json);
+  if (!isCounted) counter.addIndented(outgoing.indentedBytes);
 }

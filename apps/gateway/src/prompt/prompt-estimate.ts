@@ -32,11 +32,11 @@ export class PromptEstimate {
   private constructor(
     private readonly request: InferenceRequest,
     private readonly model: CountingRules & { id: string },
-    /** What a hold covers: the bound by bytes, or the exact count plus the margin for tools. */
+    /** What a hold covers: the bound by bytes, or the most that templates may make of the exact count. */
     readonly upperBound: number,
     /** Length of the longest part, which shares the context with the output of one choice. */
     readonly longest: number,
-    /** The count of the tokenizer without the margin for tools: what is charged. Null: not counted yet. */
+    /** The count of the tokenizer with compact JSON and no margin: what is charged. Null: not counted yet. */
     readonly exactCount: number | null,
   ) {}
 
@@ -70,9 +70,8 @@ export class PromptEstimate {
   /** The counted prompt. Takes 55 ns a byte, once for each request. */
   counted(): CountedPrompt {
     if (isCounted(this)) return this;
-    const { total, longest } = countPrompt(this.request, this.model);
-    const upperBound = Math.min(this.withTemplates(total), this.upperBound);
-    const exactCount = Math.min(total, this.upperBound);
+    const { total, longest, most } = countPrompt(this.request, this.model);
+    const [upperBound, exactCount] = [Math.min(most, this.upperBound), Math.min(total, this.upperBound)];
     return new PromptEstimate(this.request, this.model, upperBound, longest, exactCount) as CountedPrompt;
   }
 
@@ -102,19 +101,19 @@ export class PromptEstimate {
    * byte. Null when the estimate is not reliable and the prompt must be counted.
    */
   get likely(): OwnCount | null {
-    if (this.exactCount !== null) return this.around(this.exactCount);
-    const tokens = roughly(this.request, this.request.body!, this.model);
-    return tokens === null ? null : this.around(tokens + mediaTokens(this.request, this.model));
+    if (this.exactCount !== null) return this.range(this.exactCount, this.upperBound);
+    const rough = roughly(this.request, this.request.body!, this.model);
+    if (rough === null) return null;
+    const tokens = rough + mediaTokens(this.request, this.model);
+    return this.range(tokens, tokens + marginForTools(this.request));
   }
 
-  /** @param tokens with media at the maximum of the model; at least, media may have no tokens at all */
-  private around(tokens: number): OwnCount {
-    return { least: Math.max(0, tokens - mediaTokens(this.request, this.model)), most: this.withTemplates(tokens) };
-  }
-
-  /** With the margin for tools, which is held and believed but never charged. */
-  private withTemplates(tokens: number): number {
-    return tokens + marginForTools(this.request);
+  /**
+   * @param tokens with media at the maximum of the model; at least, media may have no tokens at all
+   * @param most with what templates add, which is held and believed but never charged
+   */
+  private range(tokens: number, most: number): OwnCount {
+    return { least: Math.max(0, tokens - mediaTokens(this.request, this.model)), most };
   }
 }
 
