@@ -3,6 +3,7 @@ import { newId, type UsageEvent } from '@tollgate/contracts';
 import { PostgresMessages } from '@tollgate/messaging';
 import { UsageConsumer } from '../consume/usage-consumer';
 import { useMeteringDatabase } from '../metering-database.fixture';
+import { UsageDays } from '../record/usage-days';
 import { ANY_PRICE, usageEvent } from '../sample-events.fixture';
 import fs from 'node:fs';
 import { MonthSpent } from './month-spent';
@@ -108,5 +109,44 @@ describe('the spending of a month', () => {
       stderr.mockRestore();
       await messages.close();
     }
+  });
+
+  it('is the sum of the events with nothing folded, with half the month folded, and with events late for it', async () => {
+    const tenantId = newId('ten');
+    const keys = Array.from({ length: 3 }, () => newId('key')).sort();
+    // The last month before this one, because only the past is folded.
+    const now = new Date();
+    const firstMs = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1);
+    const month = new Date(firstMs).toISOString().slice(0, 7);
+    const hourMs = 3_600_000;
+    const at = (n: number) => new Date(firstMs + (n * 5 + 1) * hourMs).toISOString();
+    const recorded = new Map<string, bigint>();
+    const recordNext = async (numbers: number[]) => {
+      const events = numbers.map((n) => ({ tenantId, keyId: keys[n % keys.length]!, endedAt: at(n) }));
+      await record(events);
+      for (const { keyId } of events) recorded.set(keyId, (recorded.get(keyId) ?? 0n) + cost);
+    };
+    const expectSum = async () =>
+      expect(await spent().page({ tenantId, month })).toEqual({
+        tenantNanos: String([...recorded.values()].reduce((sum, nanos) => sum + nanos)),
+        keys: keys.map((keyId) => ({ keyId, nanos: String(recorded.get(keyId)) })),
+        nextCursor: null,
+      });
+
+    await recordNext(Array.from({ length: 120 }, (_, n) => n));
+    await expectSum();
+    const middleMs = firstMs + 15 * 24 * hourMs;
+    await new UsageDays(database.dataSource).fold(middleMs + 3 * hourMs);
+    const [folded] = await database.query<{ until: Date }>('SELECT until FROM metering.usage_folded');
+    expect(folded!.until.getTime()).toBe(middleMs);
+    await expectSum();
+    await recordNext([0, 1, 20, 50, 90]);
+    await expectSum();
+    // The hours of folded days are not read.
+    await database.query('DELETE FROM metering.usage_hour WHERE tenant_id = $1 AND hour < $2', [
+      tenantId,
+      folded!.until.toISOString(),
+    ]);
+    await expectSum();
   });
 });
