@@ -19,7 +19,7 @@ const TIME = new RegExp(
 );
 
 const FIRST_INSTANT_MS = 0;
-const LAST_INSTANT_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+export const LAST_INSTANT_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;

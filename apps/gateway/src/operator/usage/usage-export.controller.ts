@@ -4,6 +4,7 @@ import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource } from '@tollgate/runtime';
 import type { FastifyReply } from 'fastify';
 import { Readable } from 'node:stream';
+import { LAST_INSTANT_MS } from '../../http/instant';
 import { rangeOf } from '../../http/account/usage-query';
 import { queryCheck } from '../../http/validate';
 import { daysOf } from './usage-days';
@@ -88,7 +89,9 @@ export class UsageExportController {
   }
 }
 
-function wholeSteps([fromMs, toMs]: [number, number], step: keyof typeof STEP_MS): [number, number] {
+/** The range, widened to whole steps. The year 10000 is no time of the API: `to` is before it. */
+export function wholeSteps([fromMs, toMs]: [number, number], step: keyof typeof STEP_MS): [number, number] {
   const width = STEP_MS[step];
-  return [Math.floor(fromMs / width) * width, Math.ceil(toMs / width) * width];
+  const lastMs = Math.floor(LAST_INSTANT_MS / width) * width;
+  return [Math.floor(fromMs / width) * width, Math.min(Math.ceil(toMs / width) * width, lastMs)];
 }
