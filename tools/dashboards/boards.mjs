@@ -56,7 +56,7 @@ const service = {
         'Bodies in memory',
         'bytes',
         line('sum by (instance) (tollgate_body_bytes)', '{{instance}} requests'),
-        line('sum by (instance) (tollgate_unread_answer_bytes)', '{{instance}} unread answers'),
+        line('sum by (instance, state) (tollgate_unread_answer_bytes)', '{{instance}} answers, {{state}}'),
       ),
       panel('Connections refused', 'cps', line(rate('tollgate_connections_refused_total', 'port'), '{{port}}')),
     ],

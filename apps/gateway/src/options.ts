@@ -22,6 +22,8 @@ export interface GatewayOptions {
   idempotency?: IdempotencyOptions;
   /** Null or absent: no tracing. */
   tracer?: Tracer | null;
+  /** Bytes of large plain answers that arrive. Less in tests. */
+  arrivingAnswers?: { perTenant: number; all: number };
   /** Shorter in tests, whose leases are shorter. */
   heartbeatIntervalMs?: number;
 }

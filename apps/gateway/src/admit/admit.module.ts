@@ -3,7 +3,7 @@ import { AdmissionClient } from '@tollgate/admission';
 import { DEFAULT_MAX_BODY_MIB, GATEWAY_OPTIONS, type GatewayOptions } from '../options';
 import { Admitter } from './admit';
 import { BalanceUpdatesModule } from './balance-updates.module';
-import { BodyMemory, DEFAULT_BODY_MEMORY_MIB } from './body-memory';
+import { ARRIVING_ANSWER_LIMITS, BodyMemory, DEFAULT_BODY_MEMORY_MIB } from './body-memory';
 import { ExpectedEnds } from './expected-ends';
 import { RefusedKeys } from './refused-keys';
 import { WastedRequests } from './wasted-requests';
@@ -13,8 +13,16 @@ const MIB = 1024 * 1024;
 const bodyMemory = {
   provide: BodyMemory,
   inject: [GATEWAY_OPTIONS],
-  useFactory: ({ bodyMemoryMib = DEFAULT_BODY_MEMORY_MIB, maxBodyMib = DEFAULT_MAX_BODY_MIB }: GatewayOptions) =>
-    new BodyMemory({ maxBytes: bodyMemoryMib * MIB, maxBytesPerBody: maxBodyMib * MIB }),
+  useFactory: ({
+    bodyMemoryMib = DEFAULT_BODY_MEMORY_MIB,
+    maxBodyMib = DEFAULT_MAX_BODY_MIB,
+    arrivingAnswers = ARRIVING_ANSWER_LIMITS,
+  }: GatewayOptions) =>
+    new BodyMemory({
+      maxBytes: bodyMemoryMib * MIB,
+      maxBytesPerBody: maxBodyMib * MIB,
+      arriving: arrivingAnswers,
+    }),
 };
 
 /** Made by a factory, because tests give it a part of the client. */

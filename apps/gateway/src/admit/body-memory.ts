@@ -1,5 +1,6 @@
 import { Gauge, metrics } from '@tollgate/runtime';
 import { DEFAULT_MAX_BODY_MIB } from '../options';
+import { ArrivingAnswers } from './arriving-answers';
 import { type FullBudget, MemoryBudget, type MemoryOwner } from './memory-budget';
 
 const MIB = 1024 * 1024;
@@ -18,21 +19,31 @@ const held = new Gauge({
 
 const unread = new Gauge({
   name: 'tollgate_unread_answer_bytes',
-  help: 'Bytes of long answers that their clients have not read yet',
+  help: 'Bytes of long answers, by state: arriving (their clients do not get them yet), sent (but not read yet)',
+  labelNames: ['state'] as const,
   registers: [metrics],
 });
+const arrivingBytes = unread.labels('arriving');
+const sentBytes = unread.labels('sent');
+// Shown from the start.
+for (const bytes of [arrivingBytes, sentBytes]) bytes.set(0);
 /** Beyond these, requests are refused. The answers of requests in progress may exceed them. */
 const UNREAD_ANSWER_LIMITS = { perKey: 32 * MIB, perTenant: 64 * MIB, all: 256 * MIB };
+/** Beyond these, backends have to wait. */
+export const ARRIVING_ANSWER_LIMITS = { perTenant: 64 * MIB, all: 256 * MIB };
 
 /**
  * Limits the memory of request bodies, for each key, for each tenant and for all tenants. The announced length is
- * reserved before any of the body is read. Also counts the answers that clients have not read.
+ * reserved before any of the body is read. Also limits the answers that arrive, and counts those that clients have not
+ * read.
  */
 export class BodyMemory {
   /** The limit of one body. Not more than fits into the memory. */
   readonly maxBytesPerBody: number;
   /** The long answers that clients have not read yet. */
   readonly answers: MemoryBudget;
+  /** The large plain answers that clients do not get yet. */
+  readonly arriving: ArrivingAnswers;
   private readonly budget: MemoryBudget;
 
   constructor({
@@ -40,8 +51,11 @@ export class BodyMemory {
     maxBytesPerBody = DEFAULT_MAX_BODY_MIB * MIB,
     maxBytesPerKey = Math.max(LEAST_BODY_BYTES_PER_KEY, LARGEST_BODIES_PER_KEY * maxBytesPerBody),
     answers = UNREAD_ANSWER_LIMITS,
+    arriving = ARRIVING_ANSWER_LIMITS,
   } = {}) {
-    this.answers = new MemoryBudget(answers, unread);
+    this.answers = new MemoryBudget(answers, sentBytes);
+    // The keys of a tenant share its limit.
+    this.arriving = new ArrivingAnswers(new MemoryBudget({ perKey: arriving.perTenant, ...arriving }, arrivingBytes));
     const perKey = Math.min(maxBytesPerKey, maxBytes);
     const perTenant = Math.max(perKey, maxBytes / TENANTS_AT_LEAST);
     this.budget = new MemoryBudget({ perKey, perTenant, all: maxBytes }, held);

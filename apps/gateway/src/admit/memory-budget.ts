@@ -1,5 +1,3 @@
-import type { Gauge } from '@tollgate/runtime';
-
 /** The limit that has no room left: that of the key, of its tenant, or of all tenants. */
 export type FullBudget = 'key' | 'tenant' | 'all';
 
@@ -18,8 +16,13 @@ export class MemoryBudget {
 
   constructor(
     readonly limits: { readonly perKey: number; readonly perTenant: number; readonly all: number },
-    private readonly gauge: Gauge,
+    private readonly gauge: { inc(bytes: number): void },
   ) {}
+
+  /** All tenants together exceed their limit. */
+  get isFull(): boolean {
+    return this.bytes > this.limits.all;
+  }
 
   /** The limit that the owner would exceed with these bytes more. Null: none. */
   fullFor({ keyId, tenantId }: MemoryOwner, bytes: number): FullBudget | null {

@@ -94,6 +94,8 @@ export class AdmittedRequest {
   private asking = NOT_ASKED;
   private wasStopped = false;
   private serving: ServedBy;
+  /** Its answer in memory. */
+  buffered: { release(): void } | null = null;
 
   constructor(
     readonly request: InferenceRequest,
@@ -143,6 +145,12 @@ export class AdmittedRequest {
   /** From now on it is asked of backends. */
   asks(asking: Asking): void {
     this.asking = asking;
+  }
+
+  /** Nothing of its answer is needed any more. */
+  release(): void {
+    this.buffered?.release();
+    this.buffered = null;
   }
 
   /** Our process is stopping and has ended the answer. */

@@ -46,6 +46,7 @@ export class Pipeline {
   async infer(kind: InferenceKind, incoming: IncomingMessage, client: Client): Promise<void> {
     const report = new RequestReport(kind, client);
     let body: Body | undefined;
+    let admitted: AdmittedRequest | undefined;
     try {
       // 3. Authenticate, before the body is read: no stranger makes us read 10 MiB.
       const principal = await this.authenticate(incoming, client);
@@ -71,7 +72,7 @@ export class Pipeline {
       report.found(model.id);
       report.ended('read');
       // Steps 7 and 8. From here on there is a hold, which is settled or void.
-      const admitted = await this.admit(request, model, principal, client, keyed?.claim);
+      admitted = await this.admit(request, model, principal, client, keyed?.claim);
       client.admitted = admitted;
       report.ended('admit');
       failPoint('admitted');
@@ -105,6 +106,7 @@ export class Pipeline {
       report.refused(this.refuse(client, error));
     } finally {
       body?.release();
+      admitted?.release();
     }
   }
 

@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { AdmissionClient } from '@tollgate/admission';
+import { BodyMemory } from '../admit/body-memory';
 import type { CatalogModel } from '../catalog/catalog';
-import { PlainRelay, type ReadAnswer } from '../upstream/plain-answer';
+import { type OpenMemory, PlainRelay, type ReadAnswer } from '../upstream/plain-answer';
 import { Upstream } from '../upstream/upstream';
 import type { AdmittedRequest } from './admitted-request';
 import { maxAnswerBytes } from './answer-bytes';
@@ -22,6 +23,7 @@ export class PlainServer {
     private readonly admission: AdmissionClient,
     private readonly upstream: Upstream,
     private readonly answers: AnswerReader,
+    private readonly memory: BodyMemory,
   ) {}
 
   /** The result's `end` writes the whole answer. */
@@ -31,7 +33,9 @@ export class PlainServer {
     const { tenantId } = draft;
     const read: ReadAnswer<PlainReading> = (body, until) =>
       this.answers.read(body, askedOf(admitted), { tenantId, logged: admitted.logged }, until);
-    const relay = new PlainRelay(read, maxAnswerBytes(request, hold.maxTokensPerChoice), onFallback);
+    const openMemory: OpenMemory = (resume) => this.memory.arriving.open(draft, resume);
+    const relay = new PlainRelay(read, openMemory, maxAnswerBytes(request, hold.maxTokensPerChoice), onFallback);
+    admitted.buffered = relay;
     client.endWith(relay);
     this.admission.track({
       id: draft.id,

@@ -35,8 +35,8 @@ export interface Resources {
  * `restart` they come again from the beginning, perhaps from a fallback. None comes after `abort`.
  */
 export interface AnswerSink {
-  /** A 2xx head arrived. */
-  onHead(): void;
+  /** A 2xx head arrived. The time for all attempts ends at `endsAtMs` (`performance.now()`). */
+  onHead(endsAtMs: number): void;
   /** Returns false to get no more data until `resume`. A stream's chunk is valid during the call only. */
   onData(chunk: Buffer): boolean;
   /** The answer is complete. A plain one must be read by `endsAtMs` (`performance.now()`). */

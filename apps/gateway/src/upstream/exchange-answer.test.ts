@@ -9,6 +9,7 @@ import {
   backend,
   closeAll,
   exchangeWith,
+  UNLIMITED,
   streamFrom,
   upstreamWith,
   wholeRelay,
@@ -43,10 +44,12 @@ describe('an exchange', () => {
   it('asks another backend for an answer that cannot be used, once, and counts it as a failure', async () => {
     const [bad, worse, good] = [await backend(nonsense), await backend(nonsense), await backend(well)];
     const relayOf = () =>
-      new PlainRelay((body) =>
-        Promise.resolve(
-          body.toString() === 'yes' ? { kind: 'usable', answer: 'yes' } : { kind: 'unusable', reason: 'nonsense' },
-        ),
+      new PlainRelay(
+        (body) =>
+          Promise.resolve(
+            body.toString() === 'yes' ? { kind: 'usable', answer: 'yes' } : { kind: 'unusable', reason: 'nonsense' },
+          ),
+        UNLIMITED,
       );
     for (let n = 0; n < 20; n++) {
       const relay = relayOf();

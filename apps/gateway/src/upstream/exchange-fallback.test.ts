@@ -11,6 +11,7 @@ import {
   closedOrigin,
   exchangeOf,
   modelWith,
+  UNLIMITED,
   upstreamWith,
   wholeRelay,
 } from './exchange.fixture';
@@ -43,6 +44,7 @@ async function ask(model: CatalogModel, fallbacks: CatalogModel[]) {
   const fellTo: string[] = [];
   const relay = new PlainRelay<Buffer>(
     (answer) => Promise.resolve({ kind: 'usable', answer }),
+    UNLIMITED,
     undefined,
     ({ id }) => fellTo.push(id),
   );

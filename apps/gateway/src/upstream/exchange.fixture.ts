@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { Backend, CatalogModel } from '../catalog/catalog';
 import type { AnswerSink } from './call';
 import { DEFAULT_UPSTREAM_LIMITS } from './connections';
-import { PlainRelay } from './plain-answer';
+import { type OpenMemory, PlainRelay } from './plain-answer';
 import { Upstream } from './upstream';
 
 /** How a backend of a test answers a request. */
@@ -84,9 +84,12 @@ export async function backend(answer: Answer): Promise<CountingBackend> {
   return self;
 }
 
+/** Memory of answers that is never used up. */
+export const UNLIMITED: OpenMemory = () => ({ growTo: () => true, arrived: () => {}, release: () => {} });
+
 /** A relay that takes every answer as it is. */
 export function wholeRelay(): PlainRelay<Buffer> {
-  return new PlainRelay((answer) => Promise.resolve({ kind: 'usable', answer }));
+  return new PlainRelay((answer) => Promise.resolve({ kind: 'usable', answer }), UNLIMITED);
 }
 
 /** An exchange whose body is the backend's name for the model. */

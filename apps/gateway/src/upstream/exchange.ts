@@ -97,7 +97,9 @@ export class Exchange implements AttemptOwner, Waiting {
   }
 
   pause(): void {
-    if (this.state !== 'ended') this.attempt?.pause();
+    if (this.state === 'ended') return;
+    this.time.wasPaused();
+    this.attempt?.pause();
   }
 
   resume(): void {
@@ -125,7 +127,7 @@ export class Exchange implements AttemptOwner, Waiting {
 
   onHead(): void {
     this.state = 'answering';
-    this.sink.onHead();
+    this.sink.onHead(this.time.endsAtMs);
   }
 
   onData(chunk: Buffer): void {

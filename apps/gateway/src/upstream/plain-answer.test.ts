@@ -5,6 +5,7 @@ import {
   backend,
   closeAll,
   exchangeWith,
+  UNLIMITED,
   upstreamWith,
   useJumpingClock,
 } from './exchange.fixture';
@@ -22,6 +23,7 @@ async function reading() {
   const reads: { until: ReadUntil; end: (read: ReadResult<string>) => void; fail: (error: Error) => void }[] = [];
   const relay = new PlainRelay<string>(
     (_, until) => new Promise((resolve, reject) => reads.push({ until, end: resolve, fail: reject })),
+    UNLIMITED,
   );
   const answer = relay.run(exchangeWith(relay, backends, upstream));
   const next = (count: number) =>

@@ -12,8 +12,8 @@ export class TotalTime {
   /** The part of its limit that was left for the backend asked last. */
   leftMs = Infinity;
   /**
-   * That part is less than half of the limit: earlier attempts took the remainder, so a timeout says nothing about this
-   * backend.
+   * That part is less than half of the limit, as earlier attempts took the remainder, or the backend had to wait for us.
+   * So a timeout says nothing about this backend.
    */
   isShort = false;
 
@@ -26,6 +26,11 @@ export class TotalTime {
     this.endsAtMs = this.endFor(backend);
     this.leftMs = Math.max(1, Math.ceil(this.endsAtMs - nowMs));
     this.isShort = this.leftMs < nowMs - this.beganAtMs;
+  }
+
+  /** The backend asked last has to wait. */
+  wasPaused(): void {
+    this.isShort = true;
   }
 
   /** Whether the time is over by the limit of the backend asked last. Reads the clock, so not for each chunk. */
