@@ -67,7 +67,7 @@ export class AnswerShare {
     private readonly resume: () => void,
   ) {}
 
-  /** So many bytes are in memory now. False: no more may come until `resume`. */
+  /** The bytes that are in memory now. False: no more may come until `resume`. */
   growTo(bytes: number): boolean {
     this.answers.memory.add(this.owner, bytes - this.bytes);
     this.bytes = bytes;

@@ -14,7 +14,7 @@ const MAX_WAIT_MS = 120_000;
 
 /** The memory of one large answer. */
 export interface AnswerMemory {
-  /** So many bytes are in memory now. False: no more may come until `resume` is called. */
+  /** The bytes that are in memory now. False: no more may come until `resume` is called. */
   growTo(bytes: number): boolean;
   /** All of the answer has come. It keeps its memory. */
   arrived(): void;
