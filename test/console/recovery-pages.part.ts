@@ -64,7 +64,7 @@ export function recoveryPageTests(
 
       await lookAt(at, [`/reset-password#${secretOf(byOperator)}`, 'A new password'], {
         name: null,
-        isShown: () => opened.getByText('This link was used already').waitFor(),
+        isShown: () => opened.getByText('This link has already been used').waitFor(),
       });
       await opened.getByRole('link', { name: 'Ask for a new link' }).click();
       await opened.getByText('This console sends no mail.').waitFor();
