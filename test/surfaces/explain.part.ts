@@ -82,7 +82,7 @@ export function explainTests(services: Services): void {
     expect(await tollgate('explain', ids[0]!.replace('req_', 'chatcmpl-'))).toBe(text);
     expect(JSON.parse((await tollgate('explain', ids[0]!, '--json')).slice(2)).requests[0].id).toBe(ids[0]);
     expect(await tollgate('explain', ids[0]!, '--tenant', newId('ten'))).toMatch(
-      /^1 tollgate: No usage and no refused request/,
+      /^1 tollgate: No usage and no refused/,
     );
   });
 

@@ -147,12 +147,6 @@ export class AdmittedRequest {
     this.asking = asking;
   }
 
-  /** Nothing of its answer is needed any more. */
-  release(): void {
-    this.buffered?.release();
-    this.buffered = null;
-  }
-
   /** Our process is stopping and has ended the answer. */
   stopped(): void {
     this.wasStopped = true;

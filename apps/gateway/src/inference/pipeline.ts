@@ -106,7 +106,7 @@ export class Pipeline {
       report.refused(this.refuse(client, error));
     } finally {
       body?.release();
-      admitted?.release();
+      admitted?.buffered?.release();
     }
   }
 
