@@ -144,7 +144,11 @@ describe('a database of the former version', () => {
         },
       );
       expect(applied).toEqual([
-        ...['014_functions.sql', '015_audit_log.sql', '016_crossed_by_change.sql', '017_audit_people.sql'],
+        '014_functions.sql',
+        '015_audit_log.sql',
+        '016_crossed_by_change.sql',
+        '017_audit_people.sql',
+        '018_dismissed_charges.sql',
         'functions',
       ]);
       const audit = await auditLedger(dataSource, [tenantId]);

@@ -24,14 +24,15 @@ CREATE TRIGGER append_only_but_erasure BEFORE UPDATE ON audit_log FOR EACH ROW
   EXECUTE FUNCTION refuse_all_but_erasure();
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON audit_log FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
--- A quarantined message never changes. Its repeats are counted.
+-- A quarantined message never changes. Its repeats are counted, and a person may dismiss it.
 CREATE TRIGGER append_only BEFORE DELETE ON rejected_charge FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON rejected_charge
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER only_count_up BEFORE UPDATE ON rejected_charge FOR EACH ROW
   WHEN ((OLD.digest, OLD.reason, OLD.data, OLD.first_at)
       IS DISTINCT FROM (NEW.digest, NEW.reason, NEW.data, NEW.first_at)
-    OR NEW.times <= OLD.times OR NEW.last_at < OLD.last_at)
+    OR NEW.times < OLD.times OR NEW.last_at < OLD.last_at
+    OR (NEW.times = OLD.times AND NEW.dismissed_at IS NOT DISTINCT FROM OLD.dismissed_at))
   EXECUTE FUNCTION refuse_change();
 -- A closed month stays closed and unchanged.
 CREATE TRIGGER closed_for_good BEFORE UPDATE OR DELETE ON tenant_month FOR EACH ROW

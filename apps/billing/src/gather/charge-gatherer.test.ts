@@ -142,6 +142,10 @@ describe('gathering', () => {
     expect(
       await database.query(`SELECT FROM billing.rejected_charge WHERE first_at > last_at OR data LIKE '%\\u0000%'`),
     ).toHaveLength(1);
+    // A dismissed charge stays closed, although it is redelivered.
+    await database.query('UPDATE billing.rejected_charge SET dismissed_at = now()');
+    await billing.gatherer.gather([...bad, changed]);
+    expect(await openRejected(billing.dataSource.manager)).toBe(0);
   });
 
   it('takes a late charge only as a repeat: a known one releases its hold, an unknown one is quarantined', async () => {

@@ -51,9 +51,9 @@ export async function quarantine(tx: EntityManager, rejected: readonly Rejected[
 }
 
 /**
- * The number of quarantined charges that are in no books, at most MAX_COUNTED. Rows stay for ever. A charge is dealt
- * with when a repeat of it was gathered later, or when an operator has debited it by an adjustment with its id as the
- * `ref` (docs/operating/retention.md).
+ * The number of quarantined charges that wait for a person, at most MAX_COUNTED. Rows stay for ever. A charge is dealt
+ * with when a repeat of it was gathered later, when an operator has debited it by an adjustment with its id as the
+ * `ref`, or when it was dismissed (docs/operating/retention.md).
  */
 export async function openRejected(on: EntityManager): Promise<number> {
   const [row] = await query<{ open: number }>(
@@ -61,6 +61,7 @@ export async function openRejected(on: EntityManager): Promise<number> {
     `SELECT count(*)::int AS open FROM (
        SELECT FROM (
          SELECT last_at, ${field('id')} AS id, ${field('tenantId')} AS tenant_id FROM rejected_charge
+         WHERE dismissed_at IS NULL
        ) r
        WHERE NOT EXISTS (SELECT FROM charge c WHERE c.id = r.id AND c.gathered_at >= r.last_at)
          AND NOT EXISTS (

@@ -2,6 +2,7 @@ import { newId } from '@tollgate/contracts';
 import { serviceRole, sqlState } from '@tollgate/postgres';
 import { useTestDatabase } from '@tollgate/testing';
 import { MIGRATIONS } from '../database';
+import { openRejected } from '../gather/rejected';
 import { CENT, charge, useBilling } from '../testing/billing.fixture';
 
 // Statements that the database itself refuses. The service's connections have the ledger role; `database` is the owner
@@ -63,6 +64,18 @@ describe('append-only', () => {
     ]) {
       await expect(database.query(`UPDATE billing.rejected_charge SET ${change}`)).rejects.toThrow(/is append-only/);
     }
+  });
+
+  it('only the owner can dismiss a quarantined charge, and dismissing changes nothing else of it', async () => {
+    const dismissal = 'UPDATE billing.rejected_charge SET dismissed_at = now()';
+    const error = await billing.dataSource.query(dismissal).catch((thrown: unknown) => thrown);
+    expect(sqlState(error)).toBe('42501');
+    await expect(database.query(`${dismissal}, data = '{}'`)).rejects.toThrow(/is append-only/);
+    await expect(database.query(`${dismissal}, times = times - 1`)).rejects.toThrow(/is append-only/);
+    await database.query(dismissal);
+    expect(await openRejected(billing.dataSource.manager)).toBe(0);
+    await database.query('UPDATE billing.rejected_charge SET dismissed_at = NULL');
+    expect(await openRejected(billing.dataSource.manager)).toBeGreaterThan(0);
   });
 
   it('the ledger role can neither disable a trigger nor drop the journal', async () => {
