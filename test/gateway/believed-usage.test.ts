@@ -128,6 +128,19 @@ describe.each([true, false])('usage that a backend reports (stream: %s)', (strea
     }
   });
 
+  it('is believed when a template writes the result of a tool as a JSON string', async () => {
+    const lines = [...messages, { role: 'tool', tool_call_id: 'call_1', content: '\n'.repeat(5_000) }];
+    for (const [prompt, estimated] of [
+      [PROMPT + 5_000, false],
+      [PROMPT + 5_000 * 6, true],
+    ] as const) {
+      const caller = await gateway.caller();
+      await ask(caller, stream, usage(prompt, WORDS), { messages: lines });
+      const [event] = await gateway.events(caller.tenantId, 1);
+      expect(event).toMatchObject({ estimated, overrunNanos: '0', ...(estimated ? {} : { promptTokens: prompt }) });
+    }
+  });
+
   it('is compared with the model’s own band, because a reasoning model generates more than it delivers', async () => {
     const caller = await gateway.caller();
     await ask(caller, stream, usage(PROMPT, 15 * WORDS), { model: 'hidden' });

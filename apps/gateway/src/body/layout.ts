@@ -5,6 +5,9 @@
  */
 const INDENT = 4;
 
+const [BACKSPACE, VERTICAL_TAB, RETURN, BLANK, QUOTE, BACKSLASH] = [0x08, 0x0b, 0x0d, 0x20, 0x22, 0x5c];
+const [COMMA, COLON, OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET] = [0x2c, 0x3a, 0x7b, 0x7d, 0x5b, 0x5d];
+
 /**
  * The fields that templates render as JSON, beside passed-on objects such as `documents`. A `response_format` is not
  * among them: engines make a grammar of its schema, or show it in one line, and no template gets it.
@@ -38,4 +41,48 @@ export function layoutBytes(value: unknown, blanks = 0): number {
   }
   // Each element begins a line, and so does the closing bracket.
   return lines === 0 ? 0 : bytes + lines * (1 + inner) + 1 + blanks;
+}
+
+/** An escape such as `\n`, where the character may have been a part of a longer token. At most 1.4 were seen in code. */
+const TOKENS_PER_ESCAPE = 2;
+/** `\u0001` */
+const TOKENS_PER_CONTROL = 6;
+
+/**
+ * How many tokens the text may have as a JSON string beyond those of the text itself. Llama's templates write the
+ * result of a tool as one: a thousand newlines are a few tokens, and a thousand `\n` are a thousand.
+ */
+export function escapeTokens(text: string): number {
+  let tokens = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    const isShort = code >= BACKSPACE && code <= RETURN && code !== VERTICAL_TAB;
+    if (isShort || code === QUOTE || code === BACKSLASH) tokens += TOKENS_PER_ESCAPE;
+    else if (code < BLANK) tokens += TOKENS_PER_CONTROL;
+  }
+  return tokens;
+}
+
+/** Tags around one argument, such as `<parameter=city>`, a newline, the value, a newline and `</parameter>`. */
+const TOKENS_PER_ARGUMENT = 8;
+
+/**
+ * How many tokens a template may add to the arguments of an earlier call. Engines parse them, and templates write them
+ * again: as JSON with a blank after each comma and colon, or each argument within tags.
+ * @param json as the client sent it. It need not be valid: an engine refuses the request, or writes it as it is.
+ */
+export function argumentTokens(json: string): number {
+  let tokens = 0;
+  let depth = 0;
+  let isText = false;
+  for (let at = 0; at < json.length; at++) {
+    const code = json.charCodeAt(at);
+    if (code === QUOTE) isText = !isText;
+    else if (isText) at += code === BACKSLASH ? 1 : 0;
+    else if (code === OPEN_BRACE || code === OPEN_BRACKET) depth += 1;
+    else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) depth -= 1;
+    else if (code === COMMA) tokens += 1;
+    else if (code === COLON) tokens += depth === 1 ? 1 + TOKENS_PER_ARGUMENT : 1;
+  }
+  return tokens;
 }

@@ -1,7 +1,7 @@
 import type { BackendDialect, InferenceKind } from '@tollgate/contracts';
 import type { Backend } from '../catalog/catalog';
 import type { ExtraField } from './extra-fields';
-import { INDENTED_FIELDS, layoutBytes } from './layout';
+import { argumentTokens, escapeTokens, INDENTED_FIELDS, layoutBytes } from './layout';
 import type { ChatCompletionRequest } from './schemas';
 import { REQUEST_FIELDS } from './validate';
 
@@ -40,6 +40,8 @@ export interface Outgoing {
   indentedBytes: number;
   /** The part of `indentedBytes` that is newlines and blanks, and not part of `bytes`. */
   layoutBytes: number;
+  /** The tokens that templates may add to earlier calls and to the results of tools, which they write as JSON. */
+  callTokens: number;
 }
 
 const EXPONENT = /[0-9][eE][+-]?[0-9]/g;
@@ -72,7 +74,25 @@ export function toOutgoing(kind: InferenceKind, body: Record<string, unknown>, e
     if (rendered) mayBeIndented(body[name], json);
   }
   const growthBytes = MOST_GROWTH_BYTES * numbers;
-  return { fields: written, extras, bytes, structured, growthBytes, indentedBytes, layoutBytes: allLayoutBytes };
+  const callTokens = kind === 'chat' ? tokensOfCalls(body['messages'] as Messages) : 0;
+  const rewritten = { growthBytes, indentedBytes, layoutBytes: allLayoutBytes, callTokens };
+  return { fields: written, extras, bytes, structured, ...rewritten };
+}
+
+function tokensOfCalls(messages: Messages): number {
+  let tokens = 0;
+  for (const { role, content, tool_calls, function_call } of messages) {
+    for (const call of (tool_calls ?? []) as Called[]) tokens += argumentTokens(call.function?.arguments ?? '');
+    tokens += argumentTokens((function_call as Called['function'])?.arguments ?? '');
+    if (role !== 'tool' && role !== 'function') continue;
+    if (typeof content === 'string') tokens += escapeTokens(content);
+    else for (const { text } of content ?? []) tokens += escapeTokens(text ?? '');
+  }
+  return tokens;
+}
+
+interface Called {
+  function?: { arguments?: string } | null;
 }
 
 function exponentsIn(json: string): number {

@@ -49,14 +49,15 @@ type Body = Record<string, unknown>;
 /**
  * A sound upper bound that needs no counting. Each token is at least one byte of the outgoing body, JSON escapes only
  * lengthen it, and each message has more syntax there than a template adds. For English it is about four times too
- * high. It adds the growth of numbers with an exponent, and the newlines and blanks of tools that a template indents.
- * It counts fields that are rendered into several prompts once for each.
+ * high. It adds the growth of numbers with an exponent, the newlines and blanks of tools that a template indents, and
+ * what templates add to earlier calls. It counts fields that are rendered into several prompts once for each.
  */
 export function cheapBound(request: InferenceRequest, model: CountingRules): number {
-  const { bytes, structured, growthBytes, layoutBytes } = request.outgoing;
+  const { bytes, structured, growthBytes, layoutBytes, callTokens } = request.outgoing;
   const rendered = structured ? (bytes + growthBytes + layoutBytes) * Math.max(1, request.prompts) : bytes;
   return (
     rendered +
+    callTokens +
     SPARE_TOKENS +
     model.templateTokens +
     request.messages * (SPARE_TOKENS_PER_MESSAGE + model.templateTokensPerMessage) +
@@ -151,11 +152,12 @@ export function refuseBeyondContext(
 }
 
 /**
- * How many tokens of its own a template may add to our count. Only tools need a margin, because each template writes
- * them differently. It is part of the hold and never charged.
+ * How many tokens of its own a template may add to our count. Only tools, earlier calls and their results need a
+ * margin, because each template writes them differently. It is part of the hold and never charged.
  */
-export function marginForTools({ tools }: InferenceRequest): number {
-  return tools === 0 ? 0 : TEMPLATE_TOKENS_OF_TOOLS + tools * TEMPLATE_TOKENS_PER_TOOL;
+export function marginForTools({ tools, outgoing }: InferenceRequest): number {
+  const ofTools = tools === 0 ? 0 : TEMPLATE_TOKENS_OF_TOOLS + tools * TEMPLATE_TOKENS_PER_TOOL;
+  return ofTools + outgoing.callTokens;
 }
 
 /** Lower bound of the prompt, known without counting. */

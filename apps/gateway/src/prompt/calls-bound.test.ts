@@ -1,0 +1,69 @@
+import { bodyRules } from '../body/body-rules.fixture';
+import { readRequest } from '../body/inference-request';
+import { cheapBound, countPrompt } from './prompt-bound';
+import { PromptEstimate } from './prompt-estimate';
+import { countTokens } from './tokenizer';
+
+const MODEL = bodyRules({ contextTokens: 1_000_000 });
+
+describe('a template that writes calls and results as JSON', () => {
+  const tokens = (text: string) => countTokens('o200k_base', text);
+  const chat = (...messages: object[]) => {
+    const body = { model: 'm', messages: [{ role: 'user', content: 'Go on.' }, ...messages] };
+    return readRequest('chat', Buffer.from(JSON.stringify(body)), () => MODEL);
+  };
+  const called = (json: string) => [{ id: 'c', type: 'function', function: { name: 'f', arguments: json } }];
+  const result = (content: unknown) => ({ role: 'tool', tool_call_id: 'c', content });
+  const spaced = (json: string) => json.replace(/[,:]/g, '$& ');
+  const inTags = (json: string) =>
+    Object.entries(JSON.parse(json) as object)
+      .map(([name, value]) => `<parameter=${name}>\n${value}\n</parameter>\n`)
+      .join('');
+
+  it.each([
+    ['a list of numbers', spaced, JSON.stringify(Array<number>(2_000).fill(1))],
+    ['many objects', spaced, JSON.stringify(Array(500).fill({ a: 1, b: 'x' }))],
+    ['nested objects', spaced, '{"a":'.repeat(90) + '1' + '}'.repeat(90)],
+    ['many arguments', inTags, JSON.stringify(Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`k${i}`, 1])))],
+    [
+      'an ordinary edit',
+      inTags,
+      JSON.stringify({ path: 'src/a.ts', old: 'const a = 1;', new: 'let a = 2;', all: true }),
+    ],
+  ])('is within what is held for the arguments of an earlier call: %s', (_, written, json) => {
+    for (const message of [
+      { role: 'assistant', content: null, tool_calls: called(json) },
+      { role: 'assistant', content: null, function_call: { name: 'f', arguments: json } },
+    ]) {
+      const ask = chat(message);
+      const { total, most } = countPrompt(ask, MODEL);
+      expect(most).toBeGreaterThanOrEqual(countPrompt(chat(), MODEL).total + tokens(written(json)));
+      expect(cheapBound(ask, MODEL)).toBeGreaterThanOrEqual(most);
+      expect(PromptEstimate.toHold(ask, MODEL, 1)).toMatchObject({ exactCount: total, upperBound: most });
+    }
+  });
+
+  it.each([
+    '\n'.repeat(5_000),
+    '"'.repeat(3_000),
+    '\u0001'.repeat(900),
+    '{"a": "b"}\n'.repeat(400),
+    'if (a) {\n\tb();\n}\n',
+  ])('is within what is held for the result of a tool: %j', (text) => {
+    const plain = countPrompt(chat({ role: 'user', content: text }), MODEL);
+    expect(plain.most).toBe(plain.total);
+    for (const content of [text, [{ type: 'text', text }]]) {
+      const ask = chat(result(content));
+      const { total, most } = countPrompt(ask, MODEL);
+      expect(most).toBeGreaterThanOrEqual(total - tokens(text) + tokens(JSON.stringify(text)));
+      expect(cheapBound(ask, MODEL)).toBeGreaterThanOrEqual(most);
+    }
+  });
+
+  it('adds little to the hold of ordinary calls and results', () => {
+    const json = JSON.stringify({ city: 'Berlin', unit: 'celsius' });
+    const ask = chat({ role: 'assistant', content: null, tool_calls: called(json) }, result('It is 7 °C in Berlin.'));
+    const { total, most } = countPrompt(ask, MODEL);
+    expect(most - total).toBe(2 * 8 + 3);
+  });
+});
