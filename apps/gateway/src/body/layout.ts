@@ -6,6 +6,7 @@
 const INDENT = 4;
 
 const [BACKSPACE, VERTICAL_TAB, RETURN, BLANK, QUOTE, BACKSLASH] = [0x08, 0x0b, 0x0d, 0x20, 0x22, 0x5c];
+const [AMPERSAND, APOSTROPHE, LESS, GREATER] = [0x26, 0x27, 0x3c, 0x3e];
 const [COMMA, COLON, OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET] = [0x2c, 0x3a, 0x7b, 0x7d, 0x5b, 0x5d];
 
 /**
@@ -47,6 +48,19 @@ export function layoutBytes(value: unknown, blanks = 0): number {
 const TOKENS_PER_ESCAPE = 2;
 /** `\u0001` */
 const TOKENS_PER_CONTROL = 6;
+/** `\u003c`, where some engines write JSON that is safe in HTML: Ollama (`<`, `>`, `&`) and TGI (also `'`). */
+const TOKENS_PER_HTML = 4;
+
+/** How many tokens JSON that is safe in HTML may have beyond those of the same JSON. */
+export function htmlTokens(json: string): number {
+  let tokens = 0;
+  for (let at = 0; at < json.length; at++) if (isHtml(json.charCodeAt(at))) tokens += TOKENS_PER_HTML;
+  return tokens;
+}
+
+function isHtml(code: number): boolean {
+  return code === LESS || code === GREATER || code === AMPERSAND || code === APOSTROPHE;
+}
 
 /**
  * How many tokens the text may have as a JSON string beyond those of the text itself. Llama's templates write the
@@ -59,6 +73,7 @@ export function escapeTokens(text: string): number {
     const isShort = code >= BACKSPACE && code <= RETURN && code !== VERTICAL_TAB;
     if (isShort || code === QUOTE || code === BACKSLASH) tokens += TOKENS_PER_ESCAPE;
     else if (code < BLANK) tokens += TOKENS_PER_CONTROL;
+    else if (isHtml(code)) tokens += TOKENS_PER_HTML;
   }
   return tokens;
 }
@@ -78,6 +93,7 @@ export function argumentTokens(json: string): number {
   for (let at = 0; at < json.length; at++) {
     const code = json.charCodeAt(at);
     if (code === QUOTE) isText = !isText;
+    else if (isHtml(code)) tokens += TOKENS_PER_HTML;
     else if (isText) at += code === BACKSLASH ? 1 : 0;
     else if (code === OPEN_BRACE || code === OPEN_BRACKET) depth += 1;
     else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) depth -= 1;

@@ -1,7 +1,7 @@
 import type { BackendDialect, InferenceKind } from '@tollgate/contracts';
 import type { Backend } from '../catalog/catalog';
 import type { ExtraField } from './extra-fields';
-import { argumentTokens, escapeTokens, INDENTED_FIELDS, layoutBytes } from './layout';
+import { argumentTokens, escapeTokens, htmlTokens, INDENTED_FIELDS, layoutBytes } from './layout';
 import type { ChatCompletionRequest } from './schemas';
 import { REQUEST_FIELDS } from './validate';
 
@@ -40,8 +40,8 @@ export interface Outgoing {
   indentedBytes: number;
   /** The part of `indentedBytes` that is newlines and blanks, and not part of `bytes`. */
   layoutBytes: number;
-  /** The tokens that templates may add to earlier calls and to the results of tools, which they write as JSON. */
-  callTokens: number;
+  /** The tokens that templates may add to tools, earlier calls and their results, by blanks, tags and escapes. */
+  rewrittenTokens: number;
 }
 
 const EXPONENT = /[0-9][eE][+-]?[0-9]/g;
@@ -52,11 +52,13 @@ export function toOutgoing(kind: InferenceKind, body: Record<string, unknown>, e
   const structured = isStructured(kind, body, extras);
   let fields = '';
   let [indentedBytes, allLayoutBytes] = [0, 0];
+  let rewrittenTokens = kind === 'chat' ? tokensOfCalls(body['messages'] as Messages) : 0;
   const mayBeIndented = (value: unknown, json: string) => {
     if (typeof value !== 'object') return;
     const layout = layoutBytes(value);
     indentedBytes += Buffer.byteLength(json) + layout;
     allLayoutBytes += layout;
+    rewrittenTokens += htmlTokens(json);
   };
   for (const name of Object.keys(REQUEST_FIELDS[kind])) {
     const value = body[name];
@@ -74,9 +76,8 @@ export function toOutgoing(kind: InferenceKind, body: Record<string, unknown>, e
     if (rendered) mayBeIndented(body[name], json);
   }
   const growthBytes = MOST_GROWTH_BYTES * numbers;
-  const callTokens = kind === 'chat' ? tokensOfCalls(body['messages'] as Messages) : 0;
-  const rewritten = { growthBytes, indentedBytes, layoutBytes: allLayoutBytes, callTokens };
-  return { fields: written, extras, bytes, structured, ...rewritten };
+  const layout = { growthBytes, indentedBytes, layoutBytes: allLayoutBytes, rewrittenTokens };
+  return { fields: written, extras, bytes, structured, ...layout };
 }
 
 function tokensOfCalls(messages: Messages): number {

@@ -8,10 +8,9 @@ const MODEL = bodyRules({ contextTokens: 1_000_000 });
 
 describe('a template that writes calls and results as JSON', () => {
   const tokens = (text: string) => countTokens('o200k_base', text);
-  const chat = (...messages: object[]) => {
-    const body = { model: 'm', messages: [{ role: 'user', content: 'Go on.' }, ...messages] };
-    return readRequest('chat', Buffer.from(JSON.stringify(body)), () => MODEL);
-  };
+  const request = (body: object) =>
+    readRequest('chat', Buffer.from(JSON.stringify({ model: 'm', ...body })), () => MODEL);
+  const chat = (...messages: object[]) => request({ messages: [{ role: 'user', content: 'Go on.' }, ...messages] });
   const called = (json: string) => [{ id: 'c', type: 'function', function: { name: 'f', arguments: json } }];
   const result = (content: unknown) => ({ role: 'tool', tool_call_id: 'c', content });
   const spaced = (json: string) => json.replace(/[,:]/g, '$& ');
@@ -59,6 +58,26 @@ describe('a template that writes calls and results as JSON', () => {
       expect(cheapBound(ask, MODEL)).toBeGreaterThanOrEqual(most);
     }
   });
+
+  it.each(['<'.repeat(4_000), 'a < b && c > d; ', "it's "])(
+    'is within what is held with JSON safe in HTML: %j',
+    (text) => {
+      const safe = (json: string) =>
+        json.replace(/[<>&']/g, (one) => `\\u00${one.charCodeAt(0).toString(16).padStart(2, '0')}`);
+      const tools = [{ type: 'function', function: { name: 'f', description: text } }];
+      const ofTools = request({ messages: [{ role: 'user', content: 'Go on.' }], tools });
+      const ofCall = chat({ role: 'assistant', content: null, tool_calls: called(JSON.stringify({ a: text })) });
+      for (const [ask, json] of [
+        [ofTools, JSON.stringify(tools)],
+        [ofCall, JSON.stringify({ a: text })],
+        [chat(result(text)), JSON.stringify(text)],
+      ] as const) {
+        const { total, most } = countPrompt(ask, MODEL);
+        expect(most - total).toBeGreaterThanOrEqual(tokens(safe(json)) - tokens(json));
+        expect(cheapBound(ask, MODEL)).toBeGreaterThanOrEqual(most);
+      }
+    },
+  );
 
   it('adds little to the hold of ordinary calls and results', () => {
     const json = JSON.stringify({ city: 'Berlin', unit: 'celsius' });

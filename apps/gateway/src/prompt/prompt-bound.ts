@@ -50,14 +50,13 @@ type Body = Record<string, unknown>;
  * A sound upper bound that needs no counting. Each token is at least one byte of the outgoing body, JSON escapes only
  * lengthen it, and each message has more syntax there than a template adds. For English it is about four times too
  * high. It adds the growth of numbers with an exponent, the newlines and blanks of tools that a template indents, and
- * what templates add to earlier calls. It counts fields that are rendered into several prompts once for each.
+ * what else templates add to JSON. It counts fields that are rendered into several prompts once for each.
  */
 export function cheapBound(request: InferenceRequest, model: CountingRules): number {
-  const { bytes, structured, growthBytes, layoutBytes, callTokens } = request.outgoing;
-  const rendered = structured ? (bytes + growthBytes + layoutBytes) * Math.max(1, request.prompts) : bytes;
+  const { bytes, structured, growthBytes, layoutBytes, rewrittenTokens } = request.outgoing;
+  const rendered = bytes + growthBytes + layoutBytes + rewrittenTokens;
   return (
-    rendered +
-    callTokens +
+    (structured ? rendered * Math.max(1, request.prompts) : bytes + rewrittenTokens) +
     SPARE_TOKENS +
     model.templateTokens +
     request.messages * (SPARE_TOKENS_PER_MESSAGE + model.templateTokensPerMessage) +
@@ -107,7 +106,8 @@ function count(request: InferenceRequest, body: Body, model: CountingRules): Pro
   }
   countOtherFields(counter, request, body);
   total += counter.tokens * parts.length;
-  return { total, longest: longest + counter.tokens, most: total + counter.layoutTokens * parts.length };
+  const added = counter.layoutTokens + request.outgoing.rewrittenTokens;
+  return { total, longest: longest + counter.tokens, most: total + added * parts.length };
 }
 
 /** The bytes that `countPrompt` counts, at 55 ns each and more. */
@@ -157,7 +157,7 @@ export function refuseBeyondContext(
  */
 export function marginForTools({ tools, outgoing }: InferenceRequest): number {
   const ofTools = tools === 0 ? 0 : TEMPLATE_TOKENS_OF_TOOLS + tools * TEMPLATE_TOKENS_PER_TOOL;
-  return ofTools + outgoing.callTokens;
+  return ofTools + outgoing.rewrittenTokens;
 }
 
 /** Lower bound of the prompt, known without counting. */
