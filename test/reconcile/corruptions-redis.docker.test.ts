@@ -13,7 +13,7 @@ afterAll(async () => {
   client.disconnect();
 });
 
-/** Holds as lua/3_state.lua packs them. */
+/** Holds as lua/03_state.lua packs them. */
 const PENDING = `redis.call('HSET', KEYS[1], ARGV[1],
   cmsgpack.pack('key_x', 5, 1, 1, 1, 1, false, false, 4000000000000, 1, false, '{}'))`;
 const SETTLED = `redis.call('HSET', KEYS[1], ARGV[1], cmsgpack.pack(5, ARGV[2]))`;

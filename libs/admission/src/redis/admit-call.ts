@@ -9,7 +9,7 @@ import { amount, limitValues, nanos } from './json-arguments';
 const HEADER_VALUES = 2;
 const VALUES_PER_RESULT = 13;
 
-/** The arguments of the function `admit` (lua/4_admit.lua). */
+/** The arguments of the function `admit` (lua/05_admit.lua). */
 export function admitArguments(
   requests: readonly AdmitRequest[],
   now: number | '',

@@ -32,7 +32,7 @@ const REGISTER = `
 const redis = useRedis();
 let link: RedisLink;
 beforeAll(async () => {
-  const code = ['1_amounts', '2_clock', '3_state'].map((name) =>
+  const code = ['01_amounts', '02_clock', '03_state'].map((name) =>
     readFileSync(join(__dirname, 'lua', `${name}.lua`), 'utf8'),
   );
   const library = functionLibrary('tollgate_test_amounts', [...code, REGISTER].join('\n'));

@@ -4,13 +4,13 @@ import type { ItemFailure } from '../item-failures';
 /** Elements of one function call. Limits how long it blocks Redis (about 15 µs each). */
 const MAX_ITEMS_PER_FUNCTION_CALL = 250;
 
-/** A tenant's five keys, in the order of the functions' parameters. One hash tag, so one slot (lua/3_state.lua). */
+/** A tenant's five keys, in the order of the functions' parameters. One hash tag, so one slot (lua/03_state.lua). */
 export function tenantKeys(tenantId: string): string[] {
   const key = `tga:{${tenantId}}:`;
   return [`${key}credit`, `${key}keys`, `${key}pending`, `${key}settled`, `${key}unconfirmed`];
 }
 
-/** The same, and the four keys of its claims (lua/3_taken_claims.lua). Only for calls with a claim. */
+/** The same, and the four keys of its claims (lua/04_taken_claims.lua). Only for calls with a claim. */
 export function claimKeys(tenantId: string): string[] {
   const key = `tga:{${tenantId}}:`;
   return [...tenantKeys(tenantId), `${key}claims`, `${key}claim_times`, `${key}answers`, `${key}answer_times`];

@@ -4,7 +4,7 @@ import type { ExpectedEnd } from '../expected-ends';
 import type { Value } from '../store-answers';
 import { callByTenant } from './by-tenant';
 
-/** The call of the function `expected_ends` (lua/4_hold_lengths.lua). */
+/** The call of the function `expected_ends` (lua/07_hold_lengths.lua). */
 export function callExpectedEnds(
   link: RedisLink,
   tenantIds: readonly string[],

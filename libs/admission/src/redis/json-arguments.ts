@@ -11,7 +11,7 @@ import { budgetNanos, cappedNanos, monthOf } from '../amounts';
 
 const MAX_EXACT = BigInt(Number.MAX_SAFE_INTEGER);
 
-/** An amount for the functions (lua/1_amounts.lua): a number if a double holds it exactly, digits otherwise. */
+/** An amount for the functions (lua/01_amounts.lua): a number if a double holds it exactly, digits otherwise. */
 export function amount(value: bigint): number | string {
   return value <= MAX_EXACT && value >= -MAX_EXACT ? Number(value) : String(value);
 }
@@ -25,7 +25,7 @@ function budget(value: bigint | null): number | string | false {
   return value === null ? false : nanos(value);
 }
 
-/** Budgets of the operator, as `take_budgets` (lua/6_books.lua) reads them. */
+/** Budgets of the operator, as `take_budgets` (lua/12_balance_updates.lua) reads them. */
 export function budgetChanges(budgets: readonly Budget[] | undefined): unknown[] {
   return (budgets ?? []).map((set) => [set.keyId ?? '', Number(set.version), budget(budgetNanos(set))]);
 }
@@ -68,7 +68,7 @@ function settlementValues({ event, storeEpoch, answer }: Settlement): (number | 
   return answer ? [...end, answer.claimId] : end;
 }
 
-/** The arguments of `settle` (lua/5_holds.lua). */
+/** The arguments of `settle` (lua/09_holds.lua). */
 export function settleArguments(
   items: readonly Settlement[],
   now: number | '',

@@ -17,7 +17,7 @@ export interface LookContext {
 }
 
 /**
- * The call of the function `look` (lua/4_look.lua). It does not register the tenant: a look leaves nothing to sweep.
+ * The call of the function `look` (lua/08_look.lua). It does not register the tenant: a look leaves nothing to sweep.
  */
 export function callLook(
   link: RedisLink,

@@ -6,7 +6,7 @@ import { callByTenant } from './by-tenant';
 
 const VALUES_PER_RESULT = 4;
 
-/** The call of the function `recall` (lua/3_taken_claims.lua). */
+/** The call of the function `recall` (lua/04_taken_claims.lua). */
 export function callRecall(
   link: RedisLink,
   requests: readonly RecallRequest[],

@@ -63,7 +63,7 @@ export type { RedisAdmissionOptions };
 
 /**
  * The admission store as Redis Functions (lua/): one round trip for everything that has gathered, and one function call
- * for each tenant, whose keys share a slot. See admission-store.ts for the guarantees and lua/4_admit.lua for the
+ * for each tenant, whose keys share a slot. See admission-store.ts for the guarantees and lua/05_admit.lua for the
  * rules. Durable means acknowledged by Redis: its `appendfsync` setting decides what a crash of Redis can lose.
  */
 export class RedisAdmissionStore extends AdmissionStore {

@@ -4,7 +4,7 @@ import { monthOf } from '../amounts';
 import { tenantKeys } from './by-tenant';
 import { amount, budgetChanges, nanos } from './json-arguments';
 
-/** Calls lua/6_repair.lua. Rejects when the tenant's shard does not answer. */
+/** Calls lua/15_repair.lua. Rejects when the tenant's shard does not answer. */
 export async function callRepair(link: RedisLink, repair: Repair, now: number | ''): Promise<RepairResult> {
   const { tenantId, version, balanceNanos, suspended, spent, budgets, releases } = repair;
   const droppedHolds = await link.one({

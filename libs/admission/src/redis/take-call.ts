@@ -1,7 +1,7 @@
 import type { RedisLink } from '@tollgate/redis';
 import { callIntervalUs, type ManagementCall, waitMs } from '../call-rate';
 
-/** The call of the function `take_call` (lua/4_calls.lua). */
+/** The call of the function `take_call` (lua/06_calls.lua). */
 export async function takeCall(link: RedisLink, call: ManagementCall, now: number | ''): Promise<number> {
   const keys = [`tga:{${call.tenantId}}:calls`];
   const [reply] = await link.call([{ function: 'take_call', keys, args: [now, call.tokenId, callIntervalUs(call)] }]);
