@@ -1,5 +1,4 @@
-import type { FailedAttempt, RefusedRequest, ServedRequest } from '@tollgate/contracts';
-import type { Obstacle } from './explained';
+import type { FailedAttempt, Obstacle, RefusedRequest, ServedRequest } from '@tollgate/contracts';
 import { formatNanos } from './money';
 import { printable } from './table';
 

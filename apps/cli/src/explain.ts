@@ -1,7 +1,6 @@
-import type { RefusedRequest, RequestLife } from '@tollgate/contracts';
+import type { ExplainedKey, ExplainedRequest, RefusedRequest, RequestLife } from '@tollgate/contracts';
 import type { Context } from './commands';
 import { attempts, endOf, hindrance, refusal } from './explain-words';
-import type { ExplainedKey, ExplainedRequest } from './explained';
 import { formatCents, formatNanos } from './money';
 import { printable } from './table';
 

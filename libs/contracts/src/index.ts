@@ -11,6 +11,7 @@ export * from './speakers';
 export * from './resources';
 export * from './request-life';
 export type * from './running-request';
+export type * from './explained';
 export * from './usage';
 export * from './subjects';
 export * from './request-error';

@@ -1,6 +1,6 @@
 import { Controller, Get, Inject, Param, Query, UseGuards } from '@nestjs/common';
 import type { AdmissionStore, LookResult } from '@tollgate/admission';
-import { isId, RequestError, UnavailableError } from '@tollgate/contracts';
+import { isId, RequestError, UnavailableError, type ExplainedKey, type ExplainedRequest } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource, stampPrice, type ModelConfig } from '@tollgate/runtime';
 import { ApiError } from '../../http/api-error';
@@ -37,7 +37,10 @@ export class ExplainController {
   ) {}
 
   @Get('requests/:name')
-  async request(@Param('name') name: string, @Query() query: unknown) {
+  async request(
+    @Param('name') name: string,
+    @Query() query: unknown,
+  ): Promise<{ data: { requests: ExplainedRequest[]; currency: string } }> {
     const { tenantId } = checkQuery(query);
     const requests = NAME.test(name) ? await this.lives.of(name, tenantId) : [];
     if (requests.length === 0)
@@ -46,7 +49,7 @@ export class ExplainController {
   }
 
   @Get('keys/:keyId')
-  async key(@Param('keyId') id: string, @Query() query: unknown) {
+  async key(@Param('keyId') id: string, @Query() query: unknown): Promise<{ data: ExplainedKey }> {
     const { tenantId } = checkQuery(query);
     if (!isId('key', id)) throw new ApiError('not_found', 'No such key.');
     const key = await this.services.request('auth.keys.find', { id });

@@ -1,26 +1,15 @@
 import type { LookResult } from '@tollgate/admission';
 import {
   NANOS_PER_CENT,
+  type BudgetInForce,
   type BudgetState,
   type CreditState,
   type KeyRow,
-  type RefusedBy,
+  type Obstacle,
   type TenantRow,
 } from '@tollgate/contracts';
 import { nextMonthMs, refusedBy } from '../../admit/refused-by';
 import type { Rights } from '../../authenticate/authenticate';
-
-/** Something that stands in the way of every request of a key, or of every one that costs something. */
-export interface Obstacle extends Omit<RefusedBy, 'what'> {
-  what: RefusedBy['what'] | 'no_models';
-}
-
-/** A monthly budget in force, and what is spent of it. */
-export interface BudgetInForce {
-  monthlyBudgetCents: number | null;
-  setBy: 'operator' | 'configuration';
-  spentNanos: string;
-}
 
 /** What is known of a key at one moment. */
 export interface KeyState {

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import {
   isId,
   RequestError,
+  type ExplainedRequest,
   type KeyNames,
   type RefusedRequest,
   type ReplyOf,
@@ -10,27 +11,6 @@ import {
 import { ServiceClient } from '@tollgate/messaging/nest';
 
 type Books = ReplyOf<'billing.request.entry'>;
-
-/** One request, from all stores. */
-export interface ExplainedRequest {
-  id: string;
-  tenantId: string;
-  /** `running`: it has a hold and no end yet. */
-  state: 'running' | 'served' | 'refused';
-  callerRequestId: string | null;
-  /** What its key is called now. Null: unknown. */
-  key: KeyNames | null;
-  /** Null also of a served request whose usage event is no longer kept. */
-  served: ServedRequest | null;
-  /** The error that the answer of a charged request ended with. */
-  refused: RefusedRequest | null;
-  /** In the admission store, until the ledger has its cost. */
-  hold: ReplyOf<'billing.request.hold'>['hold'];
-  charge: Books['charge'] | null;
-  carriedOn: boolean;
-  entry: Books['entry'];
-  invoice: Books['invoice'];
-}
 
 /** Customers know a request by the id of its answer. */
 const ANSWER_ID = /^(chatcmpl|cmpl)-/;
