@@ -1,5 +1,5 @@
 import { Counter, Gauge, metrics, onlyFrom } from '@tollgate/runtime';
-import { REFUSABLE_OPERATIONS, type RefusableOperation } from './hold-states';
+import { REFUSABLE_OPERATIONS, type RefusableOperation } from './operations/hold-states';
 
 /** Incremented by every implementation of the store. */
 export const forbiddenTransitions = new Counter<'operation'>({
@@ -9,7 +9,7 @@ export const forbiddenTransitions = new Counter<'operation'>({
   registers: [metrics],
 });
 
-/** Counts operations that hold-states.ts forbids. */
+/** Counts operations that operations/hold-states.ts forbids. */
 export function countForbidden(operation: RefusableOperation, count = 1): void {
   if (count > 0) forbiddenTransitions.inc({ operation }, count);
 }

@@ -16,17 +16,17 @@ import type {
   RepairResult,
   SweepOptions,
   Snapshot,
-} from './admission-operations';
-import type { HoldsQuery, HoldView } from './hold-view';
-import type { ManagementCall } from './call-rate';
-import type { ExpectedEnd } from './expected-ends';
-import type { ClaimLimits, RecallRequest, RecallResult } from './claim-operations';
+} from './operations/admission-operations';
+import type { HoldsQuery, HoldView } from './operations/hold-view';
+import type { ManagementCall } from './operations/call-rate';
+import type { ExpectedEnd } from './operations/expected-ends';
+import type { ClaimLimits, RecallRequest, RecallResult } from './operations/claim-operations';
 import type { ItemFailure } from './item-failures';
 
-export type * from './admission-operations';
-export type * from './claim-operations';
-export type * from './expected-ends';
-export type * from './hold-view';
+export type * from './operations/admission-operations';
+export type * from './operations/claim-operations';
+export type * from './operations/expected-ends';
+export type * from './operations/hold-view';
 
 export const DEFAULT_LEASE_MS = 10_000;
 export const DEFAULT_CLAIM_LIMITS: ClaimLimits = {
@@ -41,8 +41,8 @@ export const DEFAULT_CLAIM_LIMITS: ClaimLimits = {
  * distributed form.
  * Every operation takes an array and returns results in its order. Callers use `AdmissionClient`, which batches their
  * calls.
- * hold-states.ts lists the states of a hold and every transition between them. Any other transition is refused and
- * counted.
+ * operations/hold-states.ts lists the states of a hold and every transition between them. Any other transition is
+ * refused and counted.
  */
 export abstract class AdmissionStore {
   /**

@@ -2,9 +2,9 @@ import { join } from 'node:path';
 
 export * from './admission-store';
 export { parseBalanceUpdate, validateBalanceUpdate } from './balance-update';
-export * from './admission-client';
-export { HoldDeadline } from './hold-deadline';
-export type { RunningRequest } from './hold-heartbeat';
+export * from './client/admission-client';
+export { HoldDeadline } from './client/hold-deadline';
+export type { RunningRequest } from './client/hold-heartbeat';
 export * from './postgres/postgres-admission-store';
 export * from './redis/redis-admission-store';
 export { askForCredit, askForSpent } from './redis/ask-for-credit';

@@ -15,7 +15,7 @@ export interface Allowance {
   onReady: () => void;
 }
 
-/** The time until which a hold certainly lives (libs/admission/src/hold-deadline.ts). */
+/** The time until which a hold certainly lives (libs/admission/src/client/hold-deadline.ts). */
 export interface Deadline {
   readonly passed: boolean;
 }

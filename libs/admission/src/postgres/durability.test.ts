@@ -6,7 +6,7 @@ import { newId, UnavailableError } from '@tollgate/contracts';
 import { migrate, startEmbeddedPostgres, type EmbeddedServer } from '@tollgate/postgres';
 import { eventually, PATIENT_CALL_MS } from '@tollgate/testing';
 import { Client } from 'pg';
-import { AdmissionClient } from '../admission-client';
+import { AdmissionClient } from '../client/admission-client';
 import { MIGRATIONS } from '../index';
 import { Fixture, TOKEN_NANOS, WIDE } from '../suite/store.fixture';
 import { PostgresAdmissionStore } from './postgres-admission-store';

@@ -1,4 +1,4 @@
-import type { ExpectedEnd } from '../expected-ends';
+import type { ExpectedEnd } from '../operations/expected-ends';
 import type { Connections } from './connections';
 import { texts } from './sql-arrays';
 

@@ -1,7 +1,7 @@
 import { UnavailableError } from '@tollgate/contracts';
 import { elapsedMs, eventually, PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
 import { Client } from 'pg';
-import { AdmissionClient } from '../admission-client';
+import { AdmissionClient } from '../client/admission-client';
 import { TOKEN_NANOS, useFixture } from '../suite/store.fixture';
 import { PostgresAdmissionStore } from './postgres-admission-store';
 

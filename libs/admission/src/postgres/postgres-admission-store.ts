@@ -29,7 +29,7 @@ import {
   type Withdrawal,
   type WithdrawResult,
 } from '../admission-store';
-import type { ManagementCall } from '../call-rate';
+import type { ManagementCall } from '../operations/call-rate';
 import { budgetNanos, cappedNanos } from '../amounts';
 import { admitMistake, lookMistake, settleMistake } from '../caller-mistakes';
 import { sendFaultless, type ItemFailure } from '../item-failures';

@@ -1,4 +1,4 @@
-import { runningHold, type HoldsQuery, type HoldView } from '../hold-view';
+import { runningHold, type HoldsQuery, type HoldView } from '../operations/hold-view';
 import type { Connections } from './connections';
 
 /** A tenant's holds, ascending by id. */

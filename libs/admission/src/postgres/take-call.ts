@@ -1,4 +1,4 @@
-import { callIntervalUs, type ManagementCall, waitMs } from '../call-rate';
+import { callIntervalUs, type ManagementCall, waitMs } from '../operations/call-rate';
 import type { Connections } from './connections';
 
 /** Takes a call from the bucket, if it has one. A clock that went back costs a minute at most. */

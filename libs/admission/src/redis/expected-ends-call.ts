@@ -1,6 +1,6 @@
 import type { UnavailableError } from '@tollgate/contracts';
 import type { RedisLink } from '@tollgate/redis';
-import type { ExpectedEnd } from '../expected-ends';
+import type { ExpectedEnd } from '../operations/expected-ends';
 import type { Value } from '../store-answers';
 import { callByTenant } from './by-tenant';
 

@@ -1,6 +1,6 @@
 import { UnavailableError } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
-import { AdmissionClient } from '../admission-client';
+import { AdmissionClient } from '../client/admission-client';
 import { Fixture } from '../suite/store.fixture';
 import { RedisAdmissionStore, type RedisAdmissionOptions } from './redis-admission-store';
 

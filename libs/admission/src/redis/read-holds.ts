@@ -1,6 +1,6 @@
 import type { UsageEvent } from '@tollgate/contracts';
 import type { RedisLink } from '@tollgate/redis';
-import { runningHold, type HoldsQuery, type HoldView } from '../hold-view';
+import { runningHold, type HoldsQuery, type HoldView } from '../operations/hold-view';
 import { tenantKeys } from './by-tenant';
 
 /** Empty: not asked for, or there is none. */

@@ -29,8 +29,8 @@ import {
   type Withdrawal,
   type WithdrawResult,
 } from '../admission-store';
-import type { ManagementCall } from '../call-rate';
-import type { RefusableOperation } from '../hold-states';
+import type { ManagementCall } from '../operations/call-rate';
+import type { RefusableOperation } from '../operations/hold-states';
 import { SharedProbe } from '../shared-probe';
 import { admitMistake, settleMistake } from '../caller-mistakes';
 import { sendFaultless, TenantUnknownError, type ItemFailure } from '../item-failures';

@@ -1,5 +1,5 @@
 import type { RedisLink } from '@tollgate/redis';
-import { callIntervalUs, type ManagementCall, waitMs } from '../call-rate';
+import { callIntervalUs, type ManagementCall, waitMs } from '../operations/call-rate';
 
 /** The call of the function `take_call` (lua/06_calls.lua). */
 export async function takeCall(link: RedisLink, call: ManagementCall, now: number | ''): Promise<number> {

@@ -1,4 +1,4 @@
-import type { ExpectedEnd } from '../expected-ends';
+import type { ExpectedEnd } from '../operations/expected-ends';
 import type { ModelHold } from './model-arithmetic.fixture';
 
 const LONGEST_HOLD_MS = 3_600_000;

@@ -1,4 +1,4 @@
-import { AdmissionClient } from '../admission-client';
+import { AdmissionClient } from '../client/admission-client';
 import { TOKEN_NANOS, useFixture, WIDE, type OpenStore } from './store.fixture';
 
 const FIRED = 400;

@@ -1,7 +1,13 @@
 import { newId } from '@tollgate/contracts';
 import { forbiddenTransitions } from '../admission-metrics';
 import { DEFAULT_LEASE_MS, type AdmissionStore, type ExtendRequest, type ExtendResult } from '../admission-store';
-import { HOLD_TRANSITIONS, REFUSABLE_OPERATIONS, transition, type HoldOperation, type HoldState } from '../hold-states';
+import {
+  HOLD_TRANSITIONS,
+  REFUSABLE_OPERATIONS,
+  transition,
+  type HoldOperation,
+  type HoldState,
+} from '../operations/hold-states';
 import { TOKEN_NANOS, useFixture, type Fixture, type OpenStore } from './store.fixture';
 
 const NEVER_MS = 1_000_000_000;
@@ -110,7 +116,7 @@ const CASES = (Object.keys(WAYS) as HoldState[]).flatMap((state) =>
   ),
 );
 
-/** The table of hold-states.ts: every operation in every state, by every way into the state. */
+/** The table of operations/hold-states.ts: every operation in every state, by every way into the state. */
 export function statesSuite(open: OpenStore): void {
   const fixture = useFixture(open);
   beforeEach(() => fixture().setBalance(1_000n * TOKEN_NANOS));

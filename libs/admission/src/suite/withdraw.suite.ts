@@ -1,5 +1,5 @@
 import { newId } from '@tollgate/contracts';
-import { AdmissionClient } from '../admission-client';
+import { AdmissionClient } from '../client/admission-client';
 import { TOKEN_NANOS, useFixture, type OpenStore } from './store.fixture';
 
 const CREDIT = 100n * TOKEN_NANOS;

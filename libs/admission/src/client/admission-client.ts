@@ -11,11 +11,11 @@ import type {
   RecallResult,
   Settlement,
   SettleResult,
-} from './admission-store';
+} from '../admission-store';
 import { BatchQueue } from './batch-queue';
 import { HoldDeadline } from './hold-deadline';
 import { HoldHeartbeat, type RunningRequest } from './hold-heartbeat';
-import { TenantUnknownError } from './item-failures';
+import { TenantUnknownError } from '../item-failures';
 
 /** Each may return a large answer. */
 const MAX_RECALLS_PER_CALL = 16;

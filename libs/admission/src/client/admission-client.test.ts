@@ -1,9 +1,9 @@
 import { UnavailableError } from '@tollgate/contracts';
 import { eventually, useTestDatabase } from '@tollgate/testing';
 import { AdmissionClient } from './admission-client';
-import { DEFAULT_LEASE_MS, type AdmitRequest, type LookRequest, type Progress } from './admission-store';
-import { PostgresAdmissionStore } from './postgres/postgres-admission-store';
-import { TOKEN_NANOS, useFixture } from './suite/store.fixture';
+import { DEFAULT_LEASE_MS, type AdmitRequest, type LookRequest, type Progress } from '../admission-store';
+import { PostgresAdmissionStore } from '../postgres/postgres-admission-store';
+import { TOKEN_NANOS, useFixture } from '../suite/store.fixture';
 
 const database = useTestDatabase();
 const HEARTBEAT_INTERVAL_MS = 20;

@@ -1,5 +1,5 @@
 import { AdmissionClient } from './admission-client';
-import type { AdmissionStore, AdmitRequest, Progress } from './admission-store';
+import type { AdmissionStore, AdmitRequest, Progress } from '../admission-store';
 import { HoldDeadline } from './hold-deadline';
 
 const LEASE_MS = 10_000;

@@ -1,5 +1,5 @@
 import { failPoint, logger } from '@tollgate/runtime';
-import type { AdmissionStore, Progress } from './admission-store';
+import type { AdmissionStore, Progress } from '../admission-store';
 import type { HoldDeadline } from './hold-deadline';
 
 /** A stream whose gateway dies is charged what was recorded. At most this much of it is lost. */
