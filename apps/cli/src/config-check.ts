@@ -76,16 +76,16 @@ function lacksSecrets(file: string, env: NodeJS.ProcessEnv): boolean {
   return lacks;
 }
 
-interface Asked {
+interface ServerFindings {
   /** The address of the Tollgate that answered. Null: none was asked, or none answered. */
   url: string | null;
   problems: string[];
   notes: string[];
 }
-const NOT_ASKED: Asked = { url: null, problems: [], notes: [] };
+const NOT_ASKED: ServerFindings = { url: null, problems: [], notes: [] };
 
 /** What a running Tollgate says. One that cannot be asked is no problem of the file. */
-async function askServer({ currency, plans }: TollgateConfig, env: NodeJS.ProcessEnv): Promise<Asked> {
+async function askServer({ currency, plans }: TollgateConfig, env: NodeJS.ProcessEnv): Promise<ServerFindings> {
   let operator;
   try {
     operator = findOperator(env);

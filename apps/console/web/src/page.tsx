@@ -88,12 +88,12 @@ export function Answer<T>({ of, children }: { of: UseQueryResult<T>; children: (
   );
 }
 
-type Asked = Pick<UseQueryResult, 'error' | 'dataUpdatedAt'> & { refetch: () => Promise<unknown> };
-/** The query of a list. It tells whether only what follows the loaded rows is missing. */
-type AskedForMore = { isFetchNextPageError?: boolean; fetchNextPage?: () => Promise<unknown> };
+type RefetchableQuery = Pick<UseQueryResult, 'error' | 'dataUpdatedAt'> & { refetch: () => Promise<unknown> };
+/** Of the query of a list: whether only what follows the loaded rows is missing. */
+type NextPageState = { isFetchNextPageError?: boolean; fetchNextPage?: () => Promise<unknown> };
 
 /** Why a query has no answer, or no new one. It says that an older answer below it may be out of date. */
-export function Unanswered({ of }: { of: Asked & AskedForMore }) {
+export function Unanswered({ of }: { of: RefetchableQuery & NextPageState }) {
   if (!of.error) return null;
   if (of.isFetchNextPageError) return <Failure error={of.error} retry={() => void of.fetchNextPage?.()} />;
   return (

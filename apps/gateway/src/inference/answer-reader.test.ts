@@ -1,5 +1,5 @@
 import { AnswerReader, MAX_INLINE_BYTES } from './answer-reader';
-import type { Asked } from './plain-output';
+import type { RequestedAnswer } from './plain-output';
 import { endPlainResponse } from './plain-response';
 
 const GRANTED = { take: () => Promise.resolve(true) };
@@ -9,7 +9,7 @@ const reader = new AnswerReader(GRANTED, UNLIMITED);
 afterAll(() => reader.close());
 
 const owner = (tenantId: string) => ({ tenantId, logged: {} });
-const asked = (more: Partial<Asked> = {}): Asked => ({
+const asked = (more: Partial<RequestedAnswer> = {}): RequestedAnswer => ({
   kind: 'chat',
   choices: 1,
   prompts: 1,
@@ -25,7 +25,7 @@ const asked = (more: Partial<Asked> = {}): Asked => ({
 const padded = (json: string) => Buffer.from(json + ' '.repeat(MAX_INLINE_BYTES));
 
 /** All that the rest of the gateway gets of an answer, with the bytes for the client. */
-async function readingOf(body: Buffer, of: Asked, by = reader, until = ALWAYS) {
+async function readingOf(body: Buffer, of: RequestedAnswer, by = reader, until = ALWAYS) {
   const read = await by.read(body, of, owner('a'), until);
   if (read.kind !== 'usable' || read.answer.kind === 'refused') return read;
   const { begun, output, ...more } = read.answer;
@@ -54,7 +54,7 @@ const LONG = 'word '.repeat(2_000);
 const deep = (levels: number) => `{"choices":[{"message":{},"x":${'['.repeat(levels)}1${']'.repeat(levels)}}]}`;
 
 describe('a large answer', () => {
-  it.each<[string, string, Asked?]>([
+  it.each<[string, string, RequestedAnswer?]>([
     ['a chat', withChoices(choice({ finish_reason: 'stop' }))],
     ['a chat that went to its limit', withChoices(choice({ finish_reason: 'length' }))],
     ['text beyond ASCII', withChoices(choice({ message: { content: 'Grüße, 世界 👋' } }))],

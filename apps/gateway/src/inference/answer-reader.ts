@@ -2,7 +2,7 @@ import { logger } from '@tollgate/runtime';
 import type { TokenizerThrottle } from '../prompt/tokenizer-throttle';
 import type { ReadResult, ReadUntil } from '../upstream/plain-answer';
 import type { AnswerRead } from './answer-worker';
-import type { Asked } from './plain-output';
+import type { RequestedAnswer } from './plain-output';
 import { type PlainReading, readPlain } from './plain-reading';
 import { READ_TIMEOUT_FACTOR, type ReadLimits, ReadingPool, UnreadError } from './reading-pool';
 
@@ -47,7 +47,7 @@ export class AnswerReader {
    */
   async read(
     body: Buffer,
-    asked: Asked,
+    asked: RequestedAnswer,
     { tenantId, logged }: AnswerOwner,
     { endsAtMs, isGone }: ReadUntil,
   ): Promise<ReadResult<PlainReading>> {

@@ -1,6 +1,6 @@
 import { Transfer, worker, workerEmit } from 'workerpool';
 import type { ReadResult } from '../upstream/plain-answer';
-import type { Asked } from './plain-output';
+import type { RequestedAnswer } from './plain-output';
 import { type PlainReading, readPlain } from './plain-reading';
 import { toBytes } from './plain-response';
 import { yieldToMain } from './worker-priority';
@@ -20,7 +20,7 @@ export type AnswerRead =
 const NO_TURNS = { take: () => Promise.resolve(true) };
 
 /** Reads an answer and counts its output. What was parsed stays here. */
-async function read(raw: Uint8Array, asked: Asked): Promise<AnswerRead | object> {
+async function read(raw: Uint8Array, asked: RequestedAnswer): Promise<AnswerRead | object> {
   workerEmit('begun');
   const result = await readPlain(Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength), asked, NO_TURNS);
   if (result.kind !== 'usable') return result;

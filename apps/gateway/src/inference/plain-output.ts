@@ -17,8 +17,11 @@ const MAX_WHOLE_CHARS = 4 * 1024;
 /** The longest token of all encodings, a run of blanks. A text with more characters per allowed token cannot fit. */
 const MAX_TOKEN_CHARS = 128;
 
-/** What a plain answer is an answer to. Plain data, which can be sent to a worker thread. */
-export type Asked = Pick<InferenceRequest, 'kind' | 'choices' | 'prompts' | 'structuredOutput' | 'encodingFormat'> &
+/** What a plain answer was asked for. Plain data, which can be sent to a worker thread. */
+export type RequestedAnswer = Pick<
+  InferenceRequest,
+  'kind' | 'choices' | 'prompts' | 'structuredOutput' | 'encodingFormat'
+> &
   Pick<AdmittedRequest, 'maxTokensPerChoice' | 'identity'> &
   Pick<CatalogModel, 'tokenizer' | 'usageBand'>;
 
@@ -33,7 +36,7 @@ export type PlainOutput =
  * (`response_format`) that is within its limit by the backend's own count is sent if that count is plausible.
  */
 export async function fitPlain(
-  asked: Asked,
+  asked: RequestedAnswer,
   response: PlainResponse,
   turns: Pick<TokenizerThrottle, 'take'>,
 ): Promise<PlainOutput> {
@@ -79,7 +82,7 @@ export async function fitPlain(
 }
 
 /** The backend's count of an answer that must not be cut, if it is within the limit. Null otherwise. */
-function reportedWithin({ usage }: PlainResponse, asked: Asked): number | null {
+function reportedWithin({ usage }: PlainResponse, asked: RequestedAnswer): number | null {
   if (!asked.structuredOutput || usage === null || usage === 'unreadable') return null;
   return usage.completionTokens <= asked.maxTokensPerChoice * asked.choices ? usage.completionTokens : null;
 }
@@ -110,7 +113,7 @@ function within(text: string, max: number, countText: (text: string) => number):
 }
 
 /** Whether the choice delivers only plain text, which may end anywhere. */
-function canBeCut(asked: Asked, choice: Record<string, unknown>, { text, least }: Output): boolean {
+function canBeCut(asked: RequestedAnswer, choice: Record<string, unknown>, { text, least }: Output): boolean {
   if (asked.structuredOutput || least > 1) return false;
   if (choice['logprobs'] != null || choice['token_ids'] != null) return false;
   const plain = textsOf(choice);

@@ -2,7 +2,7 @@ import type { TokenizerThrottle } from '../prompt/tokenizer-throttle';
 import type { ReadResult } from '../upstream/plain-answer';
 import type { ReportedUsage } from '../upstream/usage-field';
 import type { DeliveredOutput } from './admitted-request';
-import { type Asked, fitPlain } from './plain-output';
+import { fitPlain, type RequestedAnswer } from './plain-output';
 import {
   beginPlainResponse,
   type BegunResponse,
@@ -29,7 +29,7 @@ export type PlainReading =
 /** Reads a backend's plain answer, and checks it against what was asked for. */
 export async function readPlain(
   body: Buffer,
-  asked: Asked,
+  asked: RequestedAnswer,
   turns: Pick<TokenizerThrottle, 'take'>,
 ): Promise<ReadResult<PlainReading>> {
   const read = readPlainResponse(asked.kind, body);

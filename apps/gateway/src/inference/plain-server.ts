@@ -10,7 +10,7 @@ import { AnswerReader } from './answer-reader';
 import { askBackend } from './ask-backend';
 import { noteOverlong } from './backend-faults';
 import type { Client } from './client';
-import type { Asked } from './plain-output';
+import type { RequestedAnswer } from './plain-output';
 import type { PlainReading } from './plain-reading';
 import { endPlainResponse } from './plain-response';
 import { failureAnswer, interrupted } from './refusals';
@@ -32,7 +32,7 @@ export class PlainServer {
     const onFallback = (fallback: CatalogModel) => admitted.servedBy(fallback);
     const { tenantId } = draft;
     const read: ReadAnswer<PlainReading> = (body, until) =>
-      this.answers.read(body, askedOf(admitted), { tenantId, logged: admitted.logged }, until);
+      this.answers.read(body, requestedAnswer(admitted), { tenantId, logged: admitted.logged }, until);
     const openMemory: OpenMemory = (resume) => this.memory.arriving.open(draft, resume);
     const relay = new PlainRelay(read, openMemory, maxAnswerBytes(request, hold.maxTokensPerChoice), onFallback);
     admitted.buffered = relay;
@@ -87,7 +87,7 @@ export class PlainServer {
 }
 
 /** By the model that serves the request now. */
-function askedOf({ request, model, maxTokensPerChoice, identity }: AdmittedRequest): Asked {
+function requestedAnswer({ request, model, maxTokensPerChoice, identity }: AdmittedRequest): RequestedAnswer {
   const { kind, choices, prompts, structuredOutput, encodingFormat } = request;
   const { tokenizer, usageBand } = model;
   return {

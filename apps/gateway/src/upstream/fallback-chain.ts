@@ -10,8 +10,8 @@ import type { TotalTime } from './total-time';
 
 const NOTHING_TRIED: readonly ManagedBackend[] = [];
 
-/** A model that is asked, with its backends. */
-class Asked {
+/** The attempts at one model: its backends, and those that are not asked again. */
+class ModelAttempts {
   readonly pool: Pool;
   /** Backends that are not asked again. Null: there are none. */
   tried: ManagedBackend[] | null = null;
@@ -29,9 +29,9 @@ class Asked {
  * left and how long all backends are busy. From that it makes the client's error if no model serves.
  */
 export class FallbackChain {
-  private now: Asked;
+  private now: ModelAttempts;
   /** The models that could not serve. Null: there are none. */
-  private left: Asked[] | null = null;
+  private left: ModelAttempts[] | null = null;
   /** Fallbacks that were passed over, as no backend of theirs had any time left. */
   private passedOver = 0;
   /** Why the first model was left. Null: no backend of it was asked, or it was not left. */
@@ -44,7 +44,7 @@ export class FallbackChain {
     private readonly call: Pick<UpstreamCall, 'model' | 'fallbacks' | 'request'>,
     private readonly time: TotalTime,
   ) {
-    this.now = new Asked(call.model, fleet);
+    this.now = new ModelAttempts(call.model, fleet);
   }
 
   /** The model that is asked now. */
@@ -97,7 +97,7 @@ export class FallbackChain {
     logCapped(logger('gateway'), 'warn', about, 'no backend of a model can serve; asking its fallback');
     if (this.left === null) this.ownFailure = failure;
     (this.left ??= []).push(now);
-    this.now = new Asked(next, this.fleet);
+    this.now = new ModelAttempts(next, this.fleet);
   }
 
   /**

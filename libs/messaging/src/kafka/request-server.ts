@@ -32,7 +32,7 @@ const HEARTBEAT_MS = 500;
 const REBALANCE_TIMEOUT_MS = 10_000;
 
 /** A request and its sender, by its signature. */
-interface Asked extends RequestMessage {
+interface VerifiedRequest extends RequestMessage {
   from: Service;
 }
 
@@ -146,7 +146,7 @@ export class RequestServer {
     await settlesWithin(Math.max(0, Math.min(MAX_HANDLING_MS, leftMs)), work);
   }
 
-  private async work(request: Asked): Promise<void> {
+  private async work(request: VerifiedRequest): Promise<void> {
     try {
       const outcome = await this.answer(request);
       const messages = outcome ? [await this.reply(request, outcome)] : [];
@@ -158,7 +158,7 @@ export class RequestServer {
   }
 
   /** Lists of usage are large, and shrink to a tenth. The publisher sends a large message alone, and compressed. */
-  private async reply(request: Asked, outcome: Outcome): Promise<OutgoingMessage> {
+  private async reply(request: VerifiedRequest, outcome: Outcome): Promise<OutgoingMessage> {
     const sign = (message: OutgoingMessage) =>
       this.signatures.sign(this.names.topic('replies'), message, this.service, [request.from]);
     const reply = writeReply(request, outcome);
@@ -220,7 +220,10 @@ export class RequestServer {
 }
 
 /** Why a request with a valid signature still counts as forged: its sender may not send it, or it is a repeat. */
-function forgeryOf({ subject, from, partition: signed, askedMs }: Asked, partition: number): string | undefined {
+function forgeryOf(
+  { subject, from, partition: signed, askedMs }: VerifiedRequest,
+  partition: number,
+): string | undefined {
   if (Object.hasOwn(ASKERS, subject) && !ASKERS[subject as Subject].includes(from))
     return `${from} may not request "${subject}"`;
   if (signed !== partition) return `repeated by someone else: it was sent to partition ${signed}`;

@@ -21,7 +21,7 @@ const CONTRA_ACCOUNT: Record<EntryType, Account> = {
 };
 
 /** The input that a repeat must match. */
-export type Asked = Pick<EntryRequest, 'type' | 'amountCents' | 'reason' | 'all'>;
+export type IdempotencyInput = Pick<EntryRequest, 'type' | 'amountCents' | 'reason' | 'all'>;
 
 /** An entry to book. Idempotency key: tenant, source and ref. */
 export interface EntryRequest {
@@ -38,7 +38,7 @@ export interface EntryRequest {
   /** The caller asked for `all`, not for an amount. A repeat must ask for `all` again. */
   all?: boolean;
   /** What the caller asked for, if it differs from this entry. A repeat must match it. */
-  asked?: Asked;
+  asked?: IdempotencyInput;
   /** For usage: the amount served beyond holds, which is revenue that the operator pays. */
   overrunCents?: bigint;
 }
@@ -94,7 +94,7 @@ export function book(books: Books, id: string, request: EntryRequest): { books: 
  * SHA-256 of the request beside its idempotency key. The month is not part of it, because a repeat may arrive in the
  * next month.
  */
-export function inputHash({ type, amountCents, reason, all = false }: Asked): Buffer {
+export function inputHash({ type, amountCents, reason, all = false }: IdempotencyInput): Buffer {
   const asked = [type, all ? 'all' : String(amountCents), ...(reason === undefined ? [] : [reason])];
   return createHash('sha256').update(JSON.stringify(asked)).digest();
 }
