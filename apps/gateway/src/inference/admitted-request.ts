@@ -67,7 +67,7 @@ export interface DeliveredOutput {
 }
 
 /** What a backend delivered, and how it ended it. */
-export interface Delivered {
+export interface BackendOutput {
   output: DeliveredOutput;
   /** The backend ended every choice that was asked for with `length`. */
   wentToLimit: boolean;
@@ -225,7 +225,7 @@ export class AdmittedRequest {
    * Otherwise our own count replaces it. Nothing is counted if a reliable estimate already supports the report, as
    * counting costs 55 ns a byte.
    */
-  settleAt(reported: ReportedUsage, { output, wentToLimit }: Delivered, backend: string): SettledUsage {
+  settleAt(reported: ReportedUsage, { output, wentToLimit }: BackendOutput, backend: string): SettledUsage {
     const { request, model, hold } = this;
     const named = { ...this.logged, backend };
     if (reported === null || reported === 'unreadable') {

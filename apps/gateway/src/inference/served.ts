@@ -1,6 +1,6 @@
 import type { UsageEvent } from '@tollgate/contracts';
 import type { InferenceError } from '../inference-errors';
-import type { Delivered } from '../settle/settlement';
+import type { UsageToSettle } from '../settle/settlement';
 import { type AnswerDetails, toUsageField } from '../settle/usage-event';
 
 /** The withheld bytes of an answer. */
@@ -32,6 +32,6 @@ export class WithheldEnd {
 /** The result of serving a request. */
 export type Served =
   /** Output was delivered or is ready. The caller settles the request, then sends its end with the settled usage. */
-  | (Delivered & { kind: 'delivered'; end: WithheldEnd })
+  | (UsageToSettle & { kind: 'delivered'; end: WithheldEnd })
   /** Nothing was delivered: the hold is void. `error` is the client's answer, or null if the client has left. */
   | { kind: 'nothing'; error: InferenceError | null };

@@ -1,6 +1,6 @@
 import { newId } from '@tollgate/contracts';
 import type { HeldRequest } from './held-request';
-import type { Delivered } from './settlement';
+import type { UsageToSettle } from './settlement';
 
 const LIMITS = { requestsPerMinute: 1, tokensPerMinute: 1, concurrency: 1 };
 
@@ -39,7 +39,7 @@ export function heldStream(outputNanos = 0): HeldRequest {
 }
 
 /** Two tokens of output, as the backend reported them. */
-export const DELIVERED: Delivered = {
+export const DELIVERED: UsageToSettle = {
   tokens: { promptTokens: 1, cachedTokens: 0, completionTokens: 2 },
   estimated: false,
   details: {},

@@ -49,8 +49,8 @@ export interface RaisableHold {
   raiseTo(costNanos: bigint): Promise<bigint>;
 }
 
-/** The amounts that a request is settled at. */
-export interface Delivered {
+/** The usage that a request is settled at, and how its answer ended. */
+export interface UsageToSettle {
   readonly tokens: TokenCounts;
   readonly estimated: boolean;
   readonly details: AnswerDetails;
@@ -103,7 +103,7 @@ export class Settlements {
    * late, because the client has most of it. Other answers were not delivered, so their holds expire at their deadline.
    * @param answerOf of a request with a claim
    */
-  async settle(request: HeldRequest, delivered: Delivered, answerOf: AnswerOf | null): Promise<Settled | null> {
+  async settle(request: HeldRequest, delivered: UsageToSettle, answerOf: AnswerOf | null): Promise<Settled | null> {
     const { draft, hold } = request;
     const cost = costNanos(delivered.tokens, draft.price);
     const heldNanos = await this.raise(request, delivered, cost);
@@ -129,7 +129,7 @@ export class Settlements {
    * Returns what is held afterwards. The heartbeat renews the hold until it is raised. If the raise fails, the hold
    * must expire.
    */
-  private async raise({ draft, hold }: HeldRequest, of: Delivered, cost: bigint): Promise<bigint> {
+  private async raise({ draft, hold }: HeldRequest, of: UsageToSettle, cost: bigint): Promise<bigint> {
     const { allowance, isReported } = of;
     try {
       if (allowance === null) return hold.holdNanos;
@@ -192,7 +192,7 @@ export class Settlements {
 }
 
 /** The usage event, at the cost of the tokens, as far as it is held. */
-function eventOf(request: HeldRequest, of: Delivered, cost: bigint, heldNanos: bigint): UsageEvent {
+function eventOf(request: HeldRequest, of: UsageToSettle, cost: bigint, heldNanos: bigint): UsageEvent {
   const { draft, hold, begun, failed, asked, admittedAtMs } = request;
   const { tokens, estimated, details, outcome, firstTokenAtMs, extensions } = of;
   return toUsageEvent(draft, {

@@ -130,7 +130,7 @@ export type ExtendResult =
   { kind: 'extended'; grantedNanos: bigint; holdNanos: bigint } | { kind: 'refused' } | { kind: 'forbidden' };
 
 /** What a stream has delivered so far. */
-export interface Delivered extends TokenCounts {
+export interface DeliveredUsage extends TokenCounts {
   costNanos: bigint;
   /** Another model serves it than the one of the draft. An expired hold becomes an event with its name and price. */
   served?: Pick<UsageDraft, 'model' | 'price'> | undefined;
@@ -144,7 +144,7 @@ export interface Progress {
    * Null: nothing was delivered yet, or the answer is not streamed. Only the deadline moves, and an expiry voids the
    * hold.
    */
-  delivered: Delivered | null;
+  delivered: DeliveredUsage | null;
   /** The value that `admit` returned. */
   storeEpoch?: string | undefined;
 }

@@ -8,7 +8,7 @@ import {
   type AdmitRequest,
   type AdmitResult,
   type ClaimLimits,
-  type Delivered,
+  type DeliveredUsage,
   type ExpectedEnd,
   type ExtendRequest,
   type ExtendResult,
@@ -281,6 +281,6 @@ export class PostgresAdmissionStore extends AdmissionStore {
 }
 
 /** The members of the event of an expired hold, over those of its draft. */
-function deliveredJson({ served, costNanos, ...tokens }: Delivered): object {
+function deliveredJson({ served, costNanos, ...tokens }: DeliveredUsage): object {
   return { ...tokens, costNanos: String(costNanos), ...served };
 }
