@@ -32,8 +32,8 @@ export interface InferenceRequest {
   readonly body: Record<string, unknown> | null;
   /** The part of the body for the backend. */
   readonly outgoing: Outgoing;
-  /** The prompt's tokens. Null until the first count (`countPrompt`) keeps them here, so that it is the only one. */
-  counted: PromptTokens | null;
+  /** The prompt's tokens, counted by the worker that read the body. Null: no worker has read it. */
+  readonly counted: PromptTokens | null;
   /** The id or alias that the client used. */
   readonly model: string;
   readonly stream: boolean;

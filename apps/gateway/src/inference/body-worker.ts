@@ -2,8 +2,8 @@ import { Transfer, worker, workerEmit } from 'workerpool';
 import type { InferenceKind } from '@tollgate/contracts';
 import { askedFor, InferenceError, type InferenceErrorCode } from '../inference-errors';
 import { type InferenceRequest, readRequest } from '../body/inference-request';
-import type { BodyRules } from '../body/rules';
-import { countWithinContext } from '../prompt/prompt-bound';
+import type { BodyRules, PromptTokens } from '../body/rules';
+import { countPrompt, refuseLongPrompt } from '../prompt/prompt-bound';
 import { yieldToMain } from './worker-priority';
 
 /** An InferenceError as plain data, which can be sent between threads. */
@@ -24,15 +24,18 @@ function read(raw: Uint8Array, kind: InferenceKind, models: readonly BodyRules[]
     const request = readRequest(kind, Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength), (id) =>
       ruleOf(models, id),
     );
+    const model = ruleOf(models, request.model)!;
+    let counted: PromptTokens;
     try {
-      countWithinContext(request, ruleOf(models, request.model)!);
+      counted = countPrompt(request, model);
+      refuseLongPrompt(counted.longest, request, model);
     } catch (error) {
       throw askedFor(error, request);
     }
     // Transferred to the main thread, not copied: it may be most of 10 MiB.
     const fields = new Uint8Array(request.outgoing.fields);
     const outgoing = { ...request.outgoing, fields: Buffer.from(fields.buffer) };
-    return new Transfer({ request: { ...request, outgoing, body: null } }, [fields.buffer]);
+    return new Transfer({ request: { ...request, outgoing, body: null, counted } }, [fields.buffer]);
   } catch (error) {
     if (!(error instanceof InferenceError)) throw error;
     const { code, message, param, askedModel } = error;

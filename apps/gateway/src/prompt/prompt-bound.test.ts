@@ -131,7 +131,7 @@ describe('a template that indents tools', () => {
     expect(total).toBe(countTokens('o200k_base', JSON.stringify(tools)) + countPrompt(asked(), MODEL).total);
     expect(most).toBeGreaterThanOrEqual(rendered(tools) + countPrompt(asked(), MODEL).total);
     expect(cheapBound(ask, MODEL)).toBeGreaterThanOrEqual(most);
-    const { exactCount, upperBound } = PromptEstimate.toHold(ask, MODEL, 1);
+    const { exactCount, upperBound } = PromptEstimate.toHold(ask, MODEL, 1).counted();
     expect({ exactCount, upperBound }).toEqual({ exactCount: total, upperBound: most });
   });
 

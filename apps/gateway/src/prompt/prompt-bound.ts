@@ -79,12 +79,13 @@ function promptsOf(kind: InferenceRequest['kind'], body: Body): (string | number
 }
 
 /**
- * Counts the prompt with the tokenizer of the model. The count is exact for a plain text chat with the configured
- * template. With images it is an upper bound. With tools, `most` is the upper bound: the indented JSON is counted too.
- * Infinity as soon as a part exceeds the context, and the rest is then not counted.
+ * Counts the prompt with the tokenizer of the model, unless a worker has counted it. The count is exact for a
+ * plain text chat with the configured template. With images it is an upper bound. With tools, `most` is the upper
+ * bound: the indented JSON is counted too. Infinity as soon as a part exceeds the context, and the rest is then not
+ * counted. Each call counts again: `PromptEstimate` keeps the result.
  */
 export function countPrompt(request: InferenceRequest, model: CountingRules): PromptTokens {
-  return (request.counted ??= count(request, request.body!, model));
+  return request.counted ?? count(request, request.body!, model);
 }
 
 function count(request: InferenceRequest, body: Body, model: CountingRules): PromptTokens {
@@ -119,11 +120,17 @@ function countsIndented({ bytes, indentedBytes }: Outgoing): boolean {
   return indentedBytes <= Math.max(MOST_INDENTED_BYTES, bytes * MOST_INDENTED_PARTS);
 }
 
-/** Counts the prompt. Throws InferenceError context_length_exceeded when it leaves no room for one token of output. */
-export function countWithinContext(request: InferenceRequest, model: CountingRules & { id: string }): PromptTokens {
-  const counted = countPrompt(request, model);
-  if (counted.longest + Math.min(1, request.choices) <= model.contextTokens) return counted;
-  const has = Number.isFinite(counted.longest) ? `has ${counted.longest} tokens and ` : '';
+/**
+ * Throws InferenceError context_length_exceeded when a counted prompt leaves no room for one token of output.
+ * @param longest its longest part
+ */
+export function refuseLongPrompt(
+  longest: number,
+  request: InferenceRequest,
+  model: CountingRules & { id: string },
+): void {
+  if (longest + Math.min(1, request.choices) <= model.contextTokens) return;
+  const has = Number.isFinite(longest) ? `has ${longest} tokens and ` : '';
   throw new InferenceError('context_length_exceeded', {
     message:
       `The context of '${model.id}' is ${model.contextTokens} tokens; ` + `the prompt ${has}is too long. Shorten it.`,
@@ -134,14 +141,16 @@ export function countWithinContext(request: InferenceRequest, model: CountingRul
 /**
  * Throws InferenceError context_length_exceeded when the prompt and the `max_tokens` that the client named exceed the
  * context, unless the model lowers it. Media count as nothing here: only the backend knows their tokens.
+ * @param longest the longest part of the counted prompt
  */
 export function refuseBeyondContext(
+  longest: number,
   request: InferenceRequest,
   model: CountingRules & { id: string; clamp: boolean },
 ): void {
   const { maxTokens, maxTokensNamed, maxTokensField } = request;
   if (!maxTokensNamed || model.clamp) return;
-  const promptTokens = countPrompt(request, model).longest - mediaTokens(request, model);
+  const promptTokens = longest - mediaTokens(request, model);
   if (promptTokens + maxTokens! <= model.contextTokens) return;
   throw new InferenceError('context_length_exceeded', {
     message:
