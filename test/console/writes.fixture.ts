@@ -83,7 +83,7 @@ export const STEPS: readonly Step[] = [
     'PATCH tenants/:tenantId/keys/:id',
     'key.update',
     OWNER,
-    (made) => made.owner.send('PATCH', tenant(made, `keys/${made.keyId}`), { name: 'written anew' }),
+    (made) => made.owner.send('PATCH', tenant(made, `keys/${made.keyId}`), { name: 'written again' }),
   ],
   [
     'POST tenants/:tenantId/keys/:id/rotate',

@@ -66,7 +66,7 @@ async function foldAsBefore(): Promise<void> {
   await database.query('UPDATE metering.usage_folded SET until = $1', [to]);
 }
 
-it('sums of days that were folded before begin anew, and every answer is right meanwhile', async () => {
+it('sums of days that were folded before begin from the start, and every answer is right meanwhile', async () => {
   await migrateBefore();
   await record();
   await foldAsBefore();

@@ -127,7 +127,7 @@ export interface StateChange {
 export interface TenantRepair {
   tenantId: string;
   /**
-   * Empty: everything in the store was right. Budgets and the sums of keys are also computed anew, but not listed here.
+   * Empty: everything in the store was right. Budgets and the sums of keys are also recomputed, but not listed here.
    */
   changes: StateChange[];
   /** Unreadable holds, which were dropped. */

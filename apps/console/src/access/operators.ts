@@ -5,7 +5,7 @@ import { query, transaction } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import { ConsoleDatabase } from '../database';
 
-/** Takes operators away. Their sessions stay, and each call asks anew whether its person is an operator. */
+/** Takes operators away. Their sessions stay, and each call checks again whether its person is an operator. */
 @Injectable()
 export class Operators {
   constructor(

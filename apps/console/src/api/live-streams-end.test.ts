@@ -70,7 +70,7 @@ it('a first look that fails is answered as any route, and has no stream', async 
 });
 
 describe('streams that show the same', () => {
-  it('look until the last one leaves, and anew after that', async () => {
+  it('look until the last one leaves, and again when another one comes', async () => {
     let looks = 0;
     const read = () => Promise.resolve(++looks);
     const one = open(read);

@@ -23,7 +23,7 @@ export function RangeFields({ value, onChange, maxDays }: RangeFieldsProps) {
         data={monthsUntil(Date.now())}
         onChange={(month) => onChange(month === undefined ? { from: undefined, to: undefined } : rangeOfMonth(month))}
       />
-      {/* Another range of the address begins the fields anew. */}
+      {/* Another range in the address resets the fields. */}
       <DayFields key={`${value.from} ${value.to}`} {...{ value, onChange, maxDays }} />
     </>
   );

@@ -64,7 +64,7 @@ export function refusedBy(
   }
 }
 
-/** Budgets begin anew with the calendar month (UTC). */
+/** Budgets start again with the calendar month (UTC). */
 export function nextMonthMs(nowMs: number): number {
   const now = new Date(nowMs);
   return Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1);

@@ -26,7 +26,7 @@ export class WastedRequests {
     const fullAtMs = this.fullAtMs.get(keyId);
     if (fullAtMs === undefined) return 0;
     const latestMs = nowMs + MAX_OWED_MS;
-    // The clock was set back. The bucket fills from now on, and not anew from each look.
+    // The clock was set back. The bucket fills from now on. Otherwise each look would start it again.
     if (fullAtMs > latestMs) this.fullAtMs.set(keyId, latestMs);
     return Math.max(0, Math.min(fullAtMs, latestMs) + intervalMs(requestsPerMinute) - nowMs - MINUTE_MS);
   }

@@ -68,7 +68,7 @@ export class ChunkTranslator {
     private readonly choices: number,
   ) {}
 
-  /** Forgets the stream so far: another backend begins it anew. */
+  /** Forgets the stream so far: another backend begins it from the start. */
   restart(): void {
     this.splitter = new FrameSplitter();
     this.templates = new ChunkTemplates();

@@ -84,7 +84,7 @@ describe('the open breakers of a backend', () => {
     expect(openOf(fleet)).toBe(1);
   });
 
-  it('go with a backend that leaves the configuration, and one that comes back begins anew', () => {
+  it('go with a backend that leaves the configuration, and one that comes back begins as a new one', () => {
     const fleet = broken(modelWith([at(ONE)]));
     fleet.follow([modelWith([at('http://127.0.0.1:2')])]);
     expect(openOf(fleet)).toBeUndefined();

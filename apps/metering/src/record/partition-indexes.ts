@@ -30,7 +30,7 @@ export class PartitionIndexes implements OnModuleInit, BeforeApplicationShutdown
     this.task.start();
   }
 
-  /** An unfinished build is broken off, and begins anew after the next start. */
+  /** An unfinished build is broken off, and begins again after the next start. */
   async beforeApplicationShutdown(): Promise<void> {
     await this.task.stop(new Error('metering is stopping'));
   }

@@ -15,7 +15,7 @@ export interface StoredLife extends RequestLife {
 }
 
 /**
- * The life of a request as it is stored: made anew from the fields that are known, so that its length is bounded. Null:
+ * The life of a request as it is stored: made from the fields that are known, so that its length is bounded. Null:
  * there is none, or it is malformed. That must not keep its event from being charged.
  */
 export function storedLife({ life: value, callerRequestId: caller }: Lived): string | null {

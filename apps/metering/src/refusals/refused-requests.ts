@@ -111,7 +111,7 @@ async function withinBounds(tx: EntityManager, refused: readonly RefusedRequest[
   });
 }
 
-/** Made anew from known fields, so that its length is bounded. */
+/** Made from the known fields alone, so that its length is bounded. */
 function detailOf({ param, by, heldNanos, failed }: RefusedRequest): Detail {
   const { what, scope, limit, remaining, needs, until } = fieldsOf(by);
   return {

@@ -11,8 +11,8 @@ const TAKE = `
 
 /**
  * In how many microseconds there is a call. A statement of its own, because TAKE sees the bucket as it was when it
- * began, without calls that ran at the same time. After a clock went back, the bucket fills from now on, and not anew
- * from each call.
+ * began, without calls that ran at the same time. After a clock went back, the bucket fills from now on.
+ * Otherwise each call would start it again.
  */
 const WAIT = `
   WITH filling AS (

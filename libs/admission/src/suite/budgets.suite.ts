@@ -34,7 +34,7 @@ export function budgetsSuite(open: OpenStore): void {
     },
   );
 
-  it('starts budgets anew with the calendar month in UTC, without what ended before', async () => {
+  it('starts budgets again with the calendar month in UTC, without what ended before', async () => {
     const f = fixture();
     await f.setBalance(10n ** 15n);
     f.nowMs = Date.UTC(2026, 4, 31, 23, 59, 59, 999);

@@ -124,7 +124,7 @@ export function clockSuite(open: OpenStore): void {
   });
 
   it.each(['key', 'tenant'] as const)(
-    'starts the budget of a %s anew with the next month, after a clock that was years ahead',
+    'starts the budget of a %s again with the next month, after a clock that was years ahead',
     async (scope) => {
       const f = fixture();
       const budget = scope === 'key' ? { keyBudgetNanos: 10n * TOKEN_NANOS } : { tenantBudgetNanos: 10n * TOKEN_NANOS };

@@ -5,7 +5,7 @@ import { TOKEN_NANOS, useFixture, type OpenStore } from './store.fixture';
 const FORGED = 999_999_999n;
 const MONTH = '2026-05';
 
-/** A tenant's state computed anew from the books, whatever was written into it. */
+/** A tenant's state, recomputed from the books, whatever was written into it. */
 export function repairSuite(open: OpenStore): void {
   const fixture = useFixture(open);
   const update = (version: bigint, tokens: bigint, more: { suspended?: boolean; releases?: string[] } = {}) =>

@@ -171,7 +171,7 @@ export interface BillingSubjects {
    */
   'billing.tenants.tell': [TenantUpdate, { told: true }];
   /**
-   * Computes the admission store's state of a tenant anew from the books and from the tenant's holds, whatever is
+   * Recomputes the admission store's state of a tenant from the books and from the tenant's holds, whatever is
    * stored. `dryRun`: only returns what would change. not_found; UnavailableError when the store does not answer.
    */
   'billing.tenants.repair': [Authored<{ tenantId: string; dryRun?: boolean }>, TenantRepair];

@@ -8,7 +8,7 @@ const SYSTEM_USER = 'postgres';
 const COMMAND_TIMEOUT_MS = 60_000;
 /**
  * A server process keeps up to 1 MiB of memory that a statement has freed. glibc gives back all above 128 KiB, so each
- * admission would get its memory from the kernel anew, which is up to a fifth of its time.
+ * admission would get its memory from the kernel again each time, which is up to a fifth of its time.
  */
 const KEPT_MEMORY = { MALLOC_TRIM_THRESHOLD_: String(1024 * 1024) };
 

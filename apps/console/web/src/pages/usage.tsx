@@ -52,7 +52,7 @@ export function UsagePage() {
   const [rows, setRows] = useState(ROWS);
   const usage = useQuery({
     ...usageQuestion(id, search),
-    // Anew each time, because a range until now goes on.
+    // Made again each time, because a range until now goes on.
     queryFn: () => usageQuestion(id, search).queryFn(),
     refetchInterval: ASK_EVERY_MS,
   });

@@ -172,7 +172,8 @@ end
 -- time in the future, by a clock that was ahead, have the state now that they had then. The requests bucket also tells
 -- how far the clock was ahead, to the minute, because it never needs more than a minute to fill; an older version of
 -- this library records only that. The tokens bucket may need more, because settlements correct it. Returns whether the
--- clock was ahead. The caller then writes the buckets, so that they fill from now on, and not anew from each read.
+-- clock was ahead. The caller then writes the buckets, so that they fill from now on. Otherwise each read would
+-- start them again.
 local function read_buckets(of, now)
   local ahead = math.max(0, of.written_us - now, of.requests_us - MINUTE_US - now)
   of.requests_us = math.max(of.requests_us - ahead, now)

@@ -8,7 +8,7 @@ local function take_call(keys, args)
   local now, interval = now_us(args[1]), tonumber(args[3])
   local known = math.max(tonumber(redis.call('HGET', keys[1], args[2]) or 0), now)
   if known > now + MINUTE_US then
-    -- The bucket fills from now on, and not anew from each call.
+    -- The bucket fills from now on. Otherwise each call would start it again.
     known = now + MINUTE_US
     redis.call('HSET', keys[1], args[2], string.format('%.0f', known))
   end

@@ -1,4 +1,4 @@
--- Computes a tenant's state anew from the books and from its holds, whatever is stored: forged, incomplete or
+-- Recomputes a tenant's state from the books and from its holds, whatever is stored: forged, incomplete or
 -- unreadable.
 
 -- No genuine request leaves a bucket further from full than this. A token bucket may exceed its minute, because
