@@ -110,7 +110,7 @@ export function erasureTests(
     expect((await erase(browser, email, '')).status).toBe(204);
   });
 
-  it('the last owner of a tenant and the last operator stay, and are told what to do first', async () => {
+  it('the last owner of a tenant and the last operator stay, and an error says what to do first', async () => {
     const { operator } = deployed();
     const { id } = (await operator.post(`${API}/operator/tenants`, { name: 'Owned once' })).json as { id: string };
     const email = 'only-owner@example.com';

@@ -188,7 +188,7 @@ describe('pages', () => {
   // Before the test of the invoice, which closes a month that is not over.
   numberTests(() => ({ console_, page, database }));
 
-  it('a tenant that does not exist has no pages, and a person is told so', async () => {
+  it('a tenant that does not exist has no pages, and the page says so', async () => {
     await page.goto(`${console_.base}/console/t/${newId('ten')}/overview`);
     await page.getByRole('heading', { name: 'Tenant', level: 1 }).waitFor();
     expect(await page.getByRole('alert').textContent()).toMatch(/No such tenant\..*Request id/);

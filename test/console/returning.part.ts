@@ -79,7 +79,7 @@ export function returningTests(deployed: () => InBrowsers): void {
       await page.getByRole('heading', { name: 'Fleet', level: 1 }).waitFor();
     }));
 
-  it('a person whose sign-out failed is told so, and signs out by another try', () =>
+  it('a person whose sign-out failed sees that, and signs out by another try', () =>
     withPage(async (page) => {
       const { base } = deployed().console_;
       const signOut = '**/console/api/auth/sign-out';

@@ -20,7 +20,7 @@ const GIVEN_UP_LIMIT_MS = 30_000;
 const CHAT = { messages: [{ role: 'user', content: 'x' }], simulator: { answerTokens: 5 } };
 
 describe('a data directory that two processes set up at the same time', () => {
-  it('belongs to the first one, and the second one is told so', async () => {
+  it('belongs to the first one, and the start of the second one fails with that reason', async () => {
     const options = { dataDirectory: join(directory.path, 'shared') };
     const starts = await Promise.allSettled([startEmbeddedPostgres(options), startEmbeddedPostgres(options)]);
     const [server] = starts.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []));

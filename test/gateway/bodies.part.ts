@@ -144,7 +144,7 @@ export function bodiesTests(gateway: GatewayUnderTest): void {
       ['\uFEFF{}', 'The body begins with a byte order mark. Send JSON without one.'],
       [Buffer.from([0x22, 0xff, 0x22]), 'The body is not valid UTF-8.'],
       [{ ...CHAT, logit_bias: { hot: 1 } }, "'logit_bias' must not have a member 'hot': only token ids are allowed."],
-    ])('is told what is wrong: %j', async (body, message) => {
+    ])('gets an error that says what is wrong: %j', async (body, message) => {
       expect((await ask(body)).json).toMatchObject({ error: { message } });
     });
 
@@ -156,7 +156,7 @@ export function bodiesTests(gateway: GatewayUnderTest): void {
       },
     );
 
-    it('that names more output than the context has left is told both numbers, and served without a name', async () => {
+    it('that asks for more output than the context has left is refused with both numbers; less is served', async () => {
       const who = await gateway.caller();
       const simulator = { answerTokens: 3 };
       const ask = async (max_tokens: number | undefined) =>

@@ -45,7 +45,7 @@ describe('a request with an Idempotency-Key', () => {
     await charges(caller, 1);
   });
 
-  it('runs once of 100 at the same time; the others are told to wait, or get its answer', async () => {
+  it('runs once of 100 at the same time; the others get 409, or its answer', async () => {
     let answer = () => {};
     play((response, body) => (answer = () => ANSWER(response, body)));
     const caller = await gateway.caller();

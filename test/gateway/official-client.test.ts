@@ -170,7 +170,7 @@ describe('the official client', () => {
     expect(kinds.sort()).toEqual(['completion', 'completion', 'embedding']);
   });
 
-  it('retrieves a model whose id has slashes, and is told which model it may not use', async () => {
+  it('retrieves a model whose id has slashes, and gets an error for a model that it may not use', async () => {
     const { openai } = await gateway.caller();
     for (const id of ['org/tuned/small', 'gpt-4o-mini']) expect((await openai.models.retrieve(id)).id).toBe(id);
     await expect(openai.models.retrieve('none')).rejects.toMatchObject({ status: 404, code: 'model_not_found' });

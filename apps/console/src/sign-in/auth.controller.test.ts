@@ -99,7 +99,7 @@ describe('a person who comes back from the provider', () => {
     return page('/console/');
   };
 
-  it('is told on the sign-in page that a service is unavailable, and has no session', async () => {
+  it('sees on the sign-in page that a service is unavailable, and has no session', async () => {
     const answered = await call('GET /callback/oidc?code=c', { handler, setRoles: away });
     expect(answered).toEqual({ status: 302, location: `${ORIGIN}/console/sign-in?error=unavailable` });
     expect(await call('GET /callback/oidc', { handler: away })).toEqual(answered);

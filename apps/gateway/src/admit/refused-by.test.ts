@@ -43,7 +43,7 @@ describe('what refused a request', () => {
     ],
     [{ reason: 'tenant_suspended', scope: 'tenant', retryAfterMs: null }, { what: 'suspended' }],
     [{ reason: 'claimed' }, undefined],
-  ])('%j is told with the limit as it was, and until when', (changes, expected) => {
+  ])('%j is reported with the limit as it was, and with the time until which it applies', (changes, expected) => {
     expect(refusedBy(refusal(changes), under, NOW)).toEqual(expected);
   });
 

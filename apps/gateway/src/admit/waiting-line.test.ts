@@ -54,7 +54,7 @@ describe('a client that is refused by the same limit as others', () => {
     [45, 60],
     [200, 600],
     [60, 60],
-  ])('is told when its turn is: %i clients of a key with %i requests a minute need few tries', (clients, perMinute) => {
+  ])('learns when its turn is: %i clients of a key with %i requests a minute need few tries', (clients, perMinute) => {
     let state = 1;
     const random = () => (state = (state * 16_807) % 2_147_483_647) / 2_147_483_647;
     const lines = new WaitingLines(random);
@@ -77,7 +77,7 @@ describe('a client that is refused by the same limit as others', () => {
     expect(most(told)).toBeLessThanOrEqual(8);
   });
 
-  it('is told the exact time when it is alone, and never an earlier one', () => {
+  it('gets the exact time when it is alone, and never an earlier one', () => {
     const lines = new WaitingLines(() => 0);
     const wait = { line: 'key', exactMs: 1_500, everyMs: 1_000 };
     expect(lines.take(wait, 0)).toBe(1_500);
@@ -89,7 +89,7 @@ describe('a client that is refused by the same limit as others', () => {
     expect(lines.take({ ...wait, exactMs: 9_000 }, 10_000)).toBe(9_000);
   });
 
-  it('is told whole seconds whatever the clock says', () => {
+  it('gets whole seconds whatever the clock says', () => {
     // Between two powers of two, 1,000 ms more cost the clock a bit of its fraction.
     for (let n = 0; n < 1_000; n++) {
       const told = new WaitingLines().take({ line: 'a', exactMs: 1_000, everyMs: 0 }, 32_000 + n * 0.7654321);

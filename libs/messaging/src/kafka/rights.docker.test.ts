@@ -126,7 +126,7 @@ describe('a user of Kafka', () => {
     await eventually(() => expect(messages.check()).rejects.toThrow(lack), { timeoutMs: JOIN_LIMIT_MS });
   });
 
-  it('without the right to see the topics is told so', async () => {
+  it('without the right to see the topics fails the start with an error that names the right', async () => {
     await expectRefusal('stranger', /missing: .* or hidden from "stranger", which needs DESCRIBE/);
   });
 

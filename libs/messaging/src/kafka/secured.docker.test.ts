@@ -126,7 +126,7 @@ it.each([
     { KAFKA_SASL_MECHANISM: 'plain', KAFKA_CA_FILE: '' },
     /self-signed certificate.* KAFKA_TLS/,
   ],
-])('%s is told what does not fit', async (_, more, line) => {
+])('%s gets an error that names what does not fit', async (_, more, line) => {
   const messages = kafkaMessages(settings(more), 'gateway');
   await expect(messages.start()).rejects.toThrow(line);
   await messages.close();
