@@ -2,8 +2,8 @@ import { ceilDiv, FEMTOS_PER_NANO } from '@tollgate/contracts';
 import type { AdmitRequest, Budget } from './admission-store';
 
 /**
- * The highest amount. Larger amounts are treated as this one. No balance reaches it (4 × 10⁹ currency units), and
- * the sum of two still fits a bigint of SQL.
+ * The highest amount, and the highest debt. Larger ones are treated as this one (4 × 10⁹ currency units). The sum of two
+ * still fits a bigint of SQL: a debt, and what requests hold and owe.
  */
 const MAX_NANOS = 4n * 10n ** 18n;
 
@@ -11,6 +11,7 @@ const MAX_NANOS = 4n * 10n ** 18n;
 const UNLIMITED_NANOS = MAX_NANOS;
 
 export function cappedNanos(nanos: bigint): bigint {
+  if (nanos < -MAX_NANOS) return -MAX_NANOS;
   return nanos > MAX_NANOS ? MAX_NANOS : nanos;
 }
 

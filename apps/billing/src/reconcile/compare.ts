@@ -30,7 +30,7 @@ export interface TenantView {
   after: Head;
 }
 
-/** Admission stores count in 64 bits and cap a balance at this value (4 × 10⁹ currency units). */
+/** Admission stores count in 64 bits and cap a balance, and a debt, at this value (4 × 10⁹ currency units). */
 const MAX_STORE_NANOS = 4n * 10n ** 18n;
 
 export const NO_BOOKS: Head = { version: 0n, balanceNanos: 0n, suspended: false };
@@ -87,5 +87,6 @@ export function compareTenant(view: TenantView, appliedSince = view.before.versi
 
 /** The balance as an admission store treats it. */
 export function capped(nanos: bigint): bigint {
+  if (nanos < -MAX_STORE_NANOS) return -MAX_STORE_NANOS;
   return nanos > MAX_STORE_NANOS ? MAX_STORE_NANOS : nanos;
 }

@@ -155,5 +155,5 @@ function isAhead({ snapshot, after }: TenantView): boolean {
 function hasMore({ snapshot, before, after }: TenantView): boolean {
   if (snapshot === undefined || snapshot.version >= before.version) return false;
   const nanos = capped(snapshot.balanceNanos + snapshot.withdrawnNanos) - snapshot.settledNanos;
-  return nanos > before.balanceNanos && nanos > after.balanceNanos;
+  return nanos > capped(before.balanceNanos) && nanos > capped(after.balanceNanos);
 }

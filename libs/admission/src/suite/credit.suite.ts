@@ -207,6 +207,28 @@ export function creditSuite(open: OpenStore): void {
     expect((await f.sums()).pendingNanos).toBe(4n * 10n ** 18n);
   });
 
+  it('takes a debt far beyond 64 bits as the highest one, and the other updates of the call as they are', async () => {
+    const f = fixture();
+    await f.setBalance(4n * 10n ** 18n);
+    const far = { ...WIDE, tokensPerMinute: 10 ** 12 };
+    const dear = { keyLimits: far, tenantLimits: far, outputFemtosPerToken: 10n ** 16n, wantOutputTokens: 200_000_000 };
+    const settled = await f.hold(dear);
+    await f.hold(dear);
+    await f.settle(settled, 2n * 10n ** 18n, { completionTokens: 200_000_000 });
+    const [inDebt, other] = [f.tenantId, newId('ten')];
+    const debt = { tenantId: inDebt, version: 9n, balanceNanos: -(10n ** 30n), releases: [], suspended: false };
+    const credit = { ...debt, tenantId: other, balanceNanos: 10n * TOKEN_NANOS };
+    await f.store.applyBalanceUpdates([debt, credit]);
+    expect(await f.sums()).toMatchObject({ version: 9n, balanceNanos: -4n * 10n ** 18n });
+    const [refused, held] = await f.store.admit([f.request(), f.request({ tenantId: other })]);
+    expect(refused).toMatchObject({ reason: 'credit_exhausted' });
+    expect(held).toMatchObject({ kind: 'held' });
+    await f.store.repair({ ...debt, version: 10n, budgets: [], spent: [] });
+    expect(await f.sums()).toMatchObject({ version: 10n, balanceNanos: -4n * 10n ** 18n });
+    await f.store.applyBalanceUpdates([{ ...debt, version: 11n, balanceNanos: 10n ** 19n, releases: [settled] }]);
+    expect(await f.admit(f.request())).toMatchObject({ kind: 'held' });
+  });
+
   it('rounds a clamped hold of seventeen digits up to the nano', async () => {
     const f = fixture();
     await f.setBalance(10n ** 17n + 10n);
