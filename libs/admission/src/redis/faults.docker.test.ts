@@ -79,6 +79,24 @@ describe('one Redis', () => {
     await close();
   });
 
+  it.each([-900_000, 900_000])('is swept after a gateway died whose clock was wrong by %p ms', async (wrongMs) => {
+    const now = Date.now.bind(Date);
+    const wrongly = async <T>(work: () => Promise<T>): Promise<T> => {
+      const clock = jest.spyOn(Date, 'now').mockImplementation(() => now() + wrongMs);
+      return work().finally(() => clock.mockRestore());
+    };
+    const [{ f, close }, sweeper] = [await open({ url: redis.url, leaseMs: 300 }), await open({ url: redis.url })];
+    const sweep = () => f.sweep(60_000, sweeper.f.store);
+    await wrongly(() => f.setBalance(BALANCE));
+    // The tenant has no holds at this moment.
+    expect(await sweep()).toEqual([]);
+    const id = await wrongly(() => f.hold());
+    await f.progress(id, 7);
+    await close();
+    await eventually(async () => expect(await sweep()).toMatchObject([{ id, completionTokens: 7 }]));
+    await sweeper.close();
+  });
+
   it('that is full admits nobody, and lets running requests finish', async () => {
     const { f, client, close } = await open({ url: redis.url });
     await f.setBalance(BALANCE);

@@ -114,13 +114,23 @@ describe('a cluster', () => {
       return null;
     };
     const { key, score } = (await active())!;
-    // Registered eleven minutes ago, and without holds.
+    let minutes = 0;
+    const now = performance.now.bind(performance);
+    jest.spyOn(performance, 'now').mockImplementation(() => now() + minutes * 60_000);
+    const sweepAfter = async (more: number) => {
+      minutes += more;
+      await f.sweep();
+      return active();
+    };
+    expect(await sweepAfter(0)).not.toBeNull();
+    expect(await sweepAfter(11)).not.toBeNull();
+    // By a process whose clock is eleven minutes behind.
     await link.one({ command: 'zadd', keys: [key], args: [score - 660_000, f.tenantId] });
-    await f.sweep();
-    expect(await active()).not.toBeNull();
     await f.store.void([{ id: (await holdIds(link, f.tenantId))[0]!, tenantId: f.tenantId }]);
-    await f.sweep();
-    expect(await active()).toBeNull();
+    expect(await sweepAfter(0)).not.toBeNull();
+    expect(await sweepAfter(9)).not.toBeNull();
+    expect(await sweepAfter(1)).toBeNull();
+    jest.restoreAllMocks();
     expect(await f.store.snapshot({ tenantId: f.tenantId, limit: 1 })).toHaveLength(1);
     link.close();
     await close();

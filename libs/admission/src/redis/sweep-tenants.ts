@@ -26,7 +26,7 @@ export async function sweepTenants(
   let failure: Error | undefined;
   const counts = new Map<string, { pending: number; settled: number }>();
   // Tenants that reached their limit are asked again after the others, so a busy tenant does not delay the rest.
-  const queue = (await registry.active()).flat();
+  const queue = await registry.active();
   for (
     let left = [limit, limit];
     queue.length > 0 && (left[0]! > 0 || left[1]! > 0);

@@ -7,22 +7,33 @@ const REGISTRIES = 16;
 const TELL_AGAIN_MS = 60_000;
 /**
  * A tenant without holds that no process registered for this time is not swept any more. Far beyond TELL_AGAIN_MS,
- * because a process registers a tenant before it admits.
+ * because a process registers a tenant before it admits. The sweeping process measures it.
  */
 const IDLE_AFTER_MS = 600_000;
 const MAX_TENANTS_TOLD_AT_ONCE = 1_000;
+
+/** A tenant's last registration. */
+interface Registration {
+  /** The score: a time by the clock of the process that registered. No other clock is compared with it. */
+  at: string;
+  /** When this process first saw it, by `performance.now()`. */
+  seenMs: number;
+}
 
 /**
  * Lists all tenants, and those that must be swept: two sorted sets in each of REGISTRIES slots.
  * A registry and its tenants are in different slots, so they cannot change atomically. The order makes up for that. A
  * process registers a tenant before its first hold, and once a minute while it serves it. A tenant is removed from the
- * active list only if it has no holds and nobody has registered it for ten minutes. A lost registry is complete again a
- * minute later.
+ * active list only if it has no holds and nobody has registered it for ten minutes: its registration is the one that the
+ * sweeping process saw ten minutes ago. So a clock that is wrong hides no hold from the sweep. A lost registry is
+ * complete again a minute later.
  */
 export class TenantRegistry {
   private told = new Set<string>();
-  private toldSinceMs = Date.now();
+  private toldSinceMs = performance.now();
   private failing = false;
+  /** By tenant, as of the last call of `active`. */
+  private registrations = new Map<string, Registration>();
 
   /** `link` is the connection that requests wait for. */
   constructor(
@@ -35,14 +46,14 @@ export class TenantRegistry {
    * again.
    */
   tell(tenantIds: Iterable<string>): Promise<void> | undefined {
-    const nowMs = Date.now();
+    const nowMs = performance.now();
     if (nowMs - this.toldSinceMs > TELL_AGAIN_MS) {
       this.told = new Set();
       this.toldSinceMs = nowMs;
     }
     const missing = new Set<string>();
     for (const id of tenantIds) if (!this.told.has(id)) missing.add(id);
-    return missing.size === 0 ? undefined : this.write([...missing], nowMs);
+    return missing.size === 0 ? undefined : this.write([...missing]);
   }
 
   /** The store did not know the tenant, so the registry may not know it either. */
@@ -55,20 +66,35 @@ export class TenantRegistry {
    * The tenants to sweep, from every registry. The order of registries is random, so that none is always last. Rejects
    * when no registry answers.
    */
-  async active(): Promise<string[][]> {
+  async active(): Promise<string[]> {
     const first = Math.floor(Math.random() * REGISTRIES);
     const shards = Array.from({ length: REGISTRIES }, (_, i) => (first + i) % REGISTRIES);
-    const calls = shards.map((n): Call => ({ command: 'zrange', keys: [activeKey(n)], args: [0, -1] }));
-    return answered(await this.background.call(calls)) as string[][];
+    const calls = shards.map((n): Call => ({ command: 'zrange', keys: [activeKey(n)], args: [0, -1, 'WITHSCORES'] }));
+    const replies = answered(await this.background.call(calls)) as string[][];
+    const nowMs = performance.now();
+    const registrations = new Map<string, Registration>();
+    for (const reply of replies)
+      for (let i = 0; i < reply.length; i += 2) {
+        const [id, at] = [reply[i]!, reply[i + 1]!];
+        const known = this.registrations.get(id);
+        registrations.set(id, known?.at === at ? known : { at, seenMs: nowMs });
+      }
+    this.registrations = registrations;
+    return [...registrations.keys()];
   }
 
-  /** Removes tenants that nobody has registered for a long time from the active list. They have no holds. */
+  /**
+   * Removes those of these tenants from the active list that nobody has registered for a long time. They had no holds
+   * after the last call of `active`.
+   */
   async forgetIdle(tenantIds: readonly string[]): Promise<void> {
-    const beforeMs = Date.now() - IDLE_AFTER_MS;
-    const calls = [...byRegistry(tenantIds)].map(([n, ids]): Call => {
-      return { function: 'forget_idle', keys: [activeKey(n)], args: [beforeMs, ...ids] };
+    const beforeMs = performance.now() - IDLE_AFTER_MS;
+    const isOld = (id: string) => (this.registrations.get(id)?.seenMs ?? Infinity) <= beforeMs;
+    const calls = [...byRegistry(tenantIds.filter(isOld))].map(([n, ids]): Call => {
+      const args = ids.flatMap((id) => [this.registrations.get(id)!.at, id]);
+      return { function: 'forget_idle', keys: [activeKey(n)], args };
     });
-    await this.background.call(calls);
+    if (calls.length > 0) await this.background.call(calls);
   }
 
   /** Ids after `after`, ascending, at most `limit`. Rejects when a registry does not answer. */
@@ -83,14 +109,15 @@ export class TenantRegistry {
     return (replies as string[][]).flat().sort().slice(0, limit);
   }
 
-  private async write(tenantIds: readonly string[], nowMs: number): Promise<void> {
+  private async write(tenantIds: readonly string[]): Promise<void> {
+    const now = Date.now();
     for (let from = 0; from < tenantIds.length; from += MAX_TENANTS_TOLD_AT_ONCE) {
       const batch = tenantIds.slice(from, from + MAX_TENANTS_TOLD_AT_ONCE);
       const registries = [...byRegistry(batch)];
       const replies = await this.link.call(
         registries.flatMap(([n, ids]): Call[] => [
           { command: 'zadd', keys: [tenantsKey(n)], args: ids.flatMap((id) => [0, id]) },
-          { command: 'zadd', keys: [activeKey(n)], args: ids.flatMap((id) => [nowMs, id]) },
+          { command: 'zadd', keys: [activeKey(n)], args: ids.flatMap((id) => [now, id]) },
         ]),
       );
       let failed: Error | undefined;
