@@ -17,6 +17,15 @@ describe('ids', () => {
     expect(idTimeMs(id)).toBe(now);
   });
 
+  it('stay ahead of a clock that is set back by minutes, and follow one that is set back by more', () => {
+    const now = Date.now() + 2 * 3_600_000;
+    const first = newId('req', now);
+    expect(newId('req', now - 1_800_000) > first).toBe(true);
+    const ids = [1, 2, 3].map(() => newId('req', now - 1_900_000));
+    expect(ids.map(idTimeMs)).toEqual(ids.map(() => now - 1_900_000));
+    expect([...ids].sort()).toEqual(ids);
+  });
+
   it('must have the whole form, not only the prefix', () => {
     for (const bad of ['req_', 'req_xyz', 'key_01k9', 7, null, 'req_' + '8'.repeat(26)])
       expect(isId('req', bad)).toBe(false);

@@ -9,16 +9,22 @@ const pool = Buffer.alloc(RANDOM_BYTES);
 let poolUsed = RANDOM_BYTES;
 /** The bytes of the id that is being made. */
 const fresh = Buffer.alloc(16);
+/**
+ * The most that new ids are ahead of the clock, when it was set back. Whoever reads a time range by its ids allows for
+ * an hour (apps/metering/src/query/usage-export.ts).
+ */
+const MAX_AHEAD_MS = 30 * 60 * 1000;
 let lastMs = 0;
 let sequence = 0;
 
 /**
  * A new id: the prefix and a UUIDv7 in lower-case Crockford base32: sortable by time, opaque, URL-safe (`req_01k9…`,
  * 26 characters after the prefix). Ids of one process ascend strictly, even within a millisecond: the 12 bits behind
- * the time count up, and when they are used up, the time moves on.
+ * the time count up, and when they are used up, the time moves on. Only a clock that is set back by more than
+ * MAX_AHEAD_MS takes them back: otherwise they would be ahead for as long as the clock was, or until a restart.
  */
 export function newId(prefix: IdPrefix, nowMs = Date.now()): string {
-  if (nowMs > lastMs) {
+  if (nowMs > lastMs || nowMs < lastMs - MAX_AHEAD_MS) {
     lastMs = nowMs;
     sequence = randomByte() & 0x7f;
   } else if (++sequence > 0xfff) {

@@ -16,7 +16,7 @@ import { HOUR_MS, parseCount, parseFilter, parseTime } from './parameters';
 
 /** Ids are in the order of the start. A request that ran longer is only in the export of its tenant. */
 const LONGEST_REQUEST_MS = 48 * HOUR_MS;
-/** Ids never go back, so they are ahead of a clock that was set back. */
+/** Ids are ahead of a clock that was set back, by less than this (`MAX_AHEAD_MS` of the contracts). */
 const CLOCK_SLACK_MS = HOUR_MS;
 const FIRST_HOUR = ['', '-infinity', '', ''];
 const PLACE = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)~(.+)$/;
