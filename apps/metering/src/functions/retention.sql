@@ -62,6 +62,8 @@ DECLARE
   ends timestamptz;
   exact_since timestamptz;
   last_end timestamptz;
+  -- An hour more, for ids that are ahead of a clock that was set back.
+  ahead_id text;
 BEGIN
   -- One at a time, because a month is compared from the end of the one before.
   IF NOT pg_try_advisory_xact_lock(hashtextextended('tollgate-metering-sums', 0)) THEN
@@ -73,6 +75,7 @@ BEGIN
   END IF;
   month := retired.month;
   ends := month + interval '1 month';
+  ahead_id := id_bound(ends + interval '1 hour');
   SELECT max(ended_at) INTO last_end FROM usage_event e WHERE e.id >= retired.from_id AND e.id < retired.until_id;
   SELECT coalesce(max(exact_from), '-infinity') INTO exact_since FROM retired_month;
   reason := CASE
@@ -88,10 +91,16 @@ BEGIN
           sum(prompt_tokens) AS prompt_tokens, sum(cached_tokens) AS cached_tokens,
           sum(completion_tokens) AS completion_tokens, count(*) FILTER (WHERE estimated) AS estimated,
           sum(cost_nanos) AS cost_nanos, sum(reasoning_tokens) AS reasoning_tokens
-        FROM usage_event e
-        -- An hour more, for ids that are ahead of a clock that was set back.
-        WHERE e.id >= retired.from_id AND e.id < id_bound(ends + interval '1 hour')
-          AND ended_at >= exact_since AND ended_at < ends
+        FROM (
+          SELECT * FROM usage_event e
+          WHERE e.id >= retired.from_id AND e.id < ahead_id AND ended_at >= exact_since AND ended_at < ends
+          UNION ALL
+          -- The few that are further ahead, tenant by tenant. All later events would have to be read without the index.
+          SELECT e.* FROM tenant_sum t, LATERAL (
+            SELECT * FROM usage_event e
+            WHERE e.tenant_id = t.tenant_id AND e.id >= ahead_id AND ended_at >= exact_since AND ended_at < ends
+            OFFSET 0) e
+        ) ended
         GROUP BY 1, 2, 3, 4
       ) events
       FULL JOIN (SELECT * FROM usage_hour WHERE hour >= exact_since AND hour < ends) kept

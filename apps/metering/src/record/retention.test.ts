@@ -44,6 +44,8 @@ const events = [
   eventAt(OLD_MS + HOUR_MS + MINUTE_MS, undefined, { outcome: 'upstream_error' }),
   // Ends in the next month.
   eventAt(NEXT_MS - MINUTE_MS, NEXT_MS + 30 * MINUTE_MS),
+  // Its clock was set back by days, so its id is of the next month.
+  eventAt(NEXT_MS + 70 * HOUR_MS, NEXT_MS - 2 * HOUR_MS, { outcome: 'upstream_error' }),
   eventAt(NEXT_MS + 10 * MINUTE_MS, undefined, { outcome: 'expired', callerRequestId: 'order-2' }),
   eventAt(monthMs(1)),
 ];
@@ -252,13 +254,14 @@ describe('a month of usage events', () => {
     await expect(exported(NEXT_MS)).rejects.toThrow(bound);
     expect((await exported(NEXT_MS + HOUR_MS)).data).toEqual([]);
     const requests = new RequestsList(database.dataSource);
-    await expect(requests.page({ tenantId: TENANT, from: iso(OLD_MS), to: iso(NEXT_MS) })).rejects.toThrow(bound);
+    const before = { from: iso(OLD_MS), to: iso(NEXT_MS - 3 * HOUR_MS) };
+    await expect(requests.page({ tenantId: TENANT, ...before })).rejects.toThrow(bound);
     expect(await requests.page({ tenantId: TENANT, to: iso(NEXT_MS + 3 * HOUR_MS), model: 'other' })).toEqual({
       data: [],
       nextCursor: null,
     });
     const list = await requests.page({ tenantId: TENANT, keyId: KEY });
-    expect(list.data.map(({ id }) => id)).toEqual([events.at(-1)!.id, events.at(-2)!.id]);
+    expect(list.data.map(({ id }) => id)).toEqual([-1, -2, -3].map((place) => events.at(place)!.id));
     expect(await explainRequests(database.dataSource, { name: dropped[0]!.id })).toEqual({ served: [], refused: [] });
   });
 
