@@ -46,6 +46,7 @@ describe('validateUsageEvent', () => {
     ['startedAt: not a time', { ...good(), startedAt: '2026-02-30T00:00:00.000Z' }],
     ['endedAt: not a time', { ...good(), endedAt: '2026-11-21' }],
     ['endedAt: not a time', { ...good(), endedAt: '2026-11-21T24:00:00.001Z' }],
+    ['endedAt: not a time', { ...good(), endedAt: '2026-11-21T24:00:00.000Z' }],
     ['endedAt: in the future', { ...good(), endedAt: '2026-11-22T12:00:00.001Z' }],
   ])('says "%s"', (reason, value) => {
     expect(validateUsageEvent(value, NOW_MS)).toBe(reason);

@@ -10,7 +10,8 @@ const MAX_CLOCK_AHEAD_MS = 24 * 60 * 60 * 1000;
 
 const KINDS = new Set<InferenceKind>(['chat', 'completion', 'embedding']);
 const OUTCOMES = new Set<Outcome>(['complete', 'client_closed', 'upstream_error', 'credit_ended', 'expired']);
-const TIME = /^2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+/** Without 24:00, which Date.parse reads: each instant has one text, by which events are summed by the hour. */
+const TIME = /^2\d{3}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\d\.\d{3}Z$/;
 /** Printable. PostgreSQL refuses NUL, and lone surrogates are not text. */
 const NAME = /^[^\p{Cc}\p{Cs}]+$/u;
 const DIGITS = /^\d{1,19}$/;
