@@ -26,7 +26,8 @@ export interface SignedIn {
 export class SignIn {
   private library: SignInLibrary | undefined;
   private ownOrigin = '';
-  private oidcTriedAtMs = 0;
+  /** By the clock of the process, which never jumps. */
+  private oidcTriedAtMs = -Infinity;
   private isIssuerAway = false;
 
   constructor(
@@ -73,7 +74,7 @@ export class SignIn {
   async hasOidc(): Promise<boolean> {
     if (!this.options.oidc) return false;
     if (await this.offersOidc()) return true;
-    if (Date.now() - this.oidcTriedAtMs < OIDC_RETRY_MS) return false;
+    if (performance.now() - this.oidcTriedAtMs < OIDC_RETRY_MS) return false;
     await this.makeLibrary();
     return this.offersOidc();
   }
@@ -87,7 +88,7 @@ export class SignIn {
   }
 
   private async makeLibrary(): Promise<void> {
-    this.oidcTriedAtMs = Date.now();
+    this.oidcTriedAtMs = performance.now();
     const { secret, oidc } = this.options;
     const found: ProviderSignIn = {};
     const offers = await providerSignIn.run(found, () => {

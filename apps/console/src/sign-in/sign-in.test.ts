@@ -1,0 +1,40 @@
+import type { ConsoleDatabase } from '../database';
+import type { ConsoleOptions } from '../options';
+import { signInLibrary } from './better-auth';
+import { SignIn } from './sign-in';
+
+const HOUR_MS = 3_600_000;
+const RETRY_MS = 30_000;
+
+/** The library asks the issuer when it is made, and has no provider when the issuer does not answer. */
+jest.mock('./better-auth', () => ({
+  signInLibrary: jest.fn(() => ({ $context: Promise.resolve({ socialProviders: [] }) })),
+}));
+
+const oidc = {
+  ...{ issuer: 'https://issuer.example', clientId: 'tollgate', clientSecret: 'secret' },
+  ...{ domains: ['example.com'], rolesClaim: 'groups', roles: [] },
+};
+const options: ConsoleOptions = { databaseUrl: '', secret: '', oidc, mail: null };
+const asked = jest.mocked(signInLibrary);
+
+afterEach(() => jest.restoreAllMocks());
+
+describe('an issuer that did not answer', () => {
+  it.each([
+    ['back', -HOUR_MS],
+    ['forward', HOUR_MS],
+  ])('is asked again after 30 s, although the wall clock was set %s', async (_, byMs) => {
+    asked.mockClear();
+    const signIn = new SignIn({} as ConsoleDatabase, options);
+    await signIn.serveAt('http://localhost:8082');
+    const [wallMs, ownMs] = [Date.now() + byMs, performance.now()];
+    jest.spyOn(Date, 'now').mockReturnValue(wallMs);
+    const clock = jest.spyOn(performance, 'now').mockReturnValue(ownMs);
+    expect(await signIn.hasOidc()).toBe(false);
+    expect(asked).toHaveBeenCalledTimes(1);
+    clock.mockReturnValue(ownMs + RETRY_MS);
+    expect(await signIn.hasOidc()).toBe(false);
+    expect(asked).toHaveBeenCalledTimes(2);
+  });
+});
