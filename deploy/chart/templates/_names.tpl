@@ -57,14 +57,24 @@ imagePullPolicy: {{ $image.pullPolicy }}
 gateway,metering,billing
 {{- end }}
 
-{{/* Where browsers reach the console. */}}
+{{/* Where browsers reach the console. A wildcard is no host of a URL. */}}
 {{- define "tollgate.consoleUrl" -}}
+{{- $hosts := list -}}
+{{- $scheme := "https" -}}
+{{- if .Values.ingress.enabled -}}
+{{- $hosts = list (required "ingress.host is required" .Values.ingress.host) -}}
+{{- $scheme = ternary "https" "http" (not (empty .Values.ingress.tlsSecret)) -}}
+{{- else if .Values.httpRoute.enabled -}}
+{{- $hosts = .Values.httpRoute.hostnames -}}
+{{- end -}}
+{{- $host := "" -}}
+{{- range reverse $hosts }}{{- if not (hasPrefix "*" .) }}{{- $host = . }}{{- end }}{{- end -}}
 {{- if .Values.console.url -}}
 {{ .Values.console.url }}
-{{- else if .Values.ingress.enabled -}}
-http{{ if .Values.ingress.tlsSecret }}s{{ end }}://{{ .Values.ingress.host }}
-{{- else if and .Values.httpRoute.enabled .Values.httpRoute.hostnames -}}
-https://{{ first .Values.httpRoute.hostnames }}
+{{- else if $host -}}
+{{ $scheme }}://{{ $host }}
+{{- else if $hosts -}}
+{{- fail "console.url is required: the Ingress or HTTPRoute has only hosts with a wildcard" -}}
 {{- else -}}
 http://localhost:8082
 {{- end -}}
