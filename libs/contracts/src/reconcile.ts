@@ -49,6 +49,8 @@ export interface EventLine {
 /** The maximum of one request: little work, and a reply that fits into a message. */
 export const MAX_DIGEST_EVENTS = 50_000;
 export const MAX_LISTED_EVENTS = 2_000;
+/** The longest audit of a part of the rollups. A part has at least one tenant's hour, with any number of events. */
+export const MAX_ROLLUP_AUDIT_MS = 10 * 60_000;
 
 /**
  * A difference that `reconcile` found: what was compared, for which tenant, both sides, and the requests, holds,

@@ -1,7 +1,7 @@
 import { useTestDatabase } from '@tollgate/testing';
 import type { DataSource } from 'typeorm';
 import { openDataSource, sqlState, transaction } from './database';
-import { changedRows, query, queryPrepared } from './statements';
+import { changedRows, query, queryPrepared, withStatementTimeout } from './statements';
 
 const database = useTestDatabase();
 
@@ -38,6 +38,15 @@ describe('statements', () => {
     expect(await changedRows(dataSource, 'DELETE FROM thing WHERE id = 3')).toBe(1);
     expect(await changedRows(dataSource, 'DELETE FROM thing WHERE id = 3')).toBe(0);
     await expect(changedRows(dataSource, 'SELECT 1')).rejects.toThrow(/only an UPDATE/);
+  });
+
+  it('takes no snapshot when it sets the timeout of a transaction', async () => {
+    const seen = await dataSource.transaction('REPEATABLE READ', async (tx) => {
+      const within = await withStatementTimeout(tx, 7_000);
+      await query(dataSource, `INSERT INTO thing VALUES (5, 'new')`);
+      return within(`SELECT name, current_setting('statement_timeout') AS timeout FROM thing WHERE id = 5`, []);
+    });
+    expect(seen).toEqual([{ name: 'new', timeout: '7s' }]);
   });
 
   it('prepares a statement once a connection, in its transaction, and names its errors like any other', async () => {

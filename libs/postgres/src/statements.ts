@@ -77,14 +77,16 @@ export async function connectionOf(tx: EntityManager): Promise<Client> {
  * Runs statements of a transaction that may take longer than a service's own, for example those that prove all books.
  * Each may take `timeoutMs`, on the server and on this side. On the server, the limit holds for the transaction's other
  * statements too. When `stopped` is aborted, the current statement fails at once with the signal's reason, because its
- * connection is broken off.
+ * connection is broken off. `timeoutMs` is an integer. The snapshot of the transaction is that of the first statement
+ * that follows.
  */
 export async function withStatementTimeout(
   tx: EntityManager,
   timeoutMs: number,
   stopped?: AbortSignal,
 ): Promise<Query> {
-  await tx.query(`SELECT set_config('statement_timeout', $1, true)`, [String(timeoutMs)]);
+  // Not by `set_config`, which would take the transaction's snapshot.
+  await tx.query(`SET LOCAL statement_timeout = ${timeoutMs}`);
   const client = await connectionOf(tx);
   const answerTimeoutMs = timeoutMs + ANSWER_TIMEOUT_MS - STATEMENT_TIMEOUT_MS;
   const stop = () => breakOff(client, stopped!.reason as Error);

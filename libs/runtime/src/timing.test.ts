@@ -1,4 +1,4 @@
-import { backoffMs, delayUntilAborted, settlesWithin, WakeableDelay, withTimeout } from './timing';
+import { backoffMs, delayUntilAborted, settlesWithin, unlessAborted, WakeableDelay, withTimeout } from './timing';
 
 /** Longer than any test: only an event ends such a wait. */
 const NEVER_MS = 2_000_000;
@@ -21,6 +21,22 @@ describe('settlesWithin', () => {
     await expect(settlesWithin(NEVER_MS, Promise.resolve())).resolves.toBe(true);
     await expect(settlesWithin(NEVER_MS, Promise.reject(new Error('no')))).resolves.toBe(true);
     await expect(settlesWithin(SOON_MS, never)).resolves.toBe(false);
+  });
+});
+
+describe('unlessAborted', () => {
+  it('gives the result or the error of work that finishes before an abort', async () => {
+    const { signal } = new AbortController();
+    await expect(unlessAborted(signal, Promise.resolve(7))).resolves.toBe(7);
+    await expect(unlessAborted(signal, Promise.reject(new Error('no')))).rejects.toThrow('no');
+  });
+
+  it('rejects with the reason of an abort, also of one that came before', async () => {
+    const stop = new AbortController();
+    const waiting = unlessAborted(stop.signal, never);
+    stop.abort(new Error('stopping'));
+    await expect(waiting).rejects.toThrow('stopping');
+    await expect(unlessAborted(stop.signal, never)).rejects.toThrow('stopping');
   });
 });
 

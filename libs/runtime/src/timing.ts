@@ -27,6 +27,22 @@ export async function settlesWithin(timeoutMs: number, work: Promise<unknown>): 
   return withTimeout(timeoutMs, settled).catch(() => false);
 }
 
+/** The promise's result. Rejects with the signal's reason once it is aborted; that does not stop the work itself. */
+export async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  let abort!: () => void;
+  const aborted = new Promise<never>((_, reject) => {
+    abort = () => reject(signal.reason as Error);
+  });
+  signal.addEventListener('abort', abort);
+  if (signal.aborted) abort();
+  try {
+    // eslint-disable-next-line no-restricted-syntax -- not a time limit: the work or the signal, whichever comes first
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}
+
 /** Resolves after `forMs`. By the global timer, which tests can replace by a fake one. */
 export function delay(forMs: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, forMs));

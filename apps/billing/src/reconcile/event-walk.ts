@@ -54,7 +54,12 @@ export class EventWalk {
   }
 
   private digest(after: string): Promise<EventDigest> {
-    const asked = askMetering(this.services, 'metering.events.digest', { after, limit: MAX_DIGEST_EVENTS });
+    const asked = askMetering(
+      this.services,
+      'metering.events.digest',
+      { after, limit: MAX_DIGEST_EVENTS },
+      this.stopped,
+    );
     // It may fail while the range before it is still compared. The later await reports the failure.
     asked.catch(() => {});
     return asked;
@@ -149,7 +154,7 @@ export class EventWalk {
 
   private list({ after, until }: IdRange) {
     const range = { after, limit: MAX_LISTED_EVENTS, ...(until === null ? {} : { until }) };
-    return askMetering(this.services, 'metering.events.list', range);
+    return askMetering(this.services, 'metering.events.list', range, this.stopped);
   }
 }
 

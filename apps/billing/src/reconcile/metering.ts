@@ -1,10 +1,10 @@
-import { UnavailableError, type ReplyOf, type RequestOf } from '@tollgate/contracts';
+import { MAX_ROLLUP_AUDIT_MS, UnavailableError, type ReplyOf, type RequestOf } from '@tollgate/contracts';
 import type { Requests } from '@tollgate/messaging';
-import { delay } from '@tollgate/runtime';
+import { delayUntilAborted, unlessAborted } from '@tollgate/runtime';
 
 /** Each request asks for a bounded part. On a busy machine it may still take a while. */
 const DEADLINE_MS = 9_000;
-/** A run of minutes survives a moment without metering. */
+/** A run of minutes survives a moment without metering. An audit's tries share its time, which one may use up. */
 const MAX_TRIES = 4;
 const AGAIN_AFTER_MS = 1_000;
 
@@ -16,18 +16,27 @@ type Subject =
   | 'metering.rollups.audit'
   | 'metering.rejected.audit';
 
-/** Asks metering about its events. Rejects with UnavailableError when metering does not answer repeatedly. */
+/**
+ * Asks metering about its events. Rejects with UnavailableError when metering does not answer repeatedly, and with the
+ * reason of `stopped` as soon as it is aborted.
+ */
 export async function askMetering<S extends Subject>(
   services: Requests,
   subject: S,
   request: RequestOf<S>,
+  stopped: AbortSignal,
 ): Promise<ReplyOf<S>> {
+  const isAudit = subject === 'metering.rollups.audit';
+  const endMs = performance.now() + MAX_ROLLUP_AUDIT_MS;
   for (let attempt = 1; ; attempt++) {
+    stopped.throwIfAborted();
+    const deadlineMs = isAudit ? Math.ceil(endMs - performance.now()) : DEADLINE_MS;
     try {
-      return await services.request(subject, request, { deadlineMs: DEADLINE_MS });
+      return await unlessAborted(stopped, services.request(subject, request, { deadlineMs }));
     } catch (error) {
-      if (!(error instanceof UnavailableError) || attempt === MAX_TRIES) throw error;
-      await delay(AGAIN_AFTER_MS);
+      const isLast = attempt === MAX_TRIES || performance.now() + AGAIN_AFTER_MS >= endMs;
+      if (!(error instanceof UnavailableError) || isLast) throw error;
+      await delayUntilAborted(AGAIN_AFTER_MS, stopped);
     }
   }
 }

@@ -68,12 +68,12 @@ export class Reconciler {
   }
 
   private async rollUps(findings: Findings, stopped: AbortSignal): Promise<void> {
-    const quarantined = await askMetering(this.services, 'metering.rejected.audit', {});
+    const quarantined = await askMetering(this.services, 'metering.rejected.audit', {}, stopped);
     findings.add(quarantined.differences, quarantined.truncated);
     for (let after: string | null | undefined; after !== null;) {
       stopped.throwIfAborted();
       const request: { after?: string } = after === undefined ? {} : { after };
-      const page = await askMetering(this.services, 'metering.rollups.audit', request);
+      const page = await askMetering(this.services, 'metering.rollups.audit', request, stopped);
       findings.add(page.differences, page.truncated);
       after = page.nextCursor;
     }

@@ -40,10 +40,10 @@ export class RetiredMonths implements OnApplicationBootstrap, BeforeApplicationS
   /** Confirms the months whose charges are complete. Returns them. A repeat changes nothing. */
   async confirm(): Promise<string[]> {
     const confirmed: string[] = [];
-    for (const month of await this.list()) {
+    for (const month of await this.list(this.task.ending)) {
       if (month.confirmed) continue;
       const totals = await this.totals(month, this.task.ending);
-      const answer = await askMetering(this.services, 'metering.months.confirm', totals);
+      const answer = await askMetering(this.services, 'metering.months.confirm', totals, this.task.ending);
       if (answer.confirmed) confirmed.push(month.month);
       else
         logger('billing').warn(
@@ -59,7 +59,7 @@ export class RetiredMonths implements OnApplicationBootstrap, BeforeApplicationS
    * after them, from which events and charges are compared one by one.
    */
   async prove(findings: Findings, stopped: AbortSignal): Promise<string> {
-    const months = await this.list();
+    const months = await this.list(stopped);
     const firstOpen = months.findIndex(({ confirmed }) => !confirmed);
     const proven = firstOpen < 0 ? months : months.slice(0, firstOpen);
     for (const month of proven) {
@@ -72,8 +72,8 @@ export class RetiredMonths implements OnApplicationBootstrap, BeforeApplicationS
     return before(proven.at(-1)?.untilId ?? '');
   }
 
-  private async list(): Promise<RetiredMonth[]> {
-    return (await askMetering(this.services, 'metering.months.list', {})).data;
+  private async list(stopped: AbortSignal): Promise<RetiredMonth[]> {
+    return (await askMetering(this.services, 'metering.months.list', {}, stopped)).data;
   }
 
   private async totals({ month, fromId, untilId }: RetiredMonth, stopped: AbortSignal): Promise<MonthTotals> {

@@ -38,7 +38,7 @@ const NEWEST_DONE = `
   SELECT id, progress FROM reconcile_run WHERE state = 'done' ORDER BY started_at DESC, id DESC LIMIT 1`;
 
 /**
- * Runs of reconcile. One takes minutes over millions of events, but a request between services takes seconds at most.
+ * Runs of reconcile. One takes minutes over millions of events, but the caller of the operator API waits for seconds.
  * So a request starts a run, which continues by itself, and other requests ask for its state. The state is a row, so
  * any replica can answer.
  */

@@ -1,4 +1,6 @@
-import { newId } from '@tollgate/contracts';
+import { MAX_ROLLUP_AUDIT_MS, newId, UnavailableError } from '@tollgate/contracts';
+import { eventually } from '@tollgate/testing';
+import type { DataSource, EntityManager } from 'typeorm';
 import { UsageConsumer } from '../consume/usage-consumer';
 import { useMeteringDatabase } from '../metering-database.fixture';
 import { ANY_PRICE, KEY, usageEvent } from '../sample-events.fixture';
@@ -10,6 +12,10 @@ const database = useMeteringDatabase();
 const EVENTS = 25;
 const tenants = [newId('ten'), newId('ten'), newId('ten')];
 const ids: string[] = [];
+
+const WAITING = `
+  SELECT FROM pg_locks WHERE NOT granted AND relation = 'metering.usage_event'::regclass
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
 
 beforeAll(async () => {
   const consumer = new UsageConsumer(database.dataSource, ANY_PRICE);
@@ -109,6 +115,32 @@ describe('the audit of the roll-ups', () => {
     await stray(101);
     expect(await hours()).toEqual([100, true]);
     await database.query('DELETE FROM metering.usage_hour WHERE tenant_id = $1', [tenantId]);
+  });
+
+  it('may take ten minutes, as its caller lets it', async () => {
+    const timeouts: unknown[] = [];
+    const dataSource = {
+      transaction: (isolation: 'REPEATABLE READ', work: (tx: EntityManager) => Promise<unknown>) =>
+        database.dataSource.transaction(isolation, async (tx) => {
+          const answer = await work(tx);
+          timeouts.push(...(await tx.query<unknown[]>('SHOW statement_timeout')));
+          return answer;
+        }),
+    } as unknown as DataSource;
+    await new RollUpAudit(dataSource).page({});
+    expect(timeouts).toEqual([{ statement_timeout: `${MAX_ROLLUP_AUDIT_MS / 60_000}min` }]);
+  });
+
+  it('ends at once when its process stops', async () => {
+    const audit = new RollUpAudit(database.dataSource);
+    await database.query('BEGIN');
+    await database.query('LOCK TABLE metering.usage_event IN ACCESS EXCLUSIVE MODE');
+    const stopped = expect(audit.page({})).rejects.toEqual(new UnavailableError('metering is stopping'));
+    await eventually(async () => expect(await database.query(WAITING)).toHaveLength(1));
+    audit.beforeApplicationShutdown();
+    await stopped;
+    await database.query('ROLLBACK');
+    await expect(audit.page({})).rejects.toThrow('metering is stopping');
   });
 
   it('reads a part by the index, although the planner would read all events for each part', async () => {

@@ -1,12 +1,15 @@
+import type { BeforeApplicationShutdown } from '@nestjs/common';
 import {
   MAX_NAMED_OF_PART,
+  MAX_ROLLUP_AUDIT_MS,
   named,
   RequestError,
+  UnavailableError,
   type Difference,
   type ReplyOf,
   type RequestOf,
 } from '@tollgate/contracts';
-import { query } from '@tollgate/postgres';
+import { withStatementTimeout } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
 import { DAYS_SQL, KEY_DAYS_SQL, MODEL_HOURS_SQL } from './day-audit';
 import { auditTenants, sumUpTo, type Cursor, type Place, type Row } from './tenant-audit';
@@ -29,27 +32,35 @@ const EVERY_TENANT = 'the roll-up of a tenant is the sum of its events';
  * found as well. A tenant with a long history has many parts: no part reads more than its own hours, and those of the
  * day in which it begins. Hours before the kept events were proven before their month was dropped.
  */
-export class RollUpAudit {
+export class RollUpAudit implements BeforeApplicationShutdown {
+  private readonly stopping = new AbortController();
+
   constructor(
     private readonly dataSource: DataSource,
     private readonly maxPart = MAX_PART,
   ) {}
 
+  /** Audits in progress end at once. */
+  beforeApplicationShutdown(): void {
+    this.stopping.abort(new UnavailableError('metering is stopping'));
+  }
+
   async page({ after }: RequestOf<'metering.rollups.audit'>): Promise<ReplyOf<'metering.rollups.audit'>> {
     const from = readCursor(after);
     return this.dataSource.transaction('REPEATABLE READ', async (tx) => {
+      const query = await withStatementTimeout(tx, MAX_ROLLUP_AUDIT_MS, this.stopping.signal);
       // Before the snapshot, so that no month is dropped from below it.
-      await query(tx, 'LOCK TABLE usage_event IN ACCESS SHARE MODE');
-      await query(tx, BY_INDEX_SQL);
+      await query('LOCK TABLE usage_event IN ACCESS SHARE MODE', []);
+      await query(BY_INDEX_SQL, []);
       const { events, rows } = this.maxPart;
-      const [end] = await query<Place>(tx, PART_END_SQL, [from.tenantId, from.hour, events, rows]);
-      const to = end && { ...end, ...(await sumUpTo(tx, from, end)) };
+      const [end] = await query<Place>(PART_END_SQL, [from.tenantId, from.hour, events, rows]);
+      const to = end && { ...end, ...(await sumUpTo(query, from, end)) };
       const range = [from.tenantId, from.hour, to?.tenantId ?? null, to?.hour ?? null];
-      const hours = await query<Row>(tx, `${HOURS_SQL} LIMIT ${MAX_NAMED_OF_PART + 1}`, range);
-      const days = await query<Row>(tx, `${DAYS_SQL} LIMIT ${MAX_NAMED_OF_PART + 1}`, range);
-      const keys = await query<Row>(tx, `${KEY_DAYS_SQL} LIMIT ${MAX_NAMED_OF_PART + 1}`, range);
-      const models = await query<Row>(tx, `${MODEL_HOURS_SQL} LIMIT ${MAX_NAMED_OF_PART + 1}`, range);
-      const tenants = await auditTenants(tx, from, to);
+      const hours = await query<Row>(`${HOURS_SQL} LIMIT ${MAX_NAMED_OF_PART + 1}`, range);
+      const days = await query<Row>(`${DAYS_SQL} LIMIT ${MAX_NAMED_OF_PART + 1}`, range);
+      const keys = await query<Row>(`${KEY_DAYS_SQL} LIMIT ${MAX_NAMED_OF_PART + 1}`, range);
+      const models = await query<Row>(`${MODEL_HOURS_SQL} LIMIT ${MAX_NAMED_OF_PART + 1}`, range);
+      const tenants = await auditTenants(query, from, to);
       const found = [
         named(hours.map(difference(EVERY_HOUR))),
         named(days.map(difference(EVERY_DAY))),

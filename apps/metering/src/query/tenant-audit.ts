@@ -1,6 +1,5 @@
 import { MAX_NAMED_OF_PART } from '@tollgate/contracts';
-import { query } from '@tollgate/postgres';
-import type { EntityManager } from 'typeorm';
+import type { Query } from '@tollgate/postgres';
 
 /** A place in the order of tenants and their hours. */
 export interface Place {
@@ -26,18 +25,17 @@ export interface Row {
  * themselves. The hours of the first tenant may have been summed in several parts, each of them a snapshot of its own,
  * and a late event may have been recorded in between. So if they differ, the sums in this snapshot decide.
  */
-export async function auditTenants(tx: EntityManager, from: Cursor, to: Place | undefined): Promise<Row[]> {
+export async function auditTenants(query: Query, from: Cursor, to: Place | undefined): Promise<Row[]> {
   const values = [from.tenantId, from.hour, to?.tenantId ?? null, from.events, from.nanos];
-  const rows = await query<Row>(tx, `${TENANTS_SQL} LIMIT ${MAX_NAMED_OF_PART + 1}`, values);
+  const rows = await query<Row>(`${TENANTS_SQL} LIMIT ${MAX_NAMED_OF_PART + 1}`, values);
   if (from.tenantId === '' || rows[0]?.tenant_id !== from.tenantId) return rows;
-  return [...(await query<Row>(tx, TENANT_SQL, [from.tenantId])), ...rows.slice(1)];
+  return [...(await query<Row>(TENANT_SQL, [from.tenantId])), ...rows.slice(1)];
 }
 
 /** The sums of the tenant's hours up to the end of the part. */
-export async function sumUpTo(tx: EntityManager, from: Cursor, to: Place): Promise<Omit<Cursor, keyof Place>> {
+export async function sumUpTo(query: Query, from: Cursor, to: Place): Promise<Omit<Cursor, keyof Place>> {
   const before = from.tenantId === to.tenantId ? [from.events, from.nanos] : ['0', '0'];
   const [sums] = await query<Omit<Cursor, keyof Place>>(
-    tx,
     `SELECT $5::numeric + sum(requests) AS events, $6::numeric + sum(cost_nanos) AS nanos FROM usage_hour
      WHERE (tenant_id, hour) > ($1, $2::timestamptz) AND (tenant_id, hour) <= ($3, $4::timestamptz)
        AND tenant_id = $3`,

@@ -75,8 +75,8 @@ export interface MeteringSubjects {
   /** The events of a range, ascending by id. invalid_parameter: a limit above MAX_LISTED_EVENTS. */
   'metering.events.list': [EventRange, { data: EventLine[]; end: string | null }];
   /**
-   * Compares the next part of the rollups with the events themselves. Null at the end. invalid_parameter: `after` is
-   * not one of these cursors.
+   * Compares the next part of the rollups with the events themselves, within MAX_ROLLUP_AUDIT_MS. Null at the end.
+   * invalid_parameter: `after` is not one of these cursors.
    */
   'metering.rollups.audit': [{ after?: string }, Found & { nextCursor: string | null }];
   /** The months whose events may be dropped or are, oldest first. */
