@@ -4,6 +4,8 @@ import { delayUntilAborted, unlessAborted } from '@tollgate/runtime';
 
 /** Each request asks for a bounded part. On a busy machine it may still take a while. */
 const DEADLINE_MS = 9_000;
+/** The first try of an audit. A process of metering that is killed meanwhile never answers. */
+const FIRST_AUDIT_MS = 60_000;
 /** A run of minutes survives a moment without metering. An audit's tries share its time, which one may use up. */
 const MAX_TRIES = 4;
 const AGAIN_AFTER_MS = 1_000;
@@ -30,7 +32,9 @@ export async function askMetering<S extends Subject>(
   const endMs = performance.now() + MAX_ROLLUP_AUDIT_MS;
   for (let attempt = 1; ; attempt++) {
     stopped.throwIfAborted();
-    const deadlineMs = isAudit ? Math.ceil(endMs - performance.now()) : DEADLINE_MS;
+    const leftMs = Math.ceil(endMs - performance.now());
+    const auditMs = attempt === 1 ? FIRST_AUDIT_MS : leftMs;
+    const deadlineMs = isAudit ? auditMs : DEADLINE_MS;
     try {
       return await unlessAborted(stopped, services.request(subject, request, { deadlineMs }));
     } catch (error) {
