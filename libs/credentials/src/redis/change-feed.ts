@@ -32,7 +32,7 @@ interface Changes {
   generation: string;
   /** Whether the store can be read. */
   complete: boolean;
-  /** Whether it has been complete since this server started. */
+  /** Whether it has been complete since this server started, and was last promoted. */
   sure: boolean;
   /** The number of the last change. */
   number: number;

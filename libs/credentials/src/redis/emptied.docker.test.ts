@@ -238,7 +238,14 @@ describe('one server', () => {
 
   const cli = (...command: string[]) => redis.exec(['redis-cli', '-p', String(redis.port), ...command]);
 
-  it('serves at once after a restart, and everything is written again, as its last moments may be lost', async () => {
+  const restart = () => redis.kill().then(() => redis.start());
+  /** Two failovers, to another server and back. */
+  const promoteAgain = () => cli('REPLICAOF', '127.0.0.1', '1').then(() => cli('REPLICAOF', 'NO', 'ONE'));
+
+  it.each([
+    ['a restart', restart],
+    ['it became a replica and was promoted again', promoteAgain],
+  ])('serves at once after %s, and everything is written again, as the last moments may be lost', async (_, change) => {
     await cli('FLUSHALL');
     const books = new Books();
     const gateway = new RedisCredentialStore({ url: redis.url });
@@ -249,20 +256,19 @@ describe('one server', () => {
     await eventually(async () => expect(await gateway.lookup(record.hash)).toEqual(record));
     // Committed and acknowledged, and lost with the end of the log.
     books.records.set(record.hash, revoked(record));
-    await redis.kill();
-    await redis.start();
-    await eventually(async () => expect(await gateway.lookup(aRecord().hash)).toBeNull());
-    await eventually(() => expect(inMemory(gateway, record.hash)).toEqual(revoked(record)));
-    expect(books.fills).toBe(2);
-    await Promise.all([gateway.close(), auth.close()]);
+    try {
+      await change();
+      await eventually(async () => expect(await gateway.lookup(aRecord().hash)).toBeNull());
+      await eventually(() => expect(inMemory(gateway, record.hash)).toEqual(revoked(record)));
+      expect(books.fills).toBe(2);
+    } finally {
+      await Promise.all([gateway.close(), auth.close()]);
+    }
   });
 
   it.each([
-    ['restarts', () => redis.kill().then(() => redis.start())],
-    [
-      'becomes a replica and is promoted again',
-      () => cli('REPLICAOF', '127.0.0.1', '1').then(() => cli('REPLICAOF', 'NO', 'ONE')),
-    ],
+    ['restarts', restart],
+    ['becomes a replica and is promoted again', promoteAgain],
   ])('that %s during a filling is filled again, as the writes before may be lost', async (_, change) => {
     await cli('FLUSHALL');
     const [gateway, auth] = [0, 1].map(() => new RedisCredentialStore({ url: redis.url })) as [

@@ -3,12 +3,14 @@
 --   1 records  hash  credential hash → version and record (JSON)
 --   2 changes  zset  credential hash by the number of its last change
 --   3 meta     hash  number: of the last change; generation: a token made by the first write into an empty store;
---                    complete: the run id of the server on which auth last wrote all credentials; filler, filler_until:
---                    the filling process, and its lease (ms); ended: the last change whose end `forget` knows
+--                    complete, history: the run id, and the replication history, of the server on which auth last
+--                    wrote all credentials (two fields, because an earlier release writes and compares the first alone);
+--                    filler, filler_until: the filling process, and its lease (ms); ended: the last change whose end
+--                    `forget` knows
 --   4 ends     zset  hash of a credential that was revoked, or expires, by the time (ms) when it is forgotten
 -- A store without `complete` may lack credentials, so nothing is read from it. A store that was complete on another
--- server (before a restart, a failover, a moved slot) serves, and auth writes everything again, because its last
--- moments may be lost.
+-- server, or in another history of this one (before a restart, a failover, two of them, a moved slot), serves, and auth
+-- writes everything again, because its last moments may be lost.
 local RECORDS, CHANGES, META, ENDS = 1, 2, 3, 4
 -- How long a credential is remembered after it was revoked or expired, and after it was last written: until every
 -- process has read the change, or knows that it has not.
@@ -30,10 +32,20 @@ local function run_id()
   return redis.call('INFO', 'server'):match('run_id:(%w+)')
 end
 
--- The server, and its replication history. Each promotion begins a new history, so a server that became a replica and
--- was promoted again is another one: its data was replaced meanwhile. The text means nothing to the caller.
+-- Each promotion begins a new replication history, so a server that became a replica and was promoted again is another
+-- one: its data was replaced meanwhile.
+local function history_id()
+  return redis.call('INFO', 'replication'):match('master_replid:(%w+)') or ''
+end
+
+-- The server, and its replication history. The text means nothing to the caller.
 local function server()
-  return run_id() .. ':' .. (redis.call('INFO', 'replication'):match('master_replid:(%w+)') or '')
+  return run_id() .. ':' .. history_id()
+end
+
+-- Whether the store was completed on this server in its present history.
+local function is_sure(complete, history)
+  return complete == run_id() and history == history_id()
 end
 
 local function whole(number)
@@ -159,9 +171,11 @@ local function read(keys, args)
 end
 
 -- args: number of a change, a limit. Returns the generation, whether the store is complete, whether it was completed on
--- this server, the number of the last change, and the changes after the given one, in order: number and record of each.
+-- this server in its present history, the number of the last change, and the changes after the given one, in order:
+-- number and record of each.
 local function changes(keys, args)
-  local generation, complete, number = unpack(redis.call('HMGET', keys[META], 'generation', 'complete', 'number'))
+  local generation, complete, history, number =
+    unpack(redis.call('HMGET', keys[META], 'generation', 'complete', 'history', 'number'))
   local found = redis.call('ZRANGEBYSCORE', keys[CHANGES], '(' .. args[1], '+inf', 'WITHSCORES', 'LIMIT', 0, args[2])
   local hashes, list = {}, {}
   for i = 1, #found, 2 do
@@ -170,7 +184,7 @@ local function changes(keys, args)
   for i, record in ipairs(records_of(keys, hashes)) do
     list[2 * i - 1], list[2 * i] = tonumber(found[2 * i]), record
   end
-  return { generation or '', complete and 1 or 0, complete == run_id() and 1 or 0, tonumber(number or 0), list }
+  return { generation or '', complete and 1 or 0, is_sure(complete, history) and 1 or 0, tonumber(number or 0), list }
 end
 
 -- args: a token in case the store is empty, the writer, its lease (ms). Auth asks to write all credentials. Returns the
@@ -178,10 +192,10 @@ end
 -- `put` renews the lease, so a process that died or hangs is replaced.
 local function begin_filling(keys, args)
   redis.call('HSETNX', keys[META], 'generation', args[1])
-  local generation, complete, filler, filler_until =
-    unpack(redis.call('HMGET', keys[META], 'generation', 'complete', 'filler', 'filler_until'))
+  local generation, complete, history, filler, filler_until =
+    unpack(redis.call('HMGET', keys[META], 'generation', 'complete', 'history', 'filler', 'filler_until'))
   local now_ms = now_us() / 1000
-  if complete == run_id() or (filler and filler ~= args[2] and tonumber(filler_until) > now_ms) then
+  if is_sure(complete, history) or (filler and filler ~= args[2] and tonumber(filler_until) > now_ms) then
     return false
   end
   redis.call('HSET', keys[META], 'filler', args[2], 'filler_until', whole(now_ms + args[3]))
@@ -196,7 +210,7 @@ local function end_filling(keys, args)
     return 0
   end
   redis.call('HDEL', keys[META], 'filler', 'filler_until')
-  redis.call('HSET', keys[META], 'complete', run_id())
+  redis.call('HSET', keys[META], 'complete', run_id(), 'history', history_id())
   return 1
 end
 
