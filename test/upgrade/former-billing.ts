@@ -35,7 +35,8 @@ async function gatherCharge(dataSource: DataSource, charge: ReadCharge): Promise
   await transaction(dataSource, async (tx) => {
     const books = (await lockBooks(tx, [charge.tenantId])).get(charge.tenantId)!;
     const calendar = { running: periodOf(new Date()), closedThrough: '0000-00' };
-    const gathered = gather(books, await loadMonths(tx, [charge]), [charge], calendar);
+    const { months } = await loadMonths(tx, [charge]);
+    const gathered = gather(books, months, [charge], calendar);
     await insertCharges(tx, gathered.charges);
     await saveMonths(tx, gathered.months);
     await saveBooks(tx, [gathered.books], POSTING);

@@ -1,6 +1,6 @@
 import { Inject } from '@nestjs/common';
 import type { ConfigSource, Tracer } from '@tollgate/runtime';
-import type { DataSource } from 'typeorm';
+import type { Clocks } from './ledger/clocks';
 
 export interface BillingOptions {
   databaseUrl: string;
@@ -31,8 +31,8 @@ export interface ServiceOptions extends Pick<BillingOptions, 'thresholdsPercent'
   closeDelayMs: number;
   watchEveryMs: number | null;
   now: () => Date;
-  /** PostgreSQL's clock; undefined if the test's clock is in its place. */
-  databaseNow: ((on: DataSource) => Promise<Date>) | undefined;
+  /** Undefined if the test's clock is in its place. */
+  databaseNow: Clocks['databaseNow'];
   tracer: Tracer | null;
 }
 

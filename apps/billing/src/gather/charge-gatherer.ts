@@ -7,10 +7,11 @@ import type { EntityManager } from 'typeorm';
 import { addSpending } from '../budgets/spending';
 import { DEFAULT_THRESHOLDS_PERCENT } from '../budgets/thresholds';
 import { BillingDataSource } from '../database';
+import { readClocks, type Clocks } from '../ledger/clocks';
 import { loadMonths, lockBooks, saveBooks, saveMonths } from '../ledger/books-store';
 import { byTenant, balanceUpdate, type Books, type Month } from '../ledger/core/books';
 import { gather, type Calendar, type NumberedCharge, type ReadCharge } from '../ledger/core/gather';
-import { periodOf } from '../ledger/core/period';
+import { periodOf, type Period } from '../ledger/core/period';
 import { isBroken } from '../ledger/is-broken';
 import { insertCharges } from '../ledger/journal';
 import { InjectOptions } from '../options';
@@ -40,7 +41,7 @@ interface Taken {
  * 1. Lock the tenants' books, in sorted order.
  * 2. Skip the charges that are already there.
  * 3. Number the new charges per tenant and month, add them up, and append them. A charge of a closed month goes to the
- *    running one.
+ *    running one, by the clocks that close the months.
  * 4. Put a balance update into the outbox: the new balance, and all holds of the batch for release. These include the
  *    holds of repeats, but not those of quarantined charges.
  * 5. Add to the month's spending of tenants and keys, and record the budget thresholds that this reaches.
@@ -54,12 +55,11 @@ interface Taken {
 export class ChargeGatherer {
   constructor(
     private readonly dataSource: BillingDataSource,
-    /** `now`: the clock, by default the system's. */
+    /** `now`: by default the system's clock. */
     @InjectOptions()
-    private readonly options: {
+    private readonly options: Partial<Clocks> & {
       postingIntervalMs: number;
       thresholdsPercent?: () => readonly number[];
-      now?: () => Date;
     },
   ) {}
 
@@ -158,8 +158,9 @@ export class ChargeGatherer {
     ended: readonly ReadCharge[],
   ): Promise<number | null> {
     const freshOf = byTenant(fresh);
-    const calendar = await this.calendar(tx, fresh);
-    const monthsOf = byTenant(await loadMonths(tx, fresh));
+    const loaded = await loadMonths(tx, fresh);
+    const monthsOf = byTenant(loaded.months);
+    const calendar = await this.calendar(tx, fresh, loaded);
     const changed: Books[] = [];
     const months: Month[] = [];
     const numbered: NumberedCharge[] = [];
@@ -187,11 +188,17 @@ export class ChargeGatherer {
     return dueInMs;
   }
 
-  private async calendar(tx: EntityManager, charges: readonly ReadCharge[]): Promise<Calendar> {
-    const running = periodOf(this.options.now?.() ?? new Date());
-    if (charges.every((charge) => charge.ownPeriod === running)) return { running, closedThrough: '0000-00' };
-    const [row] = await query<{ closed_through: string }>(tx, 'SELECT closed_through FROM invoice_counter');
-    return { running, closedThrough: row!.closed_through };
+  /** PostgreSQL is asked for its clock only if a charge may be late: nothing else depends on the running month. */
+  private async calendar(
+    tx: EntityManager,
+    charges: readonly ReadCharge[],
+    { months, closedThrough }: { months: readonly Month[]; closedThrough: Period },
+  ): Promise<Calendar> {
+    const { now = () => new Date(), databaseNow } = this.options;
+    const mayBeLate =
+      months.some(({ closed }) => closed) || charges.some(({ ownPeriod }) => ownPeriod <= closedThrough);
+    const { earlier } = await readClocks(mayBeLate ? { now, databaseNow } : { now }, tx);
+    return { running: periodOf(earlier), closedThrough };
   }
 }
 

@@ -3,8 +3,9 @@ import { newId, RequestError, type ReplyOf, type RequestOf } from '@tollgate/con
 import { enqueue } from '@tollgate/messaging';
 import { query, recordChange, transaction } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
-import type { DataSource, EntityManager } from 'typeorm';
+import type { EntityManager } from 'typeorm';
 import { BillingDataSource } from '../database';
+import { readClocks, type Clocks } from '../ledger/clocks';
 import { loadOpenMonths, lockBooks, saveBooks, saveMonths } from '../ledger/books-store';
 import { balanceUpdate, type Month } from '../ledger/core/books';
 import { newestOver, periodOf, type Period } from '../ledger/core/period';
@@ -21,14 +22,10 @@ export const DEFAULT_CLOSE_DELAY_MS = 60 * 60 * 1000;
 /** A process's clock that is further ahead of PostgreSQL's is logged. */
 const MAX_AHEAD_MS = 10 * 60 * 1000;
 
-export interface ClosingOptions {
+export interface ClosingOptions extends Clocks {
   postingIntervalMs: number;
   /** A month is closed this long after its end, so that the last charges of it still arrive in time. */
   closeDelayMs: number;
-  /** The clock, by default the system's. */
-  now: () => Date;
-  /** PostgreSQL's clock. Absent: `now` alone decides, for tests of other times. */
-  databaseNow?: ((on: DataSource) => Promise<Date>) | undefined;
 }
 
 /**
@@ -86,13 +83,12 @@ export class InvoiceCloser {
 
   /** The earlier of both clocks. */
   private async now(): Promise<Date> {
-    const own = this.options.now();
-    const database = (await this.options.databaseNow?.(this.dataSource)) ?? own;
+    const { own, database, earlier } = await readClocks(this.options, this.dataSource);
     const isAhead = own.getTime() - database.getTime() > MAX_AHEAD_MS;
     if (isAhead && !this.isAhead)
       logger('billing').error({ own, database }, 'the clock is ahead of that of PostgreSQL, which closes the months');
     this.isAhead = isAhead;
-    return own < database ? own : database;
+    return earlier;
   }
 
   private async closeThrough(

@@ -2,6 +2,7 @@ import { NANOS_PER_CENT } from '@tollgate/contracts';
 import { query, queryPrepared } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import { canPost, mayPostPart, type Books, type Month } from './core/books';
+import type { Calendar } from './core/gather';
 import type { Part } from './core/post';
 
 interface BooksRow {
@@ -212,19 +213,20 @@ export async function saveBooks(
 export async function loadMonths(
   tx: EntityManager,
   charges: readonly { tenantId: string; ownPeriod: string }[],
-): Promise<Month[]> {
-  const rows = await queryPrepared<MonthRow>(
+): Promise<Pick<Calendar, 'closedThrough'> & { months: Month[] }> {
+  const rows = await queryPrepared<(MonthRow | { tenant_id: null }) & { closed_through: string }>(
     tx,
-    `${SELECT_MONTHS}
-     JOIN (
-       SELECT tenant_id AS id, min(period COLLATE "C") AS oldest
-       FROM unnest($1::text[], $2::text[]) AS w (tenant_id, period)
-       GROUP BY 1
-     ) w
-       ON m.tenant_id = w.id AND m.period >= w.oldest`,
+    `SELECT c.closed_through, found.*
+     FROM invoice_counter c LEFT JOIN (
+       ${SELECT_MONTHS} JOIN (
+         SELECT tenant_id AS id, min(period COLLATE "C") AS oldest
+         FROM unnest($1::text[], $2::text[]) AS w (tenant_id, period) GROUP BY 1
+       ) w ON m.tenant_id = w.id AND m.period >= w.oldest
+     ) found ON true`,
     [charges.map((charge) => charge.tenantId), charges.map((charge) => charge.ownPeriod)],
   );
-  return rows.map(month);
+  const months = rows.flatMap((row) => (row.tenant_id === null ? [] : [month(row)]));
+  return { months, closedThrough: rows[0]!.closed_through };
 }
 
 /** All months of these tenants with uncovered charges. Call it under the tenants' locks. */

@@ -81,10 +81,7 @@ export function gather(
   };
 }
 
-/**
- * The charge's own month, or the running one if its own is closed. If this clock is behind the closer's clock, the next
- * open month.
- */
+/** The charge's own month, or the running one if its own is closed, or the next open month if both are. */
 function openPeriod(own: Period, months: ReadonlyMap<Period, Month>, { running, closedThrough }: Calendar): Period {
   const isClosed = (period: Period) => months.get(period)?.closed ?? period <= closedThrough;
   if (!isClosed(own)) return own;
