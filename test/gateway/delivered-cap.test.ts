@@ -82,6 +82,25 @@ describe('a stream with the requested number of tokens', () => {
     expect(event).toMatchObject({ outcome: 'complete', completionTokens: CAP, estimated: false });
   });
 
+  it('is passed on completely if each chunk has its reasoning under two names, as of vLLM', async () => {
+    const caller = await gateway.caller();
+    const twice = { delta: { reasoning: ' word', reasoning_content: ' word' } };
+    const words = Array.from({ length: CAP - 1 }, () => twice);
+    const play = streams([...words, { delta: { content: ' end' } }], finish(usage(13, CAP)));
+    const { content, chunks } = read(await (await ask(caller, play, { stream: true })).text());
+    expect([content, chunks.filter(({ choices }) => choices[0]?.delta).length]).toEqual([' end', CAP + 1]);
+    expect(chunks[0]!.choices).toMatchObject([twice]);
+    expect((await gateway.events(caller.tenantId, 1))[0]).toMatchObject({ completionTokens: CAP, estimated: false });
+  });
+
+  it('is charged once for reasoning under two names, if its backend breaks off', async () => {
+    const caller = await gateway.caller();
+    const words = Array.from({ length: 10 }, () => ({ delta: { reasoning: ' word', reasoning_content: ' word' } }));
+    await (await ask(caller, streams(words, null), { stream: true })).text();
+    const [event] = await gateway.events(caller.tenantId, 1);
+    expect(event).toMatchObject({ outcome: 'upstream_error', completionTokens: 10 });
+  });
+
   it('is passed on completely even if its text has no blanks that separate tokens', async () => {
     const caller = await gateway.caller();
     const sentence = '昨天我们去了北京的国家大剧院，观看了一场由著名编舞家创作的新芭蕾舞剧。这场演出非常精彩';

@@ -20,6 +20,20 @@ export function plainCapTests({ gateway, ask }: CappedGateway): void {
     expect((await gateway.events(caller.tenantId, 1))[0]).toMatchObject({ completionTokens: CAP, overrunNanos: '0' });
   });
 
+  it('is neither cut nor charged twice for reasoning under two names, and a longer one is cut under both', async () => {
+    const caller = await gateway.caller();
+    const of = (reasoning: string) => ({ role: 'assistant', reasoning, reasoning_content: reasoning, content: ' end' });
+    const fits = of(' word'.repeat(CAP - 1));
+    const whole = await ask(caller, answers({ choices: [choice(fits)], ...usage(13, CAP) }));
+    expect(await whole.json()).toMatchObject({ choices: [choice(fits)], usage: { completion_tokens: CAP } });
+    const cut = await ask(caller, answers({ choices: [choice(of(LONG))], ...usage(13, count(LONG)) }));
+    const { choices } = (await cut.json()) as { choices: { message: Record<string, string> }[] };
+    const { reasoning, reasoning_content, content } = choices[0]!.message;
+    expect([count(reasoning!), reasoning_content, content]).toEqual([CAP, reasoning, '']);
+    const events = await gateway.events(caller.tenantId, 2);
+    expect(events.map(({ completionTokens }) => completionTokens)).toEqual([CAP, CAP]);
+  });
+
   it('is cut as a legacy completion too', async () => {
     const caller = await gateway.caller();
     const play = answers({ choices: [{ index: 0, text: LONG, finish_reason: 'stop', logprobs: null }] });

@@ -1,6 +1,6 @@
 import { fromStringBody, toStringBody, toWire } from '../upstream/json-text';
 import { DeliveredText } from '../upstream/delivered-text';
-import { type Output, outputOf, TEXT_FIELDS } from '../upstream/output-text';
+import { copyIn, type Output, outputOf, TEXT_FIELDS, withCopy } from '../upstream/output-text';
 import { estimateTokens, Prose } from '../prompt/token-estimate';
 import type { TokenizerThrottle } from '../prompt/tokenizer-throttle';
 import { countTokens } from '../prompt/tokenizer';
@@ -120,9 +120,13 @@ function canBeCut(asked: RequestedAnswer, choice: Record<string, unknown>, { tex
   return plain.reduce((sum, [, value]) => sum + value.length, 0) === text.length;
 }
 
+/** The plain texts of a choice by name, without a copy of another. */
 function textsOf(choice: Record<string, unknown>): [string, string][] {
-  return Object.entries(holderOf(choice)).filter(
-    (member): member is [string, string] => TEXT_FIELDS.has(member[0]) && typeof member[1] === 'string',
+  const holder = holderOf(choice);
+  const copy = copyIn(holder);
+  return Object.entries(holder).filter(
+    (member): member is [string, string] =>
+      TEXT_FIELDS.has(member[0]) && member[0] !== copy && typeof member[1] === 'string',
   );
 }
 
@@ -145,7 +149,8 @@ function shorten(
     kept.add({ ...piece, text: body });
     texts[field] = fromStringBody(body);
   }
-  const shorter = { ...holderOf(choice), ...texts };
+  const holder = holderOf(choice);
+  const shorter = withCopy({ ...holder, ...texts }, copyIn(holder));
   return choice['message'] == null
     ? { ...shorter, finish_reason: 'length' }
     : { ...choice, message: shorter, finish_reason: 'length' };

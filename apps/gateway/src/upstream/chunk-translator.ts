@@ -1,6 +1,6 @@
 import { ChunkTemplates, replaceText } from './chunk-templates';
 import { fromWire, toStringBody, toWire } from './json-text';
-import { outputOf, TEXT_FIELDS, withoutEmptyUnknown } from './output-text';
+import { copyIn, outputOf, TEXT_FIELDS, withoutEmptyUnknown } from './output-text';
 import { dataOf, FrameSplitter } from './sse-frames';
 import { readUsage, type ReportedUsage } from './usage-field';
 
@@ -186,10 +186,11 @@ function indexOf(choice: Choice): number {
   return typeof choice['index'] === 'number' ? choice['index'] : 0;
 }
 
-/** The one text field with all output of the choice, or null. */
+/** The one text field with all output of the choice, or null. A text that is there twice has no single field. */
 function fieldOf(choice: Choice, { text, least }: Piece): string | null {
   if (least !== 1 || text === '') return null;
   const holder = choice.delta ?? choice;
+  if (copyIn(holder) !== null) return null;
   const field = [...TEXT_FIELDS].find((name) => typeof holder[name] === 'string' && holder[name] !== '');
   return field !== undefined && toStringBody(holder[field] as string) === text && choice['logprobs'] == null
     ? field

@@ -59,6 +59,12 @@ describe('the output of a choice', () => {
     ['content', { delta: { role: 'assistant', content: 'abc' } }, 'abc'],
     ['parts', { delta: { content: [{ type: 'text', text: 'a' }, 'b', { type: 'refusal', refusal: 'c' }] } }, 'abc'],
     ['reasoning', { delta: { reasoning: 'a', reasoning_content: 'b', reasoning_text: 'c' } }, 'abc'],
+    ['a copy of the reasoning once', { delta: { reasoning: 'abc', reasoning_content: 'abc' } }, 'abc'],
+    [
+      'other copies',
+      { delta: { reasoning: 'a', reasoning_text: 'a' }, reasoning: 'b', reasoning_content: 'b' },
+      'aabb',
+    ],
     [
       'reasoning details',
       { delta: { reasoning_details: [{ type: 'reasoning.text', id: 'x', index: 0, text: 'abc' }] } },

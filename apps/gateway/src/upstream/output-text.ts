@@ -3,6 +3,10 @@ export const TEXT_FIELDS: ReadonlySet<string> = new Set(
   'content text reasoning_content reasoning reasoning_text thinking refusal'.split(' '),
 );
 
+const REASONING = 'reasoning';
+/** Its former name. */
+const COPIED_REASONING = 'reasoning_content';
+
 /** The output of a choice. */
 export interface Output {
   text: string;
@@ -67,8 +71,8 @@ const LISTS_OF_LOGPROBS = ['content', 'refusal', 'reasoning_content', 'tokens'];
 
 /**
  * The output of a choice. All text in its message, delta or legacy `text` counts, at any depth and under any name.
- * Numbers and unknown names count too. Only a few known structural members are free, if each is one short word.
- * Iterative, in linear time.
+ * Numbers and unknown names count too. Only a few known structural members are free, if each is one short word. So is
+ * a copy of the reasoning (`copyIn`). Iterative, in linear time.
  */
 export function outputOf(choice: Record<string, unknown>): Output {
   const gatherer = new Gatherer();
@@ -81,6 +85,21 @@ export function outputOf(choice: Record<string, unknown>): Output {
     else gatherer.member(name, value, false);
   }
   return gatherer.output;
+}
+
+/**
+ * The name of a message's or a delta's member that only repeats another one: some versions of vLLM send the same
+ * reasoning under both of its names. It says nothing more, so it counts as nothing. Null: there is none.
+ */
+export function copyIn(holder: Record<string, unknown>): string | null {
+  const reasoning = holder[REASONING];
+  const isCopied = typeof reasoning === 'string' && reasoning !== '' && reasoning === holder[COPIED_REASONING];
+  return isCopied ? COPIED_REASONING : null;
+}
+
+/** The holder with the copy that it has of its reasoning made anew. */
+export function withCopy(holder: Record<string, unknown>, copy: string | null): Record<string, unknown> {
+  return copy === null ? holder : { ...holder, [copy]: holder[REASONING] };
 }
 
 /**
@@ -125,7 +144,9 @@ class Gatherer {
   }
 
   holder(value: Record<string, unknown>): void {
+    const copy = copyIn(value);
     for (const name of Object.keys(value)) {
+      if (name === copy) continue;
       if (name === 'role' && ROLES.has(value[name] as string)) continue;
       if (name === 'index' && typeof value[name] === 'number') continue;
       this.member(name, value[name], true);
