@@ -134,11 +134,11 @@ export class AdmittedRequest {
    * room for output than the hold.
    */
   servedBy(fallback: CatalogModel): void {
-    const room = this.prompt.roomFor(fallback.maxOutputTokens, fallback.contextTokens);
+    const wanted = Math.min(this.hold.maxTokensPerChoice, fallback.maxOutputTokens);
     this.serving = {
       model: fallback,
       draft: { ...this.draft, model: fallback.id, price: fallback.price },
-      maxTokensPerChoice: Math.min(this.hold.maxTokensPerChoice, room),
+      maxTokensPerChoice: this.prompt.roomFor(wanted, fallback.contextTokens),
     };
   }
 

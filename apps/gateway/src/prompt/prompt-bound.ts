@@ -43,6 +43,8 @@ const TEMPLATE_TOKENS_PER_TOOL = 8;
  */
 const MOST_INDENTED_BYTES = 96 * 1024;
 const MOST_INDENTED_PARTS = 4;
+/** Another tokenizer than the configured one makes some more tokens of a text: this part of the prompt. */
+const OTHER_TOKENIZER_PART = 1 / 8;
 
 type Body = Record<string, unknown>;
 
@@ -167,6 +169,20 @@ export function refuseBeyondContext(
 export function marginForTools({ tools, outgoing }: InferenceRequest): number {
   const ofTools = tools === 0 ? 0 : TEMPLATE_TOKENS_OF_TOOLS + tools * TEMPLATE_TOKENS_PER_TOOL;
   return ofTools + outgoing.rewrittenTokens;
+}
+
+/**
+ * By how many tokens a backend's count of a counted chat may be higher: what its template and its tokenizer add. Other
+ * prompts have no template, and their output is short unless the client names it.
+ */
+export function templateRoom(
+  { kind, messages, outgoing }: InferenceRequest,
+  { total, longest, most }: PromptTokens,
+): number {
+  if (kind !== 'chat') return 0;
+  // Few templates escape results of tools, and what that may add is often much.
+  const ofTools = Math.max(0, most - total - outgoing.rewrittenTokens);
+  return SPARE_TOKENS + messages * SPARE_TOKENS_PER_MESSAGE + ofTools + Math.ceil(longest * OTHER_TOKENIZER_PART);
 }
 
 /** Lower bound of the prompt, known without counting. */

@@ -9,6 +9,7 @@ import {
   mediaTokens,
   refuseBeyondContext,
   refuseLongPrompt,
+  templateRoom,
   textOf,
   type TextOfPart,
 } from './prompt-bound';
@@ -41,6 +42,8 @@ export class PromptEstimate {
     readonly longest: number,
     /** The count of the tokenizer with compact JSON and no margin: what is charged. Null: not counted yet. */
     readonly exactCount: number | null,
+    /** The tokens by which the backend's own count of `longest` may be higher. */
+    private readonly spare: number,
   ) {}
 
   /**
@@ -53,7 +56,7 @@ export class PromptEstimate {
     outputTokens: number,
   ): PromptEstimate {
     const bound = cheapBound(request, model);
-    const byBytes = new PromptEstimate(request, model, bound, bound, null);
+    const byBytes = new PromptEstimate(request, model, bound, bound, null, 0);
     const needsCount = request.counted !== null || bound + outputTokens > model.contextTokens;
     if (!needsCount) return byBytes;
     const counted = byBytes.countedWithinContext();
@@ -77,9 +80,11 @@ export class PromptEstimate {
   }
 
   private count(): CountedPrompt {
-    const { total, longest, most } = countPrompt(this.request, this.model);
+    const counts = countPrompt(this.request, this.model);
+    const { total, longest, most } = counts;
     const [upperBound, exactCount] = [Math.min(most, this.upperBound), Math.min(total, this.upperBound)];
-    return new PromptEstimate(this.request, this.model, upperBound, longest, exactCount) as CountedPrompt;
+    const spare = templateRoom(this.request, counts);
+    return new PromptEstimate(this.request, this.model, upperBound, longest, exactCount, spare) as CountedPrompt;
   }
 
   /**
@@ -92,11 +97,16 @@ export class PromptEstimate {
   }
 
   /**
-   * Tokens of output per choice that fit into the context beside the prompt. A count may find more room.
+   * Tokens of output per choice that fit into the context beside the prompt. A count may find more room. Output that
+   * the client named is asked for if it fits by our count. What we ask for by ourselves leaves room for what the
+   * backend may count more, but at least half of the rest of the context is asked for: vLLM, SGLang and TGI refuse a
+   * request whose prompt and output exceed the context.
    * @param contextTokens of a fallback, which counts the prompt like its model
    */
   roomFor(outputTokens: number, contextTokens = this.model.contextTokens): number {
-    return Math.min(outputTokens, contextTokens - this.longest);
+    const room = contextTokens - this.longest;
+    if (this.request.maxTokensNamed && outputTokens <= room) return outputTokens;
+    return Math.min(outputTokens, Math.max(room - this.spare, Math.ceil(room / 2)));
   }
 
   /** Lower bound of the prompt. Without a count, what is known from its form. */
