@@ -147,6 +147,40 @@ describe.each([true, false])('usage that a backend reports (stream: %s)', (strea
     expect((await gateway.events(caller.tenantId, 1))[0]).toMatchObject({ completionTokens: 1_500, estimated: false });
   });
 
+  it.each([
+    [5, 105, true],
+    [100, 2_100, true],
+    [5, 300, false],
+  ])('is charged for the syntax around %i tool calls: %i tokens', async (calls, reported, isBelieved) => {
+    const caller = await gateway.caller();
+    // Hermes: two tags, and an object with a name and arguments.
+    const called = { name: 'get_weather', arguments: '{"city": "Paris"}' };
+    const all = Array.from({ length: calls }, (_, i) => ({
+      id: `c${i}`,
+      type: 'function',
+      index: i,
+      function: called,
+    }));
+    const end = finish(usage(PROMPT, reported), { finish_reason: 'tool_calls' });
+    backend.state.play = stream
+      ? streams(
+          all.flatMap(({ index, ...call }) => [
+            { delta: { tool_calls: [{ index, ...call, function: { name: called.name, arguments: '' } }] } },
+            { delta: { tool_calls: [{ index, function: { arguments: called.arguments } }] } },
+          ]),
+          end,
+        )
+      : answers({
+          choices: [{ index: 0, message: { role: 'assistant', tool_calls: all }, finish_reason: 'tool_calls' }],
+          ...usage(PROMPT, reported),
+        });
+    await (await gateway.post('/v1/chat/completions', { model: 'own', messages, stream }, caller)).text();
+    const [event] = await gateway.events(caller.tenantId, 1);
+    // Ours: two words and six signs.
+    const completionTokens = isBelieved ? reported : 8 * calls;
+    expect(event).toMatchObject({ completionTokens, estimated: !isBelieved, overrunNanos: '0' });
+  });
+
   it('is charged for unseen output, if it went to its limit or the backend names it as reasoning', async () => {
     const reasoned = { ...usage(PROMPT, 600).usage, completion_tokens_details: { reasoning_tokens: 599 } };
     for (const [reported, finish_reason, n, estimated] of [

@@ -23,7 +23,7 @@ import type { AnswerDetails } from '../settle/usage-event';
 import type { InferenceRequest } from '../body/inference-request';
 import { upstreamBody } from '../body/outgoing';
 import { noteDisbelief } from './backend-faults';
-import { believes, isHidden, OUTPUT_SPARE_TOKENS, promptSpareTokens } from './reported-usage';
+import { believes, isHidden, outputSpareTokens, promptSpareTokens } from './reported-usage';
 
 /** The model that serves a request, and what it is asked for. */
 interface ServedBy {
@@ -64,6 +64,8 @@ export interface DeliveredOutput {
   /** Without counting. Null if an estimate would be unreliable. */
   estimate(): number | null;
   tokens(): number;
+  /** The tool calls in it. */
+  readonly calls: number;
 }
 
 /** What a backend delivered, and how it ended it. */
@@ -255,15 +257,16 @@ export class AdmittedRequest {
     if (request.kind === 'embedding') return { tokens: { ...tokens, completionTokens: 0 }, estimated, details };
     const range = (own: number) => ({ least: own, most: own });
     const estimate = output.estimate();
+    const spareAbove = outputSpareTokens(output.calls);
     const evidence = {
       estimate: estimate === null ? null : range(estimate),
       exact: () => range(output.tokens()),
-      spareAbove: OUTPUT_SPARE_TOKENS,
+      spareAbove,
     };
     if (!believes(reported.completionTokens, evidence, model)) {
       const own = output.tokens();
       const asked = this.maxTokensPerChoice * request.choices;
-      if (!isHidden(reported, own, { asked, wentToLimit }, model.usageBand)) {
+      if (!isHidden(reported, own, { asked, wentToLimit, spareAbove }, model.usageBand)) {
         tokens.completionTokens = own;
         noteDisbelief('completion', named, { reported, own: { completionTokens: own } });
         return { tokens, estimated: true, details };

@@ -86,7 +86,7 @@ function received(read: AnswerRead): ReadResult<PlainReading> {
     answer: {
       ...read,
       begun: { bytes, used: begun.used },
-      output: { estimate: () => output.estimate, tokens: () => output.tokens },
+      output: { ...output, estimate: () => output.estimate, tokens: () => output.tokens },
     },
   };
 }

@@ -8,7 +8,7 @@ import type { CatalogModel } from '../catalog/catalog';
 import type { InferenceRequest } from '../body/inference-request';
 import type { DeliveredOutput, AdmittedRequest } from './admitted-request';
 import type { PlainResponse } from './plain-response';
-import { isPossible, OUTPUT_SPARE_TOKENS } from './reported-usage';
+import { isPossible, outputSpareTokens } from './reported-usage';
 
 /** Counting this much takes 1 ms. Longer texts wait for the tokenizer throttle. */
 const MAX_UNTHROTTLED_BYTES = 16 * 1024;
@@ -16,6 +16,9 @@ const MAX_UNTHROTTLED_BYTES = 16 * 1024;
 const MAX_WHOLE_CHARS = 4 * 1024;
 /** The longest token of all encodings, a run of blanks. A text with more characters per allowed token cannot fit. */
 const MAX_TOKEN_CHARS = 128;
+
+/** Of vectors. */
+const NO_OUTPUT: DeliveredOutput = { estimate: () => 0, tokens: () => 0, calls: 0 };
 
 /** What a plain answer was asked for. Plain data, which can be sent to a worker thread. */
 export type RequestedAnswer = Pick<
@@ -46,12 +49,12 @@ export async function fitPlain(
   // Choices, or a vector for each input.
   if (content.length > (asked.kind === 'embedding' ? asked.prompts : asked.choices))
     return { kind: 'refused', reason: 'the answer has more choices than requested' };
-  if (asked.kind === 'embedding') return { kind: 'fits', response, output: { estimate: () => 0, tokens: () => 0 } };
+  if (asked.kind === 'embedding') return { kind: 'fits', response, output: NO_OUTPUT };
   const choices: Record<string, unknown>[] = [];
   const outputs: (Output & { tokens?: number })[] = [];
   let cut = false;
   const asReported = reportedWithin(response, asked);
-  const mostTokens = asReported === null ? 0 : Math.ceil(asReported / usageBand.min) + OUTPUT_SPARE_TOKENS;
+  const mostTokens = asReported === null ? 0 : Math.ceil(asReported / usageBand.min) + outputSpareTokens(0);
   for (const choice of content) {
     const output = outputOf(choice);
     const tokens = await boundOf(output, maxTokensPerChoice, countText, turns);
@@ -74,7 +77,7 @@ export async function fitPlain(
   const output = ofAll(outputs, countText);
   if (asReported !== null && outputs.some(({ tokens }) => tokens !== undefined && tokens > maxTokensPerChoice)) {
     const own = output.tokens();
-    if (!isPossible(asReported, { least: own, most: own }, usageBand, OUTPUT_SPARE_TOKENS))
+    if (!isPossible(asReported, { least: own, most: own }, usageBand, outputSpareTokens(output.calls)))
       return { kind: 'refused', reason: 'the answer is longer than requested' };
   }
   if (!cut) return { kind: 'fits', response, output };
@@ -167,5 +170,5 @@ function ofAll(
     for (const { text, tokens } of outputs) if (tokens === undefined) prose.add(Buffer.from(text));
     return prose.isTrusted ? sum((text) => estimateTokens(Buffer.from(text))) : null;
   };
-  return { estimate, tokens: () => sum(countText) };
+  return { estimate, tokens: () => sum(countText), calls: outputs.reduce((calls, one) => calls + one.calls, 0) };
 }

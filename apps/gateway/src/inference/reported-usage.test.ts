@@ -76,7 +76,7 @@ describe('a completion above the band', () => {
   const hidden = (completionTokens: number, own: number, wentToLimit: boolean, reasoning?: number) => {
     const completionDetails = reasoning === undefined ? {} : { completionDetails: { reasoning_tokens: reasoning } };
     const reported = { promptTokens: 9, cachedTokens: 0, completionTokens, ...completionDetails };
-    return isHidden(reported, own, { asked: 4_000, wentToLimit }, BAND);
+    return isHidden(reported, own, { asked: 4_000, wentToLimit, spareAbove: 16 }, BAND);
   };
 
   it.each<[string, boolean, Parameters<typeof hidden>]>([

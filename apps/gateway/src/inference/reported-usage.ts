@@ -3,8 +3,13 @@ import type { CatalogModel } from '../catalog/catalog';
 import type { OwnCount } from '../prompt/prompt-estimate';
 import type { ReportedCounts } from '../upstream/usage-field';
 
-/** Tolerance above the band, for ends of sequences, templates and the syntax of tool calls. */
+/** Tolerance above the band, for ends of sequences, templates and the syntax of a tool call. */
 const SPARE_TOKENS = 16;
+/**
+ * The same for each tool call. Engines take a call out of tags and JSON that the model wrote around its name and its
+ * arguments: 10 to 15 tokens, of which nothing is delivered.
+ */
+const SPARE_TOKENS_PER_CALL = 16;
 /**
  * Tolerance below the band, for rounding: half of three words is one. Invisible tokens make a report larger, never
  * smaller.
@@ -20,7 +25,9 @@ const SPARE_TOKENS_PER_MESSAGE = 8;
 const ESTIMATE_FACTOR = 1.4;
 
 /** The tolerance above the band for a completion and for a prompt. */
-export const OUTPUT_SPARE_TOKENS = SPARE_TOKENS;
+export function outputSpareTokens(calls: number): number {
+  return SPARE_TOKENS + calls * SPARE_TOKENS_PER_CALL;
+}
 export function promptSpareTokens(kind: InferenceKind, messages: number): number {
   return kind === 'chat' ? SPARE_CHAT_TOKENS + messages * SPARE_TOKENS_PER_MESSAGE : SPARE_TOKENS;
 }
@@ -51,17 +58,18 @@ export function isLikely(reported: number, own: OwnCount, { min, max }: CatalogM
  * on to its limit are believed, because only then the limit says how many there were.
  * @param asked the most tokens of all choices
  * @param wentToLimit the backend ended every choice that was asked for with `length`
+ * @param spareAbove tolerance above the band for the output that is seen
  */
 export function isHidden(
   { completionTokens, completionDetails }: ReportedCounts,
   own: number,
-  { asked, wentToLimit }: { asked: number; wentToLimit: boolean },
+  { asked, wentToLimit, spareAbove }: { asked: number; wentToLimit: boolean; spareAbove: number },
   band: CatalogModel['usageBand'],
 ): boolean {
   if (completionTokens > asked) return false;
   if (wentToLimit) return completionTokens >= own;
   const seen = completionTokens - (completionDetails?.['reasoning_tokens'] ?? 0);
-  return isPossible(seen, { least: own, most: own }, band, SPARE_TOKENS);
+  return isPossible(seen, { least: own, most: own }, band, spareAbove);
 }
 
 /** The evidence for or against a reported count. */

@@ -27,6 +27,8 @@ export interface Piece {
   text: string;
   /** The least number of tokens that it counts as. */
   least: number;
+  /** The tool calls that begin in it. Absent: none. */
+  calls?: number;
 }
 
 export type Frame =
@@ -158,9 +160,9 @@ export class ChunkTranslator {
   }
 
   private pieceOf(source: Choice): Piece[] {
-    const { text, least, marks } = outputOf(source);
+    const { text, least, marks, calls } = outputOf(source);
     const choice = indexOf(source);
-    if (least > 0) return [{ choice, text: text === '' ? '' : toStringBody(text), least }];
+    if (least > 0) return [{ choice, text: text === '' ? '' : toStringBody(text), least, calls }];
     const used = (this.marks.get(choice) ?? 0) + marks;
     this.marks.set(choice, used);
     return marks > 0 && used > FREE_MARKS_PER_CHOICE ? [{ choice, text: '', least: 1 }] : [];

@@ -15,6 +15,8 @@ const CHOICE_BYTES = 24;
  * Each chunk counts as one token or more, however short its text: the backend generated it separately.
  */
 export class DeliveredText {
+  /** The tool calls that it has. */
+  calls = 0;
   private readonly choices = new Map<number, ChoiceText>();
   private readonly slots = new Slots();
   /** Those whose `counted` is null. */
@@ -41,6 +43,7 @@ export class DeliveredText {
     }
     kept.add(piece);
     this.least += piece.least;
+    this.calls += piece.calls ?? 0;
     this.newPieces += 1;
     this.newBytes += piece.text.length;
   }

@@ -117,6 +117,17 @@ describe('the output of a choice', () => {
     expect(of({ delta: {}, logprobs: { content: [long] } })).toEqual({ text: long.token, least: 1 });
   });
 
+  it.each<[number, object]>([
+    [0, { delta: { content: 'a' } }],
+    [2, { message: { tool_calls: [{ function: { name: 'a', arguments: '{}' } }, { custom: { name: 'b' } }] } }],
+    [1, { delta: { tool_calls: [{ index: 0, id: 'c', function: { name: 'a', arguments: '' } }] } }],
+    [0, { delta: { tool_calls: [{ index: 0, function: { arguments: '{}' } }, { function: { name: '' } }, null, 1] } }],
+    [1, { message: { function_call: { name: 'a', arguments: '{}' } } }],
+    [0, { delta: { tool_calls: 'a', function_call: 'b' }, tool_calls: [{ function: { name: 'a' } }] }],
+  ])('has %i tool calls that begin: %j', (calls, choice) => {
+    expect(outputOf({ index: 0, ...choice }).calls).toBe(calls);
+  });
+
   it('includes text at any depth', () => {
     let deep: unknown = 'abc';
     for (let i = 0; i < 100_000; i += 1) deep = [deep];

@@ -17,6 +17,8 @@ export interface Output {
    * number is free (chunk-translator.ts).
    */
   marks: number;
+  /** The number of tool calls that begin in it. */
+  calls: number;
 }
 
 const names = (list: string) => new Set(list.split(' '));
@@ -102,6 +104,17 @@ export function withCopy(holder: Record<string, unknown>, copy: string | null): 
   return copy === null ? holder : { ...holder, [copy]: holder[REASONING] };
 }
 
+/** The tool calls that begin in a message or a delta. A later chunk of a call has no name. */
+function callsIn({ tool_calls: calls, function_call: older }: Record<string, unknown>): number {
+  if (calls == null && older == null) return 0;
+  const all: unknown[] = [...(Array.isArray(calls) ? (calls as unknown[]) : []), { function: older }];
+  return all.filter((call) => isObject(call) && (isNamed(call['function']) || isNamed(call['custom']))).length;
+}
+
+function isNamed(called: unknown): boolean {
+  return isObject(called) && typeof called['name'] === 'string' && called['name'] !== '';
+}
+
 /**
  * Removes members with unknown names and no output: engines add them to each chunk, and their names would count as
  * text. Returns the same object if there are none.
@@ -135,16 +148,18 @@ class Gatherer {
   private entries = 0;
   private members = 0;
   private marks = 0;
+  private calls = 0;
 
   get output(): Output {
     const parts = Math.ceil(Math.max(0, this.members + this.marks - FREE_PARTS) / PARTS_PER_TOKEN);
     const beside = this.wordsBeside - FREE_WORDS;
     const least = Math.max(this.entries, this.numbers, this.words, beside, parts, this.text === '' ? 0 : 1);
-    return { text: this.text, least, marks: this.marks };
+    return { text: this.text, least, marks: this.marks, calls: this.calls };
   }
 
   holder(value: Record<string, unknown>): void {
     const copy = copyIn(value);
+    this.calls += callsIn(value);
     for (const name of Object.keys(value)) {
       if (name === copy) continue;
       if (name === 'role' && ROLES.has(value[name] as string)) continue;
