@@ -40,11 +40,16 @@ export class KeyedRequest {
     this.recorder = new AnswerRecorder(parts.maxAnswerBytes);
   }
 
-  /** True: a request has the claim. Rejects with UnavailableError. */
-  async recall(): Promise<boolean> {
+  /**
+   * The bytes of the kept answer, which is in memory from now on; 0: there is none. Null: no request has the claim.
+   * Rejects with UnavailableError.
+   */
+  async recall(): Promise<number | null> {
     const { tenantId, claimId } = this;
-    this.recalled = await this.parts.admission.recall({ tenantId, claimId });
-    return this.recalled.kind !== 'free';
+    const recalled = await this.parts.admission.recall({ tenantId, claimId });
+    this.recalled = recalled;
+    if (recalled.kind === 'free') return null;
+    return recalled.kind === 'settled' ? (recalled.sealed?.length ?? 0) : 0;
   }
 
   /** @param what is asked for, beside the body */

@@ -94,6 +94,33 @@ describe('a large body', () => {
   });
 });
 
+describe('a repeat that waits for its body', () => {
+  const KIB = 1024;
+  const full = { code: 'concurrency_limit_exceeded', by: { what: 'body_memory', scope: 'key' } };
+
+  it('counts against the memory of its key with its kept answer, until it is released', async () => {
+    const intake = intakeOf(new BodyMemory({ maxBytes: 800 * KIB, maxBytesPerKey: 100 * KIB }));
+    const first = await intake.take(request(), client, principal, 60 * KIB);
+    const refusal = intake.take(request(), client, principal, 60 * KIB);
+    await expect(refusal).rejects.toMatchObject(full);
+    await expect(refusal).rejects.toThrow('The request bodies and repeated answers of this key exceed 0 MiB in total.');
+    (await intake.take(request(), client, principal, 0)).release();
+    first.release();
+    (await intake.take(request(), client, principal, 60 * KIB)).release();
+  });
+
+  it('counts as wasted if it is refused for that, and releases its memory if it fails', async () => {
+    const intake = intakeOf(new BodyMemory({ maxBytes: 800 * KIB, maxBytesPerKey: 100 * KIB }));
+    const wrongType = Object.assign(request(), { headers: { 'content-type': 'text/plain' } });
+    await expect(intake.take(wrongType, client, principal, 60 * KIB)).rejects.toMatchObject({ status: 415 });
+    const first = await intake.take(request(), client, principal, 60 * KIB);
+    for (let i = 1; i < PER_MINUTE; i++)
+      await expect(intake.take(request(), client, principal, 60 * KIB)).rejects.toMatchObject(full);
+    expect(() => intake.refuseAfterWaste(principal)).toThrow(InferenceError);
+    first.release();
+  });
+});
+
 describe('answers that were not read', () => {
   it('refuse new requests of their key and tenant until they are read or dropped', async () => {
     const bodies = new BodyMemory({ answers: { perKey: 10, perTenant: 20, all: 40 } });

@@ -24,6 +24,7 @@ const MAX_UNLOOKED_BODY_BYTES = 16 * 1024;
 /** The most that a socket gives at once. A body that came in one piece may stay in memory as it is. */
 const MAX_PIECE_BYTES = 64 * 1024;
 const BUDGET_WAIT_SECONDS = 1;
+const WAIT_FOR_OTHERS = 'Wait for requests in progress to finish.';
 const MIB = 1024 * 1024;
 
 /** A body in memory, until it is released. */
@@ -73,22 +74,33 @@ export class Intake {
   }
 
   /**
-   * `isRepeat`: the request may get a kept answer, which needs neither limits nor credit. So there is no look.
    * Rejects with InferenceError, with ClientLeftError, and with UnavailableError if the store does not answer.
+   * @param keptBytes not null: the request may get a kept answer of this length, which needs neither limits nor credit.
+   *   So there is no look. The answer is in memory until the end of the request, however slowly its body comes
    */
-  async take(request: IncomingMessage, client: Client, principal: Principal, isRepeat = false): Promise<Body> {
+  async take(
+    request: IncomingMessage,
+    client: Client,
+    principal: Principal,
+    keptBytes: number | null = null,
+  ): Promise<Body> {
     const share = this.memory.open(principal);
+    const keptShare = this.memory.open(principal);
+    const isRepeat = keptBytes !== null;
     try {
-      // 1. Refuse keys with too many answers that were not read.
+      // 1. Refuse keys with too many answers that were not read, or that wait for the bodies of repeats.
       this.refuseUnread(principal);
+      // Half of the key's memory at most: whatever the settings are, one repeat fits beside its body.
+      const fullOfKept = keptShare.growTo(Math.min(keptBytes ?? 0, this.memory.limits.perKey / 2));
+      if (fullOfKept !== null)
+        throw ofMemory(fullOfKept, this.memory, 'request bodies and repeated answers', WAIT_FOR_OTHERS);
       // 2. Refuse a wrong media type and a body that is announced as too large.
       const announced = announcedBytes(request, share.maxBytes);
       // 3. Look whether any request of the key would be admitted.
       const isSmall = announced !== null && announced <= MAX_UNLOOKED_BODY_BYTES;
       if (!isRepeat && (!isSmall || this.refusedKeys.has(principal.keyId))) await this.look(client, principal);
       // 4. Reserve memory.
-      const full = (budget: FullBudget) =>
-        ofMemory(budget, this.memory, 'request bodies', 'Wait for requests in progress to finish.');
+      const full = (budget: FullBudget) => ofMemory(budget, this.memory, 'request bodies', WAIT_FOR_OTHERS);
       const budget = share.growTo(announced ?? 0);
       if (budget !== null) throw full(budget);
       // 5. Only now send 100-continue, and read the body.
@@ -102,13 +114,16 @@ export class Intake {
           this.bodies.read(kind, bytes, { keyId: principal.keyId, models: principal.models, client }),
         becomes: (read) => {
           // Much of a large body may have been dropped.
-          if (length > MAX_PIECE_BYTES) share.shrinkTo(keptBytes(read));
+          if (length > MAX_PIECE_BYTES) share.shrinkTo(bytesOf(read));
         },
-        release: () => share.release(),
+        release: () => {
+          share.release();
+          keptShare.release();
+        },
         wasted: (error) => {
           if (error instanceof InferenceError && OF_ADMISSION.has(error.status))
             this.refusedKeys.wasRefused(principal.keyId);
-          this.countWaste(principal, error, length);
+          this.countWaste(principal, error, length, false);
         },
         repeated: () => {
           const { keyId, keyLimits } = principal;
@@ -116,8 +131,9 @@ export class Intake {
         },
       };
     } catch (error) {
-      this.countWaste(principal, error, share.bytes);
+      this.countWaste(principal, error, share.bytes, isRepeat);
       share.release();
+      keptShare.release();
       throw error;
     }
   }
@@ -137,12 +153,13 @@ export class Intake {
     if (full !== null) throw ofMemory(full, answers, 'unread answers', 'Read the answers of earlier requests.');
   }
 
-  private countWaste({ keyId, keyLimits }: Principal, error: unknown, bytes: number): void {
+  /** @param isRepeat its answer was read from the store for nothing, so it counts whatever refused it */
+  private countWaste({ keyId, keyLimits }: Principal, error: unknown, bytes: number, isRepeat: boolean): void {
     const { requestsPerMinute } = keyLimits;
     const isRefusal = error instanceof InferenceError;
     // Our own failures cost the key nothing.
     if (!isRefusal && !(error instanceof ClientLeftError || error instanceof RuinousBodyError)) return;
-    if (!isRefusal || INVALID.has(error.status))
+    if (!isRefusal || INVALID.has(error.status) || (isRepeat && error.status < 500))
       this.wastedRequests.countInvalid(keyId, requestsPerMinute, bytes, Date.now());
     else if (error.status < 500) this.wastedRequests.countUnserved(keyId, requestsPerMinute, bytes, Date.now());
   }
@@ -167,7 +184,7 @@ function ofMemory(
 }
 
 /** The memory of a request that a worker has read. */
-function keptBytes({ outgoing }: InferenceRequest): number {
+function bytesOf({ outgoing }: InferenceRequest): number {
   let bytes = outgoing.fields.length;
   for (const { name, json } of outgoing.extras) bytes += name.length + json.length;
   return bytes;
