@@ -35,6 +35,7 @@ const common = {
     '^@tollgate/(auth|billing|cli|console|gateway|metering|simulator|standalone)$': '<rootDir>/apps/$1/src/index.ts',
     '^@tollgate/([^/]+)$': '<rootDir>/libs/$1/src/index.ts',
     '^@tollgate/messaging/nest$': '<rootDir>/libs/messaging/src/nest/index.ts',
+    '^@tollgate/runtime/file-problem$': '<rootDir>/libs/runtime/src/file-problem.ts',
     '^@tollgate/runtime/timing$': '<rootDir>/libs/runtime/src/timing.ts',
   },
   setupFiles: ['reflect-metadata'],

@@ -110,7 +110,7 @@ describe('a failed start reports its reason and the remedy in one line:', () => 
 
   it('a missing configuration file, a wrong setting, an unknown option', async () => {
     expect(await failure({ TOLLGATE_CONFIG: '/does/not/exist.yaml' })).toMatch(
-      /^tollgate: \/does\/not\/exist\.yaml: cannot be read \(ENOENT\): set TOLLGATE_CONFIG/,
+      /^tollgate: \/does\/not\/exist\.yaml: cannot be read \(there is no such file or directory\): set TOLLGATE_CONFIG/,
     );
     expect(await failure({ TOLLGATE_PORT: '70000' })).toMatch(
       /^tollgate: TOLLGATE_PORT must be a whole number from 0 to 65535$/,

@@ -106,5 +106,7 @@ it('the services that settle or refund read the number of replicas to wait for',
 it('a setting may be in a file', async () => {
   const service = spawn('auth', { DATABASE_URL: '', DATABASE_URL_FILE: '/nowhere/url' }, ['--validate']);
   await service.exited();
-  expect(service.stderr).toMatch(/DATABASE_URL_FILE: \/nowhere\/url cannot be read \(ENOENT\)/);
+  expect(service.stderr).toMatch(
+    /DATABASE_URL_FILE: \/nowhere\/url cannot be read \(there is no such file or directory\)/,
+  );
 });

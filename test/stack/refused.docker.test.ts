@@ -23,7 +23,11 @@ describe('npm run stack refuses in one line to start with', () => {
       /^DATABASE_URL is set, but the stack has its own PostgreSQL/,
     ],
     ['another Redis', { REDIS_URL: 'redis://x' }, /^REDIS_URL is set, but the stack has its own Redis/],
-    ['no tollgate.yaml', { TOLLGATE_CONFIG: '/nonexistent.yaml' }, /^\/nonexistent.yaml: cannot be read \(ENOENT\)/],
+    [
+      'no tollgate.yaml',
+      { TOLLGATE_CONFIG: '/nonexistent.yaml' },
+      /^\/nonexistent.yaml: cannot be read \(there is no such file or directory\)/,
+    ],
     ['a short secret', { TOLLGATE_OPERATOR_SECRET: 'short' }, /^TOLLGATE_OPERATOR_SECRET must be 16 to 256/],
   ])('%s', async (_name, env, line) => {
     const { code, stdout, stderr } = await stack.up(['--json'], env);

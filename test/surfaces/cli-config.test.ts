@@ -41,11 +41,15 @@ describe('config check', () => {
       { ok: false, problems: expect.arrayContaining([expect.objectContaining({ path: 'unknown', line: 2 })]) },
     ]);
     const none = await tollgate(['config', 'check', join(directory.path, 'none.yaml')]);
-    expect([none.code, none.stderr]).toEqual([1, expect.stringMatching(/none\.yaml: cannot be read \(ENOENT\)\n$/)]);
+    expect([none.code, none.stderr]).toEqual([
+      1,
+      expect.stringMatching(/none\.yaml: cannot be read \(there is no such file or directory\)\n$/),
+    ]);
     const wrong = await tollgate(['config', 'check'], { TOLLGATE_CONFIG: '/nowhere.yaml' });
     expect([wrong.code, wrong.stderr]).toEqual([
       1,
-      '/nowhere.yaml: cannot be read (ENOENT)\nName the file, or set TOLLGATE_CONFIG to it.\n',
+      '/nowhere.yaml: cannot be read (there is no such file or directory)\n' +
+        'Name the file, or set TOLLGATE_CONFIG to it.\n',
     ]);
   });
 

@@ -1,8 +1,8 @@
 import { MAX_COMPARED_HEADS, type Difference, type JournalHead, type Page } from '@tollgate/contracts';
+import { fileProblem } from '@tollgate/runtime/file-problem';
 import { readFileSync } from 'node:fs';
 import type { Context } from './commands';
 import { Failure } from './failure';
-import { fileProblem } from './file-problem';
 import { counted, table } from './table';
 
 const PAGE_ROWS = 200;

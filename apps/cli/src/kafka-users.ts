@@ -1,9 +1,9 @@
 import { SERVICES } from '@tollgate/contracts';
 import type { ScramUser } from '@tollgate/messaging';
+import { fileProblem } from '@tollgate/runtime/file-problem';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { UsageFailure } from './failure';
-import { fileProblem } from './file-problem';
 
 /** Printable characters that SCRAM does not normalize. */
 const PASSWORD = /^[\x21-\x7e]{16,256}$/;

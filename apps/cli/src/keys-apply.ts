@@ -1,8 +1,8 @@
 import type { KeyRow } from '@tollgate/contracts';
+import { fileProblem } from '@tollgate/runtime/file-problem';
 import { agrees } from './agrees';
 import type { Context } from './commands';
 import { Failure, UsageFailure } from './failure';
-import { fileProblem } from './file-problem';
 import { type KeysFile, readKeysFile } from './keys-file';
 import { SecretsFile } from './secrets-file';
 import { counted, printable, table } from './table';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { isNode, LineCounter, parseDocument } from 'yaml';
+import { fileProblem } from '@tollgate/runtime/file-problem';
 import { Failure } from './failure';
-import { fileProblem } from './file-problem';
 import { printable } from './table';
 
 /** A list of keys of one tenant. The server checks the keys. */

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { fileProblem } from '@tollgate/runtime/file-problem';
 import { Failure, UsageFailure } from './failure';
-import { fileProblem } from './file-problem';
 import { printable } from './table';
 
 const REQUEST_TIMEOUT_MS = 15_000;

@@ -1,6 +1,6 @@
 import { closeSync, fsyncSync, openSync, unlinkSync, writeSync } from 'node:fs';
+import { fileProblem } from '@tollgate/runtime/file-problem';
 import { Failure } from './failure';
-import { fileProblem } from './file-problem';
 import { printable } from './table';
 
 /**

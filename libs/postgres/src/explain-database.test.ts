@@ -94,7 +94,8 @@ describe('a check of the schema over a real connection', () => {
     async (password) => {
       const url = (await answering('N')).replace('not-to-be-shown', password);
       expect(await refusal(`${url}?sslmode=verify-full&sslrootcert=/nonexistent/ca.pem`)).toBe(
-        'DATABASE_URL names a file that cannot be read (/nonexistent/ca.pem, ENOENT): correct it.',
+        'DATABASE_URL names a file that cannot be read (/nonexistent/ca.pem: there is no such file or directory): ' +
+          'correct it.',
       );
     },
   );

@@ -1,4 +1,4 @@
-import { StartError } from '@tollgate/runtime';
+import { fileProblem, StartError } from '@tollgate/runtime';
 import { parse } from 'pg-connection-string';
 import { sqlState } from './database';
 import { MigrationError } from './migrate';
@@ -23,9 +23,8 @@ export function explainDatabase(error: unknown, url: string): unknown {
   if (path !== undefined && syscall !== 'connect') {
     // A missing file: one of ours, unless DATABASE_URL names it.
     if (![url, decoded(url)].some((text) => text.includes(path))) return error;
-    return new StartError(`DATABASE_URL names a file that cannot be read (${path}, ${code}): correct it.`, {
-      cause: error,
-    });
+    const why = `${path}: ${fileProblem(error)}`;
+    return new StartError(`DATABASE_URL names a file that cannot be read (${why}): correct it.`, { cause: error });
   }
   const cures: Record<string, string> = {
     ECONNREFUSED: `No PostgreSQL answers at ${where}: start it, or correct DATABASE_URL.`,

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseEnv } from 'node:util';
+import { fileProblem } from './file-problem';
 
 export type Path = (string | number)[];
 export interface SecretProblem {
@@ -88,7 +89,7 @@ export function resolveSecrets(
 export function cannotBeRead(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException;
   const cure = 'give the user of this process the right to read it, and to enter the folders above it';
-  return `cannot be read (${code})${code === 'EACCES' ? `: ${cure}` : ''}`;
+  return `cannot be read (${fileProblem(error)})${code === 'EACCES' ? `: ${cure}` : ''}`;
 }
 
 const isGiven = (value: unknown): boolean => value !== undefined && value !== null;

@@ -90,17 +90,20 @@ describe('a file that this user may not read', () => {
     unprivileged(() => {
       const hidden = join(locked, 'tollgate.yaml');
       expect(() => new FileConfigSource(hidden, {})).toThrow(
-        expect.objectContaining({ name: 'ConfigError', message: `${hidden}: cannot be read (EACCES): ${cure}` }),
+        expect.objectContaining({
+          name: 'ConfigError',
+          message: `${hidden}: cannot be read (its permissions do not allow it): ${cure}`,
+        }),
       );
     });
     writeFileSync(file, inCurrency('EUR').replace('${KEY}', 'file:locked/key'));
     const secrets = join(locked, 'secrets.env');
     unprivileged(() => {
-      const message = `: the file cannot be read (EACCES): ${cure}`;
+      const message = `: the file cannot be read (its permissions do not allow it): ${cure}`;
       expect(() => open()).toThrow(expect.objectContaining({ message: expect.stringContaining(message) }));
       const named = { TOLLGATE_CONFIG_SECRETS_FILE: secrets };
       expect(() => new FileConfigSource(file, named)).toThrow(
-        `TOLLGATE_CONFIG_SECRETS_FILE: ${secrets} cannot be read (EACCES): ${cure}`,
+        `TOLLGATE_CONFIG_SECRETS_FILE: ${secrets} cannot be read (its permissions do not allow it): ${cure}`,
       );
     });
   });

@@ -4,6 +4,7 @@ export * from './metrics';
 export * from './former-secret';
 export * from './polled-gauge';
 export * from './fail-point';
+export * from './file-problem';
 export * from './backend-config';
 export * from './tollgate-config';
 export * from './backend-name';

@@ -210,7 +210,7 @@ describe('tollgate.yaml', () => {
     expect(JSON.stringify(missing)).not.toMatch(/hidden|s3/);
     const nowhere = join(directory, 'nowhere');
     expect(problemsOf(withKey, { TOLLGATE_CONFIG_SECRETS_FILE: nowhere })[0]!.message).toBe(
-      `TOLLGATE_CONFIG_SECRETS_FILE: ${nowhere} cannot be read (ENOENT)`,
+      `TOLLGATE_CONFIG_SECRETS_FILE: ${nowhere} cannot be read (there is no such file or directory)`,
     );
   });
 

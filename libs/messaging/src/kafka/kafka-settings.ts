@@ -1,5 +1,16 @@
 import type { Service } from '@tollgate/contracts';
-import { Flag, OneOf, Optional, Path, Secret, Setting, Text, WholeNumber, type ChecksItself } from '@tollgate/runtime';
+import {
+  fileProblem,
+  Flag,
+  OneOf,
+  Optional,
+  Path,
+  Secret,
+  Setting,
+  Text,
+  WholeNumber,
+  type ChecksItself,
+} from '@tollgate/runtime';
 import { readFileSync } from 'node:fs';
 import type { KafkaConnection } from './connection';
 import { KafkaMessages, type KafkaMessagesOptions } from './kafka-messages';
@@ -56,7 +67,7 @@ export class KafkaSettings implements ChecksItself {
       try {
         readFileSync(this.KAFKA_CA_FILE);
       } catch (error) {
-        problems.push(`KAFKA_CA_FILE: ${this.KAFKA_CA_FILE} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+        problems.push(`KAFKA_CA_FILE: ${this.KAFKA_CA_FILE} cannot be read (${fileProblem(error)})`);
       }
     }
     return problems;

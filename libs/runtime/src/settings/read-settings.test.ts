@@ -64,7 +64,7 @@ describe('settings', () => {
         'from-here',
       );
       expect(linesOf({ NAME: 'x', PASSWORD_FILE: join(directory, 'none') })).toEqual([
-        expect.stringMatching(/^PASSWORD_FILE: .*none cannot be read \(ENOENT\)$/),
+        expect.stringMatching(/^PASSWORD_FILE: .*none cannot be read \(there is no such file or directory\)$/),
       ]);
       expect(linesOf({ NAME_FILE: file })).toEqual(['NAME is not set: it must be a word']);
     } finally {

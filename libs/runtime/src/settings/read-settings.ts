@@ -1,6 +1,7 @@
 import { plainToInstance } from 'class-transformer';
 import { getMetadataStorage, validateSync } from 'class-validator';
 import { readFileSync } from 'node:fs';
+import { fileProblem } from '../file-problem';
 import { StartError } from '../process/start-error';
 import { secretsOf } from './decorators';
 
@@ -69,7 +70,7 @@ function readSecret(env: NodeJS.ProcessEnv, name: string, problems: string[]): s
   try {
     return readFileSync(file, 'utf8').trim();
   } catch (error) {
-    problems.push(`${name}_FILE: ${file} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+    problems.push(`${name}_FILE: ${file} cannot be read (${fileProblem(error)})`);
     return undefined;
   }
 }

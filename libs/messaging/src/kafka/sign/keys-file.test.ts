@@ -167,7 +167,7 @@ test('an unreadable change is read again although the file does not change, and 
 });
 
 test.each<[string, (file: string) => void, RegExp]>([
-  ['none', (file) => rmSync(file), /cannot be read \(ENOENT\)/],
+  ['none', (file) => rmSync(file), /cannot be read \(there is no such file or directory\)/],
   [
     'a file of another service',
     (file) => writeFileSync(file, textOf('auth')),

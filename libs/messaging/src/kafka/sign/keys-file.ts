@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import type { Service, ServicePair } from '@tollgate/contracts';
-import { Counter, logger, metrics, StartError } from '@tollgate/runtime';
+import { Counter, fileProblem, logger, metrics, StartError } from '@tollgate/runtime';
 import { BadKeysError, MessageKeys, readKeysOf, type KeyRing, type MessageKey } from './message-keys';
 
 const POLL_INTERVAL_MS = 1_000;
@@ -98,5 +98,5 @@ export class KeysFile implements KeyRing {
 
 function describeProblem(error: unknown): string {
   if (error instanceof BadKeysError) return `cannot be used (${error.problems.join('; ')})`;
-  return `cannot be read (${(error as NodeJS.ErrnoException).code ?? String(error)})`;
+  return `cannot be read (${fileProblem(error)})`;
 }
