@@ -4,7 +4,7 @@ import { Agent, request, type IncomingMessage, type ServerResponse } from 'node:
 import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { stopOf } from '../../apps/gateway/src';
-import { KeptConnections } from '../../apps/gateway/src/inference/kept-connections';
+import { KeptConnections } from '../../apps/gateway/src/inference/client/kept-connections';
 import { useOwnBackend } from './own-backend';
 import { type Caller, useGateway } from './use-gateway';
 

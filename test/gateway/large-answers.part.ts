@@ -1,4 +1,4 @@
-import { MAX_INLINE_BYTES } from '../../apps/gateway/src/inference/answer-reader';
+import { MAX_INLINE_BYTES } from '../../apps/gateway/src/inference/plain/answer-reader';
 import { CAP, type CappedGateway, count } from './capped-gateway';
 import { answers, type Play, usage } from './played-backend';
 import { expectSettledAt } from './use-gateway';

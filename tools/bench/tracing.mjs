@@ -14,7 +14,7 @@ const STAGES = ['authenticate', 'read', 'admit', 'upstream', 'settle'];
 
 const require = createRequire(join(ROOT, 'apps/gateway/package.json'));
 const { openTracer } = require('@tollgate/runtime');
-const { RequestTrace } = require(join(ROOT, 'apps/gateway/dist/inference/request-trace.js'));
+const { RequestTrace } = require(join(ROOT, 'apps/gateway/dist/inference/report/request-trace.js'));
 
 const RECEIVER = `
   require('node:http').createServer((request, response) => {

@@ -7,7 +7,7 @@ const TABLES_AND_LIMITS = [
   'apps/(billing|gateway|metering)/src/settings',
   'apps/console/src/access/roles',
   'apps/console/src/sign-in/auth-calls',
-  'apps/gateway/src/(inference-errors|inference/answer-reader|management/routes|operator/routes)',
+  'apps/gateway/src/(inference-errors|inference/plain/answer-reader|management/routes|operator/routes)',
   'apps/gateway/src/openapi/(document|operator-document|route-table)',
 ];
 
@@ -25,7 +25,7 @@ const PARTS = [
   'apps/console/src/access/operator-links\\.controller',
   'apps/console/src/api/(fleet-states|overviews|(money|requests|usage)\\.controller)',
   'apps/console/src/(http/mailer|sign-in/sign-in)',
-  'apps/gateway/src/(accept/credential-guard|activity/key-activity|inference/kept-connections)',
+  'apps/gateway/src/(accept/credential-guard|activity/key-activity|inference/client/kept-connections)',
   'apps/gateway/src/upstream/(drains|upstream)',
   'apps/metering/src/backends/(compare|sampler)',
   'apps/metering/src/consume/usage-consumer',

@@ -5,7 +5,7 @@ import { validateMediaType } from './media-type';
 
 /**
  * Limit for requests of the management and the operator API. Inference requests have a larger one
- * (inference/read-body.ts).
+ * (inference/read/read-body.ts).
  */
 export const MAX_JSON_BODY_BYTES = 64 * 1024;
 

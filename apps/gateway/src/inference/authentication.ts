@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { Injectable } from '@nestjs/common';
 import { CredentialGuard, tooManyAttempts } from '../accept/credential-guard';
 import { Authenticator, type Principal } from '../authenticate/authenticate';
-import type { Client } from './client';
+import type { Client } from './client/client';
 import { InferenceError } from '../inference-errors';
 
 /** Authenticates requests, and refuses addresses that send too many wrong credentials. */

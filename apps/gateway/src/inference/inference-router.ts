@@ -7,16 +7,16 @@ import { ownIdOf, requestIdOf } from '../http/request-id';
 import { traceContextOf } from '../http/trace-context';
 import { allowedMethods, prefixed, REST_OF_PATH, routesOf } from '../openapi/route-table';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options';
-import { Client } from './client';
-import { CLIENT_CLOSED, refusedRequest } from './refused-request';
+import { Client } from './client/client';
+import { CLIENT_CLOSED, refusedRequest } from './report/refused-request';
 import { InferenceError } from '../inference-errors';
-import { InFlight } from './in-flight';
-import { KeptConnections } from './kept-connections';
+import { InFlight } from './client/in-flight';
+import { KeptConnections } from './client/kept-connections';
 import { Pipeline } from './pipeline';
-import { RequestTrace } from './request-trace';
+import { RequestTrace } from './report/request-trace';
 import { unavailable } from './refusals';
 import { INFERENCE_PREFIX, INFERENCE_ROUTES, type InferenceEndpoint } from './routes';
-import { UnreadAnswers } from './unread-answers';
+import { UnreadAnswers } from './client/unread-answers';
 
 /** Each route is bound with the prefix and without it. */
 const BOUND_ROUTES = { ...prefixed(INFERENCE_PREFIX, INFERENCE_ROUTES), ...INFERENCE_ROUTES };

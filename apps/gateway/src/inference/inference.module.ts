@@ -15,18 +15,18 @@ import { StreamWatch } from '../upstream/stream-watch';
 import { Upstream } from '../upstream/upstream';
 import { UpstreamModule } from '../upstream/upstream.module';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options';
-import { AnswerReader } from './answer-reader';
+import { AnswerReader } from './plain/answer-reader';
 import { Authentication } from './authentication';
-import { BodyReader, readLimits } from './body-reader';
-import { InFlight } from './in-flight';
+import { BodyReader, readLimits } from './read/body-reader';
+import { InFlight } from './client/in-flight';
 import { InferenceRouter } from './inference-router';
-import { Intake } from './intake';
-import { KeptConnections } from './kept-connections';
+import { Intake } from './read/intake';
+import { KeptConnections } from './client/kept-connections';
 import { Pipeline } from './pipeline';
-import { PlainServer } from './plain-server';
+import { PlainServer } from './serve/plain-server';
 import { Serving } from './serving';
-import { StreamServer } from './stream-server';
-import { UnreadAnswers } from './unread-answers';
+import { StreamServer } from './serve/stream-server';
+import { UnreadAnswers } from './client/unread-answers';
 
 /** Made by a factory, because tests set other limits. */
 const bodyReader = {

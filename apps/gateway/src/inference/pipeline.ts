@@ -12,16 +12,16 @@ import { PromptEstimate } from '../prompt/prompt-estimate';
 import { type AnswerOf, Settlements } from '../settle/settlement';
 import { Authentication } from './authentication';
 import type { InferenceRequest } from '../body/inference-request';
-import type { Client } from './client';
+import type { Client } from './client/client';
 import { InferenceError, unknownModel } from '../inference-errors';
-import { type Body, Intake } from './intake';
+import { type Body, Intake } from './read/intake';
 import { AdmittedRequest } from './admitted-request';
 import { fitFallbacks, noteUnpaid } from './fallback';
-import { ClientLeftError } from './read-body';
+import { ClientLeftError } from './read/read-body';
 import { interrupted, ofAdmission, unavailable } from './refusals';
-import type { RequestOutcome } from './request-metrics';
-import { RequestReport } from './request-report';
-import type { WithheldEnd } from './served';
+import type { RequestOutcome } from './report/request-metrics';
+import { RequestReport } from './report/request-report';
+import type { WithheldEnd } from './serve/served';
 import { Serving } from './serving';
 
 /**

@@ -6,12 +6,12 @@ import type { Principal } from '../authenticate/authenticate';
 import { IdempotencyKeys, MAX_KEY_CHARS } from '../idempotency/idempotency-keys';
 import type { KeyedRequest } from '../idempotency/keyed-request';
 import type { AdmittedRequest } from './admitted-request';
-import type { Served } from './served';
-import type { Client } from './client';
+import type { Served } from './serve/served';
+import type { Client } from './client/client';
 import { InferenceError } from '../inference-errors';
-import { PlainServer } from './plain-server';
+import { PlainServer } from './serve/plain-server';
 import { inProgress } from './refusals';
-import { StreamServer } from './stream-server';
+import { StreamServer } from './serve/stream-server';
 
 /** Serves admitted requests from their backends, in one piece or as a stream, and repeated ones from kept answers. */
 @Injectable()

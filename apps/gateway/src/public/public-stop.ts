@@ -3,8 +3,8 @@ import { HttpAdapterHost } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { logger, settlesWithin } from '@tollgate/runtime';
 import type { Server } from 'node:http';
-import { InFlight } from '../inference/in-flight';
-import { KeptConnections } from '../inference/kept-connections';
+import { InFlight } from '../inference/client/in-flight';
+import { KeptConnections } from '../inference/client/kept-connections';
 import { Settlements } from '../settle/settlement';
 
 /** For settling and answering requests that are cut off. */

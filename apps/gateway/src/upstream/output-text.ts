@@ -99,7 +99,7 @@ export function copyIn(holder: Record<string, unknown>): string | null {
   return isCopied ? COPIED_REASONING : null;
 }
 
-/** The holder with the copy that it has of its reasoning made anew. */
+/** The holder with its copy of the reasoning made equal again. */
 export function withCopy(holder: Record<string, unknown>, copy: string | null): Record<string, unknown> {
   return copy === null ? holder : { ...holder, [copy]: holder[REASONING] };
 }

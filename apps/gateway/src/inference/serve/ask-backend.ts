@@ -1,0 +1,23 @@
+import type { Backend } from '../../catalog/catalog';
+import type { AnswerSink } from '../../upstream/call';
+import type { Exchange } from '../../upstream/exchange';
+import type { Upstream } from '../../upstream/upstream';
+import { type AdmittedRequest, KINDS } from '../admitted-request';
+
+/** Asks a backend of the request's model, and then its fallbacks. The exchange has not started yet. */
+export function askBackend(upstream: Upstream, admitted: AdmittedRequest, sink: AnswerSink): Exchange {
+  const { request, model, hold } = admitted;
+  const call = {
+    model,
+    path: KINDS[request.kind].path,
+    stream: request.stream,
+    fallbacks: hold.fallbacks,
+    body: (backend: Backend) => admitted.bodyFor(backend),
+    affinity: request.affinity,
+    headers: admitted.backendHeaders,
+    request: admitted,
+  };
+  const exchange = upstream.exchange(call, sink);
+  admitted.asks(exchange);
+  return exchange;
+}
