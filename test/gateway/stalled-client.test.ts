@@ -2,9 +2,9 @@ import { eventually } from '@tollgate/testing';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { CatalogModel } from '../../apps/gateway/src/catalog/catalog';
-import { ChunkTranslator } from '../../apps/gateway/src/upstream/chunk-translator';
+import { ChunkTranslator } from '../../apps/gateway/src/upstream/wire/chunk-translator';
 import { backendAt } from '../../apps/gateway/src/upstream/exchange.fixture';
-import { StreamRelay } from '../../apps/gateway/src/upstream/stream-relay';
+import { StreamRelay } from '../../apps/gateway/src/upstream/stream/stream-relay';
 import { Upstream } from '../../apps/gateway/src/upstream/upstream';
 import { startSimulator } from '../../apps/simulator/src';
 

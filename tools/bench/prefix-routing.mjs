@@ -7,9 +7,9 @@ import { parseArgs } from 'node:util';
 
 const require = createRequire(import.meta.url);
 const dist = '../../apps/gateway/dist/';
-const { choose } = require(`${dist}upstream/backend-choice.js`);
-const { Engine, ManagedBackend } = require(`${dist}upstream/fleet.js`);
-const { Breaker } = require(`${dist}upstream/breaker.js`);
+const { choose } = require(`${dist}upstream/fleet/backend-choice.js`);
+const { Engine, ManagedBackend } = require(`${dist}upstream/fleet/fleet.js`);
+const { Breaker } = require(`${dist}upstream/fleet/breaker.js`);
 const { affinityOf } = require(`${dist}body/affinity.js`);
 
 const { values } = parseArgs({

@@ -43,7 +43,7 @@ const TESTED_FUNCTIONS = [
   'apps/gateway/src/body/inference-request',
   'apps/gateway/src/prompt/(prompt-bound|tokenizer)',
   'apps/gateway/src/settle/usage-event',
-  'apps/gateway/src/upstream/(chunk-translator|delivered-text|json-text|stream-relay)',
+  'apps/gateway/src/upstream/(count/delivered-text|stream/stream-relay|wire/chunk-translator|wire/json-text)',
   'apps/metering/src/(consume/read-usage-event|price/rate)',
   'apps/simulator/src/wire/prompt',
 ];

@@ -1,6 +1,6 @@
 import type { IdempotencyOptions } from './idempotency/idempotency-keys';
 import type { Tracer } from '@tollgate/runtime';
-import type { UpstreamLimits } from './upstream/connections';
+import type { UpstreamLimits } from './upstream/fleet/connections';
 
 /** MiB of a request body, unless the operator sets another limit. */
 export const DEFAULT_MAX_BODY_MIB = 10;

@@ -4,7 +4,7 @@ import type { Backend, CatalogModel } from '../catalog/catalog';
 import { PromptEstimate } from '../prompt/prompt-estimate';
 import { TokenizerThrottle } from '../prompt/tokenizer-throttle';
 import { countTokens } from '../prompt/tokenizer';
-import { DeliveredText } from '../upstream/delivered-text';
+import { DeliveredText } from '../upstream/count/delivered-text';
 import { type InferenceRequest, readRequest } from '../body/inference-request';
 import { bodyRules } from '../body/body-rules.fixture';
 import { AdmittedRequest } from './admitted-request';

@@ -1,6 +1,6 @@
 import type { TokenCounts } from '@tollgate/contracts';
 import { Counter, logger, metrics } from '@tollgate/runtime';
-import type { ReportedUsage } from '../upstream/usage-field';
+import type { ReportedUsage } from '../upstream/wire/usage-field';
 
 /** Each fault of a backend is logged once in this time. */
 const LOG_EVERY_MS = 60_000;

@@ -11,7 +11,7 @@ import { PromptModule } from '../prompt/prompt.module';
 import { TokenizerThrottle } from '../prompt/tokenizer-throttle';
 import { SettleModule } from '../settle/settle.module';
 import { Settlements } from '../settle/settlement';
-import { StreamWatch } from '../upstream/stream-watch';
+import { StreamWatch } from '../upstream/stream/stream-watch';
 import { Upstream } from '../upstream/upstream';
 import { UpstreamModule } from '../upstream/upstream.module';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options';

@@ -1,8 +1,8 @@
 import type { Limits, Refusal } from '@tollgate/admission';
 import { logger } from '@tollgate/runtime';
 import { type AdmissionRefusal, refusedBy } from '../admit/refused-by';
-import { operatorWords, publicParam, publicWords } from '../upstream/backend-words';
-import type { UpstreamFailure } from '../upstream/failure';
+import { operatorWords, publicParam, publicWords } from '../upstream/exchange/backend-words';
+import type { UpstreamFailure } from '../upstream/exchange/failure';
 import { InferenceError, type InferenceErrorCode, INFERENCE_ERRORS, stopping } from '../inference-errors';
 import type { AdmittedRequest } from './admitted-request';
 import type { ExtraField } from '../body/extra-fields';

@@ -21,7 +21,7 @@ describe('a reliable estimate', () => {
   const texts: [string, string][] = [
     ['English', ENGLISH],
     ['English prose with marks', file('CONTRIBUTING.md')],
-    ['code', file('apps/gateway/src/upstream/exchange.ts')],
+    ['code', file('apps/gateway/src/upstream/exchange/exchange.ts')],
     ['SQL', file('libs/admission/src/postgres/functions/end_holds.sql')],
     ['JSON', file('package.json')],
     ['German', 'Seitdem fahren die Schiffe zwischen Wien und Passau, und viele Menschen sehen die Landschaft. '],

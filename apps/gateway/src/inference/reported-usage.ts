@@ -1,7 +1,7 @@
 import type { InferenceKind } from '@tollgate/contracts';
 import type { CatalogModel } from '../catalog/catalog';
 import type { OwnCount } from '../prompt/prompt-estimate';
-import type { ReportedCounts } from '../upstream/usage-field';
+import type { ReportedCounts } from '../upstream/wire/usage-field';
 
 /** Tolerance above the band, for ends of sequences, templates and the syntax of a tool call. */
 const SPARE_TOKENS = 16;

@@ -8,7 +8,7 @@ const file = (...path: string[]) => readFileSync(join(__dirname, '../../../..', 
 describe('the estimate of tokens', () => {
   it.each([
     ['English', file('CONTRIBUTING.md')],
-    ['code', file('apps/gateway/src/upstream/exchange.ts')],
+    ['code', file('apps/gateway/src/upstream/exchange/exchange.ts')],
     ['SQL', file('libs/admission/src/postgres/functions/end_holds.sql')],
     ['JSON', file('package.json')],
     ['numbers', Array.from({ length: 500 }, (_, i) => (i * 7919) % 100_000).join(' ')],

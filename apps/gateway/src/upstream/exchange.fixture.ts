@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Backend, CatalogModel } from '../catalog/catalog';
-import type { AnswerSink } from './call';
-import { DEFAULT_UPSTREAM_LIMITS } from './connections';
-import { type OpenMemory, PlainRelay } from './plain-answer';
+import type { AnswerSink } from './exchange/call';
+import { DEFAULT_UPSTREAM_LIMITS } from './fleet/connections';
+import { type OpenMemory, PlainRelay } from './exchange/plain-answer';
 import { Upstream } from './upstream';
 
 /** How a backend of a test answers a request. */

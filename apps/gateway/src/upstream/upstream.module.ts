@@ -3,12 +3,12 @@ import { ConfigSource } from '@tollgate/runtime';
 import { Catalog } from '../catalog/catalog';
 import { CatalogModule } from '../catalog/catalog.module';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options';
-import { DEFAULT_UPSTREAM_LIMITS } from './connections';
+import { DEFAULT_UPSTREAM_LIMITS } from './fleet/connections';
 import { BackendReports } from './backend-reports';
 import { Drains } from './drains';
-import { HealthChecks } from './health-checks';
+import { HealthChecks } from './fleet/health-checks';
 import { LostAddresses } from './lost-addresses';
-import { StreamWatch } from './stream-watch';
+import { StreamWatch } from './stream/stream-watch';
 import { Upstream } from './upstream';
 
 const upstream = {

@@ -1,9 +1,9 @@
-import { showBackends } from './backend-metrics';
-import type { AnswerSink, Resources, UpstreamCall } from './call';
-import { Connections, DEFAULT_UPSTREAM_LIMITS, type UpstreamLimits } from './connections';
-import { Exchange } from './exchange';
-import { Fleet, type ManagedBackend } from './fleet';
-import { Reachability } from './reachability';
+import { showBackends } from './fleet/backend-metrics';
+import type { AnswerSink, Resources, UpstreamCall } from './exchange/call';
+import { Connections, DEFAULT_UPSTREAM_LIMITS, type UpstreamLimits } from './fleet/connections';
+import { Exchange } from './exchange/exchange';
+import { Fleet, type ManagedBackend } from './fleet/fleet';
+import { Reachability } from './fleet/reachability';
 
 /** Sends requests to the models' backends. */
 export class Upstream implements Resources {

@@ -7,7 +7,7 @@ import { errorHeaders } from '../../http/error-headers';
 import { ORIGINAL_ID_HEADER, OWN_ID_HEADER } from '../../http/request-id';
 import type { KeptAnswer } from '../../idempotency/kept-answer';
 import { type TraceContext, traceContextOf } from '../../http/trace-context';
-import type { ClientSide } from '../../upstream/stream-sides';
+import type { ClientSide } from '../../upstream/stream/stream-sides';
 import { type InferenceError, stopping } from '../../inference-errors';
 import { refusals } from '../report/refusal-metrics';
 import type { RequestTrace } from '../report/request-trace';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { BodyMemory } from '../../admit/body-memory';
-import { MAX_STALL_MS } from '../../upstream/stream-watch';
+import { MAX_STALL_MS } from '../../upstream/stream/stream-watch';
 import { Client } from './client';
 import { UnreadAnswers } from './unread-answers';
 

@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { PlaceList } from '@tollgate/runtime';
 import { BodyMemory } from '../../admit/body-memory';
 import type { MemoryBudget, MemoryOwner } from '../../admit/memory-budget';
-import { MAX_STALL_MS } from '../../upstream/stream-watch';
+import { MAX_STALL_MS } from '../../upstream/stream/stream-watch';
 
 const TICK_MS = 1_000;
 /**

@@ -1,5 +1,5 @@
 import { MAX_TOP_LOGPROBS } from '../../body/schemas';
-import { MAX_ANSWER_BYTES } from '../../upstream/plain-answer';
+import { MAX_ANSWER_BYTES } from '../../upstream/exchange/plain-answer';
 import { maxAnswerBytes } from './answer-bytes';
 
 describe('the bytes of a plain answer', () => {

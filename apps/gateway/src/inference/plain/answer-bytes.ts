@@ -1,4 +1,4 @@
-import { MAX_ANSWER_BYTES } from '../../upstream/plain-answer';
+import { MAX_ANSWER_BYTES } from '../../upstream/exchange/plain-answer';
 import type { InferenceRequest } from '../../body/inference-request';
 import { MAX_TOP_LOGPROBS } from '../../body/schemas';
 

@@ -1,6 +1,6 @@
 import { logger } from '@tollgate/runtime';
 import type { TokenizerThrottle } from '../../prompt/tokenizer-throttle';
-import type { ReadResult, ReadUntil } from '../../upstream/plain-answer';
+import type { ReadResult, ReadUntil } from '../../upstream/exchange/plain-answer';
 import type { AnswerRead } from './answer-worker';
 import type { RequestedAnswer } from './plain-output';
 import { type PlainReading, readPlain } from './plain-reading';

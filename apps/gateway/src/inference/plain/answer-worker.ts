@@ -1,5 +1,5 @@
 import { Transfer, worker, workerEmit } from 'workerpool';
-import type { ReadResult } from '../../upstream/plain-answer';
+import type { ReadResult } from '../../upstream/exchange/plain-answer';
 import type { RequestedAnswer } from './plain-output';
 import { type PlainReading, readPlain } from './plain-reading';
 import { toBytes } from './plain-response';

@@ -11,7 +11,7 @@ import {
   upstreamWith,
   useJumpingClock,
 } from '../../upstream/exchange.fixture';
-import { type OpenMemory, PlainRelay, type ReadAnswer } from '../../upstream/plain-answer';
+import { type OpenMemory, PlainRelay, type ReadAnswer } from '../../upstream/exchange/plain-answer';
 
 const KIB = 1024;
 /** More than all buffers between a backend and a relay that does not read. */

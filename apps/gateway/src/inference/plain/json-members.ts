@@ -1,4 +1,4 @@
-import { endOfString, fromStringBody, MAX_NESTING } from '../../upstream/json-text';
+import { endOfString, fromStringBody, MAX_NESTING } from '../../upstream/wire/json-text';
 
 /** The position of a member in the JSON of its object: `start` is its name's quote, `end` is after its value. */
 export interface Member {

@@ -1,6 +1,6 @@
-import { fromStringBody, toStringBody, toWire } from '../../upstream/json-text';
-import { DeliveredText } from '../../upstream/delivered-text';
-import { copyIn, type Output, outputOf, TEXT_FIELDS, withCopy } from '../../upstream/output-text';
+import { fromStringBody, toStringBody, toWire } from '../../upstream/wire/json-text';
+import { DeliveredText } from '../../upstream/count/delivered-text';
+import { copyIn, type Output, outputOf, TEXT_FIELDS, withCopy } from '../../upstream/wire/output-text';
 import { estimateTokens, Prose } from '../../prompt/token-estimate';
 import type { TokenizerThrottle } from '../../prompt/tokenizer-throttle';
 import { countTokens } from '../../prompt/tokenizer';

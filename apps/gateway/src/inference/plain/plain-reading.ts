@@ -1,6 +1,6 @@
 import type { TokenizerThrottle } from '../../prompt/tokenizer-throttle';
-import type { ReadResult } from '../../upstream/plain-answer';
-import type { ReportedUsage } from '../../upstream/usage-field';
+import type { ReadResult } from '../../upstream/exchange/plain-answer';
+import type { ReportedUsage } from '../../upstream/wire/usage-field';
 import type { DeliveredOutput } from '../admitted-request';
 import { fitPlain, type RequestedAnswer } from './plain-output';
 import {

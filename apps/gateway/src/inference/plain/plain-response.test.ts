@@ -1,6 +1,6 @@
 import { assertRuns } from '@tollgate/testing';
 import * as fc from 'fast-check';
-import { withoutEmptyUnknown } from '../../upstream/output-text';
+import { withoutEmptyUnknown } from '../../upstream/wire/output-text';
 import { MAX_OBJECTS } from './json-members';
 import { beginPlainResponse, endPlainResponse, readPlainResponse, toBytes } from './plain-response';
 

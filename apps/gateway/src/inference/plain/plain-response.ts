@@ -1,7 +1,7 @@
 import type { InferenceKind } from '@tollgate/contracts';
-import { toWire } from '../../upstream/json-text';
-import { withoutEmptyUnknown } from '../../upstream/output-text';
-import { readUsage, type ReportedUsage } from '../../upstream/usage-field';
+import { toWire } from '../../upstream/wire/json-text';
+import { withoutEmptyUnknown } from '../../upstream/wire/output-text';
+import { readUsage, type ReportedUsage } from '../../upstream/wire/usage-field';
 import { type Member, membersOf } from './json-members';
 
 /** A backend's plain answer. */

@@ -1,6 +1,6 @@
 import type { Backend } from '../../catalog/catalog';
-import type { AnswerSink } from '../../upstream/call';
-import type { Exchange } from '../../upstream/exchange';
+import type { AnswerSink } from '../../upstream/exchange/call';
+import type { Exchange } from '../../upstream/exchange/exchange';
 import type { Upstream } from '../../upstream/upstream';
 import { type AdmittedRequest, KINDS } from '../admitted-request';
 

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { AdmissionClient } from '@tollgate/admission';
 import { BodyMemory } from '../../admit/body-memory';
 import type { CatalogModel } from '../../catalog/catalog';
-import { type OpenMemory, PlainRelay, type ReadAnswer } from '../../upstream/plain-answer';
+import { type OpenMemory, PlainRelay, type ReadAnswer } from '../../upstream/exchange/plain-answer';
 import { Upstream } from '../../upstream/upstream';
 import type { AdmittedRequest } from '../admitted-request';
 import { maxAnswerBytes } from '../plain/answer-bytes';

@@ -1,4 +1,4 @@
-import { fromStringBody } from './json-text';
+import { fromStringBody } from '../wire/json-text';
 
 /** A long text is counted in parts of about this size, so that counting can stop at the limit. */
 export const PART_CHARS = 4 * 1024;

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { ServerResponse } from 'node:http';
 import { metrics } from '@tollgate/runtime';
 import { eventually } from '@tollgate/testing';
-import type { CatalogModel } from '../catalog/catalog';
+import type { CatalogModel } from '../../catalog/catalog';
 import {
   type Answer,
   backend,
@@ -13,9 +13,9 @@ import {
   modelWith,
   upstreamWith,
   wholeRelay,
-} from './exchange.fixture';
+} from '../exchange.fixture';
 import type { PlainAnswer } from './plain-answer';
-import type { Upstream } from './upstream';
+import type { Upstream } from '../upstream';
 
 const CALLS = 1_000;
 const well: Answer = (_, response) => void response.end('yes');

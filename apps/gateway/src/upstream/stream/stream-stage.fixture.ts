@@ -1,6 +1,6 @@
-import { ChunkTranslator } from './chunk-translator';
-import type { Exchange } from './exchange';
-import type { UpstreamFailure } from './failure';
+import { ChunkTranslator } from '../wire/chunk-translator';
+import type { Exchange } from '../exchange/exchange';
+import type { UpstreamFailure } from '../exchange/failure';
 import { StreamRelay } from './stream-relay';
 import type { Allowance, StreamEnd } from './stream-sides';
 

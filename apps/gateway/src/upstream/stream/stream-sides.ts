@@ -1,5 +1,5 @@
-import type { UpstreamFailure } from './failure';
-import type { ReportedUsage } from './usage-field';
+import type { UpstreamFailure } from '../exchange/failure';
+import type { ReportedUsage } from '../wire/usage-field';
 
 /** The output that the stream may deliver before its hold must be extended (admit/stream-allowance.ts). */
 export interface Allowance {

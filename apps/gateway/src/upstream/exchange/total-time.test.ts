@@ -1,6 +1,6 @@
 import { eventually } from '@tollgate/testing';
 import type { ServerResponse } from 'node:http';
-import type { CatalogModel } from '../catalog/catalog';
+import type { CatalogModel } from '../../catalog/catalog';
 import {
   type Answer,
   backend,
@@ -12,7 +12,7 @@ import {
   upstreamWith,
   useJumpingClock,
   wholeRelay,
-} from './exchange.fixture';
+} from '../exchange.fixture';
 import { TotalTime } from './total-time';
 
 const MINUTE_MS = 60_000;

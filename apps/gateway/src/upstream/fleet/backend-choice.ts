@@ -1,4 +1,4 @@
-import type { Backend } from '../catalog/catalog';
+import type { Backend } from '../../catalog/catalog';
 import type { ManagedBackend } from './fleet';
 import { meetingPlace } from './rendezvous';
 

@@ -1,10 +1,10 @@
 import { logCapped, logger } from '@tollgate/runtime';
-import type { CatalogModel } from '../catalog/catalog';
-import { soonestSeconds, urlOf } from './backend-choice';
-import { fallbacks } from './backend-metrics';
+import type { CatalogModel } from '../../catalog/catalog';
+import { soonestSeconds, urlOf } from '../fleet/backend-choice';
+import { fallbacks } from '../fleet/backend-metrics';
 import type { UpstreamCall } from './call';
 import { ALL_BUSY, mayHelpElsewhere, type UpstreamFailure } from './failure';
-import type { Fleet, ManagedBackend, Pool } from './fleet';
+import type { Fleet, ManagedBackend, Pool } from '../fleet/fleet';
 import { sooner } from './retry-after';
 import type { TotalTime } from './total-time';
 

@@ -1,4 +1,4 @@
-import type { CatalogModel } from '../catalog/catalog';
+import type { CatalogModel } from '../../catalog/catalog';
 import { queued } from './backend-metrics';
 import type { Pool } from './fleet';
 import type { Waiting } from './wait-queue';

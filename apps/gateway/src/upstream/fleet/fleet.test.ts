@@ -1,5 +1,5 @@
 import { metrics } from '@tollgate/runtime';
-import { backendAt, closedOrigin, modelWith, upstreamWith } from './exchange.fixture';
+import { backendAt, closedOrigin, modelWith, upstreamWith } from '../exchange.fixture';
 import { Fleet } from './fleet';
 import type { Waiting } from './wait-queue';
 

@@ -1,5 +1,5 @@
 import { Breaker } from './breaker';
-import { backendAt } from './exchange.fixture';
+import { backendAt } from '../exchange.fixture';
 import { Engine, ManagedBackend } from './fleet';
 import { meetingPlace } from './rendezvous';
 

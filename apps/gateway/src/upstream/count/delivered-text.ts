@@ -1,6 +1,6 @@
 import { ChoiceText, Slots } from './choice-text';
-import type { Piece } from './chunk-translator';
-import { fromStringBody, toStringBody } from './json-text';
+import type { Piece } from '../wire/chunk-translator';
+import { fromStringBody, toStringBody } from '../wire/json-text';
 import { countBody, endOfPart, isBetweenSurrogates } from './text-parts';
 
 /** For estimates of uncounted text. Real text has about four, so the estimate is low. */

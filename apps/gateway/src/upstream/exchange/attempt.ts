@@ -1,9 +1,9 @@
 import type { Dispatcher } from 'undici';
 import { type Headers, validateAnswerHead } from './answer-head';
-import type { CallResult } from './breaker';
-import type { Connection, Connections } from './connections';
+import type { CallResult } from '../fleet/breaker';
+import type { Connection, Connections } from '../fleet/connections';
 import { failureOfError, failureOfStatus, isBackendsFault, type Progress, type UpstreamFailure } from './failure';
-import type { ManagedBackend } from './fleet';
+import type { ManagedBackend } from '../fleet/fleet';
 
 /** 1xx answers, such as early hints. Each restarts the time limit of the head, so their number must be bounded. */
 const MAX_INFORMATIONAL_ANSWERS = 16;

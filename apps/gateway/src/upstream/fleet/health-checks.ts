@@ -1,6 +1,6 @@
 import { logger } from '@tollgate/runtime';
 import { Client } from 'undici';
-import type { Backend, CatalogModel } from '../catalog/catalog';
+import type { Backend, CatalogModel } from '../../catalog/catalog';
 import { connectorFor } from './connections';
 import type { Engine, Fleet } from './fleet';
 

@@ -8,8 +8,8 @@ import {
   exchangeWith,
   upstreamWith,
   wholeRelay,
-} from './exchange.fixture';
-import type { Upstream } from './upstream';
+} from '../exchange.fixture';
+import type { Upstream } from '../upstream';
 
 const upstream = upstreamWith({});
 /** A backend that works for WORK_MS before it closes has certainly worked for longer than STALE_CLOSE_MS. */

@@ -1,9 +1,9 @@
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { type Backend, compileBackend } from '../catalog/backend';
+import { type Backend, compileBackend } from '../../catalog/backend';
 import { connectorFor } from './connections';
-import { ask, closeAll, upstreamWith } from './exchange.fixture';
+import { ask, closeAll, upstreamWith } from '../exchange.fixture';
 import { AUTHORITY, CLIENT_CERTIFICATE, CLIENT_KEY, SERVER_CERTIFICATE, SERVER_KEY } from './tls.fixture';
 
 const upstream = upstreamWith({});

@@ -1,8 +1,8 @@
 import { assertRuns } from '@tollgate/testing';
 import * as fc from 'fast-check';
-import { countTokens } from '../prompt/tokenizer';
-import type { Piece } from './chunk-translator';
-import { fromWire, toStringBody } from './json-text';
+import { countTokens } from '../../prompt/tokenizer';
+import type { Piece } from '../wire/chunk-translator';
+import { fromWire, toStringBody } from '../wire/json-text';
 import { DeliveredText } from './delivered-text';
 
 const SEED = 20_261_124;

@@ -1,6 +1,6 @@
 import type { UpstreamFailure } from './failure';
 import { logger } from '@tollgate/runtime';
-import type { CatalogModel } from '../catalog/catalog';
+import type { CatalogModel } from '../../catalog/catalog';
 import type { AnswerSink } from './call';
 import type { Exchange } from './exchange';
 

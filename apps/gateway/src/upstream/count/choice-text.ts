@@ -1,6 +1,6 @@
-import { Prose } from '../prompt/token-estimate';
-import type { Piece } from './chunk-translator';
-import { fromStringBody } from './json-text';
+import { Prose } from '../../prompt/token-estimate';
+import type { Piece } from '../wire/chunk-translator';
+import { fromStringBody } from '../wire/json-text';
 import { countBody, PART_CHARS, startsToken } from './text-parts';
 
 /** The first bytes of a choice. A request may have 32,768 choices with a token each. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Backend, CatalogModel } from '../catalog/catalog';
+import type { Backend, CatalogModel } from '../../catalog/catalog';
 import { BackendTimes, noteResult } from './backend-metrics';
 import { Breaker, type CallResult } from './breaker';
 import { RetryBudget } from './retry-budget';

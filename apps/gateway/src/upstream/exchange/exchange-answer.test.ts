@@ -13,7 +13,7 @@ import {
   streamFrom,
   upstreamWith,
   wholeRelay,
-} from './exchange.fixture';
+} from '../exchange.fixture';
 
 const upstream = upstreamWith({});
 const impatient = upstreamWith({ timeoutMs: 500 });

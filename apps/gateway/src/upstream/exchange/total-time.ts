@@ -1,4 +1,4 @@
-import type { Backend } from '../catalog/catalog';
+import type { Backend } from '../../catalog/catalog';
 
 /**
  * The time limit that all attempts of a request share. It begins with the first attempt, so a request that waits for

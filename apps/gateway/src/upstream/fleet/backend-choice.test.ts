@@ -1,4 +1,4 @@
-import { backendAt } from './exchange.fixture';
+import { backendAt } from '../exchange.fixture';
 import { choose, soonestSeconds } from './backend-choice';
 import { Breaker } from './breaker';
 import { Engine, ManagedBackend } from './fleet';

@@ -1,6 +1,6 @@
 import { eventually } from '@tollgate/testing';
-import type { CatalogModel } from '../catalog/catalog';
-import { type Answer, backend, closeAll } from './exchange.fixture';
+import type { CatalogModel } from '../../catalog/catalog';
+import { type Answer, backend, closeAll } from '../exchange.fixture';
 import { Fleet } from './fleet';
 import { HealthChecks } from './health-checks';
 

@@ -1,8 +1,8 @@
-import type { Backend, CatalogModel } from '../catalog/catalog';
+import type { Backend, CatalogModel } from '../../catalog/catalog';
 import type { AttemptRequest } from './attempt';
-import type { Connections, UpstreamLimits } from './connections';
+import type { Connections, UpstreamLimits } from '../fleet/connections';
 import type { UpstreamFailure } from './failure';
-import type { Fleet, ManagedBackend } from './fleet';
+import type { Fleet, ManagedBackend } from '../fleet/fleet';
 import type { TotalTime } from './total-time';
 
 export interface UpstreamCall {
@@ -12,7 +12,7 @@ export interface UpstreamCall {
   /** Appended to the backend's base path: `/chat/completions`. */
   path: string;
   stream: boolean;
-  /** Calls with the same one should meet at the same backend (rendezvous.ts). Null: at any. */
+  /** Calls with the same one should meet at the same backend (fleet/rendezvous.ts). Null: at any. */
   affinity: number | null;
   /** Builds the body for a backend of the model. */
   body: (backend: Backend) => Buffer | string;

@@ -1,8 +1,8 @@
 import { MAX_LINES_PER_WINDOW } from '@tollgate/runtime';
 import { eventually } from '@tollgate/testing';
 import fs from 'node:fs';
-import type { CatalogModel } from '../catalog/catalog';
-import { fallbacks } from './backend-metrics';
+import type { CatalogModel } from '../../catalog/catalog';
+import { fallbacks } from '../fleet/backend-metrics';
 import {
   type Answer,
   backend,
@@ -14,9 +14,9 @@ import {
   UNLIMITED,
   upstreamWith,
   wholeRelay,
-} from './exchange.fixture';
+} from '../exchange.fixture';
 import { PlainRelay } from './plain-answer';
-import { RESERVE } from './retry-budget';
+import { RESERVE } from '../fleet/retry-budget';
 
 afterAll(closeAll);
 

@@ -1,6 +1,6 @@
 import { sharedLookup } from '@tollgate/runtime';
 import { buildConnector, Client } from 'undici';
-import type { Backend } from '../catalog/catalog';
+import type { Backend } from '../../catalog/catalog';
 
 declare module 'node:net' {
   interface Socket {

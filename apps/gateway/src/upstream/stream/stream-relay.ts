@@ -1,9 +1,9 @@
-import type { CatalogModel } from '../catalog/catalog';
-import type { ChunkTranslator, Frame, Piece } from './chunk-translator';
-import { DeliveredText } from './delivered-text';
-import type { AnswerSink } from './call';
-import type { Exchange } from './exchange';
-import type { UpstreamFailure } from './failure';
+import type { CatalogModel } from '../../catalog/catalog';
+import type { ChunkTranslator, Frame, Piece } from '../wire/chunk-translator';
+import { DeliveredText } from '../count/delivered-text';
+import type { AnswerSink } from '../exchange/call';
+import type { Exchange } from '../exchange/exchange';
+import type { UpstreamFailure } from '../exchange/failure';
 import {
   type Allowance,
   type ClientSide,
@@ -13,7 +13,7 @@ import {
   type StreamOutput,
 } from './stream-sides';
 import type { Watched } from './stream-watch';
-import type { ReportedUsage } from './usage-field';
+import type { ReportedUsage } from '../wire/usage-field';
 
 /** The most characters of events that are held back before the first output. More are passed on. */
 const MAX_OPENING_CHARS = 64 * 1024;

@@ -1,18 +1,18 @@
 import { type FailedAttempt, MAX_FAILED_ATTEMPTS } from '@tollgate/contracts';
 import { logger } from '@tollgate/runtime';
-import type { CatalogModel } from '../catalog/catalog';
+import type { CatalogModel } from '../../catalog/catalog';
 import { Attempt, type AttemptOwner } from './attempt';
-import { choose, urlOf } from './backend-choice';
-import { retries } from './backend-metrics';
+import { choose, urlOf } from '../fleet/backend-choice';
+import { retries } from '../fleet/backend-metrics';
 import { type AnswerSink, attemptRequest, type Resources, type UpstreamCall } from './call';
-import type { UpstreamLimits } from './connections';
+import type { UpstreamLimits } from '../fleet/connections';
 import { FallbackChain } from './fallback-chain';
 import { GatheredChunks } from './gathered-chunks';
 import { ALL_BUSY, failedAttempt, mayHelpElsewhere, type Progress, type UpstreamFailure } from './failure';
-import type { ManagedBackend } from './fleet';
-import { QueuePlace } from './queue-place';
+import type { ManagedBackend } from '../fleet/fleet';
+import { QueuePlace } from '../fleet/queue-place';
 import { TotalTime } from './total-time';
-import type { Waiting } from './wait-queue';
+import type { Waiting } from '../fleet/wait-queue';
 
 /** Attempts of a request at one model, in total: at other backends, and over new connections. */
 const MAX_ATTEMPTS = 3;
@@ -22,7 +22,7 @@ const MAX_RUNS = 2;
 const MAX_STALE_REPEATS = 1;
 
 /**
- * One request to a model. It asks a backend (backend-choice.ts), and others if that may help, while nothing has reached
+ * One request to a model. It asks a backend (fleet/backend-choice.ts), and others if that may help, while nothing has reached
  * the client.
  *
  * The hold pays for one run, which limits the attempts:

@@ -8,7 +8,7 @@ import {
   UNLIMITED,
   upstreamWith,
   useJumpingClock,
-} from './exchange.fixture';
+} from '../exchange.fixture';
 import { PlainRelay, type ReadResult, type ReadUntil } from './plain-answer';
 
 const upstream = upstreamWith({});
