@@ -5,7 +5,7 @@ import { query, recordChange, transaction } from '@tollgate/postgres';
 import { AuthDatabase } from '../database';
 import { Projector } from '../project/projector';
 import { lockTenant } from './lock-tenant';
-import { TenantOutbox } from './tenant-outbox';
+import { TenantNews } from './tenant-news';
 import { tenantRow } from './tenant-row';
 import { Tenant } from './tenant.entity';
 
@@ -17,7 +17,7 @@ import { Tenant } from './tenant.entity';
 export class TenantEnd {
   constructor(
     private readonly database: AuthDatabase,
-    private readonly outbox: TenantOutbox,
+    private readonly news: TenantNews,
     private readonly projector: Projector,
   ) {}
 
@@ -50,7 +50,7 @@ export class TenantEnd {
       return { row: tenantRow(tenant), update };
     });
     await this.projector.projectTenant(tenantId);
-    await this.outbox.tell(update);
+    await this.news.tell(update);
     return row;
   }
 

@@ -19,7 +19,7 @@ import { newestFirst } from '../page';
 import { Projector } from '../project/projector';
 import { lockTenant } from './lock-tenant';
 import { moveProfiles } from './move-profiles';
-import { TenantOutbox } from './tenant-outbox';
+import { TenantNews } from './tenant-news';
 import { tenantRow } from './tenant-row';
 import { Tenant } from './tenant.entity';
 
@@ -31,7 +31,7 @@ export class Tenants {
   constructor(
     private readonly database: AuthDatabase,
     private readonly config: ConfigSource,
-    private readonly outbox: TenantOutbox,
+    private readonly news: TenantNews,
     private readonly projector: Projector,
   ) {}
 
@@ -128,7 +128,7 @@ export class Tenants {
       await enqueue(tx, 'tenant-news', [update]);
       return { row: tenantRow(tenant), update };
     });
-    await this.outbox.tell(update);
+    await this.news.tell(update);
     return row;
   }
 

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
+import { Outbox } from '@tollgate/messaging/nest';
 import { PostingModule } from '../post/posting.module';
-import { BalanceUpdateOutbox } from '../outbox/balance-update-outbox';
 import { periodicTask } from '../periodic-task';
 import { MoneyOut } from '../refunds/money-out';
 import { RepairModule } from '../repair/repair.module';
@@ -13,8 +13,8 @@ const GIVE_BACK_EVERY_MS = 5_000;
 const giveBackAbandoned = periodicTask(
   'give back withdrawals that nobody booked',
   GIVE_BACK_EVERY_MS,
-  [MoneyOut, BalanceUpdateOutbox],
-  async (moneyOut: MoneyOut, outbox: BalanceUpdateOutbox) => {
+  [MoneyOut, Outbox],
+  async (moneyOut: MoneyOut, outbox: Outbox) => {
     if ((await moneyOut.giveBackAbandoned()) > 0) outbox.wake();
   },
 );

@@ -1,8 +1,8 @@
 import { Module } from '@nestjs/common';
+import { Outbox } from '@tollgate/messaging/nest';
 import { countClosed } from '../post/metrics';
 import { PostingModule } from '../post/posting.module';
 import { CreditModule } from '../credit/credit.module';
-import { BalanceUpdateOutbox } from '../outbox/balance-update-outbox';
 import { periodicTask } from '../periodic-task';
 import { InvoiceCloser } from './invoice-closer';
 import { Invoices } from './invoices';
@@ -13,8 +13,8 @@ const CLOSE_MONTHS_EVERY_MS = 60_000;
 const closeMonths = periodicTask(
   'close months',
   CLOSE_MONTHS_EVERY_MS,
-  [InvoiceCloser, BalanceUpdateOutbox],
-  async (closer: InvoiceCloser, outbox: BalanceUpdateOutbox) => {
+  [InvoiceCloser, Outbox],
+  async (closer: InvoiceCloser, outbox: Outbox) => {
     const closed = await closer.closeDue();
     if (closed) countClosed(closed);
     if (closed && closed.invoices > 0) outbox.wake();

@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
-import { BalanceUpdateOutbox } from '../outbox/balance-update-outbox';
+import { Outbox } from '@tollgate/messaging/nest';
 import { PostingLoop } from './posting-loop';
 
 /** Runs after each commit to the books: publishes the balance updates, and posts the usage that is due. */
 @Injectable()
 export class AfterCommit {
   constructor(
-    private readonly outbox: BalanceUpdateOutbox,
+    private readonly outbox: Outbox,
     private readonly loop: PostingLoop,
   ) {}
 

@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { BalanceUpdateOutbox } from '../outbox/balance-update-outbox';
+import { Outbox } from '@tollgate/messaging/nest';
 import { OutboxModule } from '../outbox/outbox.module';
 import { AfterCommit } from './after-commit';
 import { countPostings } from './metrics';
@@ -10,8 +10,8 @@ import { PostingTraces } from './posting-traces';
 
 const postingLoop = {
   provide: PostingLoop,
-  inject: [Poster, BalanceUpdateOutbox],
-  useFactory: (poster: Poster, outbox: BalanceUpdateOutbox) =>
+  inject: [Poster, Outbox],
+  useFactory: (poster: Poster, outbox: Outbox) =>
     new PostingLoop(poster, (tenants) => {
       countPostings(tenants);
       outbox.wake();

@@ -5,9 +5,9 @@ import {
   type OnApplicationBootstrap,
   type OnModuleInit,
 } from '@nestjs/common';
+import { Outbox } from '@tollgate/messaging/nest';
 import { logger } from '@tollgate/runtime';
 import { MeteringDataSource } from '../database';
-import { ChargeOutbox } from '../publish/charge-outbox';
 import { PriceVersions } from '../record/price-versions';
 import { waitingFor } from '../record/rejected';
 import { UsageConsumer } from './usage-consumer';
@@ -24,7 +24,7 @@ export class UnpricedUsage implements OnModuleInit, OnApplicationBootstrap, Befo
   constructor(
     private readonly dataSource: MeteringDataSource,
     private readonly consumer: UsageConsumer,
-    private readonly outbox: ChargeOutbox,
+    private readonly outbox: Outbox,
     @Inject(PriceVersions) private readonly versions: PriceVersions | null,
   ) {}
 

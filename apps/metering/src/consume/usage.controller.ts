@@ -1,16 +1,15 @@
 import { Controller, Inject } from '@nestjs/common';
 import type { UsageEvent } from '@tollgate/contracts';
-import { EventPattern } from '@tollgate/messaging/nest';
+import { EventPattern, Outbox } from '@tollgate/messaging/nest';
 import { traceMessages } from '@tollgate/runtime';
 import { METERING_OPTIONS, type MeteringOptions } from '../options';
-import { ChargeOutbox } from '../publish/charge-outbox';
 import { UsageConsumer } from './usage-consumer';
 
 @Controller()
 export class UsageController {
   constructor(
     private readonly consumer: UsageConsumer,
-    private readonly outbox: ChargeOutbox,
+    private readonly outbox: Outbox,
     @Inject(METERING_OPTIONS) private readonly options: MeteringOptions,
   ) {}
 

@@ -1,5 +1,14 @@
 import { Module } from '@nestjs/common';
-import { ChargeOutbox } from './charge-outbox';
+import { Messages } from '@tollgate/messaging';
+import { Outbox } from '@tollgate/messaging/nest';
+import { MeteringDataSource } from '../database';
 
-@Module({ providers: [ChargeOutbox], exports: [ChargeOutbox] })
+/** Publishes the recorded charges. */
+const outbox = {
+  provide: Outbox,
+  inject: [MeteringDataSource, Messages],
+  useFactory: (charges: MeteringDataSource, messages: Messages) => new Outbox(charges, messages, { name: 'metering' }),
+};
+
+@Module({ providers: [outbox], exports: [Outbox] })
 export class PublishModule {}

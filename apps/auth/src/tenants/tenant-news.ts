@@ -1,24 +1,17 @@
-import { type BeforeApplicationShutdown, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
-import { Messages, OutboxRelay } from '@tollgate/messaging';
-import { ServiceClient } from '@tollgate/messaging/nest';
+import { Injectable } from '@nestjs/common';
+import { Outbox, ServiceClient } from '@tollgate/messaging/nest';
 import { UnavailableError, type TenantUpdate } from '@tollgate/contracts';
-import { AuthDatabase } from '../database';
 
 /** Less than the caller of the change waits. */
 const TELL_DEADLINE_MS = 2_000;
 
 /** Tells billing about committed changes of tenants. */
 @Injectable()
-export class TenantOutbox implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly relay: OutboxRelay;
-
+export class TenantNews {
   constructor(
-    database: AuthDatabase,
-    messages: Messages,
+    private readonly outbox: Outbox,
     private readonly services: ServiceClient,
-  ) {
-    this.relay = new OutboxRelay(database.dataSource, messages, { name: 'auth' });
-  }
+  ) {}
 
   /**
    * Called after the commit. The outbox delivers the change in any case. Billing is also asked to act on it at once, so
@@ -26,7 +19,7 @@ export class TenantOutbox implements OnApplicationBootstrap, BeforeApplicationSh
    * brings it into force, and a repeat succeeds once it is.
    */
   async tell(update: TenantUpdate): Promise<void> {
-    this.relay.wake();
+    this.outbox.wake();
     try {
       await this.services.request('billing.tenants.tell', update, { deadlineMs: TELL_DEADLINE_MS });
     } catch (error) {
@@ -35,13 +28,5 @@ export class TenantOutbox implements OnApplicationBootstrap, BeforeApplicationSh
           `${(error as Error).message}`,
       );
     }
-  }
-
-  onApplicationBootstrap(): void {
-    this.relay.start();
-  }
-
-  async beforeApplicationShutdown(): Promise<void> {
-    await this.relay.stop();
   }
 }
