@@ -1,7 +1,7 @@
 import { consumersOf, TOPICS, type Service, type Topic } from '@tollgate/contracts';
 import { Signatures } from '@tollgate/messaging';
-import { Publisher } from '../../libs/messaging/src/kafka/publisher';
-import type { OutgoingMessage } from '../../libs/messaging/src/kafka/topic-publisher';
+import { Publisher } from '../../libs/messaging/src/kafka/publish/publisher';
+import type { OutgoingMessage } from '../../libs/messaging/src/kafka/publish/topic-publisher';
 import type { Deployment } from '../services/deployment';
 import { envelope, json } from './poison';
 

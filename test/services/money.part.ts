@@ -1,6 +1,6 @@
 import { mintCredential, newId } from '@tollgate/contracts';
 import { eventually, onceServed } from '@tollgate/testing';
-import { Publisher } from '../../libs/messaging/src/kafka/publisher';
+import { Publisher } from '../../libs/messaging/src/kafka/publish/publisher';
 import { call } from '../e2e/deployment';
 import { connected, ledgerOf } from '../e2e/fixtures';
 import { charge, balanceUpdate, usageEvent } from '../recovery/events';

@@ -1,6 +1,6 @@
 import type { BudgetEvent, Envelope } from '@tollgate/contracts';
 import { eventually, inForceAfterMs, onceServed } from '@tollgate/testing';
-import { readTopic } from '../../libs/messaging/src/kafka/read-topic';
+import { readTopic } from '../../libs/messaging/src/kafka/consume/read-topic';
 import { call } from '../e2e/deployment';
 import { OPERATOR_SECRET, type Deployment, type Replicas } from './deployment';
 import { chat, newTenant } from './first-steps';

@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { usageEvent } from '../../apps/metering/src/sample-events.fixture';
-import { toRecord, type DeadLetter } from '../../libs/messaging/src/kafka/dead-letters';
-import { Publisher } from '../../libs/messaging/src/kafka/publisher';
+import { toRecord, type DeadLetter } from '../../libs/messaging/src/kafka/consume/dead-letters';
+import { Publisher } from '../../libs/messaging/src/kafka/publish/publisher';
 import { TEST_IDENTITY } from '../../libs/messaging/src/kafka/sign/test-identity.fixture';
 import { runTollgate } from './tollgate-process';
 

@@ -32,7 +32,7 @@ const PARTS = [
   'apps/metering/src/query/(month-spent|roll-up-audit|usage-query|usage-reads)',
   'apps/metering/src/record/(partitions|price-versions|retention|retired-months|usage-days)',
   'libs/messaging/src/envelope',
-  'libs/messaging/src/kafka/(apply-topics|dead-letters|publisher|read-topic|topic-plan)',
+  'libs/messaging/src/kafka/(admin/(apply-topics|topic-plan)|consume/(dead-letters|read-topic)|publish/publisher)',
 ];
 
 /** Functions that a test combines across apps or stages of the gateway. */

@@ -19,21 +19,21 @@ import {
   type RequestHandler,
   type MessageValidator,
 } from '../messages';
-import { checkTopics, unusable, type TopicsOptions } from './apply-topics';
-import { BrokerProbe } from './broker-probe';
-import type { KafkaConnection } from './connection';
-import { groupLag } from './group-lag';
+import { checkTopics, unusable, type TopicsOptions } from './admin/apply-topics';
+import { BrokerProbe } from './client/broker-probe';
+import type { KafkaConnection } from './client/connection';
+import { groupLag } from './consume/group-lag';
 import { waitingMessages } from '../message-metrics';
-import { GroupConsumer, type ConsumerTuning } from './group-consumer';
-import { MAX_MESSAGE_BYTES, Publisher } from './publisher';
+import { GroupConsumer, type ConsumerTuning } from './consume/group-consumer';
+import { MAX_MESSAGE_BYTES, Publisher } from './publish/publisher';
 import { PatientStart } from './patient-start';
-import type { ConsumedGroup } from './record-reader';
-import { RequestClient } from './request-client';
-import { RequestServer, type AnyHandler } from './request-server';
-import { RightMissingError } from './rights';
-import { MAX_RECORD_MESSAGES, packRecords } from './shared-records';
+import type { ConsumedGroup } from './consume/record-reader';
+import { RequestClient } from './requests/request-client';
+import { RequestServer, type AnyHandler } from './requests/request-server';
+import { RightMissingError } from './client/rights';
+import { MAX_RECORD_MESSAGES, packRecords } from './publish/shared-records';
 import { Signatures, type Identity } from './sign/signatures';
-import { Names, type Topics } from './topic-plan';
+import { Names, type Topics } from './admin/topic-plan';
 
 /** The minimum of brokers with default settings. */
 const DEFAULT_SESSION_TIMEOUT_MS = 6_000;

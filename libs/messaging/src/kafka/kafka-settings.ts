@@ -12,7 +12,7 @@ import {
   type ChecksItself,
 } from '@tollgate/runtime';
 import { readFileSync } from 'node:fs';
-import type { KafkaConnection } from './connection';
+import type { KafkaConnection } from './client/connection';
 import { KafkaMessages, type KafkaMessagesOptions } from './kafka-messages';
 import { KeysFile } from './sign/keys-file';
 

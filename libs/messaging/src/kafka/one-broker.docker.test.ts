@@ -1,10 +1,10 @@
 import { useKafka } from '@tollgate/testing';
 import { messagesSuite } from '../messages.suite';
 import { requestsSuite } from '../requests.suite';
-import { deadLettersTests } from './dead-letters.part';
-import { sharedRecordsTests } from './shared-records.part';
+import { deadLettersTests } from './consume/dead-letters.part';
+import { sharedRecordsTests } from './consume/shared-records.part';
 import { KafkaStore, TEST_BROKER } from './test-store.fixture';
-import { topicsTests } from './topics.part';
+import { topicsTests } from './admin/topics.part';
 
 // The parts share one broker, because its start takes as long as some of them. Each test has topics of its own.
 const kafka = useKafka(TEST_BROKER);

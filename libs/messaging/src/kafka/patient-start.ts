@@ -1,5 +1,5 @@
 import { backoffMs, logger, StartError, WakeableDelay, withTimeout } from '@tollgate/runtime';
-import { BrokersAwayError } from './apply-topics';
+import { BrokersAwayError } from './admin/apply-topics';
 
 /** How long the start waits for silent brokers. */
 const START_PATIENCE_MS = 5_000;

@@ -4,7 +4,7 @@ import { eventually, LOCALHOST_CERTIFICATE, LOCALHOST_KEY, useKafka } from '@tol
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { applyTopics } from './apply-topics';
+import { applyTopics } from './admin/apply-topics';
 import { kafkaConnection, kafkaMessages, KafkaSettings, MessageKeysSettings } from './kafka-settings';
 import { createMessageKeys, keysFileOf } from './sign/make-keys';
 

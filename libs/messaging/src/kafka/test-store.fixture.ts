@@ -3,14 +3,14 @@ import { consumersOf, type Topic } from '@tollgate/contracts';
 import { spawnConsumerProcess } from '../consumer-process.fixture';
 import type { Messages } from '../messages';
 import { SUITE_GROUP, SUITE_TOPICS, TOPIC, type ConsumerProcess, type MessagesStore } from '../messages-store.fixture';
-import { applyTopics, withAdmin } from './apply-topics';
-import type { KafkaConnection } from './connection';
-import { listDead, type DeadLetter } from './dead-letters';
+import { applyTopics, withAdmin } from './admin/apply-topics';
+import type { KafkaConnection } from './client/connection';
+import { listDead, type DeadLetter } from './consume/dead-letters';
 import { KafkaMessages, type KafkaMessagesOptions } from './kafka-messages';
-import { Publisher } from './publisher';
+import { Publisher } from './publish/publisher';
 import { Signatures } from './sign/signatures';
 import { TEST_IDENTITY, TEST_KEYS } from './sign/test-identity.fixture';
-import type { Topics } from './topic-plan';
+import type { Topics } from './admin/topic-plan';
 
 /** Settings for the test's Kafka: killed members of a group are missed soon. */
 export const TEST_BROKER = { settings: { KAFKA_GROUP_MIN_SESSION_TIMEOUT_MS: '1000' } };

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { SERVICES, type Service } from '@tollgate/contracts';
-import type { OutgoingMessage } from '../topic-publisher';
+import type { OutgoingMessage } from '../publish/topic-publisher';
 import { MessageKeys, type KeyLine } from './message-keys';
 import { Signatures } from './signatures';
 import { TEST_IDENTITY, TEST_KEYS } from './test-identity.fixture';

@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual, type KeyObject } from 'node:crypto';
 import { SERVICES, type Service, type ServicePair } from '@tollgate/contracts';
 import type { IHeaders, KafkaMessage } from 'kafkajs';
-import type { OutgoingMessage } from '../topic-publisher';
+import type { OutgoingMessage } from '../publish/topic-publisher';
 import type { KeyRing } from './message-keys';
 
 /** The prefix of significant headers. All of them are signed, except the signatures themselves. */

@@ -8,8 +8,7 @@ import {
   type Service,
   type Topic,
 } from '@tollgate/contracts';
-import { requestTopic } from './request-message';
-import type { Names, Topics } from './topic-plan';
+import { requestTopic, type Names, type Topics } from './topic-plan';
 
 /** A right of a service's user at the brokers. READ, WRITE and DELETE include DESCRIBE. */
 export interface Right {

@@ -2,9 +2,9 @@ import { UnavailableError } from '@tollgate/contracts';
 import { backoffMs, delay, logger, settlesWithin, withTimeout } from '@tollgate/runtime';
 import { CompressionTypes, type IHeaders, type Producer } from 'kafkajs';
 import type { BrokerClock } from './broker-clock';
-import { createKafka, Sockets, type KafkaConnection } from './connection';
+import { createKafka, Sockets, type KafkaConnection } from '../client/connection';
 import { createRememberingPartitioner } from './partitioner';
-import { isRefused, RightMissingError } from './rights';
+import { isRefused, RightMissingError } from '../client/rights';
 
 /**
  * The maximum uncompressed bytes of one send, unless a single message is larger. Even if all of it goes to one

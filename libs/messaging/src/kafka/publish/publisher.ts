@@ -1,7 +1,7 @@
 import { UnavailableError } from '@tollgate/contracts';
 import type { KafkaMessage } from 'kafkajs';
 import { BrokerClock } from './broker-clock';
-import type { KafkaConnection } from './connection';
+import type { KafkaConnection } from '../client/connection';
 import { MAX_SEND_BYTES, sizeOf, TopicPublisher, type OutgoingMessage } from './topic-publisher';
 
 /** The maximum size of a single message, so that it fits with its framing. */

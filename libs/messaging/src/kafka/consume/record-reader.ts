@@ -1,10 +1,10 @@
 import type { Envelope, Service, Topic, TopicDefinition } from '@tollgate/contracts';
 import type { KafkaMessage } from 'kafkajs';
-import { open } from '../envelope';
-import { MAX_BATCH_MESSAGES, type BatchHandler, type MessageValidator } from '../messages';
+import { open } from '../../envelope';
+import { MAX_BATCH_MESSAGES, type BatchHandler, type MessageValidator } from '../../messages';
 import type { DeadLetter } from './dead-letters';
-import { unpackRecord } from './shared-records';
-import type { Signatures } from './sign/signatures';
+import { unpackRecord } from '../publish/shared-records';
+import type { Signatures } from '../sign/signatures';
 
 export interface ConsumedGroup {
   topic: Topic;

@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { planRights, topicsOf } from './rights-plan';
 import { Names, planTopics } from './topic-plan';
 
-const DOCUMENT = resolve(__dirname, '../../../../docs/rights-kafka.md');
+const DOCUMENT = resolve(__dirname, '../../../../../docs/rights-kafka.md');
 const NO_PREFIX = new Names('');
 
 /** The rights in the document's table. */

@@ -1,13 +1,13 @@
 import { eventually, type KafkaServer } from '@tollgate/testing';
 import { metrics } from '@tollgate/runtime';
-import { forgedTests } from './forged.part';
-import { applyTopics, withAdmin } from './apply-topics';
-import { balanceUpdate, Received, SUITE_GROUP, TOPIC } from '../messages-store.fixture';
+import { forgedTests } from '../sign/forged.part';
+import { applyTopics, withAdmin } from '../admin/apply-topics';
+import { balanceUpdate, Received, SUITE_GROUP, TOPIC } from '../../messages-store.fixture';
 import { replayDead, toRecord, type DeadLetter } from './dead-letters';
-import type { KafkaMessages, KafkaMessagesOptions } from './kafka-messages';
-import { Signatures } from './sign/signatures';
-import { TEST_IDENTITY } from './sign/test-identity.fixture';
-import { KafkaStore, TEST_TOPICS } from './test-store.fixture';
+import type { KafkaMessages, KafkaMessagesOptions } from '../kafka-messages';
+import { Signatures } from '../sign/signatures';
+import { TEST_IDENTITY } from '../sign/test-identity.fixture';
+import { KafkaStore, TEST_TOPICS } from '../test-store.fixture';
 
 /** With a Kafka that other tests use too: every store has topics of its own. */
 export function deadLettersTests(kafka: KafkaServer): void {

@@ -1,6 +1,5 @@
-import type { RequestService, RequestTopic } from '@tollgate/contracts';
 import type { IHeaders, KafkaMessage } from 'kafkajs';
-import type { OutgoingMessage } from './topic-publisher';
+import type { OutgoingMessage } from '../publish/topic-publisher';
 
 /** Version of the forms below. A request of another version is answered as unavailable. */
 const VERSION = 1;
@@ -32,8 +31,6 @@ export interface RequestMessage {
 /** The answer: the reply, the handler's refusal, or neither. */
 export type Outcome = { reply: unknown } | { refusal: Refusal } | { unavailable: true };
 type Refusal = { code: string; message: string };
-
-export const requestTopic = (service: RequestService): RequestTopic => `requests.${service}`;
 
 export function writeRequest(message: RequestMessage): OutgoingMessage {
   const { id, replyPartition, deadlineMs, partition, askedMs, subject, request } = message;

@@ -1,11 +1,11 @@
 import { openDataSource, transaction } from '@tollgate/postgres';
 import { eventually, leastMs, OUTBOX_TABLE_SQL, useKafka, useTestDatabase } from '@tollgate/testing';
 import { ConfigResourceTypes, Kafka, logLevel } from 'kafkajs';
-import { balanceUpdate, SUITE_GROUP, Received, TOPIC } from '../messages-store.fixture';
-import { enqueue } from '../outbox/outbox';
-import { OutboxRelay } from '../outbox/outbox-relay';
-import { applyTopics, withAdmin } from './apply-topics';
-import { KafkaStore, TEST_BROKER, TEST_TOPICS } from './test-store.fixture';
+import { balanceUpdate, SUITE_GROUP, Received, TOPIC } from '../../messages-store.fixture';
+import { enqueue } from '../../outbox/outbox';
+import { OutboxRelay } from '../../outbox/outbox-relay';
+import { applyTopics, withAdmin } from '../admin/apply-topics';
+import { KafkaStore, TEST_BROKER, TEST_TOPICS } from '../test-store.fixture';
 
 const kafka = useKafka(TEST_BROKER);
 const database = useTestDatabase();

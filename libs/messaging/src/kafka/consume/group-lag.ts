@@ -1,6 +1,6 @@
 import type { Admin } from 'kafkajs';
 import type { ConsumedGroup } from './record-reader';
-import type { Names } from './topic-plan';
+import type { Names } from '../admin/topic-plan';
 
 /**
  * The number of records that a group has yet to handle, according to the brokers, with or without running consumers.

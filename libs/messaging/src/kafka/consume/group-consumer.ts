@@ -1,15 +1,15 @@
 import { backoffMs, delayUntilAborted, logCapped, logger } from '@tollgate/runtime';
 import type { EachBatchPayload } from 'kafkajs';
-import { deadMessages, failedBatches, forgedMessages, handledMessages, messageAge } from '../message-metrics';
-import { BATCHING_DELAY_MS } from '../messages';
-import type { KafkaConnection } from './connection';
+import { deadMessages, failedBatches, forgedMessages, handledMessages, messageAge } from '../../message-metrics';
+import { BATCHING_DELAY_MS } from '../../messages';
+import type { KafkaConnection } from '../client/connection';
 import { toRecord } from './dead-letters';
-import type { Publisher } from './publisher';
+import type { Publisher } from '../publish/publisher';
 import { RecordReader, type Batch, type ConsumedGroup, type Quarantined } from './record-reader';
-import type { RightMissingError } from './rights';
-import type { Signatures } from './sign/signatures';
-import { SupervisedConsumer } from './supervised-consumer';
-import type { Names } from './topic-plan';
+import type { RightMissingError } from '../client/rights';
+import type { Signatures } from '../sign/signatures';
+import { SupervisedConsumer } from '../client/supervised-consumer';
+import type { Names } from '../admin/topic-plan';
 
 /** From the answer of a fetch that left no messages at the broker to the next fetch. */
 const FETCH_INTERVAL_MS = 2 * BATCHING_DELAY_MS;

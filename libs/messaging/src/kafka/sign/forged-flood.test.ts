@@ -2,12 +2,12 @@ import fs from 'node:fs';
 import { TOPICS } from '@tollgate/contracts';
 import { metrics } from '@tollgate/runtime';
 import type { EachBatchPayload, KafkaMessage } from 'kafkajs';
-import type { KafkaConnection } from './connection';
-import { GroupConsumer } from './group-consumer';
-import type { Publisher } from './publisher';
-import { RequestServer } from './request-server';
-import type { Signatures } from './sign/signatures';
-import { Names } from './topic-plan';
+import type { KafkaConnection } from '../client/connection';
+import { GroupConsumer } from '../consume/group-consumer';
+import type { Publisher } from '../publish/publisher';
+import { RequestServer } from '../requests/request-server';
+import type { Signatures } from './signatures';
+import { Names } from '../admin/topic-plan';
 
 const FORGED = 3_000;
 const MOST_LINES = 20;

@@ -1,8 +1,8 @@
 import { TOPICS, type Service } from '@tollgate/contracts';
 import { delay, StartError, withTimeout } from '@tollgate/runtime';
 import { ConfigResourceTypes, type Admin } from 'kafkajs';
-import { createKafka, Sockets, type KafkaConnection } from './connection';
-import { isRefused, rightMissingIn, RightMissingError } from './rights';
+import { createKafka, Sockets, type KafkaConnection } from '../client/connection';
+import { isRefused, rightMissingIn, RightMissingError } from '../client/rights';
 import { topicsOf } from './rights-plan';
 import { Names, planTopics, type PlannedTopic, type Topics } from './topic-plan';
 

@@ -12,16 +12,16 @@ import {
 } from '@tollgate/contracts';
 import { AssignerProtocol, type KafkaMessage, type PartitionAssigner } from 'kafkajs';
 import { logCapped, logger, settlesWithin, withTimeout } from '@tollgate/runtime';
-import { forgedMessages, unreadableRequests } from '../message-metrics';
-import { MessagesRefusedError } from '../messages';
-import { endOf, withAdmin } from './apply-topics';
-import type { KafkaConnection } from './connection';
-import { isClockRecord, MAX_MESSAGE_BYTES, type Publisher } from './publisher';
-import { readReply, requestTopic, writeRequest } from './request-message';
-import type { RightMissingError } from './rights';
-import type { Signatures } from './sign/signatures';
-import { SupervisedConsumer } from './supervised-consumer';
-import type { Names } from './topic-plan';
+import { forgedMessages, unreadableRequests } from '../../message-metrics';
+import { MessagesRefusedError } from '../../messages';
+import { endOf, withAdmin } from '../admin/apply-topics';
+import type { KafkaConnection } from '../client/connection';
+import { isClockRecord, MAX_MESSAGE_BYTES, type Publisher } from '../publish/publisher';
+import { readReply, writeRequest } from './request-message';
+import type { RightMissingError } from '../client/rights';
+import type { Signatures } from '../sign/signatures';
+import { SupervisedConsumer } from '../client/supervised-consumer';
+import { requestTopic, type Names } from '../admin/topic-plan';
 
 /** The maximum number of this process's requests that await replies. */
 const MAX_PENDING_REQUESTS = 10_000;

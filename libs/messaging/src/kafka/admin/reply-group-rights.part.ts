@@ -1,7 +1,7 @@
 import { SERVICES, type Service } from '@tollgate/contracts';
 import type { Admin } from 'kafkajs';
 import { withAdmin } from './apply-topics';
-import type { KafkaConnection } from './connection';
+import type { KafkaConnection } from '../client/connection';
 import { planRights } from './rights-plan';
 import type { Names, Topics } from './topic-plan';
 

@@ -25,6 +25,8 @@ export interface PlannedTopic {
   config: Record<string, string>;
 }
 
+export const requestTopic = (service: RequestService): RequestTopic => `requests.${service}`;
+
 /** The names of topics and groups in a cluster, all with one prefix, so that several installations can share it. */
 export class Names {
   constructor(private readonly prefix: string) {}

@@ -3,8 +3,14 @@ import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
 import { StartError, withTimeout } from '@tollgate/runtime';
 import { unusable } from './apply-topics';
-import { CONNECTION_TIMEOUT_MS, patchKafkajs, REQUEST_TIMEOUT_MS, Sockets, type KafkaConnection } from './connection';
-import { errorTypeOf, isRefused, RightMissingError } from './rights';
+import {
+  CONNECTION_TIMEOUT_MS,
+  patchKafkajs,
+  REQUEST_TIMEOUT_MS,
+  Sockets,
+  type KafkaConnection,
+} from '../client/connection';
+import { errorTypeOf, isRefused, RightMissingError } from '../client/rights';
 
 /** A user that logs in by SCRAM-SHA-512. */
 export interface ScramUser {

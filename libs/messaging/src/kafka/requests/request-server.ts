@@ -1,18 +1,18 @@
 import { ASKERS, askersOf, type RequestService, type Service, type Subject } from '@tollgate/contracts';
 import { logCapped, logger, settlesWithin } from '@tollgate/runtime';
 import type { KafkaMessage } from 'kafkajs';
-import { expiredRequests, forgedMessages, unreadableRequests } from '../message-metrics';
-import type { KafkaConnection } from './connection';
-import type { ConsumerTuning } from './group-consumer';
-import { failureOf } from '../request-failure';
-import { gzipCodec } from './gzip';
-import { MAX_MESSAGE_BYTES, type Publisher } from './publisher';
-import { readRequest, requestTopic, writeReply, type Outcome, type RequestMessage } from './request-message';
-import type { RightMissingError } from './rights';
-import type { Signatures } from './sign/signatures';
-import { SupervisedConsumer } from './supervised-consumer';
-import type { Names } from './topic-plan';
-import type { OutgoingMessage } from './topic-publisher';
+import { expiredRequests, forgedMessages, unreadableRequests } from '../../message-metrics';
+import type { KafkaConnection } from '../client/connection';
+import type { ConsumerTuning } from '../consume/group-consumer';
+import { failureOf } from '../../request-failure';
+import { gzipCodec } from '../client/gzip';
+import { MAX_MESSAGE_BYTES, type Publisher } from '../publish/publisher';
+import { readRequest, writeReply, type Outcome, type RequestMessage } from './request-message';
+import type { RightMissingError } from '../client/rights';
+import type { Signatures } from '../sign/signatures';
+import { SupervisedConsumer } from '../client/supervised-consumer';
+import { requestTopic, type Names } from '../admin/topic-plan';
+import type { OutgoingMessage } from '../publish/topic-publisher';
 
 /** The maximum number of requests that are handled at the same time. Further ones wait. */
 const MAX_CONCURRENT_REQUESTS = 256;

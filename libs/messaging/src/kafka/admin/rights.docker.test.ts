@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { eventually, useKafka } from '@tollgate/testing';
 import { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } from 'kafkajs';
-import { balanceUpdate, Received, SUITE_GROUP, TOPIC } from '../messages-store.fixture';
+import { balanceUpdate, Received, SUITE_GROUP, TOPIC } from '../../messages-store.fixture';
 import { applyTopics, withAdmin } from './apply-topics';
-import { KafkaMessages } from './kafka-messages';
+import { KafkaMessages } from '../kafka-messages';
 import { describeServiceRights } from './service-rights.part';
-import { TEST_IDENTITY } from './sign/test-identity.fixture';
-import { TEST_BROKER, TEST_TOPICS } from './test-store.fixture';
+import { TEST_IDENTITY } from '../sign/test-identity.fixture';
+import { TEST_BROKER, TEST_TOPICS } from '../test-store.fixture';
 
 const USERS = ['whole', 'mute', 'groupless', 'blind', 'stranger'] as const;
 type User = (typeof USERS)[number];

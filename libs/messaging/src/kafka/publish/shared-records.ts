@@ -1,5 +1,5 @@
 import type { KafkaMessage } from 'kafkajs';
-import { MAX_BATCH_MESSAGES } from '../messages';
+import { MAX_BATCH_MESSAGES } from '../../messages';
 import type { OutgoingMessage } from './topic-publisher';
 
 /** The maximum number of messages that share a record. */

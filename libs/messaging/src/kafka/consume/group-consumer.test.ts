@@ -1,11 +1,11 @@
 import { TOPICS } from '@tollgate/contracts';
 import { delayUntilAborted } from '@tollgate/runtime';
 import type { EachBatchPayload, KafkaMessage } from 'kafkajs';
-import type { KafkaConnection } from './connection';
+import type { KafkaConnection } from '../client/connection';
 import { GroupConsumer } from './group-consumer';
-import type { Publisher } from './publisher';
-import type { Signatures } from './sign/signatures';
-import { Names } from './topic-plan';
+import type { Publisher } from '../publish/publisher';
+import type { Signatures } from '../sign/signatures';
+import { Names } from '../admin/topic-plan';
 
 jest.mock('@tollgate/runtime', () => ({
   ...jest.requireActual<typeof import('@tollgate/runtime')>('@tollgate/runtime'),

@@ -9,8 +9,8 @@ import {
 } from 'kafkajs';
 import { delay } from '@tollgate/runtime';
 import { withAdmin, type TopicsOptions } from './apply-topics';
-import type { KafkaConnection } from './connection';
-import { errorTypeOf, isRefused, RightMissingError } from './rights';
+import type { KafkaConnection } from '../client/connection';
+import { errorTypeOf, isRefused, RightMissingError } from '../client/rights';
 import { DEFAULT_PRINCIPALS, planRights, textOf, type Principals, type Right } from './rights-plan';
 import { Names } from './topic-plan';
 

@@ -2,13 +2,13 @@ import type { BalanceUpdate } from '@tollgate/contracts';
 import { metrics } from '@tollgate/runtime';
 import { eventually, type KafkaServer } from '@tollgate/testing';
 import type { KafkaMessage } from 'kafkajs';
-import { messageFailuresSuite } from '../message-failures.suite';
-import { AFTER_FAILURES_MS, balanceUpdate, Received, SUITE_GROUP, TOPIC } from '../messages-store.fixture';
+import { messageFailuresSuite } from '../../message-failures.suite';
+import { AFTER_FAILURES_MS, balanceUpdate, Received, SUITE_GROUP, TOPIC } from '../../messages-store.fixture';
 import { originOf, replayTopic, toRecord } from './dead-letters';
-import type { KafkaMessages } from './kafka-messages';
+import type { KafkaMessages } from '../kafka-messages';
 import { readTopic } from './read-topic';
-import { MAX_RECORD_BYTES, MAX_RECORD_MESSAGES } from './shared-records';
-import { KafkaStore, SHARING_TOPICS } from './test-store.fixture';
+import { MAX_RECORD_BYTES, MAX_RECORD_MESSAGES } from '../publish/shared-records';
+import { KafkaStore, SHARING_TOPICS } from '../test-store.fixture';
 
 /** With a Kafka that other tests use too: every store has topics of its own. */
 export function sharedRecordsTests(kafka: KafkaServer): void {

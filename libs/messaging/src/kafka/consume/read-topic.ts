@@ -1,9 +1,9 @@
 import { withTimeout } from '@tollgate/runtime';
 import { randomUUID } from 'node:crypto';
 import type { KafkaMessage } from 'kafkajs';
-import { withAdmin } from './apply-topics';
-import type { KafkaConnection } from './connection';
-import { SupervisedConsumer } from './supervised-consumer';
+import { withAdmin } from '../admin/apply-topics';
+import type { KafkaConnection } from '../client/connection';
+import { SupervisedConsumer } from '../client/supervised-consumer';
 
 /** Only small topics are read as a whole. */
 const READ_TIMEOUT_MS = 60_000;

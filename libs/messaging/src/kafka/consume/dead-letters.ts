@@ -1,12 +1,12 @@
 import { TOPICS, type Topic } from '@tollgate/contracts';
 import { StartError } from '@tollgate/runtime';
 import type { IHeaders, KafkaMessage } from 'kafkajs';
-import type { KafkaConnection } from './connection';
-import { Publisher } from './publisher';
+import type { KafkaConnection } from '../client/connection';
+import { Publisher } from '../publish/publisher';
 import { readTopic } from './read-topic';
-import { Names } from './topic-plan';
-import type { OutgoingMessage } from './topic-publisher';
-import { partitionsOf, type TopicsOptions } from './apply-topics';
+import { Names } from '../admin/topic-plan';
+import type { OutgoingMessage } from '../publish/topic-publisher';
+import { partitionsOf, type TopicsOptions } from '../admin/apply-topics';
 
 /** The maximum bytes of letters in memory at the same time. */
 const MAX_HELD_BYTES = 64 * 1024 * 1024;

@@ -2,10 +2,10 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { UnavailableError } from '@tollgate/contracts';
 import { metrics } from '@tollgate/runtime';
 import { eventually, leastMs, useKafka } from '@tollgate/testing';
-import { DEFAULT_REQUEST_DEADLINE_MS, MessagesRefusedError } from '../messages';
-import type { KafkaMessages } from './kafka-messages';
-import { withAdmin } from './apply-topics';
-import { KafkaStore, TEST_BROKER } from './test-store.fixture';
+import { DEFAULT_REQUEST_DEADLINE_MS, MessagesRefusedError } from '../../messages';
+import type { KafkaMessages } from '../kafka-messages';
+import { withAdmin } from '../admin/apply-topics';
+import { KafkaStore, TEST_BROKER } from '../test-store.fixture';
 
 const kafka = useKafka(TEST_BROKER);
 const SUBJECT = 'auth.tenants.get';

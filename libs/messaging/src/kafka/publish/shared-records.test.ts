@@ -1,4 +1,4 @@
-import { MAX_BATCH_MESSAGES } from '../messages';
+import { MAX_BATCH_MESSAGES } from '../../messages';
 import {
   MAX_RECORD_BYTES,
   MAX_RECORD_MESSAGES,

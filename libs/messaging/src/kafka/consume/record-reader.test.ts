@@ -1,12 +1,12 @@
 import { newId, TOPICS, type Service } from '@tollgate/contracts';
 import type { KafkaMessage } from 'kafkajs';
-import { MAX_BATCH_MESSAGES } from '../messages';
+import { MAX_BATCH_MESSAGES } from '../../messages';
 import { originOf } from './dead-letters';
 import { RecordReader, type Batch } from './record-reader';
-import { MAX_RECORD_MESSAGES, packRecords } from './shared-records';
-import { Signatures } from './sign/signatures';
-import { keysOf, TEST_IDENTITY } from './sign/test-identity.fixture';
-import type { OutgoingMessage } from './topic-publisher';
+import { MAX_RECORD_MESSAGES, packRecords } from '../publish/shared-records';
+import { Signatures } from '../sign/signatures';
+import { keysOf, TEST_IDENTITY } from '../sign/test-identity.fixture';
+import type { OutgoingMessage } from '../publish/topic-publisher';
 
 const TOPIC = 'test.charges';
 const PARTITION = 3;
