@@ -5,7 +5,7 @@ import { openBillingDatabase } from '../../apps/billing/src/database';
 import { Charges } from '../../apps/billing/src/reconcile/charges';
 import { RetiredMonths } from '../../apps/billing/src/reconcile/retired-months';
 import { openMeteringDatabase } from '../../apps/metering/src/database';
-import { Retention } from '../../apps/metering/src/record/retention';
+import { Retention } from '../../apps/metering/src/retain/retention';
 import { Books, usageEvent } from './books';
 
 const DEADLINE = { timeoutMs: 20_000 };

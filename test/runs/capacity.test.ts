@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { DEFAULT_USAGE_KEPT_MONTHS } from '../../apps/metering/src/record/retention';
+import { DEFAULT_USAGE_KEPT_MONTHS } from '../../apps/metering/src/retain/retention';
 
 const TOOLS = join(resolve(__dirname, '../..'), 'tools/capacity');
 /** The bar of a difference between the model and a run. */

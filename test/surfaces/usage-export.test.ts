@@ -4,7 +4,7 @@ import { openBillingDatabase } from '../../apps/billing/src/database';
 import { Charges } from '../../apps/billing/src/reconcile/charges';
 import { RetiredMonths } from '../../apps/billing/src/reconcile/retired-months';
 import { openMeteringDatabase } from '../../apps/metering/src/database';
-import { Retention } from '../../apps/metering/src/record/retention';
+import { Retention } from '../../apps/metering/src/retain/retention';
 import { eventOf, MONTH, nanosOf, REQUESTS, TOTAL, useExportedUsage } from './exported-usage';
 
 const { services, ask, exported, tollgate, owners } = useExportedUsage();

@@ -5,7 +5,7 @@ import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MIGRATIONS, openMeteringDatabase } from '../../apps/metering/src/database';
-import { RollUpAudit } from '../../apps/metering/src/query/roll-up-audit';
+import { RollUpAudit } from '../../apps/metering/src/audit/roll-up-audit';
 import { UsageQueries } from '../../apps/metering/src/query/usage-query';
 import { UsageReads } from '../../apps/metering/src/query/usage-reads';
 import { UsageDays } from '../../apps/metering/src/record/usage-days';

@@ -29,8 +29,10 @@ const PARTS = [
   'apps/gateway/src/upstream/(drains|upstream)',
   'apps/metering/src/backends/(compare|sampler)',
   'apps/metering/src/consume/usage-consumer',
-  'apps/metering/src/query/(month-spent|roll-up-audit|usage-query|usage-reads)',
-  'apps/metering/src/record/(partitions|price-versions|retention|retired-months|usage-days)',
+  'apps/metering/src/audit/roll-up-audit',
+  'apps/metering/src/query/(month-spent|usage-query|usage-reads)',
+  'apps/metering/src/record/(partitions|price-versions|usage-days)',
+  'apps/metering/src/retain/(retention|retired-months)',
   'libs/messaging/src/envelope',
   'libs/messaging/src/kafka/(admin/(apply-topics|topic-plan)|consume/(dead-letters|read-topic)|publish/publisher)',
 ];

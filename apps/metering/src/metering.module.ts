@@ -1,10 +1,12 @@
 import { Module, type DynamicModule, type OnApplicationShutdown } from '@nestjs/common';
+import { AuditModule } from './audit/audit.module';
 import { BackendsModule } from './backends/backends.module';
 import { ConsumeModule } from './consume/consume.module';
 import { MeteringDataSource, openMeteringDatabase } from './database';
 import { METERING_OPTIONS, type MeteringOptions } from './options';
 import { QueryModule } from './query/query.module';
 import { RefusalsModule } from './refusals/refusals.module';
+import { RetainModule } from './retain/retain.module';
 import { SweepModule } from './sweep/sweep.module';
 
 /**
@@ -21,7 +23,9 @@ class MeteringGlobals implements OnApplicationShutdown {
 }
 
 /** Needs MessagesModule and AdmissionStore from global modules, and the migrated schema. */
-@Module({ imports: [ConsumeModule, QueryModule, BackendsModule, RefusalsModule, SweepModule] })
+@Module({
+  imports: [ConsumeModule, QueryModule, AuditModule, BackendsModule, RefusalsModule, RetainModule, SweepModule],
+})
 export class MeteringModule {
   static register(options: MeteringOptions): DynamicModule {
     const providers = [

@@ -2,7 +2,7 @@ import { KafkaSettings, MessageKeysSettings } from '@tollgate/messaging';
 import { DatabaseSettings } from '@tollgate/postgres';
 import { RedisSettings } from '@tollgate/redis';
 import { ConfigFileSettings, Setting, SimulatorSettings, TracingSettings, WholeNumber } from '@tollgate/runtime';
-import { DEFAULT_USAGE_KEPT_MONTHS, MAX_USAGE_KEPT_MONTHS, MIN_USAGE_KEPT_MONTHS } from './record/retention';
+import { DEFAULT_USAGE_KEPT_MONTHS, MAX_USAGE_KEPT_MONTHS, MIN_USAGE_KEPT_MONTHS } from './retain/retention';
 
 /** Settings of metering alone. */
 export class MeteringSettings {

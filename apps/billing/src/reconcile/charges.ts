@@ -10,7 +10,7 @@ export interface IdRange {
 }
 
 /**
- * Billing's side of the comparison with metering's events (apps/metering/src/query/event-ranges.ts): the charges by id.
+ * Billing's side of the comparison with metering's events (apps/metering/src/audit/event-ranges.ts): the charges by id.
  */
 @Injectable()
 export class Charges {

@@ -11,7 +11,7 @@ import { recordCallerRequests } from '../record/caller-requests';
 import { recordEvents, type RatedEvent } from '../record/record-events';
 import { addToSums, sumUp } from '../record/roll-up';
 import { eventId, quarantine, type Rejected } from '../record/rejected';
-import { retiredBefore, mayBeRetired } from '../record/retired-months';
+import { retiredBefore, mayBeRetired } from '../retain/retired-months';
 import { countBatch, countLate, countRefused, type BatchResult } from './metrics';
 import { validateUsageEvent } from './read-usage-event';
 

@@ -11,7 +11,7 @@ import { query } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import { MeteringDataSource } from '../database';
 import { isCallerRequestId } from '../record/caller-requests';
-import { checkKept } from '../record/kept-from';
+import { checkKept } from '../retain/kept-from';
 import { byIndex } from './by-index';
 import { HOUR_MS, hourOf, iso, parseCount, parseFilter, parseTime } from './parameters';
 import { EVENT_COLUMNS, recordedEvent, type EventRow } from './recorded-events';

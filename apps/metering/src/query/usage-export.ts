@@ -11,7 +11,7 @@ import {
 import { query } from '@tollgate/postgres';
 import { MeteringDataSource } from '../database';
 import { inIndexOrder } from './by-index';
-import { checkKept } from '../record/kept-from';
+import { checkKept } from '../retain/kept-from';
 import { HOUR_MS, parseCount, parseFilter, parseTime } from './parameters';
 
 /** Ids are in the order of the start. A request that ran longer is only in the export of its tenant. */

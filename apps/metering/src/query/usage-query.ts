@@ -11,7 +11,7 @@ import {
 } from '@tollgate/contracts';
 import { query } from '@tollgate/postgres';
 import { MeteringDataSource } from '../database';
-import { checkKept, ofPartialHour } from '../record/kept-from';
+import { checkKept, ofPartialHour } from '../retain/kept-from';
 import { HOUR_MS, iso, parseTime } from './parameters';
 import { stepSql } from './steps';
 import { UsageReads } from './usage-reads';

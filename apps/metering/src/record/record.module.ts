@@ -3,7 +3,6 @@ import { MeteringDataSource } from '../database';
 import { METERING_OPTIONS, type MeteringOptions } from '../options';
 import { PartitionIndexes } from './partition-indexes';
 import { Partitions } from './partitions';
-import { DEFAULT_USAGE_KEPT_MONTHS, Retention } from './retention';
 import { PriceVersions } from './price-versions';
 import { UsageDays } from './usage-days';
 
@@ -15,13 +14,6 @@ const priceVersions = {
     prices ? null : new PriceVersions(dataSource, config),
 };
 
-const retention = {
-  provide: Retention,
-  inject: [MeteringDataSource, METERING_OPTIONS],
-  useFactory: (dataSource: MeteringDataSource, { usageKeptMonths = DEFAULT_USAGE_KEPT_MONTHS }: MeteringOptions) =>
-    usageKeptMonths === null ? null : new Retention(dataSource, usageKeptMonths),
-};
-
 /** Stores events, and the prices at which they may have been served. */
-@Module({ providers: [Partitions, PartitionIndexes, UsageDays, retention, priceVersions], exports: [PriceVersions] })
+@Module({ providers: [Partitions, PartitionIndexes, UsageDays, priceVersions], exports: [PriceVersions] })
 export class RecordModule {}

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { UsageConsumer } from '../consume/usage-consumer';
 import { useMeteringDatabase } from '../metering-database.fixture';
 import { RequestsList } from '../query/requests-list';
-import { RollUpAudit } from '../query/roll-up-audit';
+import { RollUpAudit } from '../audit/roll-up-audit';
 import { UsageQueries } from '../query/usage-query';
 import { UsageSeriesQueries } from '../query/usage-series';
 import { UsageReads } from '../query/usage-reads';

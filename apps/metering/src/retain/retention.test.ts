@@ -5,18 +5,18 @@ import { Client } from 'pg';
 import { UsageConsumer } from '../consume/usage-consumer';
 import { openMeteringDatabase } from '../database';
 import { useMeteringDatabase } from '../metering-database.fixture';
-import { EventRanges } from '../query/event-ranges';
+import { EventRanges } from '../audit/event-ranges';
 import { explainRequests } from '../query/explain';
-import { RollUpAudit } from '../query/roll-up-audit';
+import { RollUpAudit } from '../audit/roll-up-audit';
 import { RequestsList } from '../query/requests-list';
 import { UsageExport } from '../query/usage-export';
 import { UsageQueries } from '../query/usage-query';
 import { UsageSeriesQueries } from '../query/usage-series';
 import { UsageReads } from '../query/usage-reads';
 import { ANY_PRICE, KEY, TENANT, usageEvent } from '../sample-events.fixture';
-import { quarantine } from './rejected';
+import { quarantine } from '../record/rejected';
 import { Retention } from './retention';
-import { UsageDays } from './usage-days';
+import { UsageDays } from '../record/usage-days';
 import { confirmMonth, retiredMonths } from './retired-months';
 
 // Real: PostgreSQL. The tests are in the order of a month's end; each continues where the one before stopped.

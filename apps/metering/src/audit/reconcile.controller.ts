@@ -3,7 +3,7 @@ import type { EventDigest, EventRange, Found, ReplyOf, RequestOf } from '@tollga
 import { MessagePattern } from '@tollgate/messaging/nest';
 import { MeteringDataSource } from '../database';
 import { auditRejected } from '../record/rejected';
-import { confirmMonth, retiredMonths } from '../record/retired-months';
+import { confirmMonth, retiredMonths } from '../retain/retired-months';
 import { EventRanges } from './event-ranges';
 import { RollUpAudit } from './roll-up-audit';
 
