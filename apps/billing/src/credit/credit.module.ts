@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { Outbox } from '@tollgate/messaging/nest';
 import { PostingModule } from '../post/posting.module';
-import { periodicTask } from '../periodic-task';
+import { taskProvider } from '../task-provider';
 import { MoneyOut } from '../refunds/money-out';
 import { RepairModule } from '../repair/repair.module';
 import { TopUps } from '../topups/top-ups';
@@ -10,7 +10,7 @@ import { CreditController } from './credit.controller';
 
 const GIVE_BACK_EVERY_MS = 5_000;
 
-const giveBackAbandoned = periodicTask(
+const giveBackAbandoned = taskProvider(
   'give back withdrawals that nobody booked',
   GIVE_BACK_EVERY_MS,
   [MoneyOut, Outbox],

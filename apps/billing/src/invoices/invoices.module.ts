@@ -3,14 +3,14 @@ import { Outbox } from '@tollgate/messaging/nest';
 import { countClosed } from '../post/metrics';
 import { PostingModule } from '../post/posting.module';
 import { CreditModule } from '../credit/credit.module';
-import { periodicTask } from '../periodic-task';
+import { taskProvider } from '../task-provider';
 import { InvoiceCloser } from './invoice-closer';
 import { Invoices } from './invoices';
 import { InvoicesController } from './invoices.controller';
 
 const CLOSE_MONTHS_EVERY_MS = 60_000;
 
-const closeMonths = periodicTask(
+const closeMonths = taskProvider(
   'close months',
   CLOSE_MONTHS_EVERY_MS,
   [InvoiceCloser, Outbox],

@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { periodicTask } from '../periodic-task';
+import { taskProvider } from '../task-provider';
 import { Charges } from './charges';
 import { HeadsLogger } from './heads';
 import { ReconcileGauge } from './reconcile-gauge';
@@ -11,7 +11,7 @@ import { Stores } from './stores';
 
 const LOG_HEADS_EVERY_MS = 60 * 60 * 1_000;
 
-const logHeads = periodicTask('log the heads of the journal', LOG_HEADS_EVERY_MS, [HeadsLogger], (heads: HeadsLogger) =>
+const logHeads = taskProvider('log the heads of the journal', LOG_HEADS_EVERY_MS, [HeadsLogger], (heads: HeadsLogger) =>
   heads.log(),
 );
 

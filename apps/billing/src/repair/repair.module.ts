@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { BILLING_OPTIONS, type ServiceOptions } from '../options';
-import { BillingTask } from '../periodic-task';
+import { BillingTask } from '../task-provider';
 import { ReconcileModule } from '../reconcile/reconcile.module';
 import { PoisonWatch } from './poison-watch';
 import { RepairController } from './repair.controller';

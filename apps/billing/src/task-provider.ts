@@ -29,7 +29,7 @@ export class BillingTask implements OnApplicationBootstrap, BeforeApplicationShu
 }
 
 /** A task as a provider. It runs as long as the application, and gets these providers of its module. */
-export function periodicTask<Parts extends readonly unknown[]>(
+export function taskProvider<Parts extends readonly unknown[]>(
   name: string,
   everyMs: number,
   inject: { [I in keyof Parts]: abstract new (...args: never[]) => Parts[I] },
