@@ -1,4 +1,4 @@
-// Parts of queries that several panels share. Grafana puts a fitting time into $__rate_interval.
+// Panels, and the parts of queries that several of them share. Grafana puts a fitting time into $__rate_interval.
 
 /** Per second, summed by these labels. */
 export const rate = (metric, ...by) => `sum by (${by.join(', ')}) (rate(${metric}[$__rate_interval]))`;
@@ -19,3 +19,6 @@ export const quantiles = (histogram, filter = '', ...by) =>
     const legend = [...by.map((label) => `{{${label}}}`), `p${q * 100}`].join(' ');
     return line(quantile(q, histogram, filter, ...by), legend);
   });
+
+/** A panel of these lines, in a unit of Grafana. */
+export const panel = (title, unit, ...lines) => ({ title, unit, lines: lines.flat() });
