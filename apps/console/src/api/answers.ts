@@ -2,14 +2,12 @@ import type {
   AuditAction,
   AuditRow,
   BillingSummary,
-  BillingFleet,
   BudgetState,
   CreditState,
   IssuedInvoice,
   KeyRow,
   LedgerEntry,
   ListedRequest,
-  MeteringFleet,
   Page,
   PriceVersion,
   ReconcileRun,
@@ -234,29 +232,10 @@ export interface Configuration {
   whole: Record<string, unknown>;
 }
 
-/** A backend of `tollgate.yaml`, as the gateways see it that reported in the last seconds. */
-export interface FleetBackend {
-  backend: string;
-  models: string[];
-  drainedAt: string | null;
-  gateways: number;
-  unhealthy: number;
-  broken: number;
-  inFlight: number;
-}
-
-/** The whole installation. */
-export interface Fleet extends Omit<MeteringFleet, 'backends'>, BillingFleet {
-  backends: FleetBackend[];
-  /** The newest run. Null: it never ran. */
-  reconcile: ReconcileRun | null;
-}
-
-/** A tenant with its money. */
-export interface OperatedTenant extends TenantRow {
-  balanceCents: number;
-  /** What was posted to the ledger this month (UTC). */
-  debitedCents: number;
+export interface Limits {
+  requestsPerMinute: number;
+  tokensPerMinute: number;
+  concurrency: number;
 }
 
 /** An answer of the inference API to the playground. */
@@ -273,17 +252,8 @@ export interface AuditList extends Page<AuditRow> {
   actions: readonly AuditAction[];
 }
 
-export interface Limits {
-  requestsPerMinute: number;
-  tokensPerMinute: number;
-  concurrency: number;
-}
-
-/** Invoices of all tenants. `tenantName` is null if auth does not know it now. */
-export type InvoiceList = Page<IssuedInvoice & { tenantName: string | null }>;
 export type KeyList = Page<KeyRowWithBudget>;
 export type TokenList = Page<TokenRow>;
-export type TenantList = Page<OperatedTenant>;
 export type {
   AuditRow,
   PriceVersion,
@@ -298,4 +268,5 @@ export type {
   RecordedEvent,
 };
 export type { InvitationRow, Role, TenantAction, TenantRole };
+export type * from './operator-answers';
 export type * from './people-answers';
