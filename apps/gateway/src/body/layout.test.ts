@@ -2,8 +2,7 @@ import { assertRuns } from '@tollgate/testing';
 import * as fc from 'fast-check';
 import { bodyRules } from './body-rules.fixture';
 import { readRequest } from './inference-request';
-import { countTokens } from '../prompt/tokenizer';
-import { argumentTokens, escapeTokens, indented, layoutBytes } from './layout';
+import { indented, layoutBytes } from './layout';
 
 const SEED = Number(process.env['TOLLGATE_TEST_SEED'] ?? 20_261_129);
 const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
@@ -46,48 +45,5 @@ describe('the layout of indented JSON', () => {
     const choice = { type: 'function', function: { name: 'f' } };
     expect(sizes({ tools, tool_choice: choice, documents })).toEqual(expected(tools, choice, documents));
     expect(sizes({ metadata: { a: 'b' }, grammar: 'root ::= "a"', top_k: 5 })).toEqual([0, 0]);
-  });
-});
-
-describe('JSON that a template writes again', () => {
-  const tokens = (text: string) => countTokens('o200k_base', text);
-  const words = fc.constantFrom(
-    'the',
-    'Zebra',
-    'if (a) {',
-    '"',
-    '\\',
-    '\n',
-    '\t',
-    '\u000b',
-    ' ',
-    '    ',
-    'ж',
-    '漢',
-    '}',
-    ',',
-    ':',
-  );
-
-  it('has no more tokens as a string than are added for its escapes', async () => {
-    await assertRuns(
-      fc.property(fc.array(words, { maxLength: 60 }), (parts) => {
-        const text = parts.join('');
-        // Two for the quotes, which take the place of syntax of the body.
-        expect(tokens(JSON.stringify(text))).toBeLessThanOrEqual(tokens(text) + escapeTokens(text) + 2);
-      }),
-      { seed: SEED, leastRuns: 200 },
-    );
-  });
-
-  it('has no more tokens with blanks than are added for commas and colons', async () => {
-    await assertRuns(
-      fc.property(fc.object({ maxDepth: 4, values: [fc.integer(), words, fc.constant(null)] }), (value) => {
-        const json = JSON.stringify(value);
-        const spaced = JSON.stringify(value, null, 1).replace(/\n */g, ' ');
-        expect(tokens(spaced)).toBeLessThanOrEqual(tokens(JSON.stringify(json)) + argumentTokens(json));
-      }),
-      { seed: SEED, leastRuns: 200 },
-    );
   });
 });

@@ -1,13 +1,17 @@
+import { assertRuns } from '@tollgate/testing';
+import * as fc from 'fast-check';
 import { bodyRules } from '../body/body-rules.fixture';
 import { readRequest } from '../body/inference-request';
+import { argumentTokens, escapeTokens } from '../body/layout';
 import { cheapBound, countPrompt } from './prompt-bound';
 import { PromptEstimate } from './prompt-estimate';
 import { countTokens } from './tokenizer';
 
+const SEED = Number(process.env['TOLLGATE_TEST_SEED'] ?? 20_261_129);
 const MODEL = bodyRules({ contextTokens: 1_000_000 });
+const tokens = (text: string) => countTokens('o200k_base', text);
 
 describe('a template that writes calls and results as JSON', () => {
-  const tokens = (text: string) => countTokens('o200k_base', text);
   const request = (body: object) =>
     readRequest('chat', Buffer.from(JSON.stringify({ model: 'm', ...body })), () => MODEL);
   const chat = (...messages: object[]) => request({ messages: [{ role: 'user', content: 'Go on.' }, ...messages] });
@@ -38,7 +42,7 @@ describe('a template that writes calls and results as JSON', () => {
       const { total, most } = countPrompt(ask, MODEL);
       expect(most).toBeGreaterThanOrEqual(countPrompt(chat(), MODEL).total + tokens(written(json)));
       expect(cheapBound(ask, MODEL)).toBeGreaterThanOrEqual(most);
-      expect(PromptEstimate.toHold(ask, MODEL, 1)).toMatchObject({ exactCount: total, upperBound: most });
+      expect(PromptEstimate.toHold(ask, MODEL, 1).counted()).toMatchObject({ exactCount: total, upperBound: most });
     }
   });
 
@@ -84,5 +88,47 @@ describe('a template that writes calls and results as JSON', () => {
     const ask = chat({ role: 'assistant', content: null, tool_calls: called(json) }, result('It is 7 °C in Berlin.'));
     const { total, most } = countPrompt(ask, MODEL);
     expect(most - total).toBe(2 * 8 + 3);
+  });
+});
+
+describe('JSON that a template writes again', () => {
+  const words = fc.constantFrom(
+    'the',
+    'Zebra',
+    'if (a) {',
+    '"',
+    '\\',
+    '\n',
+    '\t',
+    '\u000b',
+    ' ',
+    '    ',
+    'ж',
+    '漢',
+    '}',
+    ',',
+    ':',
+  );
+
+  it('has no more tokens as a string than are added for its escapes', async () => {
+    await assertRuns(
+      fc.property(fc.array(words, { maxLength: 60 }), (parts) => {
+        const text = parts.join('');
+        // Two for the quotes, which take the place of syntax of the body.
+        expect(tokens(JSON.stringify(text))).toBeLessThanOrEqual(tokens(text) + escapeTokens(text) + 2);
+      }),
+      { seed: SEED, leastRuns: 200 },
+    );
+  });
+
+  it('has no more tokens with blanks than are added for commas and colons', async () => {
+    await assertRuns(
+      fc.property(fc.object({ maxDepth: 4, values: [fc.integer(), words, fc.constant(null)] }), (value) => {
+        const json = JSON.stringify(value);
+        const spaced = JSON.stringify(value, null, 1).replace(/\n */g, ' ');
+        expect(tokens(spaced)).toBeLessThanOrEqual(tokens(JSON.stringify(json)) + argumentTokens(json));
+      }),
+      { seed: SEED, leastRuns: 200 },
+    );
   });
 });
