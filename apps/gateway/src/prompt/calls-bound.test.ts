@@ -83,6 +83,13 @@ describe('a template that writes calls and results as JSON', () => {
     },
   );
 
+  it('makes the prompt no longer than the context', () => {
+    const ask = chat(result('\n'.repeat(5_000)));
+    const { total, most } = countPrompt(ask, { ...MODEL, contextTokens: 2_000 });
+    expect(total).toBeLessThan(1_000);
+    expect(most).toBe(2_000);
+  });
+
   it('adds little to the hold of ordinary calls and results', () => {
     const json = JSON.stringify({ city: 'Berlin', unit: 'celsius' });
     const ask = chat({ role: 'assistant', content: null, tool_calls: called(json) }, result('It is 7 °C in Berlin.'));

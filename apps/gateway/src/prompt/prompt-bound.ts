@@ -91,13 +91,13 @@ export function countPrompt(request: InferenceRequest, model: CountingRules): Pr
 }
 
 function count(request: InferenceRequest, body: Body, model: CountingRules): PromptTokens {
-  const counter = new Counter(model);
+  const counter = new Counter(model, request.outgoing.rewrittenTokens);
   if (request.kind === 'chat') {
     for (const message of (body as ChatCompletionRequest).messages) countMessage(counter, message);
     counter.add(model.templateTokens + mediaTokens(request, model));
     countOtherFields(counter, request, body);
     const { tokens } = counter;
-    return { total: tokens, longest: tokens, most: tokens + counter.layoutTokens + marginForTools(request) };
+    return { total: tokens, longest: tokens, most: tokens + counter.addedTokens + marginForTools(request) };
   }
   const parts = promptsOf(request.kind, body);
   let total = 0;
@@ -109,8 +109,7 @@ function count(request: InferenceRequest, body: Body, model: CountingRules): Pro
   }
   countOtherFields(counter, request, body);
   total += counter.tokens * parts.length;
-  const added = counter.layoutTokens + request.outgoing.rewrittenTokens;
-  return { total, longest: longest + counter.tokens, most: total + added * parts.length };
+  return { total, longest: longest + counter.tokens, most: total + counter.addedTokens * parts.length };
 }
 
 /** The bytes that `countPrompt` counts, at 55 ns each and more. */
@@ -163,12 +162,11 @@ export function refuseBeyondContext(
 }
 
 /**
- * How many tokens of its own a template may add to our count. Only tools, earlier calls and their results need a
- * margin, because each template writes them differently. It is part of the hold and never charged.
+ * How many tokens of its own a template may add to our count. Only tools need a margin, because each template writes
+ * them differently. It is part of the hold and never charged.
  */
-export function marginForTools({ tools, outgoing }: InferenceRequest): number {
-  const ofTools = tools === 0 ? 0 : TEMPLATE_TOKENS_OF_TOOLS + tools * TEMPLATE_TOKENS_PER_TOOL;
-  return ofTools + outgoing.rewrittenTokens;
+export function marginForTools({ tools }: InferenceRequest): number {
+  return tools === 0 ? 0 : TEMPLATE_TOKENS_OF_TOOLS + tools * TEMPLATE_TOKENS_PER_TOOL;
 }
 
 /**
@@ -194,11 +192,15 @@ class Counter {
   tokens = 0;
   private compactTokens = 0;
   private indentedTokens = 0;
-  constructor(readonly model: CountingRules) {}
+  /** @param rewrittenTokens what templates add beside an indentation (`Outgoing`) */
+  constructor(
+    readonly model: CountingRules,
+    private readonly rewrittenTokens: number,
+  ) {}
 
-  /** The tokens that the layout of indented JSON adds to the others, as far as the context has room for them. */
-  get layoutTokens(): number {
-    return Math.max(0, Math.min(this.indentedTokens - this.compactTokens, this.room));
+  /** The tokens that templates add to the others by their form of JSON, as far as the context has room for them. */
+  get addedTokens(): number {
+    return Math.max(0, Math.min(this.indentedTokens - this.compactTokens + this.rewrittenTokens, this.room));
   }
 
   private get room(): number {

@@ -123,7 +123,7 @@ export class PromptEstimate {
     const rough = roughly(this.request, this.request.body!, this.model);
     if (rough === null) return null;
     const tokens = rough + mediaTokens(this.request, this.model);
-    return this.range(tokens, tokens + marginForTools(this.request));
+    return this.range(tokens, tokens + marginForTools(this.request) + this.request.outgoing.rewrittenTokens);
   }
 
   /**
