@@ -30,6 +30,6 @@ export interface PromptTokens {
   total: number;
   /** Of the longest prompt, which must fit into the context by itself. */
   longest: number;
-  /** The most that templates may make of `total`: they add texts for tools, and may indent their JSON. Never charged. */
+  /** The most that templates may make of `total`: they add texts for tools, and write JSON their own way. Never charged. */
   most: number;
 }

@@ -256,14 +256,11 @@ export class AdmittedRequest {
     } else details.prompt = promptDetails;
     if (request.kind === 'embedding') return { tokens: { ...tokens, completionTokens: 0 }, estimated, details };
     const range = (own: number) => ({ least: own, most: own });
-    const estimate = output.estimate();
+    const rough = output.estimate();
+    const estimate = rough === null ? null : range(rough);
+    const exact = () => range(output.tokens());
     const spareAbove = outputSpareTokens(output.calls);
-    const evidence = {
-      estimate: estimate === null ? null : range(estimate),
-      exact: () => range(output.tokens()),
-      spareAbove,
-    };
-    if (!believes(reported.completionTokens, evidence, model)) {
+    if (!believes(reported.completionTokens, { estimate, exact, spareAbove }, model)) {
       const own = output.tokens();
       const asked = this.maxTokensPerChoice * request.choices;
       if (!isHidden(reported, own, { asked, wentToLimit, spareAbove }, model.usageBand)) {
