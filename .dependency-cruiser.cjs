@@ -1,5 +1,7 @@
 const importsOfTests = require('./tools/checks/imports-of-tests.cjs');
 
+const UPSTREAM_FOLDERS = ['fleet', 'exchange', 'wire', 'count', 'stream'];
+
 /**
  * The import rules that Nx tags cannot express: inside an app, per library, and of test/. tools/checks proves that a
  * bad import fails.
@@ -31,6 +33,13 @@ module.exports = {
         pathNot: '^apps/gateway/src/((prompt|body|catalog)/|inference-errors\\.ts$)',
       },
     },
+    ...UPSTREAM_FOLDERS.slice(0, -1).map((folder, i) => ({
+      name: 'gateway-upstream-is-in-layers',
+      comment: 'A folder of upstream/ imports only those before it, in the order of apps/gateway/README.md.',
+      severity: 'error',
+      from: { path: `^apps/gateway/src/upstream/${folder}/`, pathNot: '\\.test\\.ts$' },
+      to: { path: `^apps/gateway/src/upstream/(${UPSTREAM_FOLDERS.slice(i + 1).join('|')})/` },
+    })),
     {
       name: 'gateway-bodies-know-models-only',
       comment: 'A body is read by the rules of a model. Prompts and stages use what was read, never the other way.',

@@ -32,6 +32,12 @@ const FIXTURES = [
     rule: /gateway-stages-are-strangers/,
   },
   {
+    file: 'apps/gateway/src/upstream/exchange/bad-import.ts',
+    code: `import { StreamRelay } from '../stream/stream-relay';\nexport const x = StreamRelay;\n`,
+    by: ['depcruise'],
+    rule: /gateway-upstream-is-in-layers/,
+  },
+  {
     file: 'apps/gateway/src/prompt/bad-import.ts',
     code: `import * as other from '../admit/admit';\nexport const x = other;\n`,
     by: ['depcruise'],
