@@ -264,15 +264,4 @@ describe('a month of usage events', () => {
     expect(list.data.map(({ id }) => id)).toEqual([-1, -2, -3].map((place) => events.at(place)!.id));
     expect(await explainRequests(database.dataSource, { name: dropped[0]!.id })).toEqual({ served: [], refused: [] });
   });
-
-  it('stays when an event of it ended later than two days after it', async () => {
-    const [late] = [eventAt(monthMs(9), monthMs(8) + 3 * 24 * HOUR_MS)];
-    await consumer.consume([late]);
-    const reason = `${nameOf(9)}: an event of this month ended later than two days after it`;
-    expect(await retention(5).round()).toMatchObject({
-      closed: [nameOf(13), nameOf(9)],
-      summed: [nameOf(13)],
-      waiting: [reason],
-    });
-  });
 });
