@@ -51,6 +51,7 @@ export const books = {
       panel('Runs of reconcile', 'short', line('sum by (result) (tollgate_reconcile_runs_total)', '{{result}}')),
       panel('Differences of the last run', 'short', line('max(tollgate_reconcile_differences)', 'differences')),
       panel('Usage events in quarantine', 'short', line('max(tollgate_metering_open_refused_events)', 'open')),
+      panel('Oldest month of usage overdue', 's', line('max(tollgate_metering_month_overdue_seconds)', 'overdue')),
       panel('Events quarantined', 'cps', line(rate('tollgate_metering_refused_events_total', 'wrong'), '{{wrong}}')),
       panel(
         'Usage published again',

@@ -2,6 +2,7 @@ import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/
 import { sqlState, withStatementTimeout } from '@tollgate/postgres';
 import { Counter, logger, metrics, PeriodicTask } from '@tollgate/runtime';
 import type { DataSource } from 'typeorm';
+import { monthOverdue, overdueSeconds } from './overdue';
 
 export const DEFAULT_USAGE_KEPT_MONTHS = 13;
 /** Messages of 90 days may still be delivered again. close_month refuses less. */
@@ -54,17 +55,23 @@ export class Retention implements OnApplicationBootstrap, BeforeApplicationShutd
     everyMs: EVERY_MS,
   });
 
+  private stopGauge: () => void = () => {};
+
   constructor(
     private readonly dataSource: DataSource,
     private readonly keptMonths: number,
   ) {}
 
   onApplicationBootstrap(): void {
+    this.stopGauge = monthOverdue.from(async () => [
+      { labels: {}, value: await overdueSeconds(this.dataSource, this.keptMonths) },
+    ]);
     this.task.start();
   }
 
   /** An unfinished step is broken off. */
   async beforeApplicationShutdown(): Promise<void> {
+    this.stopGauge();
     await this.task.stop(new Error('metering is stopping'));
   }
 

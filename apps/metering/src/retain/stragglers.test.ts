@@ -1,4 +1,5 @@
 import { idBound, newId, type Charge } from '@tollgate/contracts';
+import { metrics } from '@tollgate/runtime';
 import { EventRanges } from '../audit/event-ranges';
 import { RollUpAudit } from '../audit/roll-up-audit';
 import { UsageConsumer } from '../consume/usage-consumer';
@@ -7,6 +8,7 @@ import { UsageExport } from '../query/usage-export';
 import { UsageQueries } from '../query/usage-query';
 import { UsageReads } from '../query/usage-reads';
 import { ANY_PRICE, TENANT, usageEvent } from '../sample-events.fixture';
+import { overdueSeconds } from './overdue';
 import { Retention } from './retention';
 import { confirmMonth, retiredMonths } from './retired-months';
 
@@ -39,6 +41,13 @@ let consumer: UsageConsumer;
 const round = (months: number) => new Retention(database.dataSource, months).round();
 const stored = async () =>
   (await database.query<{ id: string }>('SELECT id FROM metering.usage_event')).map(({ id }) => id).sort();
+/** Of the oldest month: the month `ago` months before this one if it is kept for 13 months, and none if for 100. */
+const expectOldest = async (ago: number) => {
+  const dueMs = Date.UTC(NOW.getUTCFullYear(), NOW.getUTCMonth() - ago + 13 + 1);
+  const seconds = await overdueSeconds(database.dataSource, 13);
+  expect(Math.abs(seconds - Math.max(0, (Date.now() - dueMs) / 1_000))).toBeLessThan(60);
+  expect(await overdueSeconds(database.dataSource, 100)).toBe(0);
+};
 const idsOf = (...of: { id: string }[]) => of.map(({ id }) => id).sort();
 const callers = () => database.query('SELECT caller_request_id AS id FROM metering.caller_request ORDER BY 1');
 const audit = async () => (await new RollUpAudit(database.dataSource).page({})).differences;
@@ -72,6 +81,14 @@ beforeAll(async () => {
 });
 
 describe('a month of usage events', () => {
+  it('is overdue from the end of its time until it is dropped, and its stragglers are not', async () => {
+    await expectOldest(14);
+    const running = new Retention(database.dataSource, 13);
+    running.onApplicationBootstrap();
+    expect(await metrics.metrics()).toMatch(/^tollgate_metering_month_overdue_seconds \d/m);
+    await running.beforeApplicationShutdown();
+  });
+
   it('is retired with the events that have ids from before 2020', async () => {
     expect(await round(13)).toEqual({ ...NOTHING, closed: [nameOf(14)], summed: [nameOf(14)] });
     expect(await retiredMonths(database.dataSource)).toMatchObject([{ events: 4, fromId: '' }]);
@@ -82,7 +99,9 @@ describe('a month of usage events', () => {
 
   it('leaves its stragglers, which count as before, and no event of it can be added', async () => {
     await confirm();
+    await expectOldest(14);
     expect(await round(13)).toEqual({ ...NOTHING, dropped: [nameOf(14)] });
+    await expectOldest(13);
     expect(await stored()).toEqual(idsOf(ancientStraggler, straggler, ...ordinary.slice(1)));
     expect(await callers()).toEqual([{ id: 'order-2' }]);
     expect(await answers()).toEqual(whole);
