@@ -3,6 +3,7 @@ import type { Charge } from '@tollgate/contracts';
 import { useTestDatabase } from '@tollgate/testing';
 import { InvoiceCloser } from '../invoices/invoice-closer';
 import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing.fixture';
+import { holdBooks } from '../testing/held-books.fixture';
 import { holdRequest, settleRequest } from '../testing/held-request.fixture';
 import { MoneyOut } from './money-out';
 
@@ -103,6 +104,18 @@ export function lastCentSuite(openStore: (databaseUrl: string) => AdmissionStore
       expect(first).toMatchObject({ entry: { type: 'adjustment', amountCents: -1, reason: WHY }, balanceCents: 0 });
       expect(await refund(tenantId)).toEqual({ ...first, created: false });
       await expect(refund(tenantId, 'end', 'other')).rejects.toMatchObject({ code: 'ref_conflict' });
+      await expectCleared(tenantId, USED, [used]);
+    });
+
+    it('is written off by a refund that waited for the books while the tenant was closed', async () => {
+      const { tenantId, used } = await closedWith(USED);
+      billing.closedTenants.delete(tenantId);
+      const held = await holdBooks(database, billing.dataSource, tenantId);
+      const waiting = refund(tenantId);
+      await held.awaitWaiting(1);
+      billing.closedTenants.add(tenantId);
+      await held.release();
+      expect(await waiting).toMatchObject({ entry: { type: 'refund', amountCents: -299 }, balanceCents: 0 });
       await expectCleared(tenantId, USED, [used]);
     });
 

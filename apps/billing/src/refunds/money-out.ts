@@ -27,6 +27,7 @@ import { balanceUpdate, clearingCents, refundableCents, type Books } from '../le
 import type { EntryRequest } from '../ledger/core/entry';
 import { periodOf } from '../ledger/core/period';
 import { InjectOptions } from '../options';
+import { isClosed } from '../tenants/tenant-closed';
 import { bookLastCent, bookWithLastCent, lastCentToWriteOff } from './last-cent';
 
 /**
@@ -128,7 +129,7 @@ export class MoneyOut {
   }
 
   private async debit(tenantId: string, entry: EntryRequest, change: AuditedBooking): Promise<Booked> {
-    const closed = (await this.services.request('auth.tenants.get', { tenantId })).status === 'closed';
+    await this.services.request('auth.tenants.get', { tenantId });
     const intent = newId('msg');
     await query(this.dataSource, 'INSERT INTO withdrawal_intent (id, tenant_id) VALUES ($1, $2)', [intent, tenantId]);
     let mayBeWithdrawn = false;
@@ -138,12 +139,14 @@ export class MoneyOut {
         if (!(await claim(tx, intent))) throw new UnavailableError('the debit waited too long for the books');
         const first = await findFirst(tx, books, entry);
         if (first) return first;
+        // Whether the last cent goes as well.
+        const closed = entry.all === true && (await isClosed(this.services, tenantId));
         let amountCents = entry.all ? clearingCents(books, { closed }) : entry.amountCents;
         const options = { ...this.options, ...change };
         // Only an adjustment writes off a debt. It takes nothing out of the store.
         if (entry.all && entry.type === 'adjustment' && amountCents > 0n)
           return bookEntry(tx, books, { ...entry, amountCents }, options);
-        let usedNanos = entry.all && closed ? await lastCentToWriteOff(this.admission, books) : 0n;
+        let usedNanos = closed ? await lastCentToWriteOff(this.admission, books) : 0n;
         if (usedNanos > 0n && amountCents === 0n) return bookLastCent(tx, books, entry, usedNanos, options);
         if (amountCents >= 0n || -amountCents > refundableCents(books)) throw this.insufficient(refundableCents(books));
         // After an error the store may have withdrawn the amount. A refusal says that this attempt did not, but an

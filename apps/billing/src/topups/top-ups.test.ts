@@ -1,7 +1,12 @@
+import { PostgresAdmissionStore } from '@tollgate/admission';
 import { newId } from '@tollgate/contracts';
+import type { Requests } from '@tollgate/messaging';
 import { useTestDatabase } from '@tollgate/testing';
 import { MAX_ENTRY_CENTS } from '../ledger/booking';
+import { TenantStatus } from '../tenants/tenant-status';
 import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing.fixture';
+import { awaitWaiting, holdBooks } from '../testing/held-books.fixture';
+import { TopUps } from './top-ups';
 
 // Real: PostgreSQL and messages. Auth's answer is the test's own.
 const database = useTestDatabase();
@@ -63,6 +68,50 @@ describe('a top-up', () => {
     await billing.poster.postDue();
     expect(await billing.entries(tenantId)).toMatchObject([{ amount: 500 }, { type: 'usage', amount: -3 }]);
     await expectBooksToProve(billing, late);
+  });
+
+  it('that waited for the books while its tenant was closed is refused', async () => {
+    const tenantId = await billing.tenant(500);
+    const held = await holdBooks(database, billing.dataSource, tenantId);
+    const waiting = add(tenantId, 700, 'pi_5');
+    await held.awaitWaiting(1);
+    billing.closedTenants.add(tenantId);
+    await held.release();
+    await expect(waiting).rejects.toMatchObject({ code: 'tenant_closed' });
+    expect(await billing.entries(tenantId)).toMatchObject([{ amount: 500 }]);
+  });
+
+  it('that finds its tenant open is booked before the closing of the tenant is answered', async () => {
+    const tenantId = await billing.tenant(500);
+    const store = new PostgresAdmissionStore({ url: database.url });
+    await store.start();
+    const status = new TenantStatus(billing.dataSource, store, { postingIntervalMs: 0 });
+    let asked = 0;
+    let told = Promise.resolve();
+    const order: string[] = [];
+    const closing: Requests = {
+      request: async (subject, request, options) => {
+        const answer = await billing.messages.request(subject, request, options);
+        // Closed right after auth answered, while the top-up has the lock.
+        if (++asked === 2) {
+          billing.closedTenants.add(tenantId);
+          told = status.enforce({ tenantId, version: 1, status: 'suspended' }).then(() => void order.push('told'));
+          await awaitWaiting(database, 1);
+        }
+        return answer;
+      },
+    };
+    try {
+      const topUps = new TopUps(billing.dataSource, closing, { postingIntervalMs: 0, now });
+      await topUps.add({ tenantId, amountCents: 700, source: 'stripe', ref: 'pi_6' });
+      order.push('booked');
+      await told;
+      expect(order).toEqual(['booked', 'told']);
+    } finally {
+      await store.close();
+    }
+    await expect(add(tenantId, 1, 'pi_7')).rejects.toMatchObject({ code: 'tenant_closed' });
+    expect(await billing.entries(tenantId)).toMatchObject([{ amount: 500 }, { amount: 700 }]);
   });
 
   it('is refused with a ref of another amount, but another source or tenant may use that ref', async () => {

@@ -9,6 +9,7 @@ import { lockBooks } from '../ledger/books-store';
 import type { EntryRequest } from '../ledger/core/entry';
 import { periodOf } from '../ledger/core/period';
 import { InjectOptions } from '../options';
+import { isClosed } from '../tenants/tenant-closed';
 
 type AddCredit = RequestOf<'billing.credit.add'>;
 
@@ -33,13 +34,13 @@ export class TopUps {
   async add(request: AddCredit): Promise<Booked> {
     const { tenantId, by } = request;
     const entry = validated(request, this.options.now());
-    const { status } = await this.services.request('auth.tenants.get', { tenantId });
+    await this.services.request('auth.tenants.get', { tenantId });
     return transaction(this.dataSource, async (tx) => {
       const books = (await lockBooks(tx, [tenantId])).get(tenantId)!;
       const first = await findFirst(tx, books, entry);
       if (first) return first;
       // Nothing could spend it. A correction of its balance is an adjustment.
-      if (status === 'closed') throw new RequestError('tenant_closed');
+      if (await isClosed(this.services, tenantId)) throw new RequestError('tenant_closed');
       return bookEntry(tx, books, entry, { ...this.options, by, action: 'credit.add' });
     });
   }
