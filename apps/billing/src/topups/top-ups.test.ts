@@ -73,11 +73,11 @@ describe('a top-up', () => {
   it('that waited for the books while its tenant was closed is refused', async () => {
     const tenantId = await billing.tenant(500);
     const held = await holdBooks(database, billing.dataSource, tenantId);
-    const waiting = add(tenantId, 700, 'pi_5');
+    const refused = expect(add(tenantId, 700, 'pi_5')).rejects.toMatchObject({ code: 'tenant_closed' });
     await held.awaitWaiting(1);
     billing.closedTenants.add(tenantId);
     await held.release();
-    await expect(waiting).rejects.toMatchObject({ code: 'tenant_closed' });
+    await refused;
     expect(await billing.entries(tenantId)).toMatchObject([{ amount: 500 }]);
   });
 
