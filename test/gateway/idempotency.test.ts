@@ -1,3 +1,4 @@
+import { UnavailableError } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
 import { connected } from '../e2e/fixtures';
 import { answers, type Play, streams, usage } from './played-backend';
@@ -78,6 +79,27 @@ describe('a request with an Idempotency-Key', () => {
     expect([path.status, path.code]).toEqual([422, 'idempotency_mismatch']);
     expect((await ask(caller, key, HELLO, '/chat/completions')).text).toBe(first.text);
     expect(keyed.calls).toBe(1);
+  });
+
+  it('reads the kept answer only for the same body, and says so if it was dropped meanwhile', async () => {
+    play(ANSWER);
+    const caller = await gateway.caller();
+    const key = newKey();
+    const first = await ask(caller, key);
+    const answer = jest.spyOn(gateway.admission, 'answers');
+    expect((await ask(caller, key, { ...HELLO, temperature: 0 })).code).toBe('idempotency_mismatch');
+    expect(answer).not.toHaveBeenCalled();
+    expect((await ask(caller, key)).text).toBe(first.text);
+    expect(answer).toHaveBeenCalledTimes(1);
+    answer.mockResolvedValueOnce([null]);
+    expect((await ask(caller, key)).code).toBe('idempotency_answer_not_stored');
+    // A call is repeated once.
+    for (let i = 0; i < 2; i++) answer.mockRejectedValueOnce(new UnavailableError('the store does not answer'));
+    expect((await ask(caller, key)).status).toBe(503);
+    answer.mockRestore();
+    expect((await ask(caller, key)).text).toBe(first.text);
+    expect(keyed.calls).toBe(1);
+    await charges(caller, 1);
   });
 
   it("is independent of another key's request with the same header", async () => {

@@ -20,7 +20,7 @@ import type {
 import type { HoldsQuery, HoldView } from './operations/hold-view';
 import type { ManagementCall } from './operations/call-rate';
 import type { ExpectedEnd } from './operations/expected-ends';
-import type { ClaimLimits, RecallRequest, RecallResult } from './operations/claim-operations';
+import type { AnswerRequest, ClaimLimits, RecallRequest, RecallResult } from './operations/claim-operations';
 import type { ItemFailure } from './item-failures';
 
 export type * from './operations/admission-operations';
@@ -82,6 +82,11 @@ export abstract class AdmissionStore {
    * whose part of the store does not answer.
    */
   abstract recall(requests: readonly RecallRequest[]): Promise<(RecallResult | UnavailableError)[]>;
+  /**
+   * The sealed answers of settled claims, durable as their states are. Null: the answer is not kept any more, or the
+   * claim is another body's by now. An UnavailableError replaces a result as in `recall`.
+   */
+  abstract answers(requests: readonly AnswerRequest[]): Promise<(string | null | UnavailableError)[]>;
   /** An UnavailableError replaces the result of a request whose part of the store does not answer. */
   abstract extend(requests: readonly ExtendRequest[]): Promise<(ExtendResult | UnavailableError)[]>;
   /**

@@ -58,11 +58,11 @@ export function readWithdraw([code, available]: readonly Value[]): WithdrawResul
     : { kind: code as 'withdrawn' | 'overtaken' };
 }
 
-/** Code, fingerprint, age, and the answer if there is one. No values: the claim is free. */
-export function readRecall([code, fingerprint, ageMs, sealed]: readonly Value[]): RecallResult {
+/** Code, fingerprint, age, and the length of the answer if there is one. No values: the claim is free. */
+export function readRecall([code, fingerprint, ageMs, chars]: readonly Value[]): RecallResult {
   if (code === 'running') return { kind: 'running', fingerprint: String(fingerprint), ageMs: Number(ageMs) };
   if (code !== 'settled') return { kind: 'free' };
-  return { kind: 'settled', fingerprint: String(fingerprint), sealed: (sealed ?? null) as string | null };
+  return { kind: 'settled', fingerprint: String(fingerprint), answerChars: chars == null ? null : Number(chars) };
 }
 
 /** The buckets of the key, then those of the tenant. */

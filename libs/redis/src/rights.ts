@@ -50,7 +50,9 @@ export const REDIS_RIGHTS = {
     commands: [...CONNECTION, 'time', 'wait', 'subscribe'],
     grants: [
       {
-        for: 'admit, look, expected_ends, recall, extend, progress, settle, void, apply_balance_updates, restore',
+        for:
+          'admit, look, expected_ends, recall, claim_answers, extend, progress, settle, void, ' +
+          'apply_balance_updates, restore',
         keys: [...tenant, ...claims],
         commands: [
           ...[...CALL, 'hmget', 'hget', 'hset', 'hsetnx', 'hdel', 'hexists', 'zadd', 'zrem'],

@@ -40,28 +40,28 @@ export class KeyedRequest {
     this.recorder = new AnswerRecorder(parts.maxAnswerBytes);
   }
 
-  /**
-   * The bytes of the kept answer, which is in memory from now on; 0: there is none. Null: no request has the claim.
-   * Rejects with UnavailableError.
-   */
-  async recall(): Promise<number | null> {
+  /** Whether a request has the claim. A kept answer stays in the store. Rejects with UnavailableError. */
+  async recall(): Promise<boolean> {
     const { tenantId, claimId } = this;
-    const recalled = await this.parts.admission.recall({ tenantId, claimId });
-    this.recalled = recalled;
-    if (recalled.kind === 'free') return null;
-    return recalled.kind === 'settled' ? (recalled.sealed?.length ?? 0) : 0;
+    this.recalled = await this.parts.admission.recall({ tenantId, claimId });
+    return this.recalled.kind !== 'free';
   }
 
-  /** @param what is asked for, beside the body */
-  async repetition(what: string, body: Buffer): Promise<Repetition> {
-    const found = await this.find(what, body);
+  /**
+   * Only a request with the same body makes us read the answer. Rejects with UnavailableError, and with what `reserve`
+   * throws.
+   * @param what is asked for, beside the body
+   * @param reserve called with the bytes of the kept answer, before it is read
+   */
+  async repetition(what: string, body: Buffer, reserve: (bytes: number) => void): Promise<Repetition> {
+    const found = await this.find(what, body, reserve);
     keyedRequests.inc({ result: found.kind });
     return found;
   }
 
-  private async find(what: string, body: Buffer): Promise<Repetition> {
-    const { recalled } = this;
-    const { vault, maxAnswerBytes } = this.parts;
+  private async find(what: string, body: Buffer, reserve: (bytes: number) => void): Promise<Repetition> {
+    const { recalled, tenantId, claimId } = this;
+    const { admission, vault, maxAnswerBytes } = this.parts;
     if (recalled.kind === 'free') {
       this.fingerprint = await vault.fingerprint(what, body);
       return { kind: 'first' };
@@ -69,10 +69,12 @@ export class KeyedRequest {
     const isSame = await vault.matches(recalled.fingerprint, what, body);
     if (isSame === false) return { kind: 'mismatch' };
     if (recalled.kind === 'running') return { kind: 'running', ageMs: recalled.ageMs };
-    const plain =
-      recalled.sealed === null || isSame === null
-        ? null
-        : await vault.open(recalled.sealed, this.context, maxAnswerBytes + HEAD_BYTES);
+    const { fingerprint, answerChars } = recalled;
+    if (answerChars === null || isSame === null) return { kind: 'not_kept' };
+    reserve(answerChars);
+    // Null: dropped for newer ones, or forgotten, while the body came.
+    const sealed = await admission.answer({ tenantId, claimId, fingerprint, answerChars });
+    const plain = sealed === null ? null : await vault.open(sealed, this.context, maxAnswerBytes + HEAD_BYTES);
     return plain === null ? { kind: 'not_kept' } : { kind: 'kept', answer: decodeAnswer(plain) };
   }
 

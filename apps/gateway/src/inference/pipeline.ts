@@ -56,9 +56,9 @@ export class Pipeline {
       // A key that has wasted too many is refused before the store is read.
       const keyed = this.serving.keyOf(incoming, client, principal);
       this.intake.refuseAfterWaste(principal);
-      const keptBytes = keyed && (await keyed.recall());
-      body = await this.intake.take(incoming, client, principal, keptBytes);
-      const repeated = keyed && (await this.serving.repeat(keyed, kind, body.bytes, client));
+      const isRepeat = keyed !== null && (await keyed.recall());
+      body = await this.intake.take(incoming, client, principal, isRepeat);
+      const repeated = keyed && (await this.serving.repeat(keyed, kind, body, client));
       if (repeated !== null) {
         body.repeated();
         return report.replayed(repeated);

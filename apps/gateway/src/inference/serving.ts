@@ -9,6 +9,7 @@ import type { AdmittedRequest } from './admitted-request';
 import type { Served } from './serve/served';
 import type { Client } from './client/client';
 import { InferenceError } from '../inference-errors';
+import type { Body } from './read/intake';
 import { PlainServer } from './serve/plain-server';
 import { inProgress } from './refusals';
 import { StreamServer } from './serve/stream-server';
@@ -41,10 +42,10 @@ export class Serving {
 
   /**
    * Answers a repeat, and returns the model of its first request. Null: it is the first request, and its answer is
-   * recorded. Throws InferenceError.
+   * recorded. Throws InferenceError, and UnavailableError if the store does not answer.
    */
-  async repeat(keyed: KeyedRequest, kind: InferenceKind, body: Buffer, client: Client): Promise<string | null> {
-    const found = await keyed.repetition(kind, body);
+  async repeat(keyed: KeyedRequest, kind: InferenceKind, body: Body, client: Client): Promise<string | null> {
+    const found = await keyed.repetition(kind, body.bytes, body.holdAnswer);
     switch (found.kind) {
       case 'first':
         client.recorder = keyed.recorder;

@@ -197,6 +197,39 @@ describe('the admission client', () => {
     await impatient.close();
   });
 
+  it('reads many large answers of a tenant in small calls, without a wait for others', async () => {
+    const f = fixture();
+    const [own, other] = [f.tenantId, 'another-tenant'];
+    const asked: string[][] = [];
+    let answer = () => {};
+    jest.spyOn(watched(), 'answers').mockImplementation(async (requests) => {
+      asked.push(requests.map(({ tenantId }) => tenantId));
+      await new Promise<void>((resolve) => (answer = resolve));
+      return requests.map(({ claimId }) => claimId);
+    });
+    const ask = (tenantId: string, claimId: string) =>
+      client.answer({ tenantId, claimId, fingerprint: 'print', answerChars: 1_400_000 });
+    const many = Array.from({ length: 20 }, (_, n) => ask(own, String(n)));
+    await eventually(() => expect(asked).toHaveLength(1));
+    // Neither another tenant's answer nor the state of any claim waits for all of them.
+    const foreign = ask(other, 'foreign');
+    expect(await client.recall({ tenantId: own, claimId: 'free' })).toEqual({ kind: 'free' });
+    answer();
+    await eventually(() => expect(asked).toHaveLength(2));
+    answer();
+    expect(await foreign).toBe('foreign');
+    expect(asked.slice(0, 2)).toEqual([
+      [own, own],
+      [own, other],
+    ]);
+    const ends = Promise.all(many);
+    for (let n = 3; n <= 11; n++) {
+      await eventually(() => expect(asked).toHaveLength(n));
+      answer();
+    }
+    expect(await ends).toEqual(many.map((_, n) => String(n)));
+  });
+
   it('goes on with heartbeats after a failed call', async () => {
     const f = fixture();
     const id = await f.hold();

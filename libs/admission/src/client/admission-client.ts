@@ -2,6 +2,7 @@ import type {
   AdmissionStore,
   AdmitRequest,
   AdmitResult,
+  AnswerRequest,
   ExpectedEnd,
   ExtendRequest,
   ExtendResult,
@@ -17,8 +18,9 @@ import { HoldDeadline } from './hold-deadline';
 import { HoldHeartbeat, type RunningRequest } from './hold-heartbeat';
 import { TenantUnknownError } from '../item-failures';
 
-/** Each may return a large answer. */
-const MAX_RECALLS_PER_CALL = 16;
+/** The sealed answers of a call: two of the largest by default, or one that is larger. */
+const MAX_ANSWER_CHARS_PER_CALL = 3 * 1024 * 1024;
+const MAX_ANSWERS_PER_CALL = 64;
 /** Tenants; the store reads all holds of each. */
 const MAX_EXPECTED_ENDS_PER_CALL = 16;
 
@@ -36,6 +38,7 @@ export class AdmissionClient {
   private readonly looks: BatchQueue<LookRequest, LookResult>;
   private readonly ends: BatchQueue<string, readonly ExpectedEnd[]>;
   private readonly recalls: BatchQueue<RecallRequest, RecallResult>;
+  private readonly answers: BatchQueue<AnswerRequest, string | null>;
   private readonly extensions: BatchQueue<ExtendRequest, ExtendResult>;
   private readonly settlements: BatchQueue<Settlement, SettleResult>;
   private readonly voids: BatchQueue<{ id: string; tenantId: string }, boolean>;
@@ -60,7 +63,13 @@ export class AdmissionClient {
     });
     this.recalls = new BatchQueue<RecallRequest, RecallResult>((requests) => store.recall(requests), {
       answersWithinMs: admit,
-      maxItems: MAX_RECALLS_PER_CALL,
+    });
+    this.answers = new BatchQueue<AnswerRequest, string | null>((requests) => store.answers(requests), {
+      answersWithinMs: admit,
+      maxItems: MAX_ANSWERS_PER_CALL,
+      maxChars: MAX_ANSWER_CHARS_PER_CALL,
+      charsOf: ({ answerChars }) => answerChars,
+      ownerOf: ({ tenantId }) => tenantId,
     });
     this.extensions = new BatchQueue((requests) => store.extend(requests));
     this.settlements = new BatchQueue<Settlement, SettleResult>((settlements) => store.settle(settlements), {
@@ -92,6 +101,15 @@ export class AdmissionClient {
   /** The state of a claim. */
   recall(request: RecallRequest): Promise<RecallResult> {
     return this.recalls.push(request);
+  }
+
+  /**
+   * The sealed answer of a settled claim. Null: it is not kept any more. The calls are bounded by the length of their
+   * answers, and tenants take turns: many large answers of one tenant delay one another, and those of others by one
+   * call.
+   */
+  answer(request: AnswerRequest): Promise<string | null> {
+    return this.answers.push(request);
   }
 
   /**
@@ -132,8 +150,9 @@ export class AdmissionClient {
   /** Waits for calls in progress. Close the store afterwards. */
   async close(): Promise<void> {
     this.heartbeat.stop();
-    const { admits, looks, ends, recalls, extensions, settlements, voids } = this;
-    await Promise.all([admits, looks, ends, recalls, extensions, settlements, voids].map((queue) => queue.idle()));
+    const { admits, looks, ends, recalls, answers, extensions, settlements, voids } = this;
+    const queues = [admits, looks, ends, recalls, answers, extensions, settlements, voids];
+    await Promise.all(queues.map((queue) => queue.idle()));
   }
 }
 

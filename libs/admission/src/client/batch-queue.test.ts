@@ -1,6 +1,7 @@
 import { UnavailableError } from '@tollgate/contracts';
 import { stat } from 'node:fs';
-import { BatchQueue, MAX_BATCH_CHARS } from './batch-queue';
+import { BatchQueue } from './batch-queue';
+import { MAX_BATCH_CHARS } from './waiting-line';
 
 /** A call that the test answers by hand. */
 function heldCall() {

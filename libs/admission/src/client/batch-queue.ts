@@ -1,10 +1,7 @@
 import { UnavailableError } from '@tollgate/contracts';
 import { delay } from '@tollgate/runtime';
+import { type LineOptions, refuseDue, type Waiting, WaitingLine } from './waiting-line';
 
-const MAX_BATCH_ITEMS = 256;
-export const MAX_BATCH_CHARS = 8 * 1024 * 1024;
-/** More than a store answers in several seconds. Beyond it the process is overloaded and refuses at once. */
-const MAX_WAITING_ITEMS = 10_000;
 const MAX_CALL_TRIES = 2;
 /**
  * After a call of this many items, the next one is delayed to fill the batch, until it has as many: a call by itself
@@ -16,25 +13,14 @@ const GATHER_MS = 1;
 /** Returns results in the order of the items. An Error in the place of an item fails only that item. */
 export type BatchCall<I, O> = (items: readonly I[]) => Promise<readonly (O | Error)[]>;
 
-export interface BatchQueueOptions<I, O> {
-  /** Counted from `push`. An item without a result by then is refused, whatever the call still does. */
+export interface BatchQueueOptions<I, O> extends LineOptions<I> {
+  /**
+   * Counted from `push`. An item without a result by then is refused, whatever the call still does. If owners take
+   * turns, a call of younger items may delay the refusal of an older one until it ends.
+   */
   answersWithinMs?: number;
-  /** The most items of a call, if their results may be large. */
-  maxItems?: number;
-  /** The characters of an item that is large. A call has MAX_BATCH_CHARS of them at most, or one item. */
-  charsOf?: (item: I) => number;
   /** Called with each result that arrives after its refusal. */
   onLate?: (item: I, result: O) => void;
-}
-
-interface Waiting<I, O> {
-  item: I;
-  /** The time of the refusal, by performance.now(). */
-  untilMs: number;
-  /** Refused because its time was over. */
-  refused: boolean;
-  resolve: (result: O) => void;
-  reject: (error: Error) => void;
 }
 
 /**
@@ -48,16 +34,18 @@ interface Waiting<I, O> {
  * younger still, so their time is not over before.
  */
 export class BatchQueue<I, O> {
-  private waiting: Waiting<I, O>[] = [];
+  private readonly waiting: WaitingLine<I, O>;
   private running: Promise<void> | undefined;
 
   constructor(
     private readonly call: BatchCall<I, O>,
     private readonly options: BatchQueueOptions<I, O> = {},
-  ) {}
+  ) {
+    this.waiting = new WaitingLine(options);
+  }
 
   push(item: I): Promise<O> {
-    if (this.waiting.length >= MAX_WAITING_ITEMS) {
+    if (this.waiting.isFullFor(item)) {
       return Promise.reject(new UnavailableError('the admission store is overloaded'));
     }
     const untilMs = performance.now() + (this.options.answersWithinMs ?? Infinity);
@@ -75,30 +63,18 @@ export class BatchQueue<I, O> {
   private async run(): Promise<void> {
     await new Promise(setImmediate);
     while (this.waiting.length > 0) {
-      const batch = this.waiting.splice(0, this.nextItems());
+      const batch = this.waiting.takeBatch();
       try {
         await this.callInTime(batch);
       } catch (error) {
-        const refused = error instanceof UnavailableError ? batch.concat(this.waiting.splice(0)) : batch;
+        const refused = error instanceof UnavailableError ? batch.concat(this.waiting.takeAll()) : batch;
         for (const { reject } of refused) reject(error as Error);
       }
       if (batch.length >= GATHER_FROM_ITEMS && this.waiting.length < batch.length) await delay(GATHER_MS);
       // Its time is over: sending it is useless.
-      this.waiting.splice(0, refuseDue(this.waiting));
+      this.waiting.refuseDue();
     }
     this.running = undefined;
-  }
-
-  private nextItems(): number {
-    const { maxItems = MAX_BATCH_ITEMS, charsOf } = this.options;
-    const most = Math.min(maxItems, this.waiting.length);
-    if (!charsOf) return most;
-    let chars = 0;
-    for (let count = 0; count < most; count++) {
-      chars += charsOf(this.waiting[count]!.item);
-      if (chars > MAX_BATCH_CHARS) return Math.max(1, count);
-    }
-    return most;
   }
 
   /** Resolves when every item of the batch has its result or was refused because its time was over. */
@@ -151,15 +127,4 @@ export class BatchQueue<I, O> {
       else if (result !== undefined) this.options.onLate?.(item, result);
     }
   }
-}
-
-/** Refuses the items from `start` on whose time is over; they come first. Returns their number. */
-function refuseDue<I, O>(all: readonly Waiting<I, O>[], start = 0): number {
-  const nowMs = performance.now();
-  let end = start;
-  for (; end < all.length && all[end]!.untilMs <= nowMs; end++) {
-    all[end]!.refused = true;
-    all[end]!.reject(new UnavailableError('the admission store has not answered in time'));
-  }
-  return end - start;
 }

@@ -28,12 +28,21 @@ export interface RecallRequest {
  * - `free`: nobody has the claim. It was never taken, its request ended without a settlement of its own (void, or
  *   expired), or it is older than `ClaimLimits.keepMs`.
  * - `running`: the hold of its request is pending.
- * - `settled`: its request was settled. `sealed` is null if the answer was not kept, or was dropped for newer ones.
+ * - `settled`: its request was settled. `answerChars` is the length of the sealed answer. Null: it was not kept, or was
+ *   dropped for newer ones.
  */
 export type RecallResult =
   | { kind: 'free' }
   | { kind: 'running'; fingerprint: string; ageMs: number }
-  | { kind: 'settled'; fingerprint: string; sealed: string | null };
+  | { kind: 'settled'; fingerprint: string; answerChars: number | null };
+
+/** Asks for the sealed answer of a claim that `recall` found settled. */
+export interface AnswerRequest extends RecallRequest {
+  /** Of the body that is to get the answer. */
+  fingerprint: string;
+  /** As `recall` found it. Calls are bounded by it. */
+  answerChars: number;
+}
 
 /** How much a store keeps of claims. */
 export interface ClaimLimits {

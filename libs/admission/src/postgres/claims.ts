@@ -1,5 +1,5 @@
 import type { UsageEvent } from '@tollgate/contracts';
-import type { ClaimLimits, RecallRequest, RecallResult, Settlement } from '../admission-store';
+import type { AnswerRequest, ClaimLimits, RecallRequest, RecallResult, Settlement } from '../admission-store';
 import { cappedNanos, monthOf } from '../amounts';
 import { readRecall } from '../store-answers';
 import type { Call, Connections } from './connections';
@@ -53,8 +53,8 @@ export class Claims {
   async recall(requests: readonly RecallRequest[]): Promise<RecallResult[]> {
     if (requests.length === 0) return [];
     const rows = await this.connections.callDurablyIfAny({
-      name: 'recall',
-      text: 'SELECT * FROM recall($1,$2,$3,$4)',
+      name: 'recall_batch',
+      text: 'SELECT * FROM recall_batch($1,$2,$3,$4)',
       values: [
         this.now(),
         this.limits.keepMs,
@@ -64,6 +64,23 @@ export class Claims {
     });
     const results = requests.map((): RecallResult => ({ kind: 'free' }));
     for (const [n, ...values] of rows) results[Number(n) - 1] = readRecall(values);
+    return results;
+  }
+
+  /** Flushes as `recall` does. */
+  async answers(requests: readonly AnswerRequest[]): Promise<(string | null)[]> {
+    if (requests.length === 0) return [];
+    const rows = await this.connections.callDurablyIfAny({
+      name: 'claim_answers',
+      text: 'SELECT * FROM claim_answers($1,$2,$3)',
+      values: [
+        texts(requests, ({ tenantId }) => tenantId),
+        texts(requests, ({ claimId }) => claimId),
+        texts(requests, ({ fingerprint }) => fingerprint),
+      ],
+    });
+    const results = requests.map((): string | null => null);
+    for (const [n, answer] of rows) results[Number(n) - 1] = answer!;
     return results;
   }
 

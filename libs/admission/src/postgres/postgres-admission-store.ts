@@ -7,6 +7,7 @@ import {
   DEFAULT_LEASE_MS,
   type AdmitRequest,
   type AdmitResult,
+  type AnswerRequest,
   type ClaimLimits,
   type DeliveredUsage,
   type ExpectedEnd,
@@ -114,6 +115,10 @@ export class PostgresAdmissionStore extends AdmissionStore {
 
   recall(requests: readonly RecallRequest[]): Promise<RecallResult[]> {
     return this.claims.recall(requests);
+  }
+
+  answers(requests: readonly AnswerRequest[]): Promise<(string | null)[]> {
+    return this.claims.answers(requests);
   }
 
   async extend(requests: readonly ExtendRequest[]): Promise<ExtendResult[]> {

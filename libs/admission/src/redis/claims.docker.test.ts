@@ -51,6 +51,9 @@ it('a gateway with exactly its rights takes, settles and recalls claims', async 
     const claims = [];
     for (let i = 0; i < 4; i++) claims.push(await settleWithClaim(store));
     const kinds = await Promise.all(claims.map(async (claimId) => recall(claimId, store)));
+    const asked = { tenantId: fixture.tenantId, fingerprint: 'print', answerChars: 6 };
+    const answers = await store.answers(claims.map((claimId) => ({ ...asked, claimId })));
+    expect(answers).toEqual([null, null, 'sealed', 'sealed']);
     expect(kinds).toMatchObject([{ kind: 'free' }, { kind: 'free' }, { kind: 'settled' }, { kind: 'settled' }]);
   } finally {
     await store.close();
@@ -73,12 +76,12 @@ it('a Redis that is nearly full keeps no answers, and still settles their claims
   const used = /used_memory:(\d+)/.exec(await cli('INFO', 'memory'))![1]!;
   await cli('CONFIG', 'SET', 'maxmemory', String(Math.ceil(Number(used) / 0.85)));
   try {
-    expect(await recall(await settleWithClaim())).toMatchObject({ kind: 'settled', sealed: null });
+    expect(await recall(await settleWithClaim())).toMatchObject({ kind: 'settled', answerChars: null });
   } finally {
     await cli('CONFIG', 'SET', 'maxmemory', '0');
     await cli('DEL', 'filler');
   }
-  expect(await recall(await settleWithClaim())).toMatchObject({ kind: 'settled', sealed: 'sealed' });
+  expect(await recall(await settleWithClaim())).toMatchObject({ kind: 'settled', answerChars: 'sealed'.length });
 });
 
 it('a Redis that was emptied has forgotten its claims', async () => {

@@ -164,7 +164,12 @@ class Run {
 
   async compareBooks(): Promise<void> {
     const claims = Array.from({ length: CLAIMS }, (_, n) => ({ tenantId: this.tenantId, claimId: `claim-${n}` }));
-    await this.onBoth((store) => store.recall(claims));
+    const recalled = await this.onBoth((store) => store.recall(claims));
+    const asked = recalled.map((state, n) => {
+      const fingerprint = 'fingerprint' in state ? state.fingerprint : 'of no body';
+      return { ...claims[n]!, fingerprint, answerChars: 0 };
+    });
+    await this.onBoth((store) => store.answers(asked));
     await this.onBoth(async (store) => {
       const [snapshot] = await store.snapshot({ tenantId: this.tenantId, limit: 1 });
       return snapshot;

@@ -1,6 +1,6 @@
 import type { UnavailableError } from '@tollgate/contracts';
 import type { RedisLink } from '@tollgate/redis';
-import type { RecallRequest, RecallResult } from '../admission-store';
+import type { AnswerRequest, RecallRequest, RecallResult } from '../admission-store';
 import { readRecall, type Value } from '../store-answers';
 import { callByTenant } from './by-tenant';
 
@@ -21,6 +21,22 @@ export function callRecall(
     (items) => [now, keepMs, ...items.map(({ claimId }) => claimId)],
     (reply, { items }) =>
       items.map((_, i) => readRecall((reply as Value[]).slice(i * VALUES_PER_RESULT, (i + 1) * VALUES_PER_RESULT))),
+    () => true,
+  );
+}
+
+/** The call of the function `claim_answers` (lua/04_taken_claims.lua). */
+export function callAnswers(
+  link: RedisLink,
+  requests: readonly AnswerRequest[],
+): Promise<(string | null | UnavailableError)[]> {
+  return callByTenant<AnswerRequest, string | null>(
+    link,
+    'claim_answers',
+    requests,
+    ({ tenantId }) => tenantId,
+    (items) => items.flatMap(({ claimId, fingerprint }) => [claimId, fingerprint]),
+    (reply) => (reply as Value[]).map((answer) => (answer ?? null) as string | null),
     () => true,
   );
 }

@@ -8,6 +8,7 @@ import {
   DEFAULT_LEASE_MS,
   type AdmitRequest,
   type AdmitResult,
+  type AnswerRequest,
   type ClaimLimits,
   type ExpectedEnd,
   type ExtendRequest,
@@ -42,7 +43,7 @@ import { balanceUpdateValues, extensionValues, nanos, progressValues, settleArgu
 import { callExpectedEnds } from './expected-ends-call';
 import { callLook } from './look-call';
 import { readHolds } from './read-holds';
-import { callRecall } from './recall-call';
+import { callAnswers, callRecall } from './recall-call';
 import { callRepair } from './repair';
 import { probeWrites, REPLICAS_TIMEOUT_MS } from './probe-writes';
 import { readSnapshots } from './snapshots';
@@ -136,6 +137,10 @@ export class RedisAdmissionStore extends AdmissionStore {
 
   recall(requests: readonly RecallRequest[]): Promise<(RecallResult | UnavailableError)[]> {
     return callRecall(this.link, requests, this.now(), this.claimLimits.keepMs);
+  }
+
+  answers(requests: readonly AnswerRequest[]): Promise<(string | null | UnavailableError)[]> {
+    return callAnswers(this.link, requests);
   }
 
   takeCall(call: ManagementCall): Promise<number> {

@@ -1,9 +1,20 @@
 import { newId } from '@tollgate/contracts';
-import type { AdmissionStore, AdmitRequest, ClaimLimits, RecallResult, SettleResult } from '../admission-store';
+import type {
+  AdmissionStore,
+  AdmitRequest,
+  AnswerRequest,
+  Claim,
+  ClaimLimits,
+  RecallResult,
+  SettleResult,
+} from '../admission-store';
 import { type Fixture, TOKEN_NANOS, useFixture, WIDE, type OpenStore } from './store.fixture';
 
 const KEEP_MS = 60_000;
 const LEASE_MS = 10_000;
+
+type Recalled =
+  Exclude<RecallResult, { kind: 'settled' }> | { kind: 'settled'; fingerprint: string; sealed: string | null };
 
 /** Claims of Idempotency-Keys: taken with a hold, settled with it, and free otherwise. */
 export function claimsSuite(open: OpenStore): void {
@@ -17,10 +28,17 @@ export function claimsSuite(open: OpenStore): void {
     return { id: request.draft.id, request, got: result!.kind === 'held' ? 'held' : result!.reason };
   }
 
-  async function recall(f: Fixture, claimId: string, store = f.store): Promise<RecallResult> {
-    const [result] = await store.recall([{ tenantId: f.tenantId, claimId }]);
+  /** With the answer, whose length must be the one that was recalled. */
+  async function recall(f: Fixture, claimId: string, store = f.store): Promise<Recalled> {
+    const claim = { tenantId: f.tenantId, claimId };
+    const [result] = await store.recall([claim]);
     if (result instanceof Error) throw result;
-    return result!;
+    if (result!.kind !== 'settled') return result!;
+    const { kind, fingerprint, answerChars } = result!;
+    const [sealed] = await store.answers([{ ...claim, fingerprint, answerChars: answerChars ?? 0 }]);
+    if (sealed instanceof Error) throw sealed;
+    expect(answerChars).toBe(sealed === null ? null : sealed!.length);
+    return { kind, fingerprint, sealed: sealed! };
   }
 
   async function settle(
@@ -181,11 +199,66 @@ export function claimsSuite(open: OpenStore): void {
       { tenantId: newId('ten'), claimId: claim.id },
     ]);
     expect([mine, foreign, unknown]).toMatchObject([
-      { kind: 'settled', sealed: 'mine' },
+      { kind: 'settled', answerChars: 'mine'.length },
       { kind: 'running' },
       { kind: 'free' },
     ]);
     expect(await f.store.recall([])).toEqual([]);
+  });
+
+  it('gives answers in the order of their requests, and none to another body, another tenant or a free claim', async () => {
+    const f = fixture();
+    const tenantId = newId('ten');
+    await f.setBalance(10n ** 12n, { tenantId });
+    const [one, two, empty, running] = [claimOf(), claimOf(), claimOf(), claimOf()];
+    for (const [claim, sealed] of [
+      [one, 'first'],
+      [two, 'second'],
+      [empty, null],
+    ] as const)
+      await settle(f, (await admit(f, claim.id)).id, claim.id, { sealed });
+    const foreign = f.request({ claim: one, tenantId });
+    expect(await f.store.admit([foreign])).toMatchObject([{ kind: 'held' }]);
+    const event = { ...f.event(foreign.draft.id, TOKEN_NANOS), tenantId };
+    await f.store.settle([{ event, answer: { claimId: one.id, sealed: 'foreign' } }]);
+    await admit(f, running.id);
+    const asked = ({ id, fingerprint }: Claim, more: object = {}): AnswerRequest => ({
+      tenantId: f.tenantId,
+      claimId: id,
+      fingerprint,
+      answerChars: 9,
+      ...more,
+    });
+    const requests = [
+      asked(two),
+      asked(one, { tenantId }),
+      asked(one, { fingerprint: 'another body' }),
+      asked(one),
+      asked(two, { tenantId }),
+      asked(empty),
+      asked(running),
+      asked(claimOf()),
+      asked(two),
+    ];
+    const answers = ['second', 'foreign', null, 'first', null, null, null, null, 'second'];
+    expect(await f.store.answers(requests)).toEqual(answers);
+    expect(await (await f.open()).answers(requests)).toEqual(answers);
+    expect(await f.store.answers([])).toEqual([]);
+  });
+
+  it('gives a recalled answer also when its time is over meanwhile, but not once the claim is taken again', async () => {
+    const f = fixture();
+    const store = await bounded(f, { keepMs: KEEP_MS });
+    const claim = claimOf();
+    await settle(f, (await admit(f, claim.id, {}, store)).id, claim.id, { store });
+    const asked = [{ tenantId: f.tenantId, claimId: claim.id, fingerprint: claim.fingerprint, answerChars: 6 }];
+    f.nowMs += KEEP_MS;
+    expect(await store.answers(asked)).toEqual(['sealed']);
+    const other = { id: claim.id, fingerprint: 'print of another body' };
+    const { id } = await admit(f, claim.id, { claim: other }, store);
+    expect(await store.answers(asked)).toEqual([null]);
+    await settle(f, id, claim.id, { store, sealed: 'of another body' });
+    expect(await store.answers(asked)).toEqual([null]);
   });
 
   it('forgets a settled claim after its time, and not before', async () => {

@@ -94,30 +94,55 @@ describe('a large body', () => {
   });
 });
 
-describe('a repeat that waits for its body', () => {
+describe('a repeat', () => {
   const KIB = 1024;
   const full = { code: 'concurrency_limit_exceeded', by: { what: 'body_memory', scope: 'key' } };
+  const small = () => intakeOf(new BodyMemory({ maxBytes: 800 * KIB, maxBytesPerKey: 100 * KIB }));
+  const take = (intake: Intake) => intake.take(request(), client, principal, true);
+  const refusalOf = (hold: () => void): InferenceError => {
+    try {
+      hold();
+    } catch (error) {
+      return error as InferenceError;
+    }
+    throw new Error('not refused');
+  };
 
   it('counts against the memory of its key with its kept answer, until it is released', async () => {
-    const intake = intakeOf(new BodyMemory({ maxBytes: 800 * KIB, maxBytesPerKey: 100 * KIB }));
-    const first = await intake.take(request(), client, principal, 60 * KIB);
-    const refusal = intake.take(request(), client, principal, 60 * KIB);
-    await expect(refusal).rejects.toMatchObject(full);
-    await expect(refusal).rejects.toThrow('The request bodies and repeated answers of this key exceed 0 MiB in total.');
-    (await intake.take(request(), client, principal, 0)).release();
+    const intake = small();
+    const [first, second, third] = [await take(intake), await take(intake), await take(intake)];
+    // The largest takes half of the memory, and the bodies a little.
+    first.holdAnswer(60 * KIB);
+    const refusal = refusalOf(() => second.holdAnswer(60 * KIB));
+    expect(refusal).toMatchObject(full);
+    expect(refusal.message).toContain('The request bodies and repeated answers of this key exceed 0 MiB in total.');
+    third.holdAnswer(40 * KIB);
+    third.release();
     first.release();
-    (await intake.take(request(), client, principal, 60 * KIB)).release();
+    second.holdAnswer(60 * KIB);
+    second.release();
+    (await take(intake)).holdAnswer(60 * KIB);
   });
 
-  it('counts as wasted if it is refused for that, and releases its memory if it fails', async () => {
-    const intake = intakeOf(new BodyMemory({ maxBytes: 800 * KIB, maxBytesPerKey: 100 * KIB }));
-    const wrongType = Object.assign(request(), { headers: { 'content-type': 'text/plain' } });
-    await expect(intake.take(wrongType, client, principal, 60 * KIB)).rejects.toMatchObject({ status: 415 });
-    const first = await intake.take(request(), client, principal, 60 * KIB);
-    for (let i = 1; i < PER_MINUTE; i++)
-      await expect(intake.take(request(), client, principal, 60 * KIB)).rejects.toMatchObject(full);
+  it('counts as wasted if it is refused for that, and not as refused by a limit', async () => {
+    const intake = small();
+    const first = await take(intake);
+    first.holdAnswer(60 * KIB);
+    for (let i = 0; i < PER_MINUTE; i++) {
+      expect(() => intake.refuseAfterWaste(principal)).not.toThrow();
+      const body = await take(intake);
+      body.wasted(refusalOf(() => body.holdAnswer(60 * KIB)));
+      body.release();
+    }
     expect(() => intake.refuseAfterWaste(principal)).toThrow(InferenceError);
-    first.release();
+  });
+
+  it('counts as wasted and leaves no memory reserved if its body cannot be read', async () => {
+    const intake = small();
+    const wrongType = Object.assign(request(), { headers: { 'content-type': 'text/plain' } });
+    await expect(intake.take(wrongType, client, principal, true)).rejects.toMatchObject({ status: 415 });
+    for (let i = 1; i < PER_MINUTE; i++) (await take(intake)).repeated();
+    expect(() => intake.refuseAfterWaste(principal)).toThrow(InferenceError);
   });
 });
 

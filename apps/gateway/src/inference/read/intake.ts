@@ -35,6 +35,8 @@ export interface Body {
   toRequest(kind: InferenceKind): InferenceRequest | Promise<InferenceRequest>;
   /** From now on only this request is kept of the body. Releases the rest of the memory. */
   becomes(request: InferenceRequest): void;
+  /** Reserves memory for the kept answer of a repeat, until `release`. Throws InferenceError if there is no room. */
+  holdAnswer(this: void, bytes: number): void;
   /** Releases the memory. Repeats are harmless. */
   release(): void;
   /** The request failed before admission: counts against the key's limit of wasted requests. */
@@ -75,25 +77,13 @@ export class Intake {
 
   /**
    * Rejects with InferenceError, with ClientLeftError, and with UnavailableError if the store does not answer.
-   * @param keptBytes not null: the request may get a kept answer of this length, which needs neither limits nor credit.
-   *   So there is no look. The answer is in memory until the end of the request, however slowly its body comes
+   * @param isRepeat the request may get a kept answer, which needs neither limits nor credit. So there is no look
    */
-  async take(
-    request: IncomingMessage,
-    client: Client,
-    principal: Principal,
-    keptBytes: number | null = null,
-  ): Promise<Body> {
+  async take(request: IncomingMessage, client: Client, principal: Principal, isRepeat = false): Promise<Body> {
     const share = this.memory.open(principal);
-    const keptShare = this.memory.open(principal);
-    const isRepeat = keptBytes !== null;
     try {
-      // 1. Refuse keys with too many answers that were not read, or that wait for the bodies of repeats.
+      // 1. Refuse keys with too many answers that were not read.
       this.refuseUnread(principal);
-      // Half of the key's memory at most: whatever the settings are, one repeat fits beside its body.
-      const fullOfKept = keptShare.growTo(Math.min(keptBytes ?? 0, this.memory.limits.perKey / 2));
-      if (fullOfKept !== null)
-        throw ofMemory(fullOfKept, this.memory, 'request bodies and repeated answers', WAIT_FOR_OTHERS);
       // 2. Refuse a wrong media type and a body that is announced as too large.
       const announced = announcedBytes(request, share.maxBytes);
       // 3. Look whether any request of the key would be admitted.
@@ -108,6 +98,8 @@ export class Intake {
       const bytes = await readBody(request, announced, share, full);
       // Kept, as a worker may take the buffer over.
       const { length } = bytes;
+      const answer = this.memory.open(principal);
+      let fullOfAnswers: InferenceError | null = null;
       return {
         bytes,
         toRequest: (kind) =>
@@ -116,14 +108,22 @@ export class Intake {
           // Much of a large body may have been dropped.
           if (length > MAX_PIECE_BYTES) share.shrinkTo(bytesOf(read));
         },
+        holdAnswer: (answerBytes) => {
+          // Half of the key's memory at most: whatever the settings are, one repeat fits beside its body.
+          const of = answer.growTo(Math.min(answerBytes, this.memory.limits.perKey / 2));
+          if (of === null) return;
+          fullOfAnswers = ofMemory(of, this.memory, 'request bodies and repeated answers', WAIT_FOR_OTHERS);
+          throw fullOfAnswers;
+        },
         release: () => {
           share.release();
-          keptShare.release();
+          answer.release();
         },
         wasted: (error) => {
-          if (error instanceof InferenceError && OF_ADMISSION.has(error.status))
+          const isOfAnswers = error === fullOfAnswers;
+          if (error instanceof InferenceError && OF_ADMISSION.has(error.status) && !isOfAnswers)
             this.refusedKeys.wasRefused(principal.keyId);
-          this.countWaste(principal, error, length, false);
+          this.countWaste(principal, error, length, isOfAnswers);
         },
         repeated: () => {
           const { keyId, keyLimits } = principal;
@@ -133,7 +133,6 @@ export class Intake {
     } catch (error) {
       this.countWaste(principal, error, share.bytes, isRepeat);
       share.release();
-      keptShare.release();
       throw error;
     }
   }
@@ -153,7 +152,7 @@ export class Intake {
     if (full !== null) throw ofMemory(full, answers, 'unread answers', 'Read the answers of earlier requests.');
   }
 
-  /** @param isRepeat its answer was read from the store for nothing, so it counts whatever refused it */
+  /** @param isRepeat its state was read from the store for nothing, so it counts whatever refused it */
   private countWaste({ keyId, keyLimits }: Principal, error: unknown, bytes: number, isRepeat: boolean): void {
     const { requestsPerMinute } = keyLimits;
     const isRefusal = error instanceof InferenceError;
@@ -193,7 +192,7 @@ function bytesOf({ outgoing }: InferenceRequest): number {
 /** Refusals by limits or credit. */
 const OF_ADMISSION: ReadonlySet<number> = new Set([402, 429]);
 /**
- * The request itself is at fault. 422 is a used Idempotency-Key whose kept answer the request does not get, although it
- * was read. 409 is missing: a client may wait for its first request, and each try costs as little as a refusal.
+ * The request itself is at fault. 422 is a used Idempotency-Key whose kept answer the request does not get. 409 is
+ * missing: a client may wait for its first request, and each try costs as little as a refusal.
  */
 const INVALID: ReadonlySet<number> = new Set([400, 404, 408, 413, 415, 422]);

@@ -124,23 +124,35 @@ BEGIN
 END
 $$;
 
--- The claims that are taken or settled. code: 'running' or 'settled'. Free ones have no row. (plpgsql, because
--- functions of this language may name those of files that are applied later.)
-CREATE OR REPLACE FUNCTION recall(p_now_ms bigint, p_keep_ms bigint, p_tenant_id text[], p_claim text[])
-RETURNS TABLE (n bigint, code text, fingerprint text, age_ms bigint, answer text)
+-- The claims that are taken or settled. code: 'running' or 'settled'. Free ones have no row. The length of an answer,
+-- which is ASCII, is known without reading it. (plpgsql, because functions of this language may name those of files
+-- that are applied later.)
+CREATE OR REPLACE FUNCTION recall_batch(p_now_ms bigint, p_keep_ms bigint, p_tenant_id text[], p_claim text[])
+RETURNS TABLE (n bigint, code text, fingerprint text, age_ms bigint, answer_chars bigint)
 LANGUAGE plpgsql AS $$
 DECLARE
   v_now_ms bigint := now_us(p_now_ms) / 1000;
 BEGIN
   RETURN QUERY
     SELECT a.n, CASE WHEN c.settled THEN 'settled' ELSE 'running' END, c.fingerprint,
-      greatest(0, v_now_ms - c.created_ms), c.answer
+      greatest(0, v_now_ms - c.created_ms), octet_length(c.answer)::bigint
     FROM unnest(p_tenant_id, p_claim) WITH ORDINALITY AS a (tenant_id, claim, n),
       LATERAL (SELECT o.* FROM claim o WHERE o.tenant_id = a.tenant_id AND o.id = a.claim LIMIT 1) c
     WHERE CASE
       WHEN c.settled THEN c.created_ms > v_now_ms - p_keep_ms
       ELSE EXISTS (SELECT FROM hold h WHERE h.id = c.request_id AND h.state = 'pending') END;
 END
+$$;
+
+-- The answers of settled claims, whatever their age: `recall_batch` found them a moment ago. A claim without an answer,
+-- or that another body has taken since, has no row.
+CREATE OR REPLACE FUNCTION claim_answers(p_tenant_id text[], p_claim text[], p_fingerprint text[])
+RETURNS TABLE (n bigint, answer text)
+LANGUAGE sql STABLE AS $$
+  SELECT a.n, c.answer
+  FROM unnest(p_tenant_id, p_claim, p_fingerprint) WITH ORDINALITY AS a (tenant_id, claim, fingerprint, n),
+    LATERAL (SELECT o.* FROM claim o WHERE o.tenant_id = a.tenant_id AND o.id = a.claim LIMIT 1) c
+  WHERE c.settled AND c.fingerprint = a.fingerprint AND c.answer IS NOT NULL
 $$;
 
 -- Deletes claims that are older than p_keep_ms, at most p_limit: those that idle tenants have left.

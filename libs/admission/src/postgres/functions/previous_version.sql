@@ -1,5 +1,6 @@
 -- What processes of the previous version call, with the answers that their prepared statements expect. To be deleted in
--- the next version. The rules are in `admit_batch` (admit.sql) and `look_batch` (look.sql), which these call.
+-- the next version. The rules are in `admit_batch` (admit.sql), `look_batch` (look.sql) and `recall_batch` (claims.sql),
+-- which these call.
 CREATE OR REPLACE FUNCTION admit(
   p_now_ms bigint, p_lease_ms bigint,
   p_id text[], p_tenant_id text[], p_key_id text[], p_draft text[],
@@ -46,4 +47,18 @@ RETURNS void
 LANGUAGE sql AS $$
   SELECT apply_balance_updates(
     p_tenant_id, p_version, p_balance_nanos, p_suspended, p_release_tenant_id, p_release_id)
+$$;
+
+CREATE OR REPLACE FUNCTION recall(p_now_ms bigint, p_keep_ms bigint, p_tenant_id text[], p_claim text[])
+RETURNS TABLE (n bigint, code text, fingerprint text, age_ms bigint, answer text)
+LANGUAGE plpgsql AS $$
+BEGIN
+  FOR n, code, fingerprint, age_ms IN
+    SELECT r.n, r.code, r.fingerprint, r.age_ms FROM recall_batch(p_now_ms, p_keep_ms, p_tenant_id, p_claim) r
+  LOOP
+    answer := (
+      SELECT a.answer FROM claim_answers(ARRAY[p_tenant_id[n]], ARRAY[p_claim[n]], ARRAY[fingerprint]) a);
+    RETURN NEXT;
+  END LOOP;
+END
 $$;

@@ -110,7 +110,7 @@ local function settle_claim(keys, id, request_id, answer, keep_ms, max_chars)
 end
 
 -- args: now_ms or '', keep_ms, claim ids. Four values for each: 'running', 'settled' or false (free); the fingerprint;
--- the age in ms; the answer, or false.
+-- the age in ms; the characters of the answer, or false.
 local function recall(keys, args)
   local now_ms = math.floor(now_us(args[1]) / 1000)
   local out = {}
@@ -121,8 +121,27 @@ local function recall(keys, args)
     if c then
       out[n + 1], out[n + 2] = c.settled and 'settled' or 'running', c.fingerprint
       out[n + 3] = math.max(0, now_ms - c.created_ms)
-      out[n + 4] = c.settled and redis.call('HGET', keys[ANSWERS], args[i])
+      local chars = c.settled and redis.call('HSTRLEN', keys[ANSWERS], args[i]) or 0
+      out[n + 4] = chars > 0 and chars
     end
+  end
+  return out
+end
+
+-- args: a claim id and its fingerprint, for each claim. The answers of settled claims, whatever their age: `recall` found
+-- them a moment ago. False: there is none, or another body has taken the claim since.
+local function claim_answers(keys, args)
+  local out = {}
+  for i = 1, #args, 2 do
+    local answer = false
+    local packed = redis.call('HGET', keys[CLAIMS], args[i])
+    if packed then
+      local _, fingerprint, _, settled = cmsgpack.unpack(packed)
+      if settled and fingerprint == args[i + 1] then
+        answer = redis.call('HGET', keys[ANSWERS], args[i])
+      end
+    end
+    out[#out + 1] = answer
   end
   return out
 end
