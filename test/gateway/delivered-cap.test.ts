@@ -82,23 +82,54 @@ describe('a stream with the requested number of tokens', () => {
     expect(event).toMatchObject({ outcome: 'complete', completionTokens: CAP, estimated: false });
   });
 
-  it('is passed on completely if each chunk has its reasoning under two names, as of vLLM', async () => {
-    const caller = await gateway.caller();
-    const twice = { delta: { reasoning: ' word', reasoning_content: ' word' } };
-    const words = Array.from({ length: CAP - 1 }, () => twice);
-    const play = streams([...words, { delta: { content: ' end' } }], finish(usage(13, CAP)));
-    const { content, chunks } = read(await (await ask(caller, play, { stream: true })).text());
-    expect([content, chunks.filter(({ choices }) => choices[0]?.delta).length]).toEqual([' end', CAP + 1]);
-    expect(chunks[0]!.choices).toMatchObject([twice]);
-    expect((await gateway.events(caller.tenantId, 1))[0]).toMatchObject({ completionTokens: CAP, estimated: false });
-  });
+  const details = (text: string) => [{ type: 'reasoning.text', text, format: 'anthropic-claude-v1', index: 0 }];
+  const thinking_blocks = (thinking: string) => [{ type: 'thinking', thinking }];
+  const SEVERAL_NAMES: [string, (word: string) => object][] = [
+    ['vLLM', (word) => ({ reasoning: word, reasoning_content: word })],
+    ['OpenRouter', (word) => ({ reasoning: word, reasoning_details: details(word) })],
+    [
+      'LiteLLM',
+      (word) => ({
+        reasoning_content: word,
+        thinking_blocks: thinking_blocks(word),
+        provider_specific_fields: { reasoning_content: word },
+      }),
+    ],
+  ];
 
-  it('is charged once for reasoning under two names, if its backend breaks off', async () => {
+  it.each(SEVERAL_NAMES)(
+    'is passed on completely if each chunk has its reasoning under the names of %s',
+    async (_, of) => {
+      const caller = await gateway.caller();
+      const several = { delta: of(' word') };
+      const words = Array.from({ length: CAP - 1 }, () => several);
+      const play = streams([...words, { delta: { content: ' end' } }], finish(usage(13, CAP)));
+      const { content, chunks } = read(await (await ask(caller, play, { stream: true })).text());
+      expect([content, chunks.filter(({ choices }) => choices[0]?.delta).length]).toEqual([' end', CAP + 1]);
+      expect(chunks[0]!.choices).toMatchObject([several]);
+      expect((await gateway.events(caller.tenantId, 1))[0]).toMatchObject({ completionTokens: CAP, estimated: false });
+    },
+  );
+
+  it.each(SEVERAL_NAMES)(
+    'is charged once for reasoning under the names of %s, if its backend breaks off',
+    async (_, of) => {
+      const caller = await gateway.caller();
+      const words = Array.from({ length: 10 }, () => ({ delta: of(' word') }));
+      await (await ask(caller, streams(words, null), { stream: true })).text();
+      const [event] = await gateway.events(caller.tenantId, 1);
+      expect(event).toMatchObject({ outcome: 'upstream_error', completionTokens: 10 });
+    },
+  );
+
+  it('is charged for all reasoning under two names, if the texts differ', async () => {
     const caller = await gateway.caller();
-    const words = Array.from({ length: 10 }, () => ({ delta: { reasoning: ' word', reasoning_content: ' word' } }));
+    const words = Array.from({ length: 10 }, (_, n) => ({
+      delta: { reasoning: ' word', reasoning_details: details(n % 2 === 0 ? ' other' : ' word') },
+    }));
     await (await ask(caller, streams(words, null), { stream: true })).text();
     const [event] = await gateway.events(caller.tenantId, 1);
-    expect(event).toMatchObject({ outcome: 'upstream_error', completionTokens: 10 });
+    expect(event).toMatchObject({ outcome: 'upstream_error', completionTokens: 15 });
   });
 
   it('is passed on completely even if its text has no blanks that separate tokens', async () => {

@@ -20,16 +20,27 @@ export function plainCapTests({ gateway, ask }: CappedGateway): void {
     expect((await gateway.events(caller.tenantId, 1))[0]).toMatchObject({ completionTokens: CAP, overrunNanos: '0' });
   });
 
-  it('is neither cut nor charged twice for reasoning under two names, and a longer one is cut under both', async () => {
+  it('is neither cut nor charged twice for reasoning under several names, and a longer one is cut under all', async () => {
     const caller = await gateway.caller();
-    const of = (reasoning: string) => ({ role: 'assistant', reasoning, reasoning_content: reasoning, content: ' end' });
+    const of = (reasoning: string) => ({
+      role: 'assistant',
+      reasoning,
+      reasoning_content: reasoning,
+      reasoning_details: [reasoning.slice(0, 60), reasoning.slice(60)].map((text) => ({
+        type: 'reasoning.text',
+        text,
+      })),
+      provider_specific_fields: { thinking_blocks: [{ type: 'thinking', thinking: reasoning }] },
+      content: ' end',
+    });
     const fits = of(' word'.repeat(CAP - 1));
     const whole = await ask(caller, answers({ choices: [choice(fits)], ...usage(13, CAP) }));
     expect(await whole.json()).toMatchObject({ choices: [choice(fits)], usage: { completion_tokens: CAP } });
     const cut = await ask(caller, answers({ choices: [choice(of(LONG))], ...usage(13, count(LONG)) }));
-    const { choices } = (await cut.json()) as { choices: { message: Record<string, string> }[] };
-    const { reasoning, reasoning_content, content } = choices[0]!.message;
-    expect([count(reasoning!), reasoning_content, content]).toEqual([CAP, reasoning, '']);
+    const { choices } = (await cut.json()) as { choices: { message: { reasoning: string } }[] };
+    const { message } = choices[0]!;
+    expect([count(message.reasoning), LONG.startsWith(message.reasoning)]).toEqual([CAP, true]);
+    expect(message).toEqual({ ...of(message.reasoning), content: '' });
     const events = await gateway.events(caller.tenantId, 2);
     expect(events.map(({ completionTokens }) => completionTokens)).toEqual([CAP, CAP]);
   });

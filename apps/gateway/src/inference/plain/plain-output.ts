@@ -1,6 +1,7 @@
 import { fromStringBody, toStringBody, toWire } from '../../upstream/wire/json-text';
 import { DeliveredText } from '../../upstream/count/delivered-text';
-import { copyIn, type Output, outputOf, TEXT_FIELDS, withCopy } from '../../upstream/wire/output-text';
+import { type Output, outputOf, TEXT_FIELDS } from '../../upstream/wire/output-text';
+import { copiesIn, withCopies } from '../../upstream/wire/reasoning-copies';
 import { estimateTokens, Prose } from '../../prompt/token-estimate';
 import type { TokenizerThrottle } from '../../prompt/tokenizer-throttle';
 import { countTokens } from '../../prompt/tokenizer';
@@ -126,10 +127,10 @@ function canBeCut(asked: RequestedAnswer, choice: Record<string, unknown>, { tex
 /** The plain texts of a choice by name, without a copy of another. */
 function textsOf(choice: Record<string, unknown>): [string, string][] {
   const holder = holderOf(choice);
-  const copy = copyIn(holder);
+  const copies = copiesIn(holder)?.get(holder);
   return Object.entries(holder).filter(
     (member): member is [string, string] =>
-      TEXT_FIELDS.has(member[0]) && member[0] !== copy && typeof member[1] === 'string',
+      TEXT_FIELDS.has(member[0]) && !copies?.has(member[0]) && typeof member[1] === 'string',
   );
 }
 
@@ -153,7 +154,7 @@ function shorten(
     texts[field] = fromStringBody(body);
   }
   const holder = holderOf(choice);
-  const shorter = withCopy({ ...holder, ...texts }, copyIn(holder));
+  const shorter = withCopies({ ...holder, ...texts }, holder);
   return choice['message'] == null
     ? { ...shorter, finish_reason: 'length' }
     : { ...choice, message: shorter, finish_reason: 'length' };

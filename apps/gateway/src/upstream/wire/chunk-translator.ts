@@ -1,6 +1,7 @@
 import { ChunkTemplates, replaceText } from './chunk-templates';
 import { fromWire, toStringBody, toWire } from './json-text';
-import { copyIn, outputOf, TEXT_FIELDS, withoutEmptyUnknown } from './output-text';
+import { outputOf, TEXT_FIELDS, withoutEmptyUnknown } from './output-text';
+import { copiesIn } from './reasoning-copies';
 import { dataOf, FrameSplitter } from './sse-frames';
 import { readUsage, type ReportedUsage } from './usage-field';
 
@@ -192,7 +193,7 @@ function indexOf(choice: Choice): number {
 function fieldOf(choice: Choice, { text, least }: Piece): string | null {
   if (least !== 1 || text === '') return null;
   const holder = choice.delta ?? choice;
-  if (copyIn(holder) !== null) return null;
+  if (copiesIn(holder) !== null) return null;
   const field = [...TEXT_FIELDS].find((name) => typeof holder[name] === 'string' && holder[name] !== '');
   return field !== undefined && toStringBody(holder[field] as string) === text && choice['logprobs'] == null
     ? field

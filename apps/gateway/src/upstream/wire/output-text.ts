@@ -1,11 +1,9 @@
+import { copiesIn, type Copies } from './reasoning-copies';
+
 /** Members of a message, a delta or a legacy choice that are usually plain text. */
 export const TEXT_FIELDS: ReadonlySet<string> = new Set(
   'content text reasoning_content reasoning reasoning_text thinking refusal'.split(' '),
 );
-
-const REASONING = 'reasoning';
-/** Its former name. */
-const COPIED_REASONING = 'reasoning_content';
 
 /** The output of a choice. */
 export interface Output {
@@ -73,8 +71,8 @@ const LISTS_OF_LOGPROBS = ['content', 'refusal', 'reasoning_content', 'tokens'];
 
 /**
  * The output of a choice. All text in its message, delta or legacy `text` counts, at any depth and under any name.
- * Numbers and unknown names count too. Only a few known structural members are free, if each is one short word. So is
- * a copy of the reasoning (`copyIn`). Iterative, in linear time.
+ * Numbers and unknown names count too. Only a few known structural members are free, if each is one short word. So are
+ * copies of the reasoning (reasoning-copies.ts). Iterative, in linear time.
  */
 export function outputOf(choice: Record<string, unknown>): Output {
   const gatherer = new Gatherer();
@@ -87,21 +85,6 @@ export function outputOf(choice: Record<string, unknown>): Output {
     else gatherer.member(name, value, false);
   }
   return gatherer.output;
-}
-
-/**
- * The name of a message's or a delta's member that only repeats another one: some versions of vLLM send the same
- * reasoning under both of its names. It says nothing more, so it counts as nothing. Null: there is none.
- */
-export function copyIn(holder: Record<string, unknown>): string | null {
-  const reasoning = holder[REASONING];
-  const isCopied = typeof reasoning === 'string' && reasoning !== '' && reasoning === holder[COPIED_REASONING];
-  return isCopied ? COPIED_REASONING : null;
-}
-
-/** The holder with its copy of the reasoning made equal again. */
-export function withCopy(holder: Record<string, unknown>, copy: string | null): Record<string, unknown> {
-  return copy === null ? holder : { ...holder, [copy]: holder[REASONING] };
 }
 
 /** The tool calls that begin in a message or a delta. A later chunk of a call has no name. */
@@ -149,6 +132,8 @@ class Gatherer {
   private members = 0;
   private marks = 0;
   private calls = 0;
+  /** Of the message or delta that is gathered. */
+  private copies: Copies | null = null;
 
   get output(): Output {
     const parts = Math.ceil(Math.max(0, this.members + this.marks - FREE_PARTS) / PARTS_PER_TOKEN);
@@ -158,10 +143,11 @@ class Gatherer {
   }
 
   holder(value: Record<string, unknown>): void {
-    const copy = copyIn(value);
+    const copies = copiesIn(value);
+    this.copies = copies;
     this.calls += callsIn(value);
     for (const name of Object.keys(value)) {
-      if (name === copy) continue;
+      if (copies?.get(value)?.has(name)) continue;
       if (name === 'role' && ROLES.has(value[name] as string)) continue;
       if (name === 'index' && typeof value[name] === 'number') continue;
       this.member(name, value[name], true);
@@ -182,7 +168,10 @@ class Gatherer {
       else {
         const members = value as Record<string, unknown>;
         const within = Object.keys(members);
-        for (let i = within.length - 1; i >= 0; i -= 1) this.open(within[i]!, members[within[i]!], inside, open);
+        const copied = this.copies?.get(members);
+        for (let i = within.length - 1; i >= 0; i -= 1)
+          if (copied?.has(within[i]!)) this.members += 1;
+          else this.open(within[i]!, members[within[i]!], inside, open);
       }
     }
   }
