@@ -102,3 +102,20 @@ export function argumentTokens(json: string): number {
   }
   return tokens;
 }
+
+/** A newline. */
+const TOKENS_PER_JOINT = 1;
+/** After a sign, a blank or a newline: these and what follows may be cut into tokens in another way. */
+const MOST_TOKENS_PER_JOINT = 2;
+const ENDS_WORD = /[\p{L}\p{N}]$/u;
+
+/**
+ * How many tokens templates may add between the parts of a message: vLLM and some templates join them with newlines.
+ * @param texts of the parts; empty for media
+ */
+export function jointTokens(texts: readonly string[]): number {
+  let tokens = 0;
+  for (const text of texts.slice(0, -1))
+    tokens += ENDS_WORD.test(text.slice(-2)) ? TOKENS_PER_JOINT : MOST_TOKENS_PER_JOINT;
+  return tokens;
+}

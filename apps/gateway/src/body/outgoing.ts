@@ -1,7 +1,7 @@
 import type { BackendDialect, InferenceKind } from '@tollgate/contracts';
 import type { Backend } from '../catalog/catalog';
 import type { ExtraField } from './extra-fields';
-import { argumentTokens, escapeTokens, htmlTokens, INDENTED_FIELDS, layoutBytes } from './layout';
+import { argumentTokens, escapeTokens, htmlTokens, INDENTED_FIELDS, jointTokens, layoutBytes } from './layout';
 import type { ChatCompletionRequest } from './schemas';
 import { REQUEST_FIELDS } from './validate';
 
@@ -42,6 +42,8 @@ export interface Outgoing {
   layoutBytes: number;
   /** The tokens that templates may add to tools, earlier calls and their results, by blanks, tags and escapes. */
   rewrittenTokens: number;
+  /** The tokens that templates may add between the parts of messages. Not more than `bytes` has for their syntax. */
+  jointTokens: number;
 }
 
 const EXPONENT = /[0-9][eE][+-]?[0-9]/g;
@@ -52,7 +54,9 @@ export function toOutgoing(kind: InferenceKind, body: Record<string, unknown>, e
   const structured = isStructured(kind, body, extras);
   let fields = '';
   let [indentedBytes, allLayoutBytes] = [0, 0];
-  let rewrittenTokens = kind === 'chat' ? tokensOfCalls(body['messages'] as Messages) : 0;
+  const messages = kind === 'chat' ? (body['messages'] as Messages) : [];
+  let rewrittenTokens = tokensOfCalls(messages);
+  const joints = messages.reduce((tokens, { content }) => tokens + jointTokens(textsOf(content)), 0);
   const mayBeIndented = (value: unknown, json: string) => {
     if (typeof value !== 'object') return;
     const layout = layoutBytes(value);
@@ -76,7 +80,7 @@ export function toOutgoing(kind: InferenceKind, body: Record<string, unknown>, e
     if (rendered) mayBeIndented(body[name], json);
   }
   const growthBytes = MOST_GROWTH_BYTES * numbers;
-  const layout = { growthBytes, indentedBytes, layoutBytes: allLayoutBytes, rewrittenTokens };
+  const layout = { growthBytes, indentedBytes, layoutBytes: allLayoutBytes, rewrittenTokens, jointTokens: joints };
   return { fields: written, extras, bytes, structured, ...layout };
 }
 
@@ -87,9 +91,16 @@ function tokensOfCalls(messages: Messages): number {
     tokens += argumentTokens((function_call as Called['function'])?.arguments ?? '');
     if (role !== 'tool' && role !== 'function') continue;
     if (typeof content === 'string') tokens += escapeTokens(content);
-    else for (const { text } of content ?? []) tokens += escapeTokens(text ?? '');
+    // The newlines that may join parts are escaped too.
+    else tokens += escapeTokens(textsOf(content).join('\n'));
   }
   return tokens;
+}
+
+/** The texts of the parts of a content, as far as they have one. Empty for a content that is one text. */
+function textsOf(content: Messages[number]['content']): string[] {
+  if (!Array.isArray(content)) return [];
+  return content.map(({ text, refusal, file }) => text ?? refusal ?? file?.filename ?? '');
 }
 
 interface Called {

@@ -50,7 +50,7 @@ type Body = Record<string, unknown>;
 
 /**
  * A sound upper bound that needs no counting. Each token is at least one byte of the outgoing body, JSON escapes only
- * lengthen it, and each message has more syntax there than a template adds. For English it is about four times too
+ * lengthen it, and each message, and each of its parts, has more syntax there than a template adds. For English it is about four times too
  * high. It adds the growth of numbers with an exponent, the newlines and blanks of tools that a template indents, and
  * what else templates add to JSON. It counts fields that are rendered into several prompts once for each.
  */
@@ -91,7 +91,7 @@ export function countPrompt(request: InferenceRequest, model: CountingRules): Pr
 }
 
 function count(request: InferenceRequest, body: Body, model: CountingRules): PromptTokens {
-  const counter = new Counter(model, request.outgoing.rewrittenTokens);
+  const counter = new Counter(model, request.outgoing.rewrittenTokens + request.outgoing.jointTokens);
   if (request.kind === 'chat') {
     for (const message of (body as ChatCompletionRequest).messages) countMessage(counter, message);
     counter.add(model.templateTokens + mediaTokens(request, model));
@@ -179,8 +179,10 @@ export function templateRoom(
 ): number {
   if (kind !== 'chat') return 0;
   // Few templates escape results of tools, and what that may add is often much.
-  const ofTools = Math.max(0, most - total - outgoing.rewrittenTokens);
-  return SPARE_TOKENS + messages * SPARE_TOKENS_PER_MESSAGE + ofTools + Math.ceil(longest * OTHER_TOKENIZER_PART);
+  const ofToolsAndJoints = Math.max(0, most - total - outgoing.rewrittenTokens);
+  return (
+    SPARE_TOKENS + messages * SPARE_TOKENS_PER_MESSAGE + ofToolsAndJoints + Math.ceil(longest * OTHER_TOKENIZER_PART)
+  );
 }
 
 /** Lower bound of the prompt, known without counting. */
@@ -192,7 +194,7 @@ class Counter {
   tokens = 0;
   private compactTokens = 0;
   private indentedTokens = 0;
-  /** @param rewrittenTokens what templates add beside an indentation (`Outgoing`) */
+  /** @param rewrittenTokens what templates add beside an indentation, with joints (`Outgoing`) */
   constructor(
     readonly model: CountingRules,
     private readonly rewrittenTokens: number,

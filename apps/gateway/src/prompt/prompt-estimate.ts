@@ -123,7 +123,8 @@ export class PromptEstimate {
     const rough = roughly(this.request, this.request.body!, this.model);
     if (rough === null) return null;
     const tokens = rough + mediaTokens(this.request, this.model);
-    return this.range(tokens, tokens + marginForTools(this.request) + this.request.outgoing.rewrittenTokens);
+    const { rewrittenTokens, jointTokens } = this.request.outgoing;
+    return this.range(tokens, tokens + marginForTools(this.request) + rewrittenTokens + jointTokens);
   }
 
   /**
