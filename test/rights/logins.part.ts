@@ -78,6 +78,8 @@ export function loginsTests(server: RolesServer, tenantId: string): void {
           'outbox_refused SET topic = topic',
           'credential SET hash = hash',
           'credential SET tenant_id = tenant_id',
+          'tenant SET erased_at = now()',
+          'audit_log SET author_name = NULL',
         ],
         metering: [
           'usage_event SET cost_nanos = 0',
@@ -101,11 +103,16 @@ export function loginsTests(server: RolesServer, tenantId: string): void {
           'budget_event SET id = id',
           'tenant_books SET tenant_id = tenant_id',
           'rejected_charge SET reason = reason',
+          'audit_log SET author_name = NULL',
+          'erased_tenant SET erased_at = now()',
         ],
       };
       await refuses(...appendOnly[name].map((set) => `UPDATE ${name}.${set}`));
       if (name === 'billing')
-        await refuses(`INSERT INTO billing.journal_chain VALUES ('${tenantId}', 99, 1, sha256('x'))`);
+        await refuses(
+          `INSERT INTO billing.journal_chain VALUES ('${tenantId}', 99, 1, sha256('x'))`,
+          `INSERT INTO billing.erased_tenant VALUES ('${tenantId}')`,
+        );
     });
 
     it('can read no table of another service, and cannot become an owner, a superuser or another service', async () => {
@@ -180,6 +187,43 @@ export function loginsTests(server: RolesServer, tenantId: string): void {
       expect(
         await refusal(client, 'UPDATE auth.credential SET version = version + 1, projected_version = 1'),
       ).toBeUndefined();
+    });
+  });
+
+  it('only auth and billing erase a tenant, each in its own log, and only by a function', async () => {
+    const [open, ended] = [newId('ten'), newId('ten')];
+    const row = (schema: string, tenant: string) =>
+      `INSERT INTO ${schema}.audit_log (id, at, author_kind, author_id, author_name, address, action, tenant_id)
+       VALUES ('${newId('aud')}', now(), 'person', 'usr_1', 'anna', '10.1.1.1', 'budget.set', '${tenant}')`;
+    const namesOf = async (client: Client, schema: string, tenant: string) => {
+      const sql = `SELECT author_name AS name FROM ${schema}.audit_log WHERE tenant_id = $1`;
+      return (await client.query<{ name: string | null }>(sql, [tenant])).rows.map(({ name }) => name);
+    };
+    await connected(server.url('auth'), async (client) => {
+      for (const [id, status] of [
+        [open, `'active', NULL`],
+        [ended, `'closed', now()`],
+      ])
+        await client.query(
+          `INSERT INTO auth.tenant (id, name, plan, status, closed_at) VALUES ('${id}', 'T', 'default', ${status});
+           ${row('auth', id!)}; SELECT auth.erase_tenant('${id}'); ${row('auth', id!)}`,
+        );
+      expect([await namesOf(client, 'auth', open), await namesOf(client, 'auth', ended)]).toEqual([
+        ['anna', 'anna'],
+        [null, null],
+      ]);
+      for (const sql of [
+        'SELECT auth.erased(l) FROM auth.audit_log l',
+        `SELECT billing.erase_tenant('${ended}')`,
+        `UPDATE auth.audit_log SET author_name = 'bob' WHERE tenant_id = '${ended}'`,
+      ])
+        expect([sql, await refusal(client, sql)]).toEqual([sql, NO_RIGHT]);
+    });
+    await connected(server.url('billing'), async (client) => {
+      await client.query(`${row('billing', ended)}; SELECT billing.erase_tenant('${ended}'); ${row('billing', ended)}`);
+      expect(await namesOf(client, 'billing', ended)).toEqual([null, null]);
+      for (const sql of ['SELECT billing.erased(l) FROM billing.audit_log l', `SELECT auth.erase_tenant('${open}')`])
+        expect([sql, await refusal(client, sql)]).toEqual([sql, NO_RIGHT]);
     });
   });
 

@@ -184,4 +184,61 @@ describe('the end of a tenant', () => {
     expect((await answered('key', 'list', tenantId))[0]).toMatchObject({ name: 'erased', status: 'revoked' });
     expect(await answered('reconcile')).toMatchObject({ ok: true });
   });
+
+  it('is nowhere by name after its erasure, in no table of any service, nor by changes that come later', async () => {
+    const name = 'Zebedee Quux';
+    const by = {
+      ...{ kind: 'person' as const, id: newId('msg'), name: 'zebedee@example.com' },
+      ...{ address: '198.51.100.77', requestId: newId('req') },
+    };
+    const made = await answered('tenant', 'create', name, '--external-id', `zebedee-${newId('msg')}`);
+    const tenantId = String(made.id);
+    const request = services.messages.request.bind(services.messages);
+    await ask(`/tenants/${tenantId}/credit`, { body: { amountCents: 1_000, ref: 'first' } });
+    const wanted = { name: `laptop of ${name}`, owner: by.name, tags: ['team-zebedee'] };
+    const { key, id } = (await ask(`/tenants/${tenantId}/keys`, { body: wanted })).json.data;
+    await ask(`/tenants/${tenantId}/tokens`, { body: { name: `token of ${name}`, scopes: ['keys:read'] } });
+    const body = { model: 'sim-small', messages: [{ role: 'user', content: `I am ${name}` }], max_tokens: 5 };
+    const chat = () =>
+      send(`${services.publicUrl}/v1/chat/completions`, {
+        token: key,
+        body: { ...body, user: by.name },
+        headers: { 'idempotency-key': 'one' },
+      });
+    await eventually(async () => expect((await chat()).status).toBe(200));
+    await request('auth.keys.update', { tenantId, id, name: `phone of ${name}`, by });
+    const after = { name: by.name, role: 'owner' };
+    await request('auth.audit.record', { action: 'member.add', target: by.id, tenantId, after, by });
+    await request('billing.budget.set', { tenantId, keyId: null, budgetCents: 500, by });
+    await services.flushUsage();
+
+    const places = async () => {
+      const { database } = services;
+      const tables = await database.query<{ name: string }>(
+        `SELECT format('%I.%I', table_schema, table_name) AS name FROM information_schema.tables
+         WHERE table_schema NOT IN ('pg_catalog', 'information_schema') AND table_type = 'BASE TABLE'`,
+      );
+      const found: string[] = [];
+      for (const { name: table } of tables) {
+        const sql = `SELECT 1 FROM ${table} t WHERE t::text ~* 'zebedee|198\\.51\\.100\\.77' LIMIT 1`;
+        if ((await database.query(sql)).length > 0) found.push(table);
+      }
+      return found;
+    };
+    expect(await places()).toEqual(
+      expect.arrayContaining(['auth.audit_log', 'auth.credential', 'auth.tenant', 'billing.audit_log']),
+    );
+    await answered('tenant', 'close', tenantId, '--yes');
+    await answered('tenant', 'erase', tenantId, '--yes');
+    await request('billing.budget.set', { tenantId, keyId: null, budgetCents: 600, by });
+    await request('auth.audit.record', { action: 'member.remove', target: by.id, tenantId, before: after, by });
+    const renamed = await ask(`/tenants/${tenantId}/keys/${id}`, { method: 'PATCH', body: { owner: by.name } });
+    expect([renamed.status, renamed.json.error.code]).toEqual([409, 'tenant_closed']);
+    expect(await places()).toEqual([]);
+    const rows: { action: string; by: object }[] = await answered('audit', '--tenant', tenantId);
+    expect(rows.filter(({ action }) => action === 'budget.set').map((row) => row.by)).toEqual(
+      Array(2).fill({ ...by, name: null, address: null }),
+    );
+    expect(await answered('reconcile')).toMatchObject({ ok: true });
+  });
 });

@@ -149,6 +149,7 @@ describe('a database of the former version', () => {
         '016_crossed_by_change.sql',
         '017_audit_people.sql',
         '018_dismissed_charges.sql',
+        '019_erased_tenants.sql',
         'functions',
       ]);
       const audit = await auditLedger(dataSource, [tenantId]);
@@ -183,6 +184,7 @@ describe('a database of the former version', () => {
       '010_drained_backends.sql',
       '011_key_models.sql',
       '012_audit_people.sql',
+      '013_erasure_due.sql',
       'functions',
     ]);
     expect(await startTwo('metering')).toEqual([

@@ -43,10 +43,11 @@ class TwoPlans extends ConfigSource {
   close(): void {}
 }
 
-/** The changes that billing was asked to bring into force, and did. */
+/** The changes that billing was asked to bring into force, and did, and the tenants that it erased. */
 export interface FakeBilling {
   isAway: boolean;
   actedOn: TenantUpdate[];
+  erased: string[];
 }
 
 export interface RunningAuth {
@@ -77,11 +78,16 @@ export async function startAuth(
   const edge = openStore('auth-test-edge');
   const config = new TwoPlans();
   await Promise.all([store.start(), edge.start()]);
-  const billing: FakeBilling = { isAway: false, actedOn: [] };
+  const billing: FakeBilling = { isAway: false, actedOn: [], erased: [] };
   messages.handle('billing.tenants.tell', async (update) => {
     if (billing.isAway) throw new UnavailableError('the admission store is unavailable');
     billing.actedOn.push(update);
     return { told: true };
+  });
+  messages.handle('billing.tenants.erase', async ({ tenantId }) => {
+    if (billing.isAway) throw new UnavailableError('the database is unavailable');
+    billing.erased.push(tenantId);
+    return { erased: true };
   });
   const seams = globalModule([provide(CredentialStore, store), provide(ConfigSource, config)]);
   const imports = [MessagesModule.of(messages), seams, AuthModule.register({ databaseUrl: url })];

@@ -94,6 +94,7 @@ export const ASKERS: Readonly<Record<Subject, readonly Service[]>> = {
   'billing.journal.heads': ['gateway'],
   'billing.journal.compare': ['gateway'],
   'billing.audit.list': ['gateway', 'console'],
+  'billing.tenants.erase': ['auth'],
   'billing.people.erase': ['console'],
   'billing.invoices.list': ['gateway', 'console'],
   'billing.invoices.get': ['gateway', 'console'],

@@ -113,8 +113,8 @@ export class CredentialBook {
   /**
    * Changes fields of a key. The credential store has them when this returns, so they are in force everywhere within a
    * second. A repeat changes nothing and projects the row again. `checkProfile` throws if the plan lacks the wanted
-   * profile. RequestError not_found, also for a key of another tenant. UnavailableError when the store does not accept
-   * it: the change is committed, and the loop will project it.
+   * profile. RequestError not_found, also for a key of another tenant; tenant_closed if the tenant was erased.
+   * UnavailableError when the store does not accept it: the change is committed, and the loop will project it.
    */
   async update(
     { tenantId, id, by }: Authored<{ tenantId: string; id: string }>,
@@ -123,7 +123,9 @@ export class CredentialBook {
   ): Promise<Credential> {
     await transaction(this.database.dataSource, async (tx) => {
       // The tenant before its credential, so that its plan stays until the end of the transaction.
-      const { plan } = await lockTenant(tx, tenantId, 'to_add', { closed: true });
+      const { plan, erasedAt } = await lockTenant(tx, tenantId, 'to_add', { closed: true });
+      // It would have names again, and nothing would erase them.
+      if (erasedAt !== null) throw new RequestError('tenant_closed');
       const where = { id: isId('key', id) ? id : '', kind: 'key' as const, tenantId };
       const found = await tx.findOne(Credential, { where, lock: { mode: 'pessimistic_write' } });
       if (!found) throw new RequestError('not_found', 'No such key.');

@@ -17,4 +17,6 @@ CREATE TRIGGER closed_for_good BEFORE UPDATE ON tenant FOR EACH ROW
 CREATE TRIGGER append_only BEFORE DELETE ON audit_log FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only_but_erasure BEFORE UPDATE ON audit_log FOR EACH ROW
   EXECUTE FUNCTION refuse_all_but_erasure();
+CREATE TRIGGER erased_at_once BEFORE INSERT ON audit_log FOR EACH ROW
+  WHEN (NEW.tenant_id IS NOT NULL) EXECUTE FUNCTION erase_new_row();
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON audit_log FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();

@@ -39,7 +39,10 @@ export class Keys {
     return keyRow(await this.book.issue('key', fields, by));
   }
 
-  /** RequestError not_found, also for a key of another tenant; invalid_profile, invalid_models. */
+  /**
+   * RequestError not_found, also for a key of another tenant; tenant_closed (the tenant was erased), invalid_profile,
+   * invalid_models.
+   */
   async update(request: RequestOf<'auth.keys.update'>): Promise<KeyRow> {
     const { tenantId, id, name, profile, expiresAt, owner, tags, models, by } = request;
     const wanted = {

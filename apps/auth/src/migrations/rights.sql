@@ -10,7 +10,7 @@ GRANT SELECT ON ALL TABLES IN SCHEMA auth TO tollgate_auth;
 ALTER DEFAULT PRIVILEGES IN SCHEMA auth GRANT SELECT ON TABLES TO tollgate_auth;
 
 -- Tenants and credentials are never deleted, and a credential's tenant, hash and scopes never change.
-GRANT INSERT, UPDATE (status, status_version, name, plan, external_id, closed_at) ON tenant
+GRANT INSERT, UPDATE (status, status_version, name, plan, external_id, closed_at, erasure_due_at) ON tenant
   TO tollgate_auth;
 GRANT INSERT,
   UPDATE (version, projected_version, revoked_at, last_used_at, name, profile, expires_at, owner, tags, models, last4,

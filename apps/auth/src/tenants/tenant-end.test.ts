@@ -1,4 +1,5 @@
 import { newId, RequestError, UnavailableError } from '@tollgate/contracts';
+import { eventually } from '@tollgate/testing';
 import { minted, useAuth } from '../running-auth.fixture';
 
 const { auth, database } = useAuth();
@@ -162,5 +163,77 @@ describe('an erased tenant', () => {
     await auth.request('auth.tenants.erase', { tenantId });
     for (const set of [`${erasure}, action = 'x'`, `after = '{}'`, `author_id = 'x'`])
       await expect(change(set)).rejects.toThrow(/append-only/);
+  });
+
+  const dueOf = async (tenantId: string) =>
+    (
+      await database.query<{ due: Date | null }>('SELECT erasure_due_at AS due FROM auth.tenant WHERE id = $1', [
+        tenantId,
+      ])
+    )[0]!.due;
+  /** Ends the minute until the second try, and waits for that. */
+  const completed = async (tenantId: string) => {
+    await database.query('UPDATE auth.tenant SET erasure_due_at = now() WHERE id = $1', [tenantId]);
+    await eventually(async () => expect(await dueOf(tenantId)).toBeNull());
+  };
+  const triesOf = (tenantId: string) => auth.billing.erased.filter((one) => one === tenantId).length;
+
+  it('is erased by billing before it is answered, and again when all changes have ended that were under way', async () => {
+    const { tenantId } = await customer();
+    await auth.request('auth.tenants.close', { tenantId });
+    await database.query('BEGIN');
+    const underWay = `INSERT INTO auth.audit_log (id, at, author_kind, author_id, author_name, action, tenant_id)
+      VALUES ($1, now(), 'person', 'usr_1', 'anna@example.org', 'member.remove', $2)`;
+    await database.query(underWay, [newId('aud'), tenantId]);
+    await auth.request('auth.tenants.erase', { tenantId });
+    expect(triesOf(tenantId)).toBe(1);
+    await database.query('COMMIT');
+    expect(JSON.stringify(await log(tenantId))).toContain('anna@');
+    await completed(tenantId);
+    expect(JSON.stringify(await log(tenantId))).not.toContain('anna@');
+    expect(triesOf(tenantId)).toBe(2);
+  });
+
+  it('is committed but not answered while billing is unavailable, and billing is asked until it has erased it', async () => {
+    const { tenantId } = await customer();
+    await auth.request('auth.tenants.close', { tenantId });
+    auth.billing.isAway = true;
+    try {
+      await expect(auth.request('auth.tenants.erase', { tenantId })).rejects.toThrow(UnavailableError);
+      expect(await auth.request('auth.tenants.get', { tenantId })).toMatchObject({ name: 'erased' });
+      await database.query('UPDATE auth.tenant SET erasure_due_at = now() WHERE id = $1', [tenantId]);
+      await eventually(async () => expect((await dueOf(tenantId))!.getTime()).toBeGreaterThan(Date.now() + 30_000));
+    } finally {
+      auth.billing.isAway = false;
+    }
+    expect([triesOf(tenantId), await dueOf(tenantId)]).toEqual([0, expect.any(Date)]);
+    await completed(tenantId);
+    expect(triesOf(tenantId)).toBe(1);
+  });
+
+  it('gets no name again: not in its keys, and not in rows that are added later', async () => {
+    const { tenantId, keyId } = await customer();
+    await auth.request('auth.tenants.close', { tenantId });
+    const key = { tenantId, id: keyId };
+    await auth.request('auth.keys.update', { ...key, owner: 'anna' });
+    await auth.request('auth.tenants.erase', { tenantId });
+    for (const names of [{ name: 'annas phone' }, { owner: 'anna' }, { tags: ['anna'] }])
+      expect(await auth.refusal('auth.keys.update', { ...key, ...names })).toBe('tenant_closed');
+    const before = { name: 'anna@example.org', role: 'viewer' };
+    await auth.request('auth.audit.record', { action: 'member.remove', target: 'usr_2', tenantId, before, by: person });
+    await auth.request('auth.audit.record', {
+      action: 'member.remove',
+      target: 'usr_3',
+      tenantId,
+      before,
+      by: operator,
+    });
+    const [byOperator, byPerson] = await log(tenantId);
+    expect(byPerson).toMatchObject({
+      by: { kind: 'person', id: 'usr_1', name: null, address: null },
+      before: { name: 'erased', role: 'viewer' },
+    });
+    expect(byOperator).toMatchObject({ by: { name: 'olaf', address: '10.1.1.1' }, before: { name: 'erased' } });
+    expect(JSON.stringify(await log(tenantId))).not.toContain('anna');
   });
 });

@@ -5,6 +5,7 @@ import { query, recordChange, transaction } from '@tollgate/postgres';
 import { AuthDatabase } from '../database';
 import { Projector } from '../project/projector';
 import { lockTenant } from './lock-tenant';
+import { TenantErasures } from './tenant-erasures';
 import { TenantNews } from './tenant-news';
 import { tenantRow } from './tenant-row';
 import { Tenant } from './tenant.entity';
@@ -19,6 +20,7 @@ export class TenantEnd {
     private readonly database: AuthDatabase,
     private readonly news: TenantNews,
     private readonly projector: Projector,
+    private readonly erasures: TenantErasures,
   ) {}
 
   /**
@@ -54,14 +56,19 @@ export class TenantEnd {
     return row;
   }
 
-  /** RequestError not_found, tenant_not_closed. A repeat changes nothing. */
+  /**
+   * RequestError not_found, tenant_not_closed. A repeat erases what was written meanwhile. UnavailableError when billing
+   * may not have erased it yet: it will, and a repeat succeeds once it has.
+   */
   async erase({ tenantId, by }: RequestOf<'auth.tenants.erase'>): Promise<TenantRow> {
-    return transaction(this.database.dataSource, async (tx) => {
+    const row = await transaction(this.database.dataSource, async (tx) => {
       const { status } = await lockTenant(tx, tenantId, 'to_change', { closed: true });
       if (status !== 'closed') throw new RequestError('tenant_not_closed');
       const [done] = await query<{ erased: boolean }>(tx, 'SELECT erase_tenant($1) AS erased', [tenantId]);
       if (done!.erased) await recordChange(tx, by, { action: 'tenant.erase', tenantId });
       return tenantRow(await tx.findOneByOrFail(Tenant, { id: tenantId }));
     });
+    await this.erasures.tellBilling(tenantId);
+    return row;
   }
 }

@@ -4,6 +4,7 @@ import { Outbox } from '@tollgate/messaging/nest';
 import { AuthDatabase } from '../database';
 import { ProjectModule } from '../project/project.module';
 import { TenantEnd } from './tenant-end';
+import { TenantErasures } from './tenant-erasures';
 import { TenantNews } from './tenant-news';
 import { Tenants } from './tenants';
 import { TenantsController } from './tenants.controller';
@@ -17,6 +18,6 @@ const outbox = {
 @Module({
   imports: [ProjectModule],
   controllers: [TenantsController],
-  providers: [outbox, TenantNews, Tenants, TenantEnd],
+  providers: [outbox, TenantNews, Tenants, TenantEnd, TenantErasures],
 })
 export class TenantsModule {}

@@ -1,17 +1,29 @@
 import { Controller } from '@nestjs/common';
-import type { AuditQuery, AuditRow, Page, RequestOf } from '@tollgate/contracts';
-import { MessagePattern } from '@tollgate/messaging/nest';
+import { RequestError, type AuditQuery, type AuditRow, type Page, type RequestOf } from '@tollgate/contracts';
+import { MessagePattern, ServiceClient } from '@tollgate/messaging/nest';
 import { auditPage, query } from '@tollgate/postgres';
 import { BillingDataSource } from '../database';
 
 /** The audit log of this service. Each change writes its row in its own transaction. */
 @Controller()
 export class AuditController {
-  constructor(private readonly database: BillingDataSource) {}
+  constructor(
+    private readonly database: BillingDataSource,
+    private readonly services: ServiceClient,
+  ) {}
 
   @MessagePattern('billing.audit.list')
   list(wanted: AuditQuery): Promise<Page<AuditRow>> {
     return auditPage(this.database, wanted);
+  }
+
+  /** Auth owns the status. It has committed the erasure before it asks, and has the row of it. */
+  @MessagePattern('billing.tenants.erase')
+  async eraseTenant({ tenantId }: RequestOf<'billing.tenants.erase'>): Promise<{ erased: true }> {
+    const { status } = await this.services.request('auth.tenants.get', { tenantId });
+    if (status !== 'closed') throw new RequestError('tenant_not_closed');
+    await query(this.database, 'SELECT erase_tenant($1)', [tenantId]);
+    return { erased: true };
   }
 
   @MessagePattern('billing.people.erase')

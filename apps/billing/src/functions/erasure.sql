@@ -1,6 +1,40 @@
+-- A row of the audit log without the tenant's own people. The names of operators stay. So do `before` and `after`: of
+-- texts, they have only the reference, source and reason of an entry, which are in the hash chain.
+CREATE OR REPLACE FUNCTION erased(line audit_log) RETURNS audit_log LANGUAGE plpgsql IMMUTABLE
+  SET search_path = billing, pg_temp AS $$
+BEGIN
+  IF line.author_kind IN ('person', 'token') THEN
+    line.author_name := NULL;
+    line.address := NULL;
+  END IF;
+  RETURN line;
+END $$;
+
+-- Takes the names and remote addresses of a tenant's people from the changes of the tenant, for good. Runs with the
+-- owner's rights: the service may not write the audit log in any other way. The ids stay. A repeat finds what was
+-- written meanwhile.
+CREATE OR REPLACE FUNCTION erase_tenant(tenant_to_erase text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+  SET search_path = billing, pg_temp AS $$
+BEGIN
+  INSERT INTO erased_tenant (tenant_id) VALUES (tenant_to_erase) ON CONFLICT DO NOTHING;
+  UPDATE audit_log AS line
+     SET (author_name, address) = (SELECT e.author_name, e.address FROM erased(line) AS e)
+   WHERE tenant_id = tenant_to_erase AND line IS DISTINCT FROM erased(line);
+END $$;
+
+-- A row that is added after the erasure of its tenant has no names from the start: credit can still be written off, and
+-- budgets can be set. Runs with the owner's rights, because the service may not call `erased`.
+CREATE OR REPLACE FUNCTION erase_new_row() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+  SET search_path = billing, pg_temp AS $$
+BEGIN
+  IF EXISTS (SELECT FROM erased_tenant WHERE tenant_id = NEW.tenant_id) THEN
+    RETURN erased(NEW);
+  END IF;
+  RETURN NEW;
+END $$;
+
 -- Takes the name and the remote address of a person from the changes that it made, for good. Runs with the owner's
--- rights: the service may not write the audit log in any other way. The id stays. A repeat finds what was written
--- meanwhile.
+-- rights, like erase_tenant. The id stays. A repeat finds what was written meanwhile.
 CREATE OR REPLACE FUNCTION erase_person(person text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
   SET search_path = billing, pg_temp AS $$
 BEGIN
@@ -10,13 +44,16 @@ BEGIN
   PERFORM set_config('tollgate.erased_person', '', true);
 END $$;
 
--- A row of the audit log changes in one way: it loses a person who is being erased. This binds the owner of the schema,
--- too.
+-- A row of the audit log changes in two ways: it loses the people of a tenant that is erased, or a person who is being
+-- erased. This binds the owner of the schema, too.
 CREATE OR REPLACE FUNCTION refuse_all_but_erasure() RETURNS trigger LANGUAGE plpgsql
   SET search_path = billing, pg_temp AS $$
 DECLARE
   line audit_log := OLD;
 BEGIN
+  IF NEW IS NOT DISTINCT FROM erased(OLD) AND EXISTS (SELECT FROM erased_tenant WHERE tenant_id = OLD.tenant_id) THEN
+    RETURN NEW;
+  END IF;
   line.author_name := NULL;
   line.address := NULL;
   IF NEW IS NOT DISTINCT FROM line AND OLD.author_kind = 'person'

@@ -22,7 +22,12 @@ CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON journal_chain
 CREATE TRIGGER append_only BEFORE DELETE ON audit_log FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only_but_erasure BEFORE UPDATE ON audit_log FOR EACH ROW
   EXECUTE FUNCTION refuse_all_but_erasure();
+CREATE TRIGGER erased_at_once BEFORE INSERT ON audit_log FOR EACH ROW
+  WHEN (NEW.tenant_id IS NOT NULL) EXECUTE FUNCTION erase_new_row();
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON audit_log FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON erased_tenant FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON erased_tenant
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 -- A quarantined message never changes. Its repeats are counted, and a person may dismiss it.
 CREATE TRIGGER append_only BEFORE DELETE ON rejected_charge FOR EACH ROW EXECUTE FUNCTION refuse_change();

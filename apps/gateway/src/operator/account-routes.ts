@@ -191,10 +191,11 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
       summary: 'Change an inference key',
       description:
         'Changes name, profile, expiry, owner, tags or models. In force everywhere within a second of the answer. ' +
-        `Running requests continue as they were admitted. A revoked key stays revoked. ${NOT_YET}`,
+        'Running requests continue as they were admitted. A revoked key stays revoked. The keys of an erased tenant ' +
+        `do not change. ${NOT_YET}`,
       body: body(keys.KeyUpdate, { owner: 'team-search', tags: ['batch'] }),
       success: [['200', 'The key.', keys.OperatorKeyAnswer]],
-      errors: ['not_found', 'name_required', ...KEY_FIELDS],
+      errors: ['not_found', 'tenant_closed', 'name_required', ...KEY_FIELDS],
     },
     delete: {
       id: 'revokeKey',

@@ -103,9 +103,10 @@ export const TENANT_ROUTES: RouteTable<OperatorEndpoint> = {
     'eraseTenant',
     'tenant.erase',
     'Erase the personal data of a closed tenant',
-    'Erases names, external id, owners and tags of the tenant and of its keys and tokens, also from the audit log. ' +
-      'Ids, usage, ledger and invoices stay, with the `ref` and `reason` of entries and the `x-request-id` that ' +
-      'callers chose. This cannot be undone. A repeat has the same answer.',
+    'Erases names, external id, owners and tags of the tenant and of its keys and tokens, and the addresses of its ' +
+      'people, also from the audit log. Ids, usage, ledger and invoices stay, with the `ref` and `reason` of entries ' +
+      'and the `x-request-id` that callers chose. This cannot be undone. A repeat has the same answer. After 503 ' +
+      "`unavailable`, billing's part of the audit log may still have names. They go as soon as it is available.",
     ['tenant_not_closed'],
   ),
   '/tenants/{tenantId}/repair': {

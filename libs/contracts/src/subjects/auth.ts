@@ -53,8 +53,9 @@ export interface AuthSubjects {
    */
   'auth.tenants.close': [Authored<{ tenantId: string }>, TenantRow];
   /**
-   * Erases the personal data of a closed tenant: names, owners, tags and the external id, also in the audit log. Ids
-   * and books stay. not_found, tenant_not_closed. A repeat succeeds.
+   * Erases the personal data of a closed tenant: names, owners, tags and the external id, also in the audit logs of
+   * auth and billing. Ids and books stay. not_found, tenant_not_closed. A repeat succeeds. UnavailableError: auth has
+   * erased it, and billing will when it is available. Repeat it to be sure.
    */
   'auth.tenants.erase': [Authored<{ tenantId: string }>, TenantRow];
   'auth.keys.list': [{ tenantId: string } & PageQuery, Page<KeyRow>];
@@ -86,8 +87,8 @@ export interface AuthSubjects {
    */
   'auth.keys.names': [{ ids: string[] }, { data: KeyNames[] }];
   /**
-   * Changes the given fields of a key; null for no owner, no expiry and all models. not_found, invalid_profile,
-   * invalid_models. In force everywhere within a second of the answer. UnavailableError: the change may be committed
+   * Changes the given fields of a key; null for no owner, no expiry and all models. not_found, tenant_closed (it was
+   * erased), invalid_profile, invalid_models. In force everywhere within a second of the answer. UnavailableError: the change may be committed
    * but not in force, so repeat it.
    */
   'auth.keys.update': [

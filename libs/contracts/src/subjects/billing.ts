@@ -175,6 +175,11 @@ export interface BillingSubjects {
    * stored. `dryRun`: only returns what would change. not_found; UnavailableError when the store does not answer.
    */
   'billing.tenants.repair': [Authored<{ tenantId: string; dryRun?: boolean }>, TenantRepair];
+  /**
+   * Takes the names and addresses of the people of a closed tenant from the rows of its changes, also from rows that are
+   * added later. Ids, amounts and texts of entries stay. not_found, tenant_not_closed. A repeat succeeds.
+   */
+  'billing.tenants.erase': [{ tenantId: string }, { erased: true }];
   /** The changes that billing made. Like auth.audit.list. */
   'billing.audit.list': [AuditQuery, Page<AuditRow>];
   /** Takes the name and address of a person of the console from the rows of its changes. The id stays. */

@@ -74,7 +74,8 @@ export class TenantsController {
   async erase(@Param('tenantId') tenantId: string, @ByOperator() by: Author, @Req() request: FastifyRequest) {
     refuseFields(request);
     if (!isId('ten', tenantId)) throw new ApiError('not_found', 'No such tenant.');
-    return { data: await this.services.request('auth.tenants.erase', { tenantId, by }) };
+    const change = this.services.request('auth.tenants.erase', { tenantId, by });
+    return { data: await inForce(change, "Billing's audit log may still have names. Repeat it until it succeeds.") };
   }
 
   /** New requests are refused with 402 within a second. Running requests continue to their end. */
