@@ -2,6 +2,7 @@ import { startEmbeddedPostgres } from '@tollgate/postgres';
 import { eventually } from '@tollgate/testing';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Client } from 'pg';
 import { complete, costOf, createTenant, embedded, writeConfig, type Completion } from './fixtures';
 import { postgresPid, StandaloneProcess, useDataDirectory } from './standalone-process';
 
@@ -43,6 +44,25 @@ it('starts after a hard reset of the machine, although another process has the n
   const second = await startEmbeddedPostgres(options);
   expect(second.adopted).toBe(false);
   await second.stop();
+});
+
+it('the log of an embedded PostgreSQL says which constraint was violated, without the value', async () => {
+  const dataDirectory = join(directory.path, 'terse');
+  const server = await startEmbeddedPostgres({ dataDirectory });
+  const client = new Client({ connectionString: server.url });
+  await client.connect();
+  try {
+    await client.query('CREATE TABLE person (email text UNIQUE)');
+    const add = () => client.query('INSERT INTO person VALUES ($1)', ['anna@example.com']);
+    await add();
+    await expect(add()).rejects.toThrow(/person_email_key/);
+  } finally {
+    await client.end();
+    await server.stop();
+  }
+  const log = readFileSync(join(dataDirectory, 'postgres', 'server.log'), 'utf8');
+  expect(log).toContain('person_email_key');
+  expect(log).not.toContain('anna@');
 });
 
 describe('an embedded PostgreSQL that is killed while Tollgate runs', () => {

@@ -33,3 +33,22 @@ it('the log hides keys and tokens wherever they occur in a line, which remains v
     }
   }
 });
+
+it('the log hides the values of a statement that failed, and keeps the statement and the constraint', () => {
+  const lines = logged(`
+    const detail = 'Key (email)=(anna@example.com) already exists.';
+    const driver = Object.assign(new Error('duplicate key'), { code: '23505', constraint: 'user_email_key', detail });
+    const query = 'INSERT INTO "user" (email) VALUES ($1)';
+    const fields = { query, parameters: ['anna@example.com'], driverError: driver };
+    const failed = Object.assign(new Error('duplicate key', { cause: driver }), driver, fields);
+    log.error({ err: failed }, 'failed');
+    log.warn({ err: new AggregateError([failed, driver], 'both') }, 'failed');
+    log.error({ err: new Error('outer', { cause: failed }) }, 'failed');
+  `);
+  expect(lines).toHaveLength(3);
+  for (const line of lines) expect(line).not.toContain('anna@');
+  const { err } = JSON.parse(lines[0]!);
+  expect(err).toMatchObject({ code: '23505', constraint: 'user_email_key', stack: expect.any(String) });
+  expect(err.query).toMatch(/^INSERT INTO/);
+  expect([err.parameters, err.detail, err.driverError]).toEqual(Array(3).fill('[hidden]'));
+});

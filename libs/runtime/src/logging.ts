@@ -20,11 +20,20 @@ const SECRET_PATHS = [
   'input',
 ];
 
+/**
+ * What an error of PostgreSQL has of the rows: names, addresses and hashes. `driverError` repeats it. The message, the
+ * statement, the constraint and the stack stay.
+ */
+const ROW_PATHS = ['parameters', 'detail', 'driverError'].flatMap((field) => [
+  `err.${field}`,
+  `err.aggregateErrors[*].${field}`,
+]);
+
 /** A key or a token anywhere in a line: in a message, an error, or a client's URL. */
 const CREDENTIAL = /(sk-svc-|fma_|tgo_)[0-9A-Za-z]{16,}/g;
 
 const HIDING = {
-  redact: { paths: SECRET_PATHS, censor: '[hidden]' },
+  redact: { paths: [...SECRET_PATHS, ...ROW_PATHS], censor: '[hidden]' },
   hooks: { streamWrite: (line: string) => line.replace(CREDENTIAL, '$1[hidden]') },
 };
 

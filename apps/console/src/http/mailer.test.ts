@@ -51,3 +51,20 @@ it('an invitation that no server takes is an error', async () => {
   const mailer = new Mailer({ ...options, mail: { url: 'smtp://127.0.0.1:1', from: 'tollgate@example.com' } });
   await expect(mailer.sendInvitation('ada@example.com', invitation)).rejects.toThrow(/ECONNREFUSED/);
 });
+
+it('the error of a refused address says why, without the address', async () => {
+  const server = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ['STARTTLS'],
+    onRcptTo: ({ address }, _session, done) => done(new Error(`<${address.toUpperCase()}>: no such mailbox`)),
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  try {
+    const { port } = server.server.address() as AddressInfo;
+    const mailer = new Mailer({ ...options, mail: { url: `smtp://127.0.0.1:${port}`, from: 'tollgate@example.com' } });
+    const error = await mailer.sendInvitation('a+da@example.com', invitation).catch((reason: unknown) => reason);
+    expect(String(error)).toMatch(/^Error: .*<\[hidden\]>: no such mailbox$/);
+  } finally {
+    await new Promise<void>((closed) => server.close(() => closed()));
+  }
+});

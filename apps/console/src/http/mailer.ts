@@ -45,7 +45,17 @@ export class Mailer {
 
   private async send(to: string, subject: string, text: string): Promise<void> {
     if (!this.transport) throw new Error('no SMTP server is configured');
-    // An object, because a text would be parsed: a name or address cannot add recipients.
-    await this.transport.sendMail({ from: this.from, to: { name: '', address: to }, subject, text });
+    try {
+      // An object, because a text would be parsed: a name or address cannot add recipients.
+      await this.transport.sendMail({ from: this.from, to: { name: '', address: to }, subject, text });
+    } catch (error) {
+      throw new Error(withoutAddress((error as Error).message, to));
+    }
   }
+}
+
+/** Servers repeat the address that they refuse, and callers log the message. */
+function withoutAddress(message: string, address: string): string {
+  const pattern = address.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  return message.replaceAll(new RegExp(pattern, 'gi'), '[hidden]');
 }
