@@ -71,6 +71,15 @@ export class ClientAddresses {
     return address;
   }
 
+  /**
+   * A hook `onRequest` of Fastify, which makes `request.ip` the address of the client. Fastify's own `trustProxy` would
+   * keep a port, which is another one on each connection, and take any text for an address.
+   */
+  readonly setIp = (request: { raw: IncomingMessage }, _reply: unknown, done: () => void): void => {
+    Object.defineProperty(request, 'ip', { value: this.of(request.raw) });
+    done();
+  };
+
   /** Whether an address is that of a trusted proxy. */
   isProxy(address: string): boolean {
     const one = plain(address);

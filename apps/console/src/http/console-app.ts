@@ -87,10 +87,7 @@ export async function createConsoleApp(services: ConsoleServices, options: Conso
 
 /** Its server is never started: requests come through `handle`. */
 function consoleAdapter(trustedProxies: string | undefined): FastifyAdapter {
-  const addresses = new ClientAddresses(trustedProxies);
   const adapter = new PlainAdapter({
-    // For `request.ip`, which limits tries and is recorded in the audit log.
-    trustProxy: (address: string) => addresses.isProxy(address),
     bodyLimit: MAX_BODY_BYTES,
     serverFactory: (handler: RequestListener) => createServer(handler),
     requestIdHeader: false,
@@ -101,6 +98,8 @@ function consoleAdapter(trustedProxies: string | undefined): FastifyAdapter {
     frameworkErrors: (error: Error, _request: FastifyRequest, reply: FastifyReply) => sendError(error, reply),
   });
   const fastify = adapter.getInstance();
+  // It limits tries and is recorded in the audit log.
+  fastify.addHook('onRequest', new ClientAddresses(trustedProxies).setIp);
   fastify.removeAllContentTypeParsers();
   fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   fastify.setErrorHandler((error, _request, reply) => sendError(error, reply));

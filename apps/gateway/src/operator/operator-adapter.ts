@@ -28,10 +28,7 @@ export interface OperatorPortOptions {
 
 /** The server of the operator port, with what happens to every request before its route. */
 export function operatorAdapter({ hosts = [], trustedProxies }: OperatorPortOptions): FastifyAdapter {
-  const addresses = new ClientAddresses(trustedProxies);
   const adapter = new FastifyAdapter({
-    // For `request.ip`, which limits wrong secrets and is recorded in the audit log.
-    trustProxy: (address: string) => addresses.isProxy(address),
     forceCloseConnections: 'idle',
     // Fastify's own answer while it closes is not in our envelope.
     return503OnClosing: false,
@@ -50,6 +47,8 @@ export function operatorAdapter({ hosts = [], trustedProxies }: OperatorPortOpti
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) =>
       sendError(OPERATOR_ERRORS, 'operator', error, withIds(request, reply)),
   });
+  // It limits wrong secrets and is recorded in the audit log.
+  adapter.getInstance().addHook('onRequest', new ClientAddresses(trustedProxies).setIp);
   addHooks(adapter.getInstance(), hosts);
   return adapter;
 }

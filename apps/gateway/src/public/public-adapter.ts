@@ -47,9 +47,7 @@ class PublicAdapter extends FastifyAdapter {
 /** @param hooks called for each request. Nest makes them after the adapter. */
 export function publicAdapter(options: PublicAppOptions, hooks: () => PublicHooks): FastifyAdapter {
   const addresses = new ClientAddresses(options.trustedProxies);
-  return new PublicAdapter({
-    // For `request.ip`, which the audit log records.
-    trustProxy: (address: string) => addresses.isProxy(address),
+  const adapter = new PublicAdapter({
     serverFactory: (handler: RequestListener) => publicServer(handler, options, addresses, hooks),
     forceCloseConnections: 'idle',
     requestIdHeader: false,
@@ -62,6 +60,9 @@ export function publicAdapter(options: PublicAppOptions, hooks: () => PublicHook
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) =>
       hooks().sendEarlyError(error, request, reply),
   });
+  // The audit log records it.
+  adapter.getInstance().addHook('onRequest', addresses.setIp);
+  return adapter;
 }
 
 /** The server below Fastify: some requests pass Fastify by. */
