@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { areProxies, ClientAddresses, wrongProxies } from './client-address';
+import { areProxies, ClientAddresses, networkOf, wrongProxies } from './client-address';
 
 const from = (remoteAddress: string, forwarded?: string) =>
   ({ socket: { remoteAddress }, headers: { 'x-forwarded-for': forwarded } }) as unknown as IncomingMessage;
@@ -57,4 +57,11 @@ it('the first wrong entry of a list of proxies is named, and not all of a long o
   expect(wrongProxies('10.0.0.1, 10.0.0.2')).toBe('" 10.0.0.2" is none of them');
   expect(wrongProxies('x'.repeat(99))).toBe(`"${'x'.repeat(50)}…" is none of them`);
   expect(wrongProxies(Array(101).fill('10.0.0.1').join(','))).toBe('there are more than 100');
+});
+
+it('limits count a /64 of IPv6 as one address', () => {
+  const one = ['2001:db8:1:2::1', '2001:DB8:1:2:a:b:c:d', '2001:db8:1:2::', '2001:db8:1:2::1%eth0'];
+  for (const address of one) expect([address, networkOf(address)]).toEqual([address, '2001:db8:1:2']);
+  expect(networkOf('2001:db8:1:3::1')).toBe('2001:db8:1:3');
+  expect(networkOf('::ffff:192.0.2.1')).toBe('192.0.2.1');
 });

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { BlockList, isIP } from 'node:net';
+import { BlockList, isIP, isIPv6 } from 'node:net';
 
 /** Names for whole groups of addresses. */
 const GROUPS: Readonly<Record<string, readonly string[]>> = {
@@ -86,6 +86,20 @@ export class ClientAddresses {
     const version = isIP(one);
     return this.proxies !== null && version !== 0 && this.proxies.check(one, version === 6 ? 'ipv6' : 'ipv4');
   }
+}
+
+/**
+ * What limits of tries count as one address. The owner of one IPv6 address has all of its /64. Any other text is
+ * returned without the zone of an address.
+ */
+export function networkOf(address: string): string {
+  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '');
+  if (!isIPv6(plain)) return plain;
+  const [head = '', tail] = plain.toLowerCase().split('::', 2);
+  const before = head === '' ? [] : head.split(':');
+  const after = tail ? tail.split(':') : [];
+  const zeros = tail === undefined ? 0 : Math.max(0, 8 - before.length - after.length);
+  return [...before, ...new Array<string>(zeros).fill('0'), ...after].slice(0, 4).join(':');
 }
 
 /** Some proxies add the port: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */

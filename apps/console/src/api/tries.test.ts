@@ -12,3 +12,10 @@ it('the 21st try of an address in a minute is refused, with the time to wait, an
   expect(refused).toMatchObject({ code: 'rate_limited', headers: { 'retry-after': expect.stringMatching(/^\d+$/) } });
   expect(() => tries.take('10.0.0.2')).not.toThrow();
 });
+
+it('the addresses of one IPv6 /64 are one address, because their owner has all of them', () => {
+  const tries = new Tries();
+  for (let i = 0; i < 20; i++) tries.take(`2001:db8:1:2::${i}`);
+  expect(() => tries.take('2001:db8:1:2:a:b:c:d')).toThrow(expect.objectContaining({ code: 'rate_limited' }));
+  expect(() => tries.take('2001:db8:1:3::1')).not.toThrow();
+});

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { networkOf } from '@tollgate/runtime';
 import { LRUCache } from 'lru-cache';
 import { ConsoleError } from '../http/errors';
 
@@ -7,16 +8,20 @@ const MAX_TRIES = 20;
 const MINUTE_MS = 60_000;
 const MAX_CALLERS = 10_000;
 
-/** Limits calls that guess or that send mail, by address or person. In memory: each process counts by itself. */
+/**
+ * Limits calls that guess or that send mail, by address (IPv6: by /64) or person. In memory: each process counts by
+ * itself.
+ */
 export class Tries {
   private readonly used = new LRUCache<string, { count: number }>({ max: MAX_CALLERS, ttl: MINUTE_MS });
 
   /** Error: rate_limited. */
   take(caller: string): void {
-    const used = this.used.get(caller);
-    if (!used) this.used.set(caller, { count: 1 });
+    const counted = networkOf(caller);
+    const used = this.used.get(counted);
+    if (!used) this.used.set(counted, { count: 1 });
     else if (++used.count > MAX_TRIES) {
-      const waitS = Math.ceil(this.used.getRemainingTTL(caller) / 1_000);
+      const waitS = Math.ceil(this.used.getRemainingTTL(counted) / 1_000);
       throw new ConsoleError('rate_limited', undefined, { 'retry-after': String(Math.max(1, waitS)) });
     }
   }

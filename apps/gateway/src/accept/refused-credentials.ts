@@ -1,6 +1,5 @@
-import { logger } from '@tollgate/runtime';
+import { logger, networkOf } from '@tollgate/runtime';
 import { LRUCache } from 'lru-cache';
-import { isIPv6 } from 'node:net';
 
 const WINDOW_MS = 60_000;
 const MAX_ADDRESSES = 1_000;
@@ -91,15 +90,4 @@ export class RefusedCredentials {
 
 function running(window: Window | undefined, now: number): Window {
   return window && window.endsMs > now ? window : { count: 0, endsMs: now + WINDOW_MS };
-}
-
-/** Owners of one address of a /64 have all of them, so a /64 counts as one address. */
-function networkOf(address: string): string {
-  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '');
-  if (!isIPv6(plain)) return plain;
-  const [head = '', tail] = plain.toLowerCase().split('::', 2);
-  const before = head === '' ? [] : head.split(':');
-  const after = tail ? tail.split(':') : [];
-  const zeros = tail === undefined ? 0 : Math.max(0, 8 - before.length - after.length);
-  return [...before, ...new Array<string>(zeros).fill('0'), ...after].slice(0, 4).join(':');
 }
