@@ -158,6 +158,8 @@ export class Invitations {
     secret: string,
     from: Origin,
   ): Promise<Invited> {
+    // Before the work of hashing, which is for holders of a link only.
+    await this.look(secret);
     const { password } = await this.signIn.auth.$context;
     const passwordHash = await password.hash(person.password);
     try {
