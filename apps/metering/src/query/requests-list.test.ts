@@ -98,6 +98,8 @@ describe('the requests of a tenant', () => {
     ['an id that no caller can have chosen', { callerRequestId: 'a b' }],
     ['another cursor', { after: newId('req') }],
     ['a cursor of no time', { after: '2026-99-21T00:00:00.000Z~' }],
+    // PostgreSQL has no year 0, so it would refuse the statement.
+    ['a cursor of a time before all requests', { after: '0000-01-01T00:00:00.000Z~' }],
     ['a cursor of no request', { after: '2026-11-21T00:00:00.000Z~x' }],
   ])('are refused with %s', async (_, changes) => {
     const refused = list().page({ tenantId: TENANT, ...changes });

@@ -204,7 +204,8 @@ function readSearch(asked: RequestsQuery): Search {
 function readCursor(after: string): Place {
   const [, time, id] = (typeof after === 'string' && CURSOR.exec(after)) || [];
   const ms = time === undefined ? NaN : Date.parse(time);
-  if (Number.isNaN(ms) || (id !== '' && !isId('req', id)))
+  // Negated, because a time that is none is NaN.
+  if (!(ms >= BEGINNING_MS) || (id !== '' && !isId('req', id)))
     throw new RequestError('invalid_parameter', 'after must be a cursor of this list.');
   return { ms, id: id };
 }
