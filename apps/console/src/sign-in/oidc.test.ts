@@ -24,9 +24,15 @@ it.each([
 
 it.each([
   ...['a\u0007@example.com', 'a\n@example.com', 'a\u202eb@example.com', 'a\u2028b@example.com', ''],
+  // In lower case, they would be the ASCII addresses of other people.
+  ...['\u212aim@example.com', 'ada@examp\u212ae.com', '\u0130da@example.com'],
   ...[`${'a'.repeat(250)}@example.com`, 'ada@evil.example', 'ada@example.com.evil.example', 7, null],
 ])('the address %j signs nobody in, and its groups give no role', (email) => {
   const found: ProviderSignIn = {};
   const user = providerSignIn.run(found, () => mapped({ email, groups: ['ops'] }));
   expect([user, found]).toEqual([{ email: '', emailVerified: false }, {}]);
+});
+
+it('an address is in lower case', () => {
+  expect(mapped({ email: 'Ada.ÄÖ@Example.com' })).toMatchObject({ email: 'ada.äö@example.com' });
 });

@@ -5,6 +5,8 @@ import type { OidcOptions } from '../options';
 export const OIDC_PROVIDER = 'oidc';
 const MAX_NAME_CHARS = 100;
 const MAX_EMAIL_CHARS = 254;
+/** The characters that become ASCII letters in lower case, as the Kelvin sign does: another address would be the same. */
+const BECOMES_ASCII = /[\u0130\u212a]/;
 
 /** What a sign-in by OpenID Connect found out, for the code that called the library. */
 export interface ProviderSignIn {
@@ -35,11 +37,12 @@ export function providerOf({ issuer, clientId, clientSecret, domains, rolesClaim
     /** Without allowed domains, the provider makes no accounts: it signs in people who have one. */
     disableSignUp: domains.length === 0,
     mapProfileToUser(profile: Record<string, unknown>) {
-      const email = textOf(profile['email']).toLowerCase();
+      const given = textOf(profile['email']);
+      const email = given.toLowerCase();
       const isVerified = profile['email_verified'] === true;
       const isAllowed = domains.length === 0 || domains.includes(email.split('@').at(-1) ?? '');
       // It is shown like a name, and people know each other by it.
-      const isPlain = email.length <= MAX_EMAIL_CHARS && validateName(email) === null;
+      const isPlain = email.length <= MAX_EMAIL_CHARS && validateName(email) === null && !BECOMES_ASCII.test(given);
       // The library refuses a profile without an address. An unverified one could belong to somebody else.
       if (!isVerified || !isAllowed || !isPlain) return { email: '', emailVerified: false };
       const signIn = providerSignIn.getStore();
