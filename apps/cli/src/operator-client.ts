@@ -155,6 +155,9 @@ export class OperatorClient {
 
   private async send(method: string, path: string, body: object | undefined, timeoutMs: number): Promise<Response> {
     const { url, secret } = this.operator;
+    // URLs resolve these parts, and encodeURIComponent keeps them: an id `..` would name what contains the resource.
+    const dots = /\/(\.\.?)(?=[/?]|$)/.exec(path)?.[1];
+    if (dots !== undefined) throw new UsageFailure(`'${dots}' is not an id.`);
     try {
       return await fetch(`${url}${PREFIX}${path}`, {
         method,
