@@ -1,7 +1,11 @@
-import { useTestDatabase } from '@tollgate/testing';
+import { newId } from '@tollgate/contracts';
+import { eventually, useTestDatabase } from '@tollgate/testing';
+import { MembersController } from '../api/members.controller';
 import { ConsoleDatabase } from '../database';
-import type { Changes } from './changes';
+import type { Caller } from './allow';
+import { type Changes, personAs } from './changes';
 import { Members } from './members';
+import type { TenantRole } from './roles';
 
 let database: ConsoleDatabase;
 let members: Members;
@@ -20,4 +24,64 @@ it.each(['operator', 'provider_operator'])('there is an operator as soon as %s h
   await test.query(`INSERT INTO console.${table} (user_id) VALUES ('u')`);
   expect(await members.hasOperator()).toBe(true);
   await test.query(`DELETE FROM console.${table}`);
+});
+
+describe('a person whose role is taken while their own request is under way', () => {
+  const tenantId = newId('ten');
+  const rolesOf = () =>
+    test.query<{ user_id: string; role: string }>(
+      'SELECT user_id, role FROM console.membership WHERE tenant_id = $1 ORDER BY 1',
+      [tenantId],
+    );
+  beforeEach(async () => {
+    await test.query('DELETE FROM console.membership');
+    for (const id of ['ada', 'eve', 'zoe']) {
+      await test.query(
+        `INSERT INTO console."user" (id, name, email, "emailVerified") VALUES ($1, $1, $1 || '@example.com', true)
+         ON CONFLICT DO NOTHING`,
+        [id],
+      );
+      await test.query(`INSERT INTO console.membership (user_id, tenant_id, role) VALUES ($1, $2, 'owner')`, [
+        ...[id, tenantId],
+      ]);
+    }
+  });
+
+  /** A call of a person whom the guard has seen as an owner. */
+  function calls(by: string, changes: Changes) {
+    const none = {} as never;
+    const controller = new MembersController(new Members(database, changes), none, none, none, none, none);
+    const caller = { userId: by, isOperator: false, role: 'owner' } as Caller;
+    const author = personAs(by, `${by}@example.com`, { address: null, requestId: null });
+    return {
+      remove: (userId: string) => controller.remove(tenantId, userId, caller, author),
+      setRole: (userId: string, role: TenantRole) => {
+        const request = {
+          headers: { 'content-type': 'application/json' },
+          body: Buffer.from(JSON.stringify({ role })),
+        };
+        return controller.setRole(tenantId, userId, caller, author, request as never);
+      },
+    };
+  }
+
+  it.each([
+    ['removes', 'not_found', (eve: ReturnType<typeof calls>) => eve.remove('ada')],
+    ['demotes', 'not_found', (eve: ReturnType<typeof calls>) => eve.setRole('ada', 'viewer')],
+  ])('no longer %s the one who took it', async (_, code, act) => {
+    let open!: () => void;
+    const opened = new Promise<void>((resolve) => (open = resolve));
+    let asked = 0;
+    const slow = { record: () => (asked++, opened) } as unknown as Changes;
+    const removed = calls('ada', slow).remove('eve');
+    await eventually(() => expect(asked).toBe(1));
+    const own = act(calls('eve', { record: () => Promise.resolve() } as unknown as Changes));
+    const outcome = expect(own).rejects.toMatchObject({ code });
+    await eventually(async () =>
+      expect(await test.query(`SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'`)).not.toEqual([]),
+    );
+    open();
+    await Promise.all([removed, outcome]);
+    expect(await rolesOf()).toEqual(['ada', 'zoe'].map((id) => ({ user_id: id, role: 'owner' })));
+  });
 });

@@ -16,8 +16,11 @@ export interface MemberRow {
   createdAt: string;
 }
 
-/** Throws if the caller may not change a member of this role. */
-type MayChange = (role: TenantRole) => void;
+/**
+ * Throws if the caller may not change a member of the role `present`. `own`: the role of the caller in the tenant when
+ * the change is made. Null: none.
+ */
+type MayChange = (present: TenantRole, own: TenantRole | null) => void;
 
 /** Who belongs to which tenant, in which role, and who is an operator. */
 @Injectable()
@@ -76,7 +79,7 @@ export class Members {
     { tenantId, userId, role }: { tenantId: string; userId: string; role: TenantRole },
     mayChange: MayChange,
   ): Promise<void> {
-    await this.changeMember({ tenantId, userId, mayChange }, async (tx, member) => {
+    await this.changeMember({ by, tenantId, userId, mayChange }, async (tx, member) => {
       if (member.role === role) return;
       if (member.isLastOwner) throw new ConsoleError('last_owner');
       await query(tx, 'UPDATE membership SET role = $3 WHERE tenant_id = $1 AND user_id = $2', [
@@ -92,7 +95,7 @@ export class Members {
 
   /** Errors: not_found, last_owner, and those of `mayChange`. */
   async remove(by: Author, tenantId: string, userId: string, mayChange: MayChange): Promise<void> {
-    await this.changeMember({ tenantId, userId, mayChange }, async (tx, { name, role, isLastOwner }) => {
+    await this.changeMember({ by, tenantId, userId, mayChange }, async (tx, { name, role, isLastOwner }) => {
       if (isLastOwner) throw new ConsoleError('last_owner');
       await query(tx, 'DELETE FROM membership WHERE tenant_id = $1 AND user_id = $2', [tenantId, userId]);
       await this.changes.record(by, { action: 'member.remove', target: userId, tenantId, before: { name, role } });
@@ -100,23 +103,24 @@ export class Members {
   }
 
   /**
-   * Two owners who remove each other at the same time must not leave the tenant without one. So its owners are locked,
-   * and the member too, who may have become an owner since the request began. Errors: not_found, those of `mayChange`.
+   * Two owners who remove each other at the same time must not leave the tenant without one. So its owners are locked.
+   * So are the member, who may have become an owner since the request began, and the caller, who may have lost the
+   * role. Errors: not_found, those of `mayChange`.
    */
   private async changeMember(
-    { tenantId, userId, mayChange }: { tenantId: string; userId: string; mayChange: MayChange },
+    { by, tenantId, userId, mayChange }: { by: Author; tenantId: string; userId: string; mayChange: MayChange },
     change: (tx: EntityManager, member: { name: string; role: TenantRole; isLastOwner: boolean }) => Promise<void>,
   ): Promise<void> {
     await transaction(this.database.dataSource, async (tx) => {
       const locked = await query<{ userId: string; name: string; role: TenantRole }>(
         tx,
         `SELECT m.user_id AS "userId", m.role, u.email AS name FROM membership m JOIN "user" u ON u.id = m.user_id
-         WHERE m.tenant_id = $1 AND (m.role = 'owner' OR m.user_id = $2) ORDER BY m.user_id FOR UPDATE OF m`,
-        [tenantId, userId],
+         WHERE m.tenant_id = $1 AND (m.role = 'owner' OR m.user_id IN ($2, $3)) ORDER BY m.user_id FOR UPDATE OF m`,
+        [tenantId, userId, by.id],
       );
       const member = locked.find((row) => row.userId === userId);
       if (!member) throw new ConsoleError('not_found');
-      mayChange(member.role);
+      mayChange(member.role, locked.find((row) => row.userId === by.id)?.role ?? null);
       const owners = locked.filter(({ role }) => role === 'owner');
       await change(tx, { ...member, isLastOwner: owners.length === 1 && member.role === 'owner' });
     });

@@ -94,7 +94,7 @@ export class MembersController {
   ): Promise<void> {
     const { role } = readRole(request);
     requireGrant(caller, role);
-    await this.members.setRole(by, { tenantId, userId, role }, (present) => requireGrant(caller, present));
+    await this.members.setRole(by, { tenantId, userId, role }, mayChange(caller, role));
   }
 
   @Delete('members/:userId')
@@ -106,7 +106,7 @@ export class MembersController {
     @FromCaller() caller: Caller,
     @ByCaller() by: Author,
   ): Promise<void> {
-    await this.members.remove(by, tenantId, userId, (present) => requireGrant(caller, present));
+    await this.members.remove(by, tenantId, userId, mayChange(caller));
   }
 
   /**
@@ -131,6 +131,19 @@ export class MembersController {
 }
 
 /** For a role that is given, and for that of a member who is changed. An admin changes only roles that it may give. */
-function requireGrant({ role }: Caller, granted: TenantRole): void {
+function requireGrant({ role }: Pick<Caller, 'role'>, granted: TenantRole): void {
   if (role === null || !mayGrant(role, granted)) throw new ConsoleError('forbidden', 'Only an owner may do this.');
+}
+
+/**
+ * The same by the caller's role when the member is changed: another owner may have taken it since the request began.
+ * `given`: the next role of the member.
+ */
+function mayChange({ isOperator }: Caller, given?: TenantRole) {
+  return (present: TenantRole, own: TenantRole | null): void => {
+    const role = isOperator ? 'operator' : own;
+    if (role === null) throw new ConsoleError('not_found');
+    requireGrant({ role }, present);
+    if (given !== undefined) requireGrant({ role }, given);
+  };
 }
