@@ -88,4 +88,49 @@ export function takeoverTests(deployed: () => Deployed, helpers: Recovering): vo
     expect(await database.query('SELECT 1 FROM console."session" WHERE "userId" = $1', [userId])).toEqual([]);
     await signIn(new BrowserSession(base), email, NEXT_PASSWORD);
   });
+
+  it('a sign-in that waits for its code ends with a change of the password', async () => {
+    const { base } = deployed();
+    const email = 'waiting-for-a-code@example.com';
+    const browser = await member(email);
+    const totpUri = await addTotp(browser);
+    const late = new BrowserSession(base);
+    const entered = await late.post(`${API}/auth/sign-in/email`, { email, password: PASSWORD });
+    expect(entered.json).toMatchObject({ twoFactorRedirect: true });
+    const change = { currentPassword: PASSWORD, newPassword: NEXT_PASSWORD };
+    expect((await browser.post(`${API}/auth/change-password`, change)).status).toBe(200);
+    const proven = await late.post(`${API}/auth/two-factor/verify-totp`, { code: totpOf(totpUri) });
+    expect([...code(proven), (await late.get(`${API}/me`)).status]).toEqual([401, 'invalid_credentials', 401]);
+    expect((await browser.get(`${API}/me`)).status).toBe(200);
+  });
+
+  it('a sign-in whose password was checked before a change of it opens nothing', async () => {
+    const { base, database } = deployed();
+    const email = 'changed-meanwhile@example.com';
+    const browser = await member(email);
+    const late = new BrowserSession(base);
+    // The late sign-in waits before its session, when its password is checked.
+    await database.query(`
+      CREATE FUNCTION console.wait_if_late() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN PERFORM pg_advisory_xact_lock(4711); RETURN NEW; END $$;
+      CREATE TRIGGER late BEFORE INSERT ON console."session" FOR EACH ROW
+        WHEN (NEW."userAgent" = 'late') EXECUTE FUNCTION console.wait_if_late()`);
+    const waits = () =>
+      eventually(async () => {
+        const sql = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = 4711 AND NOT granted`;
+        expect(await database.query(sql)).toHaveLength(1);
+      });
+    await database.query('SELECT pg_advisory_lock(4711)');
+    const answered = late.post(`${API}/auth/sign-in/email`, { email, password: PASSWORD }, { 'user-agent': 'late' });
+    await waits();
+    const change = { currentPassword: PASSWORD, newPassword: NEXT_PASSWORD };
+    expect((await browser.post(`${API}/auth/change-password`, change)).status).toBe(200);
+    await database.query('SELECT pg_advisory_unlock(4711)');
+    const answer = await answered;
+    expect([...code(answer), answer.headers.getSetCookie()]).toEqual([401, 'invalid_credentials', []]);
+    await database.query('DROP FUNCTION console.wait_if_late CASCADE');
+    expect((await browser.get(`${API}/me`)).status).toBe(200);
+    const userId = await idOf(email);
+    expect(await database.query('SELECT 1 FROM console."session" WHERE "userId" = $1', [userId])).toHaveLength(1);
+  });
 }

@@ -10,6 +10,7 @@ import { Members } from './members';
 import { OperatorLinks } from './operator-links';
 import { OperatorLinksController } from './operator-links.controller';
 import { Operators } from './operators';
+import { OvertakenCalls } from './overtaken-calls';
 import { People } from './people';
 import { ProviderRoles } from './provider-roles';
 import { Recoveries } from './recoveries';
@@ -29,11 +30,23 @@ import { TenantPeople } from './tenant-people';
     Members,
     OperatorLinks,
     Operators,
+    OvertakenCalls,
     People,
     ProviderRoles,
     Recoveries,
     TenantPeople,
   ],
-  exports: [AccessGuard, Changes, Invitations, Mailer, Members, People, ProviderRoles, Recoveries, TenantPeople],
+  exports: [
+    AccessGuard,
+    Changes,
+    Invitations,
+    Mailer,
+    Members,
+    OvertakenCalls,
+    People,
+    ProviderRoles,
+    Recoveries,
+    TenantPeople,
+  ],
 })
 export class AccessModule {}

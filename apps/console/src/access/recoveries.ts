@@ -160,38 +160,6 @@ export class Recoveries implements BeforeApplicationShutdown {
     return reset;
   }
 
-  /** The time of the database, which all processes share. A text: a Date would drop the microseconds. */
-  async now(): Promise<string> {
-    const sql = 'SELECT clock_timestamp()::text AS now';
-    return (await query<{ now: string }>(this.database.dataSource, sql))[0]!.now;
-  }
-
-  /**
-   * Whether a link has set the password since a call began. The call may have checked the former password, so the
-   * session that it opened ends.
-   */
-  async endOvertaken(userId: string, since: string): Promise<boolean> {
-    return transaction(this.database.dataSource, async (tx) => {
-      const isOvertaken = await wasReset(tx, userId, since);
-      if (isOvertaken) {
-        await endSignIns(tx, userId);
-        await endPasskeys(tx, userId);
-      }
-      return isOvertaken;
-    });
-  }
-
-  /**
-   * Ends the links of a signed-in person just before they change the password. Error: invalid_credentials, if a link
-   * has set the password since.
-   */
-  async beforeChange(userId: string, since: string): Promise<void> {
-    await transaction(this.database.dataSource, async (tx) => {
-      if (await wasReset(tx, userId, since)) throw new ConsoleError('invalid_credentials');
-      await query(tx, 'DELETE FROM recovery WHERE user_id = $1', [userId]);
-    });
-  }
-
   /** Work that no answer waits for. */
   private afterwards(mail: Promise<void>, failure: string): void {
     const work = mail
@@ -240,13 +208,7 @@ async function find(source: DataSource | EntityManager, hash: string): Promise<P
   return (await query<Person>(source, FOUND, [hash, TENANT_ACTIONS['members.recover']]))[0] ?? null;
 }
 
-/** Waits for a link that is being used. */
-async function wasReset(tx: EntityManager, userId: string, since: string): Promise<boolean> {
-  const sql = 'SELECT reset_at >= $2::timestamptz AS "wasReset" FROM "user" WHERE id = $1 FOR SHARE';
-  return (await query<{ wasReset: boolean | null }>(tx, sql, [userId, since]))[0]?.wasReset === true;
-}
-
-async function endPasskeys(tx: EntityManager, userId: string): Promise<number> {
+export async function endPasskeys(tx: EntityManager, userId: string): Promise<number> {
   return (await query(tx, 'DELETE FROM "passkey" WHERE "userId" = $1 RETURNING id', [userId])).length;
 }
 
@@ -259,6 +221,11 @@ async function endTotp(tx: EntityManager, userId: string): Promise<boolean> {
 /** No session is left, and no sign-in that still waits for its second factor. */
 export async function endSignIns(tx: EntityManager, userId: string): Promise<void> {
   await query(tx, 'DELETE FROM "session" WHERE "userId" = $1', [userId]);
+  await endWaitingSignIns(tx, userId);
+}
+
+/** No sign-in is left that still waits for its second factor. */
+export async function endWaitingSignIns(tx: EntityManager, userId: string): Promise<void> {
   await query(tx, 'DELETE FROM "verification" WHERE strpos("value", $1) > 0', [userId]);
 }
 

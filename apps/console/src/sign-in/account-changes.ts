@@ -11,6 +11,8 @@ export class AccountCall {
   failure: Error | undefined;
   /** Whose session it opened, also one that only waited for the second factor. */
   openedFor: string | undefined;
+  /** That session. */
+  openedSession: string | undefined;
   private isNew = false;
 
   constructor(

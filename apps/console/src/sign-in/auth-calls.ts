@@ -5,6 +5,7 @@ import { OIDC_PROVIDER } from './oidc';
 
 export const HOME = '/console/';
 export const CALLBACK = 'GET /callback/oidc';
+export const CHANGE_PASSWORD = 'POST /change-password';
 /** Its answer says how the browser asks for a passkey. */
 export const PASSKEY_OPTIONS = 'GET /passkey/generate-authenticate-options';
 
@@ -25,7 +26,7 @@ export const WRITES: Readonly<Record<string, Body>> = {
   'POST /sign-in/social': { fields: [], own: { provider: OIDC_PROVIDER, callbackURL: HOME } },
   'POST /link-social': { fields: [], own: { provider: OIDC_PROVIDER, callbackURL: '/console/account' } },
   'POST /sign-out': { fields: [] },
-  'POST /change-password': { fields: ['currentPassword', 'newPassword'], own: { revokeOtherSessions: true } },
+  [CHANGE_PASSWORD]: { fields: ['currentPassword', 'newPassword'], own: { revokeOtherSessions: true } },
   'POST /two-factor/enable': { fields: ['password'] },
   'POST /two-factor/disable': { fields: ['password'] },
   'POST /two-factor/verify-totp': { fields: ['code'] },
@@ -42,7 +43,7 @@ export const AUTH_CALLS: ReadonlySet<string> = new Set([
 
 /** Those that change the account of the person who is signed in. */
 export const ACCOUNT_CALLS: ReadonlySet<string> = new Set([
-  'POST /change-password',
+  CHANGE_PASSWORD,
   'POST /two-factor/disable',
   'POST /two-factor/verify-totp',
   'POST /passkey/verify-registration',

@@ -2,7 +2,7 @@ import { UnavailableError } from '@tollgate/contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Changes } from '../access/changes';
 import type { ProviderRoles } from '../access/provider-roles';
-import type { Recoveries } from '../access/recoveries';
+import type { OvertakenCalls } from '../access/overtaken-calls';
 import type { Mailer } from '../http/mailer';
 import { AuthController } from './auth.controller';
 import { WRITES } from './auth-calls';
@@ -43,7 +43,7 @@ async function call(
   const [method = '', path = ''] = name.split(' ');
   const signIn = { origin: ORIGIN, auth: { handler }, sessionOf: () => Promise.resolve(null) } as unknown as SignIn;
   const roles = { set: setRoles } as unknown as ProviderRoles;
-  const recoveries = { now: () => Promise.resolve('now') } as unknown as Recoveries;
+  const overtaken = { now: () => Promise.resolve('now') } as unknown as OvertakenCalls;
   const answered: Answered = {};
   const reply = {
     code: (status: number) => (Object.assign(answered, { status }), reply),
@@ -60,7 +60,7 @@ async function call(
     id: 'req',
     body: Buffer.from(text),
   };
-  await new AuthController(signIn, roles, {} as Changes, {} as Mailer, recoveries).call(
+  await new AuthController(signIn, roles, {} as Changes, {} as Mailer, overtaken).call(
     request as unknown as FastifyRequest,
     reply as unknown as FastifyReply,
   );

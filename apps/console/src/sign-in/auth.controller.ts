@@ -4,13 +4,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Anybody, originOf } from '../access/allow';
 import { Changes, type Origin } from '../access/changes';
 import { ProviderRoles } from '../access/provider-roles';
-import { Recoveries } from '../access/recoveries';
+import { OvertakenCalls } from '../access/overtaken-calls';
 import type { SignInOptions } from '../api/answers';
 import { publicError } from '../http/envelope';
 import { ConsoleError, type ConsoleErrorCode } from '../http/errors';
 import { Mailer } from '../http/mailer';
 import { AccountCall, accountCall } from './account-changes';
-import { ACCOUNT_CALLS, AUTH_CALLS, bodyOf, CALLBACK, HOME, PASSKEY_OPTIONS } from './auth-calls';
+import { ACCOUNT_CALLS, AUTH_CALLS, bodyOf, CALLBACK, CHANGE_PASSWORD, HOME, PASSKEY_OPTIONS } from './auth-calls';
 import { AUTH_PATH, CLIENT_ADDRESS_HEADER } from './better-auth';
 import { headersOf } from './headers';
 import { passingOutages } from './library-outages';
@@ -30,7 +30,7 @@ export class AuthController {
     private readonly roles: ProviderRoles,
     private readonly changes: Changes,
     private readonly mailer: Mailer,
-    private readonly recoveries: Recoveries,
+    private readonly overtaken: OvertakenCalls,
   ) {}
 
   @Get('sign-in-options')
@@ -50,15 +50,17 @@ export class AuthController {
     const body = bodyOf(call, request.body);
     if (body !== null) headers.set('content-type', 'application/json');
     const asked = new Request(url, { method: request.method, headers, body });
-    const since = await this.recoveries.now();
+    const since = await this.overtaken.now();
     const person = ACCOUNT_CALLS.has(call) ? await this.signIn.sessionOf(headers) : null;
-    const beforePassword = (userId: string) => this.recoveries.beforeChange(userId, since);
+    const beforePassword = (userId: string) => this.overtaken.beforeChange(userId, since);
     const made = new AccountCall(this.changes, originOf(request), person, beforePassword);
     if (call === CALLBACK) return this.backFromProvider(asked, made, originOf(request), reply);
     const answer = await this.answerOf(made, asked);
     const userId = made.openedFor ?? person?.userId;
-    if (userId !== undefined && (await this.recoveries.endOvertaken(userId, since)))
+    const passwordCall = { since, sessionId: made.openedSession, changes: call === CHANGE_PASSWORD };
+    if (userId !== undefined && (await this.overtaken.end(userId, passwordCall)))
       throw new ConsoleError('invalid_credentials');
+    if (passwordCall.changes && answer.ok && userId !== undefined) await this.overtaken.afterChange(userId);
     keepCookies(answer, reply);
     const parsed = jsonOf(await answer.text());
     if (answer.status >= 400) throw failureOf(answer, parsed);

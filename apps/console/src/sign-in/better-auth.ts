@@ -62,11 +62,11 @@ export function signInLibrary({ pool, secret, origin, oidc }: SignInLibraryOptio
       ...accountHooks(() => providerSignIn.getStore()?.email ?? ''),
       session: {
         create: {
-          after: async ({ userId }) => {
+          after: async ({ id, userId }) => {
             const signIn = providerSignIn.getStore();
             if (signIn) signIn.userId = userId;
             const call = accountCall.getStore();
-            if (call) call.openedFor = userId;
+            if (call) Object.assign(call, { openedFor: userId, openedSession: id });
             // They have addresses of people, and the library deletes only those that are used again.
             await pool.query('DELETE FROM "session" WHERE "expiresAt" <= now()');
           },
