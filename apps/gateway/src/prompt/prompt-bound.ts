@@ -50,9 +50,10 @@ type Body = Record<string, unknown>;
 
 /**
  * A sound upper bound that needs no counting. Each token is at least one byte of the outgoing body, JSON escapes only
- * lengthen it, and each message, and each of its parts, has more syntax there than a template adds. For English it is about four times too
- * high. It adds the growth of numbers with an exponent, the newlines and blanks of tools that a template indents, and
- * what else templates add to JSON. It counts fields that are rendered into several prompts once for each.
+ * lengthen it, and each message, and each of its parts, has more syntax there than a template adds. For English it is
+ * about four times too high. It adds the growth of numbers with an exponent, the newlines and blanks of tools that a
+ * template indents, and what else templates add to JSON. It counts fields that are rendered into several prompts once
+ * for each.
  */
 export function cheapBound(request: InferenceRequest, model: CountingRules): number {
   const { bytes, structured, growthBytes, layoutBytes, rewrittenTokens } = request.outgoing;
