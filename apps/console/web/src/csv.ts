@@ -1,10 +1,13 @@
-/** A cell that begins with one of these is a formula for a spreadsheet. */
-const FORMULA = /^[=+\-@\t\r]/;
+/**
+ * Before these characters, a spreadsheet takes the rest of a cell for a formula. Where the decimal sign is a comma,
+ * cells also end at semicolons, and quotes within a line do not count.
+ */
+const BEFORE_FORMULA = /(^|;)(?=[=+\-@\t\r])/g;
 
 /** A cell of CSV. Names come from people, so none may become a formula. */
 export function csvCell(value: string | number | null | undefined): string {
   const text = String(value ?? '');
-  const safe = typeof value === 'string' && FORMULA.test(text) ? `'${text}` : text;
+  const safe = typeof value === 'string' ? text.replace(BEFORE_FORMULA, "$1'") : text;
   return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 

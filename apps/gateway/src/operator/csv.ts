@@ -3,9 +3,15 @@ export function csvLine(values: readonly (string | number | null | undefined)[])
   return `${values.map(cell).join(',')}\r\n`;
 }
 
-/** A spreadsheet would compute a text that begins like a formula, so such a text gets an apostrophe. */
+/**
+ * Where a spreadsheet would compute a text, because it begins like a formula. Where the decimal sign is a comma, cells
+ * also end at semicolons, and quotes within a line do not count.
+ */
+const BEFORE_FORMULA = /(^|;)(?=[=+\-@])/g;
+
+/** A text that a spreadsheet would compute gets an apostrophe. */
 function cell(value: string | number | null | undefined): string {
   if (typeof value === 'number') return String(value);
-  const text = (value ?? '').replace(/^[=+\-@]/, "'$&");
+  const text = (value ?? '').replace(BEFORE_FORMULA, "$1'");
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
