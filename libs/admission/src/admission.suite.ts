@@ -5,6 +5,7 @@ import { claimsSuite } from './suite/claims.suite';
 import { creditSuite } from './suite/credit.suite';
 import { clockSuite } from './suite/clock.suite';
 import { expectedEndsSuite } from './suite/expected-ends.suite';
+import { forgottenClaimsSuite } from './suite/forgotten-claims.suite';
 import type { OpenStore } from './suite/store.fixture';
 import { holdsSuite } from './suite/holds.suite';
 import { limitsSuite } from './suite/limits.suite';
@@ -25,6 +26,7 @@ export function admissionSuite(name: string, open: OpenStore): void {
   describe(`${name}: states of a hold`, () => statesSuite(open));
   describe(`${name}: holds`, () => holdsSuite(open));
   describe(`${name}: claims`, () => claimsSuite(open));
+  describe(`${name}: forgotten claims`, () => forgottenClaimsSuite(open));
   describe(`${name}: calls of the management API`, () => callsSuite(open));
   describe(`${name}: books`, () => booksSuite(open));
   describe(`${name}: clock`, () => clockSuite(open));

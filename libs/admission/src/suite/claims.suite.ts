@@ -1,59 +1,14 @@
 import { newId } from '@tollgate/contracts';
-import type {
-  AdmissionStore,
-  AdmitRequest,
-  AnswerRequest,
-  Claim,
-  ClaimLimits,
-  RecallResult,
-  SettleResult,
-} from '../admission-store';
-import { type Fixture, TOKEN_NANOS, useFixture, WIDE, type OpenStore } from './store.fixture';
+import type { AnswerRequest, Claim } from '../admission-store';
+import { admit, claimOf, recall, settle } from './claims.fixture';
+import { TOKEN_NANOS, useFixture, WIDE, type OpenStore } from './store.fixture';
 
 const KEEP_MS = 60_000;
 const LEASE_MS = 10_000;
 
-type Recalled =
-  Exclude<RecallResult, { kind: 'settled' }> | { kind: 'settled'; fingerprint: string; sealed: string | null };
-
 /** Claims of Idempotency-Keys: taken with a hold, settled with it, and free otherwise. */
 export function claimsSuite(open: OpenStore): void {
   const fixture = useFixture(open);
-  const claimOf = (id = newId('key')) => ({ id, fingerprint: `print of ${id}` });
-
-  async function admit(f: Fixture, claimId: string, more: Partial<AdmitRequest> = {}, store = f.store) {
-    const request = f.request({ claim: claimOf(claimId), ...more });
-    const [result] = await store.admit([request]);
-    if (result instanceof Error) throw result;
-    return { id: request.draft.id, request, got: result!.kind === 'held' ? 'held' : result!.reason };
-  }
-
-  /** With the answer, whose length must be the one that was recalled. */
-  async function recall(f: Fixture, claimId: string, store = f.store): Promise<Recalled> {
-    const claim = { tenantId: f.tenantId, claimId };
-    const [result] = await store.recall([claim]);
-    if (result instanceof Error) throw result;
-    if (result!.kind !== 'settled') return result!;
-    const { kind, fingerprint, answerChars } = result!;
-    const [sealed] = await store.answers([{ ...claim, fingerprint, answerChars: answerChars ?? 0 }]);
-    if (sealed instanceof Error) throw sealed;
-    expect(answerChars).toBe(sealed === null ? null : sealed!.length);
-    return { kind, fingerprint, sealed: sealed! };
-  }
-
-  async function settle(
-    f: Fixture,
-    id: string,
-    claimId: string,
-    { sealed = 'sealed', store = f.store }: { sealed?: string | null; store?: AdmissionStore } = {},
-  ): Promise<SettleResult> {
-    const [result] = await store.settle([{ event: f.event(id, TOKEN_NANOS), answer: { claimId, sealed } }]);
-    if (result instanceof Error) throw result;
-    return result!;
-  }
-
-  const bounded = (f: Fixture, claims: Partial<ClaimLimits>): Promise<AdmissionStore> => f.open({ claims });
-
   beforeEach(() => fixture().setBalance(10n ** 12n));
 
   it('admits one of many requests with the same claim, and refuses the others without a trace', async () => {
@@ -248,7 +203,7 @@ export function claimsSuite(open: OpenStore): void {
 
   it('gives a recalled answer also when its time is over meanwhile, but not once the claim is taken again', async () => {
     const f = fixture();
-    const store = await bounded(f, { keepMs: KEEP_MS });
+    const store = await f.open({ claims: { keepMs: KEEP_MS } });
     const claim = claimOf();
     await settle(f, (await admit(f, claim.id, {}, store)).id, claim.id, { store });
     const asked = [{ tenantId: f.tenantId, claimId: claim.id, fingerprint: claim.fingerprint, answerChars: 6 }];
@@ -259,60 +214,5 @@ export function claimsSuite(open: OpenStore): void {
     expect(await store.answers(asked)).toEqual([null]);
     await settle(f, id, claim.id, { store, sealed: 'of another body' });
     expect(await store.answers(asked)).toEqual([null]);
-  });
-
-  it('forgets a settled claim after its time, and not before', async () => {
-    const f = fixture();
-    const store = await bounded(f, { keepMs: KEEP_MS });
-    const claim = claimOf();
-    const { id } = await admit(f, claim.id, {}, store);
-    await settle(f, id, claim.id, { store });
-    f.nowMs += KEEP_MS - 1;
-    expect(await recall(f, claim.id, store)).toMatchObject({ kind: 'settled' });
-    f.nowMs += 1;
-    expect(await recall(f, claim.id, store)).toEqual({ kind: 'free' });
-    const again = await admit(f, claim.id, {}, store);
-    expect(again.got).toBe('held');
-    expect(await recall(f, claim.id, store)).toMatchObject({ kind: 'running' });
-    // The old answer is not the new request's.
-    await settle(f, again.id, claim.id, { store, sealed: null });
-    expect(await recall(f, claim.id, store)).toMatchObject({ kind: 'settled', sealed: null });
-  });
-
-  it('keeps the newest claims of a tenant, and never forgets one whose request is running', async () => {
-    const f = fixture();
-    const maxClaims = 5;
-    const store = await bounded(f, { maxClaims });
-    const [running, oldest, ...others] = Array.from({ length: maxClaims + 3 }, () => claimOf().id);
-    await admit(f, running!, {}, store);
-    for (const claimId of [oldest!, ...others]) {
-      f.nowMs += 1;
-      const { id } = await admit(f, claimId, {}, store);
-      await settle(f, id, claimId, { store });
-    }
-    expect(await recall(f, running!, store)).toMatchObject({ kind: 'running' });
-    expect(await recall(f, oldest!, store)).toEqual({ kind: 'free' });
-    for (const claimId of others.slice(-maxClaims + 1))
-      expect(await recall(f, claimId, store)).toMatchObject({ kind: 'settled', sealed: 'sealed' });
-  });
-
-  it('drops the oldest answers of a tenant beyond its bound, and remembers that they were settled', async () => {
-    const f = fixture();
-    const store = await bounded(f, { maxAnswerChars: 100 });
-    const claims = Array.from({ length: 4 }, () => claimOf().id);
-    for (const claimId of claims) {
-      f.nowMs += 1;
-      const { id } = await admit(f, claimId, {}, store);
-      await settle(f, id, claimId, { store, sealed: 'x'.repeat(40) });
-    }
-    const kept = await Promise.all(claims.map((claimId) => recall(f, claimId, store)));
-    expect(kept.map((one) => one.kind === 'settled' && one.sealed !== null)).toEqual([false, false, true, true]);
-    expect(kept.every(({ kind }) => kind === 'settled')).toBe(true);
-    // One that is too large by itself is not kept, and takes the others with it.
-    const huge = claimOf().id;
-    f.nowMs += 1;
-    const { id } = await admit(f, huge, {}, store);
-    await settle(f, id, huge, { store, sealed: 'x'.repeat(101) });
-    expect(await recall(f, huge, store)).toMatchObject({ kind: 'settled', sealed: null });
   });
 }
