@@ -24,7 +24,8 @@ END $$;
 
 -- Erases the personal data of a closed tenant, for good. Runs with the owner's rights: the service may write neither
 -- the audit log nor the fields of a revoked key in any other way. Due again in a minute (013_erasure_due.sql), when all
--- transactions have ended that were under way, and may have added rows. A repeat finds these. True: the first time.
+-- transactions have ended that were under way, and may have added rows. A repeat finds these while it is due. Later it
+-- reads nothing, because the log may be large. True: the first time.
 CREATE OR REPLACE FUNCTION erase_tenant(tenant_to_erase text) RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER
   SET search_path = auth, pg_temp AS $$
 DECLARE
@@ -34,7 +35,7 @@ BEGIN
      SET name = 'erased', external_id = NULL, erased_at = now(), erasure_due_at = now() + interval '1 minute'
    WHERE id = tenant_to_erase AND closed_at IS NOT NULL AND erased_at IS NULL;
   first := FOUND;
-  IF NOT first AND NOT EXISTS (SELECT FROM tenant WHERE id = tenant_to_erase AND erased_at IS NOT NULL) THEN
+  IF NOT first AND NOT EXISTS (SELECT FROM tenant WHERE id = tenant_to_erase AND erasure_due_at IS NOT NULL) THEN
     RETURN false;
   END IF;
   UPDATE credential SET name = 'erased', owner = NULL, tags = '{}'

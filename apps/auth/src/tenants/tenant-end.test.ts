@@ -1,5 +1,8 @@
 import { newId, RequestError, UnavailableError } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { MIGRATIONS } from '../database';
 import { minted, useAuth } from '../running-auth.fixture';
 
 const { auth, database } = useAuth();
@@ -192,6 +195,34 @@ describe('an erased tenant', () => {
     await completed(tenantId);
     expect(JSON.stringify(await log(tenantId))).not.toContain('anna@');
     expect(triesOf(tenantId)).toBe(2);
+    // Complete: a repeat answers, and reads no row of the log.
+    const reads = `SELECT idx_tup_fetch + seq_tup_read AS rows FROM pg_stat_xact_user_tables
+      WHERE relid = 'auth.audit_log'::regclass`;
+    await database.query('BEGIN');
+    const before = await database.query(reads);
+    await database.query('SELECT auth.erase_tenant($1)', [tenantId]);
+    expect(await database.query(reads)).toEqual(before);
+    await database.query('COMMIT');
+    await auth.request('auth.tenants.erase', { tenantId });
+    expect([triesOf(tenantId), await dueOf(tenantId)]).toEqual([3, null]);
+  });
+
+  it('by an earlier version, which left the log of billing as it was, is due after the migration', async () => {
+    const tenants = [await customer(), await customer(), await customer()].map(({ tenantId }) => tenantId);
+    for (const tenantId of tenants.slice(1)) await auth.request('auth.tenants.close', { tenantId });
+    await auth.request('auth.tenants.erase', { tenantId: tenants[2]! });
+    const migration = readFileSync(join(MIGRATIONS.directory, '013_erasure_due.sql'), 'utf8');
+    await database.query('BEGIN');
+    try {
+      await database.query(
+        `ALTER TABLE auth.tenant DROP COLUMN erasure_due_at; SET LOCAL search_path = auth; ${migration}`,
+      );
+      const due: boolean[] = [];
+      for (const tenantId of tenants) due.push((await dueOf(tenantId)) !== null);
+      expect(due).toEqual([false, false, true]);
+    } finally {
+      await database.query('ROLLBACK');
+    }
   });
 
   it('is committed but not answered while billing is unavailable, and billing is asked until it has erased it', async () => {

@@ -75,7 +75,7 @@ export class TenantsController {
     refuseFields(request);
     if (!isId('ten', tenantId)) throw new ApiError('not_found', 'No such tenant.');
     const change = this.services.request('auth.tenants.erase', { tenantId, by });
-    return { data: await inForce(change, "Billing's audit log may still have names. Repeat it until it succeeds.") };
+    return { data: await inForce(change, 'The audit log may still have names. Repeat it until it succeeds.') };
   }
 
   /** New requests are refused with 402 within a second. Running requests continue to their end. */
