@@ -4,6 +4,7 @@ import { SignInModule } from '../sign-in/sign-in.module';
 import { AccessGuard } from './access.guard';
 import { Changes } from './changes';
 import { Erasures } from './erasures';
+import { ExpiredRows } from './expired-rows';
 import { Invitations } from './invitations';
 import { KnownTenants } from './known-tenants';
 import { Members } from './members';
@@ -24,6 +25,7 @@ import { TenantPeople } from './tenant-people';
     AccessGuard,
     Changes,
     Erasures,
+    ExpiredRows,
     Invitations,
     KnownTenants,
     Mailer,
