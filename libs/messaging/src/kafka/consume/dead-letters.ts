@@ -54,7 +54,7 @@ const OWN_HEADER = 'own.';
 export function toRecord(letter: DeadLetter): OutgoingMessage {
   const { group, partition, offset, index, reason, at, key, value } = letter;
   const headers: IHeaders = {
-    ...renamed(letter.headers, (name) => OWN_HEADER + name),
+    ...renamed(writable(letter.headers), (name) => OWN_HEADER + name),
     [HEADER.reason]: reason,
     [HEADER.group]: group,
     [HEADER.partition]: String(partition),
@@ -65,6 +65,22 @@ export function toRecord(letter: DeadLetter): OutgoingMessage {
   if (key) headers[HEADER.key] = key;
   if (!value) headers[HEADER.noValue] = '1';
   return { key: originOf(letter), value: value ?? Buffer.alloc(0), headers };
+}
+
+/**
+ * The headers as kafkajs can write them. It reads a header without a value as null and cannot write it, so such a header
+ * gets an empty value: its message stays as forged as it was. It reads a header with the name of a member of every
+ * object, such as `constructor`, as if that member came first, and cannot write that either.
+ */
+function writable(headers: IHeaders): IHeaders {
+  const bytes = (value: unknown) => (value === null ? Buffer.alloc(0) : value) as Buffer | string;
+  const isText = (value: unknown) => Buffer.isBuffer(value) || typeof value === 'string';
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.map(bytes).filter(isText) : bytes(value),
+    ]),
+  );
 }
 
 /** A quarantined letter without its content: some 200 bytes of memory, so that even a million can be listed. */

@@ -79,7 +79,7 @@ export function forgedTests(kafka: { brokers: readonly string[] }): void {
       const auth = sign(keysOf('auth'), TOPIC, { key: 'a', value }, 'auth', 'gateway');
       const lied = String(auth.headers!['tollgate-mac-gateway']).replace('auth', 'billing');
       const forgeries: [OutgoingMessage, RegExp][] = [
-        [{ key: 'a', value }, /not signed for gateway/],
+        [{ key: 'a', value, headers: { constructor: 'x' } }, /not signed for gateway/],
         [{ key: 'a', value, headers }, /does not fit/],
         [{ key: 'b', value: genuine!.value, headers }, /does not fit/],
         [auth, /signed by auth, but only billing may send it/],

@@ -53,6 +53,15 @@ test.each<[string, Partial<OutgoingMessage>]>([
   });
 });
 
+test('a message whose signature or significant header has no value is refused', () => {
+  const { headers, ...rest } = delivered(signed);
+  // kafkajs delivers null, which its types do not have.
+  const without = (name: string) =>
+    all.verify(TOPIC, { ...rest, headers: { ...headers, [name]: null as never } }, 'billing', ['metering']);
+  expect(without('tollgate-mac-billing')).toEqual({ reason: 'not signed for billing' });
+  expect(without('tollgate-deadline')).toMatchObject({ reason: expect.stringContaining('does not fit') });
+});
+
 test('a message in another topic, or in that of another installation, is refused', () => {
   for (const topic of ['a.usage-events', 'b.charges', 'charges'])
     expect(verify(signed, topic)).toMatchObject({ reason: expect.stringContaining('does not fit') });

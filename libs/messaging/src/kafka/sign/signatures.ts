@@ -59,7 +59,8 @@ export class Signatures {
 
   /** `to`: the service that this process is for the message. `allowed`: the services that may send it. */
   verify(topic: string, message: Signed, to: Service, allowed: readonly Service[]): Verified {
-    const header = message.headers?.[SIGNATURE + to];
+    // A header without a value is null, whatever the types of kafkajs say.
+    const header = message.headers?.[SIGNATURE + to] ?? undefined;
     if (header === undefined) return { reason: `not signed for ${to}` };
     const [, name, id, given] = (single(header) && FORM.exec(header.toString())) || [];
     const from = SERVICES.find((service) => service === name);
