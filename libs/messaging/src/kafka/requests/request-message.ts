@@ -49,7 +49,7 @@ export function writeRequest(message: RequestMessage): OutgoingMessage {
   };
 }
 
-/** Undefined if it cannot be answered. `request` is undefined if it cannot be understood. */
+/** Undefined if it cannot be answered. `request` is undefined, and `subject` empty, if it cannot be understood. */
 export function readRequest({ headers = {}, value }: KafkaMessage): RequestMessage | undefined {
   const id = text(headers, HEADER.id);
   const replyPartition = number(headers, HEADER.replyPartition);
@@ -59,8 +59,11 @@ export function readRequest({ headers = {}, value }: KafkaMessage): RequestMessa
   if (!id || !Number.isInteger(replyPartition) || replyPartition < 0) return undefined;
   if (![deadlineMs, partition, askedMs].every(Number.isFinite)) return undefined;
   const body = text(headers, HEADER.version) === String(VERSION) ? parse(value) : {};
-  const subject = String((body['subject'] as string | undefined) ?? '');
-  return { id, replyPartition, deadlineMs, partition, askedMs, subject, request: body['request'] };
+  const { subject, request } = body;
+  return {
+    ...{ id, replyPartition, deadlineMs, partition, askedMs, request },
+    subject: typeof subject === 'string' ? subject : '',
+  };
 }
 
 export function writeReply({ id, replyPartition }: RequestMessage, outcome: Outcome): OutgoingMessage {
@@ -80,7 +83,8 @@ export function readReply({ headers = {}, value }: KafkaMessage): { id: string; 
   const { reply, refusal, unavailable } = parse(value) as Record<string, unknown> & { refusal?: Partial<Refusal> };
   const id = text(headers, HEADER.id);
   if (typeof refusal?.code === 'string') {
-    const outcome = { refusal: { code: refusal.code, message: String(refusal.message ?? '') } };
+    const message = typeof refusal.message === 'string' ? refusal.message : '';
+    const outcome = { refusal: { code: refusal.code, message } };
     return { id, outcome, readable: id !== '' };
   }
   if (reply !== undefined) return { id, outcome: { reply }, readable: id !== '' };
