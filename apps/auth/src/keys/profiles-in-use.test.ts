@@ -36,7 +36,11 @@ it('auth refuses a configuration that lacks a profile of active keys, at the sta
       ),
     ]);
 
-    await begin([free, pro]);
+    checks.length = 0;
+    const starting = begin([free, pro]);
+    // A change while the process starts is checked, too.
+    expect(checks).toHaveLength(1);
+    await starting;
     const [check] = checks;
     // A profile without keys may be removed.
     expect(await check!(withPlans([{ ...free, profiles: free.profiles.slice(1) }, pro]))).toEqual([]);

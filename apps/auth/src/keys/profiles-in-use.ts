@@ -24,9 +24,10 @@ export class ProfilesInUse implements OnModuleInit {
 
   /** Rejects with StartError. */
   async onModuleInit(): Promise<void> {
+    // Before anything is awaited: the file may change meanwhile.
+    this.config.addCheck((next) => this.missingIn(next));
     const missing = await this.missingIn(this.config.current);
     if (missing.length > 0) throw new StartError(missing.join('\n'));
-    this.config.addCheck((next) => this.missingIn(next));
   }
 
   /**

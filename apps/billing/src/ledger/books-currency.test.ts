@@ -31,7 +31,10 @@ describe('the currency of the books', () => {
     await eventually(async () => expect(await kept()).toEqual(['USD']));
 
     await billing.tenant(10);
-    await start('USD');
+    const starting = start('USD');
+    // A change while the process starts is checked, too.
+    expect([checks.length, listeners.length]).toEqual([3, 3]);
+    await starting;
     expect(await checks[1]!(config('USD'))).toEqual([]);
     const line =
       'currency: the books are in USD, but the configuration says EUR. Amounts are not converted. Restore USD, ' +

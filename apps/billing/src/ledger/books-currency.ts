@@ -19,10 +19,7 @@ export class BooksCurrency implements OnModuleInit {
   /** Keeps the currency of new or empty books. Rejects with StartError if the books are in another one. */
   async onModuleInit(): Promise<void> {
     const { config } = this.options;
-    const currency = this.options.currency();
-    const problem = await this.problemWith(currency);
-    if (problem !== null) throw new StartError(problem);
-    await this.keep(currency);
+    // Before anything is awaited: the file may change meanwhile.
     config?.addCheck(async (next) => {
       const problem = await this.problemWith(next.currency);
       return problem === null ? [] : [problem];
@@ -35,6 +32,9 @@ export class BooksCurrency implements OnModuleInit {
         ),
       );
     });
+    const problem = await this.problemWith(this.options.currency());
+    if (problem !== null) throw new StartError(problem);
+    await this.keep(this.options.currency());
   }
 
   /** Rejects when the database does not answer. */

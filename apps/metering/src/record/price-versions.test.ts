@@ -77,6 +77,21 @@ describe('prices that are or were in force', () => {
     expect(await kept()).toHaveLength(2);
   });
 
+  it('include those of a change while the process starts', async () => {
+    const config = new Config(configOf(['m', 'chat', '2']));
+    config.file = configOf(['m', 'chat', '3']);
+    const { dataSource } = database;
+    const changes = async (...query: Parameters<typeof dataSource.query>) => {
+      if (query[0].includes('INSERT INTO price_version')) await config.refresh();
+      return dataSource.query(...query);
+    };
+    const starting = Object.create(dataSource, { query: { value: changes } }) as typeof dataSource;
+    const { consumer } = await replica(config, { dataSource: starting });
+    expect(await consumer.consume([eventAt('2'), eventAt('3')])).toMatchObject({ recorded: 2, rejected: 0 });
+    await opened[0]!.beforeApplicationShutdown();
+    expect(await kept()).toHaveLength(2);
+  });
+
   it('belong to one model and one kind', async () => {
     const { consumer } = await replica(
       new Config(configOf(['m', 'chat', '2'], ['dear', 'chat', '200'], ['e', 'embedding', '0'])),

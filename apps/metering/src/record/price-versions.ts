@@ -51,14 +51,15 @@ export class PriceVersions implements Prices, OnModuleInit, BeforeApplicationShu
 
   /** Rejects when the database does: without prices nothing can be rated. */
   async onModuleInit(): Promise<void> {
+    // Before anything is awaited: the file may change meanwhile.
+    this.config?.onChange((config) => {
+      this.learn(config);
+      this.saving = this.saving.then(() => this.save()).catch((error: unknown) => this.saveLater(error));
+    });
     await this.load();
     if (!this.config) return;
     this.learn(this.config.current);
     await this.save();
-    this.config.onChange((config) => {
-      this.learn(config);
-      this.saving = this.saving.then(() => this.save()).catch((error: unknown) => this.saveLater(error));
-    });
   }
 
   async beforeApplicationShutdown(): Promise<void> {
