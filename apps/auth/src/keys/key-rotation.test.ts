@@ -1,5 +1,6 @@
 import { MAX_ROTATION_GRACE_SECONDS, newId } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
+import { MAX_CREDENTIALS_PER_BATCH } from '../project/projector';
 import { minted, useAuth } from '../running-auth.fixture';
 
 const { auth, database } = useAuth();
@@ -36,6 +37,24 @@ describe('a rotated key', () => {
       before: { last4: first.last4, formerUntil: null },
       after: { last4, formerUntil: row.formerUntil },
     });
+  });
+
+  it('is among the first that are written again to a store that lost its records', async () => {
+    const older = Array.from({ length: MAX_CREDENTIALS_PER_BATCH }, () => ({ id: newId('key'), ...minted('key') }));
+    await database.query(
+      `INSERT INTO auth.credential (id, kind, tenant_id, name, hash, last4, profile)
+       SELECT id, 'key', $1, 'older', hash, last4, 'batch'
+         FROM jsonb_to_recordset($2::jsonb) AS r (id text, hash text, last4 text)`,
+      [tenantId, JSON.stringify(older)],
+    );
+    const { id, first } = await key();
+    const { row } = await rotate(id, 0);
+    await eventually(async () => expect(await auth.projector.projectDue()).toBe(0));
+    const put = jest.spyOn(auth.projector['store'], 'put');
+    await auth.projector.projectAll();
+    const ended = put.mock.calls[0]![0].find(({ hash }) => hash === first.hash);
+    expect(ended).toMatchObject({ id, revokedAtMs: Date.parse(row.formerUntil!) });
+    put.mockRestore();
   });
 
   it('without a grace time refuses all former secrets from the answer on', async () => {

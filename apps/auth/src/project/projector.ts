@@ -47,8 +47,10 @@ const recordsOf = (due: string) => `
     ) AS secret
    WHERE secret.until IS NULL OR secret.until > now() - ${ENDED_BEFORE}
    ORDER BY due.id`;
-const JUST_REVOKED = recordsOf(
-  `SELECT * FROM credential WHERE revoked_at > now() - interval '1 minute' ORDER BY revoked_at DESC LIMIT $1`,
+/** Revoked, or rotated: that may have ended the former secrets at once. */
+const JUST_ENDED = recordsOf(
+  `SELECT * FROM credential WHERE greatest(revoked_at, rotated_at) > now() - interval '1 minute'
+    ORDER BY greatest(revoked_at, rotated_at) DESC LIMIT $1`,
 );
 /**
  * The store keeps revoked and expired records for 30 days, by its own clock. It certainly knows the records that match.
@@ -139,12 +141,12 @@ export class Projector {
   }
 
   /**
-   * Writes every credential again, for a store that lost them. Returns their number. Recent revocations come first,
-   * because no edge may know of them yet.
+   * Writes every credential again, for a store that lost them. Returns their number. Recent revocations and rotations
+   * come first, because no edge may know of them yet.
    */
   async projectAll(): Promise<number> {
     const { dataSource } = this.database;
-    let written = await this.write(dataSource, await query<Row>(dataSource, JUST_REVOKED, [MAX_CREDENTIALS_PER_BATCH]));
+    let written = await this.write(dataSource, await query<Row>(dataSource, JUST_ENDED, [MAX_CREDENTIALS_PER_BATCH]));
     for (let after = ''; ;) {
       const rows = await query<Row>(
         dataSource,
