@@ -96,7 +96,7 @@ const NOW: { [T in Topic]: Required<TopicTypes[T]> } = {
     ...FORMER['usage-events'],
     ...{ callerRequestId: 'my-own-id-17', reasoningTokens: 2, traceparent: TRACEPARENT, life: LIFE },
   },
-  charges: { ...FORMER.charges, traceparent: TRACEPARENT, late: true },
+  charges: { ...FORMER.charges, traceparent: TRACEPARENT, late: true, dismissed: true },
   'credit-news': {
     ...FORMER['credit-news'],
     budgets: ['5', 'none', 'default'].map((budgetNanos) => ({ keyId: newId('key'), version: '2', budgetNanos })),

@@ -33,6 +33,7 @@ const PARTS = [
   'apps/metering/src/query/(month-spent|usage-query|usage-reads)',
   'apps/metering/src/record/(partitions|price-versions|usage-days)',
   'apps/metering/src/retain/(retention|retired-months)',
+  'apps/metering/src/sweep/sweeper',
   'libs/messaging/src/envelope',
   'libs/messaging/src/kafka/(admin/(apply-topics|topic-plan)|consume/(dead-letters|read-topic)|publish/publisher)',
 ];

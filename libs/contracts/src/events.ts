@@ -87,6 +87,12 @@ export interface Charge {
    * its hold is released. Otherwise it is quarantined.
    */
   late?: true;
+  /**
+   * A person has dismissed its event, which was quarantined, and it is not recorded. Only its hold is released, and
+   * nothing is charged. Of the other fields, only the ids of the request and the tenant count. It is also `late`, so
+   * that a billing that does not know this field quarantines it.
+   */
+  dismissed?: true;
 }
 
 /**

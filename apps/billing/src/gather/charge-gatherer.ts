@@ -17,7 +17,7 @@ import { insertCharges } from '../ledger/journal';
 import { InjectOptions } from '../options';
 import { observeLag } from '../post/metrics';
 import { readCharge } from './read-charge';
-import { quarantine, type Rejected } from './rejected';
+import { closedCharges, quarantine, type Rejected } from './rejected';
 
 export interface GatherResult {
   /** Milliseconds until the first usage of these tenants is due for posting; null if none is. */
@@ -43,7 +43,8 @@ interface Taken {
  * 3. Number the new charges per tenant and month, add them up, and append them. A charge of a closed month goes to the
  *    running one, by the clocks that close the months.
  * 4. Put a balance update into the outbox: the new balance, and all holds of the batch for release. These include the
- *    holds of repeats, but not those of quarantined charges.
+ *    holds of repeats, of dismissed events, and of quarantined charges that a person has closed, but not those of
+ *    other quarantined charges.
  * 5. Add to the month's spending of tenants and keys, and record the budget thresholds that this reaches.
  *
  * So a hold is released as soon as its charge is durable here, not only when whole cents are posted.
@@ -121,7 +122,9 @@ export class ChargeGatherer {
   /**
    * The charges that are not in the books yet (`fresh`), and these together with the repeats (`ended`), whose holds are
    * released. A charge whose id is there with other content is quarantined: the first one stays. So is one of a
-   * month that metering has retired, if its id is not there.
+   * month that metering has retired, if its id is not there. Once a person has closed such a charge, a repeat of it
+   * only releases its hold. A charge that the books refuse stays quarantined until they accept it, also if it was
+   * dismissed, because its event is recorded.
    */
   private async withoutRepeats(
     tx: EntityManager,
@@ -136,17 +139,25 @@ export class ChargeGatherer {
     const known = new Map(rows.map((row) => [row.id, row]));
     const fresh: ReadCharge[] = [];
     const ended: ReadCharge[] = [];
-    const refused: Rejected[] = [];
+    const doubtful: { charge: ReadCharge; reason: string }[] = [];
     for (const charge of charges) {
       const first = known.get(charge.id);
-      const isOther = first && (first.tenant_id !== charge.tenantId || first.cost_nanos !== String(charge.costNanos));
-      const reason = isOther ? CONFLICT : first ? undefined : charge.late ? LATE : refusal;
+      const reason = reasonAgainst(charge, first) ?? (first || charge.dismissed ? undefined : refusal);
       if (reason !== undefined) {
-        refused.push(rejectedCharge(charge, reason));
+        doubtful.push({ charge, reason });
         continue;
       }
       ended.push(charge);
-      if (!first) fresh.push(charge);
+      if (!first && !charge.dismissed) fresh.push(charge);
+    }
+    const isClosed = await closedCharges(
+      tx,
+      doubtful.flatMap(({ charge, reason }) => (reason === refusal ? [] : [charge])),
+    );
+    const refused: Rejected[] = [];
+    for (const { charge, reason } of doubtful) {
+      if (isClosed(charge)) ended.push(charge);
+      else refused.push(rejectedCharge(charge, reason));
     }
     return { fresh, ended, refused };
   }
@@ -205,6 +216,13 @@ export class ChargeGatherer {
 const LATE = 'its month is closed for usage, and this id was never charged';
 const CONFLICT = 'this id was charged before with another tenant or cost';
 
+/** @param first the charge with this id that is in the books */
+function reasonAgainst(charge: ReadCharge, first?: { tenant_id: string; cost_nanos: string }): string | undefined {
+  if (!first) return charge.late && !charge.dismissed ? LATE : undefined;
+  const differs = !charge.dismissed && first.cost_nanos !== String(charge.costNanos);
+  return differs || first.tenant_id !== charge.tenantId ? CONFLICT : undefined;
+}
+
 /** Reads a batch: each id once, in the order of arrival. */
 function sort(batch: readonly Charge[]): { charges: Map<string, ReadCharge>; rejected: Rejected[] } {
   const charges = new Map<string, ReadCharge>();
@@ -216,7 +234,9 @@ function sort(batch: readonly Charge[]): { charges: Map<string, ReadCharge>; rej
       continue;
     }
     const first = charges.get(charge.id);
-    if (!first) charges.set(charge.id, charge);
+    // A charge also releases its hold.
+    if (!first || (first.dismissed && first.tenantId === charge.tenantId)) charges.set(charge.id, charge);
+    else if (charge.dismissed && first.tenantId === charge.tenantId) continue;
     else if (first.tenantId !== charge.tenantId || first.costNanos !== charge.costNanos)
       rejected.push(rejectedCharge(charge, CONFLICT));
   }
@@ -225,7 +245,7 @@ function sort(batch: readonly Charge[]): { charges: Map<string, ReadCharge>; rej
 
 /** Without its default budgets, which a repeat does not have. So the same charge is kept only once. */
 function rejectedCharge(
-  { id, tenantId, keyId, costNanos, overrunNanos, endedAt, late }: ReadCharge,
+  { id, tenantId, keyId, costNanos, overrunNanos, endedAt, late, dismissed }: ReadCharge,
   reason: string,
 ): Rejected {
   const overrun = overrunNanos && { overrunNanos: String(overrunNanos) };
@@ -237,6 +257,7 @@ function rejectedCharge(
     ...overrun,
     endedAt: endedAt.toISOString(),
     ...(late && { late }),
+    ...(dismissed && { dismissed }),
   };
   return { reason, data };
 }

@@ -19,6 +19,7 @@ export function readCharge(charge: Charge): ReadCharge | { reason: string } {
     endedAt,
     defaultBudgets,
     late,
+    dismissed,
   } = (charge ?? {}) as Partial<Record<keyof Charge, unknown>>;
   for (const [name, value] of Object.entries({ id, tenantId, keyId })) {
     if (typeof value !== 'string' || value === '' || value.length > MAX_TEXT_CHARS || NO_TEXT.test(value))
@@ -43,6 +44,7 @@ export function readCharge(charge: Charge): ReadCharge | { reason: string } {
     ownPeriod: chargePeriod(ended),
     ...(defaultBudgets && { defaultBudgets }),
     ...(late === true && { late }),
+    ...(dismissed === true && { dismissed }),
   };
 }
 

@@ -9,6 +9,12 @@ const MAX_COUNTED = 10_000;
 /** A field of the message. The text is not read as JSON, because PostgreSQL does not accept every escape. */
 const field = (name: string) => `substring(data FROM '"${name}":"([^"\\\\]+)"')`;
 
+/** Whether an operator has debited the charge `r` by hand. */
+const DEBITED = `EXISTS (
+  SELECT FROM journal_entry e
+  WHERE e.tenant_id = r.tenant_id AND e.source = 'manual' AND e.ref = r.id AND e.type = 'adjustment'
+    AND e.amount_cents < 0)`;
+
 /** A message that is not a valid charge, and the reason. */
 export interface Rejected {
   reason: string;
@@ -51,6 +57,27 @@ export async function quarantine(tx: EntityManager, rejected: readonly Rejected[
 }
 
 /**
+ * Whether each of these charges was quarantined before, and then closed by a person: dismissed, or debited by an
+ * adjustment with its id as the `ref`.
+ */
+export async function closedCharges(
+  tx: EntityManager,
+  charges: readonly { id: string; tenantId: string }[],
+): Promise<(charge: { id: string; tenantId: string }) => boolean> {
+  if (charges.length === 0) return () => false;
+  const rows = await query<{ id: string; tenant_id: string }>(
+    tx,
+    `SELECT id, tenant_id FROM (
+       SELECT dismissed_at, ${field('id')} AS id, ${field('tenantId')} AS tenant_id FROM rejected_charge
+     ) r
+     WHERE id = ANY($1) AND (dismissed_at IS NOT NULL OR ${DEBITED})`,
+    [charges.map(({ id }) => id)],
+  );
+  const closed = new Set(rows.map(({ id, tenant_id }) => `${tenant_id} ${id}`));
+  return ({ id, tenantId }) => closed.has(`${tenantId} ${id}`);
+}
+
+/**
  * The number of quarantined charges that wait for a person, at most MAX_COUNTED. Rows stay for ever. A charge is dealt
  * with when a repeat of it was gathered later, when an operator has debited it by an adjustment with its id as the
  * `ref`, or when it was dismissed (docs/operating/retention.md).
@@ -64,10 +91,7 @@ export async function openRejected(on: EntityManager): Promise<number> {
          WHERE dismissed_at IS NULL
        ) r
        WHERE NOT EXISTS (SELECT FROM charge c WHERE c.id = r.id AND c.gathered_at >= r.last_at)
-         AND NOT EXISTS (
-           SELECT FROM journal_entry e
-           WHERE e.tenant_id = r.tenant_id AND e.source = 'manual' AND e.ref = r.id AND e.type = 'adjustment'
-             AND e.amount_cents < 0)
+         AND NOT ${DEBITED}
        LIMIT ${MAX_COUNTED}
      ) o`,
   );

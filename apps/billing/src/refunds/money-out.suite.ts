@@ -114,6 +114,9 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
       expect(await openRejected(billing.dataSource.manager)).toBe(1);
       await adjust(tenantId, -3, { ref: late.id });
       expect(await openRejected(billing.dataSource.manager)).toBe(0);
+      // A repeat of the charge releases its hold.
+      expect(await billing.gatherer.gather([late])).toMatchObject({ gathered: 0, repeated: 1, rejected: 0 });
+      expect((await billing.updates(tenantId)).at(-1)).toMatchObject({ releases: [late.id] });
     });
 
     it('an adjustment of all writes off credit, or a debt, to less than a cent', async () => {

@@ -5,9 +5,10 @@ import { failPoint, logCapped, logger } from '@tollgate/runtime';
 import type { DataSource, EntityManager } from 'typeorm';
 import type { Prices } from '../price/prices';
 import { rate } from '../price/rate';
-import { chargeOf, chargeOfRetiredMonth, storedCharges } from '../publish/charges';
+import { chargeOf, chargeOfRetiredMonth, releaseOfDismissed, storedCharges } from '../publish/charges';
 import { addToBackends, sumByBackend } from '../record/backend-hours';
 import { recordCallerRequests } from '../record/caller-requests';
+import { dismissedIds, withoutDismissed } from '../record/dismissed';
 import { recordEvents, type RatedEvent } from '../record/record-events';
 import { addToSums, sumUp } from '../record/roll-up';
 import { eventId, quarantine, type Rejected } from '../record/rejected';
@@ -49,7 +50,7 @@ export class UsageConsumer {
    *
    * Then, in one transaction:
    *
-   * 3. Record the new events. The primary key ensures that they are new.
+   * 3. Leave out those that a person has dismissed, and let billing release their holds, again at each repeat. Record the new events. The primary key ensures that they are new.
    * 4. Add to the sums, for the new events only.
    * 5. Put the charges into the outbox.
    *
@@ -112,24 +113,33 @@ async function record(
 ): Promise<Recorded> {
   // Everything about a recorded event is a repeat, even if it would be refused.
   const refusedIds = rejected.flatMap(({ value, wrong }) => (wrong === 'form' ? [] : [(value as UsageEvent).id]));
-  const ids = [...refusedIds, ...(look ? rated.map(({ event }) => event.id) : [])];
+  // Before the look at recorded events, so that what was recorded before its dismissal is found there.
+  const dismissedBefore = await dismissedIds(tx, rated, rejected);
+  const ids = [...refusedIds, ...dismissedBefore, ...(look ? rated.map(({ event }) => event.id) : [])];
   // Most repeats come from the sweeper, which lacks the ledger's confirmation. The charge is published again in case it
   // was lost (a restored backup). Billing counts it once.
   const again = ids.length > 0 ? await storedCharges(tx, ids) : [];
   const known = new Set(again.map(({ id }) => id));
-  const quarantined = rejected.filter(({ value, wrong }) => wrong === 'form' || !known.has((value as UsageEvent).id));
-  if (quarantined.length > 0) await quarantine(tx, quarantined);
+  const refused = rejected.filter(({ value, wrong }) => wrong === 'form' || !known.has((value as UsageEvent).id));
   const unknown = known.size === 0 ? rated : rated.filter(({ event }) => !known.has(event.id));
   // Read after the events: a month that is dropped in between was retired before.
   const retiredUntil = look ? await retiredBefore(tx) : '';
   const retired = unknown.filter(({ event }) => event.id < retiredUntil);
-  const fresh = retired.length === 0 ? unknown : unknown.filter(({ event }) => event.id >= retiredUntil);
-  if (fresh.length === 0 && again.length === 0 && retired.length === 0) return { fresh, retired, quarantined };
+  const open = retired.length === 0 ? unknown : unknown.filter(({ event }) => event.id >= retiredUntil);
+  const isDismissed = (id: string) => dismissedBefore.has(id) && !known.has(id);
+  const { fresh, rejected: quarantined, dismissed } = withoutDismissed(open, refused, isDismissed);
+  if (quarantined.length > 0) await quarantine(tx, quarantined);
+  if (fresh.length + again.length + retired.length + dismissed.length === 0) return { fresh, retired, quarantined };
   const recorded = fresh.length > 0 ? recordEvents(await copyInOn(tx), fresh) : undefined;
   // Computed while PostgreSQL copies.
   const sums = sumUp(fresh);
   const backends = sumByBackend(fresh.map(({ event }) => event));
-  const charges = [...fresh.map(chargeOf), ...again, ...retired.map(chargeOfRetiredMonth)];
+  const charges = [
+    ...fresh.map(chargeOf),
+    ...again,
+    ...retired.map(chargeOfRetiredMonth),
+    ...dismissed.map(releaseOfDismissed),
+  ];
   await recorded;
   if (fresh.length > 0) {
     await addToSums(tx, sums);

@@ -161,6 +161,10 @@ BEGIN
     RETURN NULL;
   END IF;
   name := 'usage_event_' || to_char(retired.month, 'YYYY_MM');
+  -- Those that were recorded later, which only their events show. One that came since the month was summed stays open.
+  UPDATE rejected_event q SET dismissed_at = now()
+    WHERE dismissed_at IS NULL AND event_id >= retired.from_id AND event_id < retired.until_id
+      AND EXISTS (SELECT FROM usage_event e WHERE e.id = q.event_id);
   -- The events of this month and of older ones that go now.
   EXECUTE format(
     'WITH older AS (
@@ -178,9 +182,6 @@ BEGIN
      ON CONFLICT (tenant_id, hour, model, key_id) DO UPDATE SET failed = stored.failed + excluded.failed,
        client_closed = stored.client_closed + excluded.client_closed', name)
     USING retired.until_id, retired.exact_from;
-  -- They were recorded later, which only their events show.
-  UPDATE rejected_event SET dismissed_at = now()
-    WHERE dismissed_at IS NULL AND event_id >= retired.from_id AND event_id < retired.until_id;
   UPDATE retired_month SET dropped_at = now() WHERE month = retired.month;
   -- Found before the exclusive lock, tenant by tenant: otherwise the whole month would have to be read again.
   EXECUTE format(

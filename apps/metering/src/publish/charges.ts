@@ -1,4 +1,4 @@
-import type { Charge } from '@tollgate/contracts';
+import type { Charge, UsageEvent } from '@tollgate/contracts';
 import { query } from '@tollgate/postgres';
 import { readTraceparent } from '@tollgate/runtime';
 import type { EntityManager } from 'typeorm';
@@ -31,6 +31,15 @@ export function chargeOfRetiredMonth(rated: RatedEvent): Charge {
   // As of a charge that is sent again.
   delete charge.defaultBudgets;
   return charge;
+}
+
+/**
+ * Ends the hold of a request that a person has dismissed: billing releases it without a charge. The event may have any
+ * form, but has the ids of its request and its tenant. With `late`, so that a former billing does not book it.
+ */
+export function releaseOfDismissed({ id, tenantId }: Pick<UsageEvent, 'id' | 'tenantId'>): Charge {
+  const endedAt = new Date().toISOString();
+  return { id, tenantId, keyId: 'none', costNanos: '0', endedAt, late: true, dismissed: true };
 }
 
 /**

@@ -29,7 +29,7 @@ export interface Rejected {
 
 /**
  * Quarantines events for a person to look at. An event that was quarantined before only counts up. The sweeper
- * redelivers it until it is recorded.
+ * redelivers it until it is recorded or dismissed.
  */
 export async function quarantine(tx: EntityManager, rejected: readonly Rejected[]): Promise<void> {
   const rows = new Map<string, Rejected & { text: string; times: number }>();
@@ -53,7 +53,7 @@ export async function quarantine(tx: EntityManager, rejected: readonly Rejected[
       sorted.map(([, row]) => row.text),
       sorted.map(([, row]) => row.times),
       sorted.map(([, { value }]) => eventId(value) ?? null),
-      sorted.map(([, { value }]) => idIn(value, 'tenantId', 'ten') ?? null),
+      sorted.map(([, { value }]) => tenantOf(value) ?? null),
       sorted.map(([, row]) => row.priceVersion ?? null),
     ],
   );
@@ -62,6 +62,11 @@ export async function quarantine(tx: EntityManager, rejected: readonly Rejected[
 /** The request id in a rejected message, if it has one. */
 export function eventId(value: unknown): string | undefined {
   return idIn(value, 'id', 'req');
+}
+
+/** The tenant id in a rejected message, if it has one. */
+export function tenantOf(value: unknown): string | undefined {
+  return idIn(value, 'tenantId', 'ten');
 }
 
 function idIn(value: unknown, name: keyof UsageEvent, prefix: 'req' | 'ten'): string | undefined {

@@ -190,6 +190,10 @@ describe('a month of usage events', () => {
 
   it('is dropped once by several processes at once, one of them killed, and leaves every sum as it was', async () => {
     await database.query(`UPDATE metering.retired_month SET confirmed_at = now() - interval '25 hours'`);
+    // Quarantined since: one that was recorded, and one that nobody has looked at.
+    const [known, unknown] = [dropped[0]!, eventAt(OLD_MS)];
+    const since = [known, unknown].map((value) => ({ value, reason: 'since', wrong: 'cost' as const }));
+    await transaction(database.dataSource, (tx) => quarantine(tx, since));
     expect(await killedAfter('drop_month()')).toBe(firstDay);
     expect([await count('usage_event'), await count('dropped_unfinished')]).toEqual([events.length, 0]);
     expect(await answers()).toEqual(whole);
@@ -201,6 +205,9 @@ describe('a month of usage events', () => {
     expect(await answers()).toEqual(whole);
     expect(await audit()).toEqual([]);
     expect(await retention().round()).toEqual(NOTHING);
+    expect(await database.query('SELECT event_id FROM metering.rejected_event WHERE dismissed_at IS NULL')).toEqual([
+      { event_id: unknown.id },
+    ]);
   });
 
   it('is not counted again by a repeat of its events, which only asks for the release of their holds', async () => {

@@ -17,6 +17,8 @@ export interface ReadCharge {
   defaultBudgets?: DefaultBudgets;
   /** Its event was not recorded, because its month is closed. So only a repeat is taken. */
   late?: true;
+  /** Its quarantined event was dismissed, so nothing is charged, and only its hold ends. */
+  dismissed?: true;
 }
 
 /** A charge with the month to which it is billed, and its number within tenant and that month. */
