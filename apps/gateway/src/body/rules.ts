@@ -30,6 +30,9 @@ export interface PromptTokens {
   total: number;
   /** Of the longest prompt, which must fit into the context by itself. */
   longest: number;
-  /** The most that templates may make of `total`: they add texts for tools, and write JSON their own way. Never charged. */
+  /**
+   * The most that engines may make of `total`: templates add texts for tools, and write JSON their own way; other prompts
+   * get special tokens at their ends. Never charged.
+   */
   most: number;
 }

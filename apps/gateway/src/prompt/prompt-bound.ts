@@ -33,6 +33,8 @@ const SPARE_TOKENS = 64;
  * and the start of the answer costs 3 (`templateTokens`).
  */
 const TOKENS_PER_NAME = 1;
+/** The begin and the end of a sequence, or `[CLS]` and `[SEP]`: engines add them to each prompt that has no template. */
+const SPECIAL_TOKENS_PER_PROMPT = 2;
 /** Tokens that templates add for the list of tools, and for each tool, beside the JSON of the tools. */
 const TEMPLATE_TOKENS_OF_TOOLS = 32;
 const TEMPLATE_TOKENS_PER_TOOL = 8;
@@ -84,7 +86,7 @@ function promptsOf(kind: InferenceRequest['kind'], body: Body): (string | number
 /**
  * Counts the prompt with the tokenizer of the model, unless a worker has counted it. The count is exact for a
  * plain text chat with the configured template. With images it is an upper bound. With tools, `most` is the upper
- * bound: the indented JSON is counted too. Infinity as soon as a part exceeds the context, and the rest is then not
+ * bound: the indented JSON is counted too. Without a template, `most` has the ends of each prompt. Infinity as soon as a part exceeds the context, and the rest is then not
  * counted. Each call counts again: `PromptEstimate` keeps the result.
  */
 export function countPrompt(request: InferenceRequest, model: CountingRules): PromptTokens {
@@ -98,7 +100,7 @@ function count(request: InferenceRequest, body: Body, model: CountingRules): Pro
     counter.add(model.templateTokens + mediaTokens(request, model));
     countOtherFields(counter, request, body);
     const { tokens } = counter;
-    return { total: tokens, longest: tokens, most: tokens + counter.addedTokens + marginForTools(request) };
+    return { total: tokens, longest: tokens, most: tokens + counter.addedTokens + addedMargin(request) };
   }
   const parts = promptsOf(request.kind, body);
   let total = 0;
@@ -110,7 +112,8 @@ function count(request: InferenceRequest, body: Body, model: CountingRules): Pro
   }
   countOtherFields(counter, request, body);
   total += counter.tokens * parts.length;
-  return { total, longest: longest + counter.tokens, most: total + counter.addedTokens * parts.length };
+  const most = total + counter.addedTokens * parts.length + addedMargin(request);
+  return { total, longest: longest + counter.tokens, most };
 }
 
 /** The bytes that `countPrompt` counts, at 55 ns each and more. */
@@ -163,11 +166,13 @@ export function refuseBeyondContext(
 }
 
 /**
- * How many tokens of its own a template may add to our count. Only tools need a margin, because each template writes
- * them differently. It is part of the hold and never charged.
+ * How many tokens of its own an engine may add to our count. A chat needs a margin only for tools, because each
+ * template writes them differently. Other prompts need one for the ends of each. It is part of the hold and never
+ * charged as our count.
  */
-export function marginForTools({ tools }: InferenceRequest): number {
-  return tools === 0 ? 0 : TEMPLATE_TOKENS_OF_TOOLS + tools * TEMPLATE_TOKENS_PER_TOOL;
+export function addedMargin({ tools, prompts }: InferenceRequest): number {
+  const ofTools = tools === 0 ? 0 : TEMPLATE_TOKENS_OF_TOOLS + tools * TEMPLATE_TOKENS_PER_TOOL;
+  return ofTools + prompts * SPECIAL_TOKENS_PER_PROMPT;
 }
 
 /**

@@ -1,11 +1,11 @@
 import type { InferenceRequest } from '../body/inference-request';
 import { ALSO_IN_PROMPT } from '../body/outgoing';
 import {
+  addedMargin,
   cheapBound,
   countPrompt,
   type CountingRules,
   leastPromptTokens,
-  marginForTools,
   mediaTokens,
   refuseBeyondContext,
   refuseLongPrompt,
@@ -124,7 +124,7 @@ export class PromptEstimate {
     if (rough === null) return null;
     const tokens = rough + mediaTokens(this.request, this.model);
     const { rewrittenTokens, jointTokens } = this.request.outgoing;
-    return this.range(tokens, tokens + marginForTools(this.request) + rewrittenTokens + jointTokens);
+    return this.range(tokens, tokens + addedMargin(this.request) + rewrittenTokens + jointTokens);
   }
 
   /**
