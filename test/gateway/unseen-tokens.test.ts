@@ -1,7 +1,7 @@
-import { answers, usage, usePlayedBackend } from './played-backend';
+import { answers, streams, usage, usePlayedBackend } from './played-backend';
 import { type Caller, expectSettledAt, useGateway } from './use-gateway';
 
-/** Tokens that engines rightly count although nobody sends or receives them. */
+/** Tokens that engines rightly count although nobody sends or receives them: the ends of texts, and stop sequences. */
 const backend = usePlayedBackend(
   'own',
   (url) =>
@@ -10,6 +10,9 @@ const backend = usePlayedBackend(
 );
 const gateway = useGateway({ yaml: backend.yaml });
 const MANY = 100;
+/** "user" and one word, 3 for the message and 3 for the prompt. */
+const messages = [{ role: 'user', content: 'Count' }];
+const PROMPT = 8;
 
 async function ask(caller: Caller, path: string, body: object): Promise<void> {
   const answer = await gateway.post(path, body, caller);
@@ -40,5 +43,54 @@ describe('the special tokens at the ends of each prompt', () => {
     await ask(caller, '/v1/completions', { model: 'own', prompt: Array(MANY).fill('word'), max_tokens: 1 });
     const [event] = await gateway.events(caller.tenantId, 1);
     expect(event).toMatchObject({ promptTokens: MANY * 3, estimated: false, overrunNanos: '0' });
+  });
+});
+
+it('the end of each choice is charged, also of choices without text', async () => {
+  const caller = await gateway.caller();
+  const choices = Array.from({ length: MANY }, (_, index) => ({ index, text: '', finish_reason: 'stop' }));
+  backend.state.play = answers({ choices, ...usage(MANY, MANY) });
+  await ask(caller, '/v1/completions', { model: 'own', prompt: Array(MANY).fill('word'), max_tokens: 1 });
+  const [event] = await gateway.events(caller.tenantId, 1);
+  expect(event).toMatchObject({ completionTokens: MANY, estimated: false, overrunNanos: '0' });
+});
+
+describe.each([true, false])('a stop sequence (stream: %s)', (stream) => {
+  const STOP = ' word'.repeat(200);
+  async function stopped(reported: number, stop: string | string[], n = 1): Promise<object> {
+    const caller = await gateway.caller();
+    const all = Array.from({ length: n }, (_, index) => index);
+    backend.state.play = stream
+      ? streams(
+          all.map((index) => ({ index, delta: { content: ' x' } })),
+          { choices: all.map((index) => ({ index, delta: {}, finish_reason: 'stop' })), ...usage(PROMPT, reported) },
+        )
+      : answers({
+          choices: all.map((index) => ({
+            index,
+            message: { role: 'assistant', content: ' x' },
+            finish_reason: 'stop',
+          })),
+          ...usage(PROMPT, reported),
+        });
+    await ask(caller, '/v1/chat/completions', { model: 'own', messages, stream, stop, n, max_tokens: 500 });
+    return (await gateway.events(caller.tenantId, 1))[0]!;
+  }
+
+  it('that was generated is charged, although it is not delivered', async () => {
+    for (const [stop, n] of [
+      [STOP, 1],
+      [['a', STOP, 'bc'], 1],
+      [STOP, 3],
+    ] as const) {
+      const completionTokens = n * 201;
+      const event = await stopped(completionTokens, stop as string | string[], n);
+      expect(event).toMatchObject({ completionTokens, estimated: false, overrunNanos: '0' });
+    }
+  });
+
+  it('explains no more than its own tokens', async () => {
+    expect(await stopped(201, 'word')).toMatchObject({ completionTokens: 1, estimated: true });
+    expect(await stopped(450, STOP)).toMatchObject({ completionTokens: 1, estimated: true });
   });
 });

@@ -56,6 +56,8 @@ export interface InferenceRequest {
   readonly dottedNames: boolean;
   /** The number of stop sequences. */
   readonly stops: number;
+  /** A backend generates it before it ends a choice, and does not deliver it. Empty: there is none. */
+  readonly longestStop: string;
   /** The number of prompts of a completion or inputs of embeddings. 0 for a chat. */
   readonly prompts: number;
   readonly media: Media;
@@ -119,6 +121,7 @@ const NO_OUTPUT: Reading = {
   tools: 0,
   dottedNames: false,
   stops: 0,
+  longestStop: '',
   prompts: 0,
   media: noMedia(),
   structuredOutput: false,
@@ -184,7 +187,7 @@ function readChat(body: ChatCompletionRequest): Reading {
     messages: body.messages.length,
     tools,
     dottedNames: hasDottedName(body),
-    stops: stopsOf(body),
+    ...stopsOf(body),
     prompts: 0,
     media,
     structuredOutput: type !== 'text',
@@ -233,12 +236,14 @@ function readCompletion(body: CompletionRequest): Reading {
     choices: prompts * n,
     maxTokens: body.max_tokens ?? DEFAULT_COMPLETION_TOKENS,
     maxTokensNamed: body.max_tokens != null,
-    stops: stopsOf(body),
+    ...stopsOf(body),
   };
 }
 
-function stopsOf({ stop }: ChatCompletionRequest | CompletionRequest): number {
-  return Array.isArray(stop) ? stop.length : Number(stop != null);
+function stopsOf({ stop }: ChatCompletionRequest | CompletionRequest): Pick<Reading, 'stops' | 'longestStop'> {
+  const all = typeof stop === 'string' ? [stop] : (stop ?? []);
+  const longestStop = all.reduce((longest, one) => (one.length > longest.length ? one : longest), '');
+  return { stops: all.length, longestStop };
 }
 
 function readEmbedding({ input, encoding_format: encodingFormat }: EmbeddingRequest): Reading {

@@ -259,14 +259,14 @@ export class AdmittedRequest {
     const rough = output.estimate();
     const estimate = rough === null ? null : range(rough);
     const exact = () => range(output.tokens());
-    const spareAbove = outputSpareTokens(output.calls);
+    const { choices, longestStop } = request;
+    const spareAbove = outputSpareTokens(output.calls, choices);
     if (!believes(reported.completionTokens, { estimate, exact, spareAbove }, model)) {
       const own = output.tokens();
-      const asked = this.maxTokensPerChoice * request.choices;
-      if (!isHidden(reported, own, { asked, wentToLimit, spareAbove }, model.usageBand)) {
-        tokens.completionTokens = own;
+      const [asked, ofStops] = [choices * this.maxTokensPerChoice, choices * this.countText(longestStop)];
+      if (!isHidden(reported, own, { asked, wentToLimit, ofStops, spareAbove }, model.usageBand)) {
         noteDisbelief('completion', named, { reported, own: { completionTokens: own } });
-        return { tokens, estimated: true, details };
+        return { tokens: { ...tokens, completionTokens: own }, estimated: true, details };
       }
     }
     details.completion = completionDetails;

@@ -73,10 +73,10 @@ describe('a reliable estimate', () => {
 
 describe('a completion above the band', () => {
   const BAND = { min: 0.5, max: 2 };
-  const hidden = (completionTokens: number, own: number, wentToLimit: boolean, reasoning?: number) => {
+  const hidden = (completionTokens: number, own: number, wentToLimit: boolean, reasoning?: number, ofStops = 0) => {
     const completionDetails = reasoning === undefined ? {} : { completionDetails: { reasoning_tokens: reasoning } };
     const reported = { promptTokens: 9, cachedTokens: 0, completionTokens, ...completionDetails };
-    return isHidden(reported, own, { asked: 4_000, wentToLimit, spareAbove: 16 }, BAND);
+    return isHidden(reported, own, { asked: 4_000, wentToLimit, ofStops, spareAbove: 16 }, BAND);
   };
 
   it.each<[string, boolean, Parameters<typeof hidden>]>([
@@ -88,6 +88,9 @@ describe('a completion above the band', () => {
     ['reasoning that the backend names', true, [3_000, 1, false, 2_999]],
     ['reasoning that explains a part only', false, [3_000, 1, false, 1_500]],
     ['reasoning of more than was asked for', false, [4_001, 1, false, 4_000]],
+    ['a stop sequence', true, [2_016, 0, false, undefined, 1_000]],
+    ['more than a stop sequence', false, [2_017, 0, false, undefined, 1_000]],
+    ['a stop sequence of more than was asked for', false, [4_001, 0, false, undefined, 4_001]],
     ['reasoning that leaves less than was delivered', false, [3_000, 300, false, 2_999]],
   ])('may be of %s: %s', (_, isExplained, given) => {
     expect(hidden(...given)).toBe(isExplained);

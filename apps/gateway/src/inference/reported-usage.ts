@@ -24,9 +24,12 @@ const SPARE_TOKENS_PER_MESSAGE = 8;
 /** The error that an estimate may have. A report is believed uncounted only if it is within the band even then. */
 const ESTIMATE_FACTOR = 1.4;
 
-/** The tolerance above the band for a completion and for a prompt. */
-export function outputSpareTokens(calls: number): number {
-  return SPARE_TOKENS + calls * SPARE_TOKENS_PER_CALL;
+/**
+ * The tolerance above the band for a completion and for a prompt.
+ * @param choices each further one has an end of its own, which is one token
+ */
+export function outputSpareTokens(calls: number, choices: number): number {
+  return SPARE_TOKENS + calls * SPARE_TOKENS_PER_CALL + Math.max(0, choices - 1);
 }
 export function promptSpareTokens(kind: InferenceKind, messages: number): number {
   return kind === 'chat' ? SPARE_CHAT_TOKENS + messages * SPARE_TOKENS_PER_MESSAGE : SPARE_TOKENS;
@@ -54,22 +57,28 @@ export function isLikely(reported: number, own: OwnCount, { min, max }: CatalogM
 
 /**
  * Whether a completion above the band is explained by output that cannot be seen, and is within what was asked for:
- * reasoning that the backend names and hides, or tokens without text. Of the latter, only those of an answer that went
- * on to its limit are believed, because only then the limit says how many there were.
+ * reasoning that the backend names and hides, stop sequences, or tokens without text. Of the latter, only those of an
+ * answer that went on to its limit are believed, because only then the limit says how many there were.
  * @param asked the most tokens of all choices
+ * @param ofStops the tokens of the longest stop sequence, once for each choice
  * @param wentToLimit the backend ended every choice that was asked for with `length`
  * @param spareAbove tolerance above the band for the output that is seen
  */
 export function isHidden(
   { completionTokens, completionDetails }: ReportedCounts,
   own: number,
-  { asked, wentToLimit, spareAbove }: { asked: number; wentToLimit: boolean; spareAbove: number },
+  {
+    asked,
+    wentToLimit,
+    ofStops,
+    spareAbove,
+  }: Record<'asked' | 'ofStops' | 'spareAbove', number> & { wentToLimit: boolean },
   band: CatalogModel['usageBand'],
 ): boolean {
   if (completionTokens > asked) return false;
   if (wentToLimit) return completionTokens >= own;
   const seen = completionTokens - (completionDetails?.['reasoning_tokens'] ?? 0);
-  return isPossible(seen, { least: own, most: own }, band, spareAbove);
+  return isPossible(seen, { least: own, most: own + ofStops }, band, spareAbove);
 }
 
 /** The evidence for or against a reported count. */

@@ -55,7 +55,8 @@ export async function fitPlain(
   const outputs: (Output & { tokens?: number })[] = [];
   let cut = false;
   const asReported = reportedWithin(response, asked);
-  const mostTokens = asReported === null ? 0 : Math.ceil(asReported / usageBand.min) + outputSpareTokens(0);
+  const mostTokens =
+    asReported === null ? 0 : Math.ceil(asReported / usageBand.min) + outputSpareTokens(0, asked.choices);
   for (const choice of content) {
     const output = outputOf(choice);
     const tokens = await boundOf(output, maxTokensPerChoice, countText, turns);
@@ -78,7 +79,7 @@ export async function fitPlain(
   const output = ofAll(outputs, countText);
   if (asReported !== null && outputs.some(({ tokens }) => tokens !== undefined && tokens > maxTokensPerChoice)) {
     const own = output.tokens();
-    if (!isPossible(asReported, { least: own, most: own }, usageBand, outputSpareTokens(output.calls)))
+    if (!isPossible(asReported, { least: own, most: own }, usageBand, outputSpareTokens(output.calls, asked.choices)))
       return { kind: 'refused', reason: 'the answer is longer than requested' };
   }
   if (!cut) return { kind: 'fits', response, output };
