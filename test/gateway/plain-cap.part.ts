@@ -99,6 +99,21 @@ export function plainCapTests({ gateway, ask }: CappedGateway): void {
     await expectSettledAt(gateway, caller, 2_000n);
   });
 
+  it.each([
+    ['fewer vectors than inputs', [{ embedding: [0.5] }]],
+    ['an item without a vector', [{ embedding: [0.5] }, {}]],
+    ['a vector without numbers', [{ embedding: [0.5] }, { embedding: [] }]],
+    ['null for a vector', [{ embedding: null }, { embedding: [0.5] }]],
+  ])('with %s is refused and not charged', async (_, data) => {
+    const caller = await gateway.caller();
+    const fields = { model: 'vectors', input: ['a', 'b'], messages: undefined, max_tokens: undefined };
+    for (const encoding_format of ['float', 'base64']) {
+      const play = answers({ data, ...usage(2, 0) });
+      expect((await ask(caller, play, { ...fields, encoding_format }, '/v1/embeddings')).status).toBe(502);
+    }
+    await expectSettledAt(gateway, caller, 0n);
+  });
+
   it('has the encoding of vectors that the client asked for, if the backend does not know it', async () => {
     const caller = await gateway.caller();
     const play = answers({ data: [{ object: 'embedding', index: 0, embedding: [0.5, -1, 3] }], ...usage(1, 0) });

@@ -8,6 +8,7 @@ import {
   type BegunResponse,
   encodeVectors,
   haveMessages,
+  haveVectors,
   type PlainResponse,
   readPlainResponse,
 } from './plain-response';
@@ -36,6 +37,8 @@ export async function readPlain(
   if (!read) return { kind: 'unusable', reason: 'the answer cannot be parsed' };
   if (asked.kind === 'chat' && !haveMessages(read.content))
     return { kind: 'unusable', reason: 'a choice has no message' };
+  if (asked.kind === 'embedding' && !haveVectors(read.content, asked.prompts))
+    return { kind: 'unusable', reason: 'an input has no vector' };
   if (asked.encodingFormat === 'base64') encodeVectors(read);
   const fitted = await fitPlain(asked, read, turns);
   if (fitted.kind === 'refused') return { kind: 'usable', answer: fitted };

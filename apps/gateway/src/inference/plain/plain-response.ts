@@ -79,6 +79,12 @@ export function haveMessages(choices: readonly Record<string, unknown>[]): boole
   return areObjects(choices.map((choice) => choice['message']));
 }
 
+/** Whether there is a vector for each of the inputs, as numbers or as base64. */
+export function haveVectors(data: readonly Record<string, unknown>[], inputs: number): boolean {
+  const isVector = (value: unknown) => (typeof value === 'string' || Array.isArray(value)) && value.length > 0;
+  return data.length >= inputs && data.every((item) => isVector(item['embedding']));
+}
+
 function areObjects(value: unknown): value is Record<string, unknown>[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'object' && item !== null);
 }
