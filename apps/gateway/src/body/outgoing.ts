@@ -156,6 +156,16 @@ function mediaBytes(body: Record<string, unknown>): number {
 /** Fields other than messages and prompts that backends render into the prompt. */
 export const ALSO_IN_PROMPT = ['tools', 'functions', 'tool_choice', 'function_call', 'response_format', 'suffix'];
 
+/**
+ * Whether every engine renders the field. Most make a grammar of a schema and render none of it, many ignore the older
+ * form of tools, and SGLang and TGI leave out the tools that `tool_choice` rules out.
+ */
+export function isRenderedByAll(field: string, body: Record<string, unknown>): boolean {
+  const choice = body['tool_choice'];
+  const leavesOutTools = choice === 'none' || (typeof choice === 'object' && choice !== null);
+  return field === 'suffix' || (field === 'tools' && !leavesOutTools);
+}
+
 function isStructured(kind: InferenceKind, body: Record<string, unknown>, extras: readonly ExtraField[]): boolean {
   if (extras.some(({ rendered }) => rendered) || ALSO_IN_PROMPT.some((field) => body[field] != null)) return true;
   return kind === 'chat' && (body['messages'] as Messages).some(hasStructure);

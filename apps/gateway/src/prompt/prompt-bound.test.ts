@@ -69,6 +69,7 @@ describe('the bound of a prompt', () => {
     expect(countPrompt(request({ messages }), MODEL)).toEqual({
       total: words + 2 * 3 + 1 + 3,
       longest: words + 2 * 3 + 1 + 3,
+      least: words + 2 * 3 + 1 + 3,
       most: words + 2 * 3 + 1 + 3,
     });
   });
@@ -101,9 +102,9 @@ describe('the bound of a prompt', () => {
       () => EMBEDDING,
     );
     // Two special tokens for each input.
-    expect(countPrompt(embed, MODEL)).toEqual({ total: 4, longest: 3, most: 8 });
+    expect(countPrompt(embed, MODEL)).toEqual({ total: 4, longest: 3, least: 4, most: 8 });
     const tokens = readRequest('embedding', Buffer.from('{"model":"m","input":[[1,2,3],[4]]}'), () => EMBEDDING);
-    expect(countPrompt(tokens, MODEL)).toEqual({ total: 4, longest: 3, most: 8 });
+    expect(countPrompt(tokens, MODEL)).toEqual({ total: 4, longest: 3, least: 4, most: 8 });
   });
 });
 

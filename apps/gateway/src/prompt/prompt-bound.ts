@@ -2,7 +2,7 @@ import { countWithin } from './tokenizer';
 import { InferenceError } from '../inference-errors';
 import type { InferenceRequest } from '../body/inference-request';
 import { INDENTED_FIELDS, indented } from '../body/layout';
-import { ALSO_IN_PROMPT, type Outgoing } from '../body/outgoing';
+import { ALSO_IN_PROMPT, isRenderedByAll, type Outgoing } from '../body/outgoing';
 import type { BodyRules, PromptTokens } from '../body/rules';
 import { MEDIA_TYPES } from '../body/message-schema';
 import { maxTokensOfMedia } from '../body/model-rules';
@@ -99,8 +99,9 @@ function count(request: InferenceRequest, body: Body, model: CountingRules): Pro
     for (const message of (body as ChatCompletionRequest).messages) countMessage(counter, message);
     counter.add(model.templateTokens + mediaTokens(request, model));
     countOtherFields(counter, request, body);
-    const { tokens } = counter;
-    return { total: tokens, longest: tokens, most: tokens + counter.addedTokens + addedMargin(request) };
+    const { tokens, optionalTokens } = counter;
+    const most = tokens + counter.addedTokens + addedMargin(request);
+    return { total: tokens, longest: tokens, least: tokens - optionalTokens, most };
   }
   const parts = promptsOf(request.kind, body);
   let total = 0;
@@ -113,7 +114,7 @@ function count(request: InferenceRequest, body: Body, model: CountingRules): Pro
   countOtherFields(counter, request, body);
   total += counter.tokens * parts.length;
   const most = total + counter.addedTokens * parts.length + addedMargin(request);
-  return { total, longest: longest + counter.tokens, most };
+  return { total, longest: longest + counter.tokens, least: total - counter.optionalTokens * parts.length, most };
 }
 
 /** The bytes that `countPrompt` counts, at 55 ns each and more. */
@@ -198,6 +199,8 @@ export function leastPromptTokens(request: InferenceRequest, model: CountingRule
 
 class Counter {
   tokens = 0;
+  /** Those of fields that not every engine renders. */
+  optionalTokens = 0;
   private compactTokens = 0;
   private indentedTokens = 0;
   /** @param rewrittenTokens what templates add beside an indentation, with joints (`Outgoing`) */
@@ -234,6 +237,11 @@ class Counter {
     if (isCounted) this.indentedTokens += countWithin(this.model.tokenizer, indented(value), room);
   }
 
+  /** @param before the tokens before some that not every engine renders */
+  noteOptional(before: number): void {
+    if (this.tokens < Infinity) this.optionalTokens += this.tokens - before;
+  }
+
   addIndented(tokens: number): void {
     this.indentedTokens += tokens;
   }
@@ -266,11 +274,16 @@ function countMessage(counter: Counter, message: ChatCompletionRequest['messages
 
 function countOtherFields(counter: Counter, { outgoing }: InferenceRequest, body: Body): void {
   const isCounted = countsIndented(outgoing);
-  for (const field of ALSO_IN_PROMPT)
+  for (const field of ALSO_IN_PROMPT) {
+    const { tokens } = counter;
     if (INDENTED_FIELDS.has(field)) counter.indentable(body[field], isCounted);
     else counter.text(body[field]);
+    if (!isRenderedByAll(field, body)) counter.noteOptional(tokens);
+  }
+  const { tokens } = counter;
   for (const { name, rendered, json } of outgoing.extras)
     if (rendered && typeof body[name] === 'object') counter.indentable(body[name], isCounted);
     else if (rendered) counter.text(json);
+  counter.noteOptional(tokens);
   if (!isCounted) counter.addIndented(outgoing.indentedBytes);
 }

@@ -16,9 +16,10 @@ it('an estimate counts its prompt once, keeps the count for all that have it, an
 });
 
 it('a prompt that a worker has counted is not counted again', () => {
-  const counted = { total: 20, longest: 20, most: 25 };
-  const { exactCount, upperBound } = PromptEstimate.toHold({ ...request(), body: null, counted }, LARGE, 1);
+  const counted = { total: 20, longest: 20, least: 15, most: 25 };
+  const { exactCount, upperBound, likely } = PromptEstimate.toHold({ ...request(), body: null, counted }, LARGE, 1);
   expect({ exactCount, upperBound }).toEqual({ exactCount: 20, upperBound: 25 });
+  expect(likely).toEqual({ least: 15, most: 25 });
 });
 
 const CONTEXT = 8_192;

@@ -1,5 +1,5 @@
 import type { InferenceRequest } from '../body/inference-request';
-import { ALSO_IN_PROMPT } from '../body/outgoing';
+import { ALSO_IN_PROMPT, isRenderedByAll } from '../body/outgoing';
 import {
   addedMargin,
   cheapBound,
@@ -42,6 +42,8 @@ export class PromptEstimate {
     readonly longest: number,
     /** The count of the tokenizer with compact JSON and no margin: what is charged. Null: not counted yet. */
     readonly exactCount: number | null,
+    /** The part of `exactCount` that every engine shows the model. */
+    private readonly exactLeast: number,
     /** The tokens by which the backend's own count of `longest` may be higher. */
     private readonly spare: number,
   ) {}
@@ -56,7 +58,7 @@ export class PromptEstimate {
     outputTokens: number,
   ): PromptEstimate {
     const bound = cheapBound(request, model);
-    const byBytes = new PromptEstimate(request, model, bound, bound, null, 0);
+    const byBytes = new PromptEstimate(request, model, bound, bound, null, 0, 0);
     const needsCount = request.counted !== null || bound + outputTokens > model.contextTokens;
     if (!needsCount) return byBytes;
     const counted = byBytes.countedWithinContext();
@@ -81,10 +83,11 @@ export class PromptEstimate {
 
   private count(): CountedPrompt {
     const counts = countPrompt(this.request, this.model);
-    const { total, longest, most } = counts;
-    const [upperBound, exactCount] = [Math.min(most, this.upperBound), Math.min(total, this.upperBound)];
-    const spare = templateRoom(this.request, counts);
-    return new PromptEstimate(this.request, this.model, upperBound, longest, exactCount, spare) as CountedPrompt;
+    const { request, model } = this;
+    const { longest } = counts;
+    const [least, total, most] = [counts.least, counts.total, counts.most].map((one) => Math.min(one, this.upperBound));
+    const spare = templateRoom(request, counts);
+    return new PromptEstimate(request, model, most!, longest, total!, least!, spare) as CountedPrompt;
   }
 
   /**
@@ -119,20 +122,14 @@ export class PromptEstimate {
    * byte. Null when the estimate is not reliable and the prompt must be counted.
    */
   get likely(): OwnCount | null {
-    if (this.exactCount !== null) return this.range(this.exactCount, this.upperBound);
+    const media = mediaTokens(this.request, this.model);
+    // At least, media may have no tokens at all. At most, there is what engines add: held and believed, never charged.
+    if (this.exactCount !== null) return { least: Math.max(0, this.exactLeast - media), most: this.upperBound };
     const rough = roughly(this.request, this.request.body!, this.model);
     if (rough === null) return null;
-    const tokens = rough + mediaTokens(this.request, this.model);
     const { rewrittenTokens, jointTokens } = this.request.outgoing;
-    return this.range(tokens, tokens + addedMargin(this.request) + rewrittenTokens + jointTokens);
-  }
-
-  /**
-   * @param tokens with media at the maximum of the model; at least, media may have no tokens at all
-   * @param most with what templates add, which is held and believed but never charged
-   */
-  private range(tokens: number, most: number): OwnCount {
-    return { least: Math.max(0, tokens - mediaTokens(this.request, this.model)), most };
+    const added = addedMargin(this.request) + rewrittenTokens + jointTokens;
+    return { least: rough.least, most: rough.most + media + added };
   }
 }
 
@@ -144,16 +141,21 @@ function roughly(
   { kind, messages, outgoing }: InferenceRequest,
   body: Record<string, unknown>,
   model: CountingRules,
-): number | null {
+): OwnCount | null {
   const prose = new Prose();
-  for (const field of ALSO_IN_PROMPT) addValue(prose, body[field]);
-  for (const { rendered, json } of outgoing.extras) if (rendered) addValue(prose, json);
+  const addFields = (byAll: boolean) => {
+    for (const field of ALSO_IN_PROMPT) if (isRenderedByAll(field, body) === byAll) addValue(prose, body[field]);
+  };
+  addFields(true);
   if (kind !== 'chat') addPrompts(prose, kind === 'completion' ? body['prompt'] : body['input']);
   else {
     for (const message of body['messages'] as Record<string, unknown>[]) addMessage(prose, message);
     prose.tokens += messages * model.templateTokensPerMessage + model.templateTokens;
   }
-  return prose.isTrusted ? prose.tokens : null;
+  const least = prose.tokens;
+  addFields(false);
+  for (const { rendered, json } of outgoing.extras) if (rendered) addValue(prose, json);
+  return prose.isTrusted ? { least, most: prose.tokens } : null;
 }
 
 function addMessage(prose: Prose, message: Record<string, unknown>): void {
