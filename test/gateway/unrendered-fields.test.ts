@@ -34,6 +34,34 @@ async function charged(fields: object, reported: number): Promise<{ promptTokens
   return event!;
 }
 
+describe('what a template leaves out of earlier answers', () => {
+  const thought = 'I wonder what the name of this old city may have been at that time. '.repeat(40);
+  const answerWith = (fields: object) => [...messages, { role: 'assistant', ...fields }, ...messages];
+  /** 5 for "assistant", the answer and the message. */
+  const WHOLE = 2 * (PROMPT - 3) + 5 + 3;
+
+  it.each([
+    ['reasoning', answerWith({ content: 'Rome', reasoning_content: thought })],
+    ['reasoning by its other name', answerWith({ content: 'Rome', reasoning: thought })],
+    ['reasoning within the text', answerWith({ content: `<think>${thought}</think>Rome` })],
+    ['reasoning in a body that a worker reads', answerWith({ content: 'Rome', reasoning: thought.repeat(20) })],
+    ['a refusal', answerWith({ content: 'Rome', refusal: thought })],
+  ])('is charged only if the engine counted it: %s', async (_, chat) => {
+    expect(await charged({ messages: chat }, WHOLE)).toMatchObject({ promptTokens: WHOLE, estimated: false });
+    expect(await charged({ messages: chat }, 600)).toMatchObject({ promptTokens: 600, estimated: false });
+    expect(await charged({ messages: chat }, 8)).toMatchObject({ estimated: true });
+  });
+
+  it('is not its text, nor a word of the user', async () => {
+    for (const chat of [
+      answerWith({ content: thought }),
+      answerWith({ content: `<think>a</think>${thought}` }),
+      [...messages, { role: 'user', content: `<think>${thought}</think>` }],
+    ])
+      expect(await charged({ messages: chat }, WHOLE)).toMatchObject({ estimated: true });
+  });
+});
+
 describe('a field that not every engine shows the model', () => {
   it.each([
     ['a schema', { response_format: jsonSchema(40) }],

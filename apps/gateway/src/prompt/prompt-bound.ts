@@ -1,3 +1,4 @@
+import { OFTEN_LEFT_OUT, thoughtIn } from './thoughts';
 import { countWithin } from './tokenizer';
 import { InferenceError } from '../inference-errors';
 import type { InferenceRequest } from '../body/inference-request';
@@ -264,12 +265,16 @@ function countMessage(counter: Counter, message: ChatCompletionRequest['messages
   for (const [field, value] of Object.entries(message)) {
     if (field === 'name' && value !== null) counter.add(TOKENS_PER_NAME);
     if (field !== 'content' || !Array.isArray(value)) {
+      const { tokens } = counter;
       counter.text(value);
+      if (OFTEN_LEFT_OUT.has(field)) counter.noteOptional(tokens);
       continue;
     }
     // The bytes of media do not say what they cost. `mediaTokens` adds the maximum of the model.
     for (const part of value as TextOfPart[]) counter.text(textOf(part));
   }
+  const thought = thoughtIn(message);
+  if (thought !== '') counter.optionalTokens += countWithin(counter.model.tokenizer, thought, counter.tokens);
 }
 
 function countOtherFields(counter: Counter, { outgoing }: InferenceRequest, body: Body): void {

@@ -13,6 +13,7 @@ import {
   textOf,
   type TextOfPart,
 } from './prompt-bound';
+import { OFTEN_LEFT_OUT, thoughtIn } from './thoughts';
 import { Prose } from './token-estimate';
 
 /** Our count of a prompt or an output. The two numbers differ when parts cannot be counted (images). */
@@ -143,25 +144,32 @@ function roughly(
   model: CountingRules,
 ): OwnCount | null {
   const prose = new Prose();
+  const leftOut: unknown[] = [];
   const addFields = (byAll: boolean) => {
     for (const field of ALSO_IN_PROMPT) if (isRenderedByAll(field, body) === byAll) addValue(prose, body[field]);
   };
   addFields(true);
   if (kind !== 'chat') addPrompts(prose, kind === 'completion' ? body['prompt'] : body['input']);
   else {
-    for (const message of body['messages'] as Record<string, unknown>[]) addMessage(prose, message);
+    for (const message of body['messages'] as Record<string, unknown>[]) addMessage(prose, message, leftOut);
     prose.tokens += messages * model.templateTokensPerMessage + model.templateTokens;
   }
   const least = prose.tokens;
   addFields(false);
+  for (const text of leftOut) addValue(prose, text);
   for (const { rendered, json } of outgoing.extras) if (rendered) addValue(prose, json);
   return prose.isTrusted ? { least, most: prose.tokens } : null;
 }
 
-function addMessage(prose: Prose, message: Record<string, unknown>): void {
+/** @param leftOut gets the texts that not every template shows */
+function addMessage(prose: Prose, message: Record<string, unknown>, leftOut: unknown[]): void {
+  const thought = thoughtIn(message);
+  if (thought !== '') leftOut.push(thought);
   for (const name in message) {
     const value = message[name];
     if (name === 'role') prose.tokens += 1;
+    else if (OFTEN_LEFT_OUT.has(name)) leftOut.push(value);
+    else if (name === 'content' && thought !== '') addValue(prose, (value as string).slice(thought.length));
     else if (name !== 'content' || !Array.isArray(value)) addValue(prose, value);
     else for (const part of value as TextOfPart[]) addValue(prose, textOf(part));
   }
