@@ -33,8 +33,8 @@ export interface PromptTokens {
   /** The part of `total` that every engine shows the model: without schemas, for example. */
   least: number;
   /**
-   * The most that engines may make of `total`: templates add texts for tools, and write JSON their own way; other prompts
-   * get special tokens at their ends. Never charged.
+   * The most that engines may make of `total`: templates add texts for tools, and write JSON their own way; other
+   * prompts get special tokens at their ends. Never charged.
    */
   most: number;
 }

@@ -34,7 +34,9 @@ const SPARE_TOKENS = 64;
  * and the start of the answer costs 3 (`templateTokens`).
  */
 const TOKENS_PER_NAME = 1;
-/** The begin and the end of a sequence, or `[CLS]` and `[SEP]`: engines add them to each prompt that has no template. */
+/**
+ * The begin and the end of a sequence, or `[CLS]` and `[SEP]`: engines add them to each prompt that has no template.
+ */
 const SPECIAL_TOKENS_PER_PROMPT = 2;
 /** Tokens that templates add for the list of tools, and for each tool, beside the JSON of the tools. */
 const TEMPLATE_TOKENS_OF_TOOLS = 32;
@@ -85,10 +87,10 @@ function promptsOf(kind: InferenceRequest['kind'], body: Body): (string | number
 }
 
 /**
- * Counts the prompt with the tokenizer of the model, unless a worker has counted it. The count is exact for a
- * plain text chat with the configured template. With images it is an upper bound. With tools, `most` is the upper
- * bound: the indented JSON is counted too. Without a template, `most` has the ends of each prompt. Infinity as soon as a part exceeds the context, and the rest is then not
- * counted. Each call counts again: `PromptEstimate` keeps the result.
+ * Counts the prompt with the tokenizer of the model, unless a worker has counted it. The count is exact for a plain
+ * text chat with the configured template. With images it is an upper bound. With tools, `most` is the upper bound: the
+ * indented JSON is counted too. Without a template, `most` has the ends of each prompt. Infinity as soon as a part
+ * exceeds the context, and the rest is then not counted. Each call counts again: `PromptEstimate` keeps the result.
  */
 export function countPrompt(request: InferenceRequest, model: CountingRules): PromptTokens {
   return request.counted ?? count(request, request.body!, model);

@@ -1,6 +1,6 @@
 /**
- * What many chat templates leave out of earlier answers: Qwen3 and DeepSeek show the model none of its former reasoning.
- * It is held, and need not be in a backend's count.
+ * What many chat templates leave out of earlier answers: Qwen3 and DeepSeek show the model none of its former
+ * reasoning. It is held, and need not be in a backend's count.
  */
 
 /** Members of a message. */
