@@ -1,6 +1,6 @@
 import { startEmbeddedPostgres } from '@tollgate/postgres';
 import { eventually } from '@tollgate/testing';
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { appendFileSync, chmodSync, chownSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { complete, costOf, createTenant, embedded, writeConfig, type Completion } from './fixtures';
@@ -63,6 +63,32 @@ it('the log of an embedded PostgreSQL says which constraint was violated, withou
   const log = readFileSync(join(dataDirectory, 'postgres', 'server.log'), 'utf8');
   expect(log).toContain('person_email_key');
   expect(log).not.toContain('anna@');
+});
+
+describe('a data directory that was copied', () => {
+  // Only root runs PostgreSQL as another user.
+  if (process.getuid?.() === 0)
+    it('without its owners is refused with the command that corrects it', async () => {
+      const { options, cluster } = await stoppedCluster('unowned');
+      chownSync(cluster, 0, 0);
+      await expect(startEmbeddedPostgres(options)).rejects.toThrow(
+        `${cluster} does not belong to the user "postgres", which runs PostgreSQL. Run: chown -R postgres: ${cluster}`,
+      );
+    });
+
+  it('with a log that cannot be written is refused for that reason, not for an older one in the log', async () => {
+    const { options, cluster } = await stoppedCluster('unwritable');
+    const log = join(cluster, 'server.log');
+    appendFileSync(log, 'ERROR:  of an earlier run\n');
+    chmodSync(log, 0o400);
+    await expect(startEmbeddedPostgres(options)).rejects.toThrow(/^PostgreSQL did not start on .*: .*server\.log/);
+  });
+
+  async function stoppedCluster(name: string) {
+    const options = { dataDirectory: join(directory.path, name) };
+    await (await startEmbeddedPostgres(options)).stop();
+    return { options, cluster: join(options.dataDirectory, 'postgres') };
+  }
 });
 
 describe('an embedded PostgreSQL that is killed while Tollgate runs', () => {

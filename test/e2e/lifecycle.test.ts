@@ -132,8 +132,8 @@ describe('a failed start reports its reason and the remedy in one line:', () => 
     writeFileSync(file, '');
     expect(await failure({ TOLLGATE_DATA_DIR: file })).toMatch(
       new RegExp(
-        '^tollgate: The data directory .*a-file cannot be written \\(\\w+\\): ' +
-          'choose another with TOLLGATE_DATA_DIR, or correct its permissions\\.$',
+        '^tollgate: The data directory .*a-file cannot be written \\(a part of its path is not a directory\\): ' +
+          'correct that, or choose another with TOLLGATE_DATA_DIR\\.$',
       ),
     );
   });
@@ -154,7 +154,9 @@ describe('a failed start reports its reason and the remedy in one line:', () => 
     mkdirSync(join(data, 'postgres'), { recursive: true });
     writeFileSync(join(data, 'postgres', 'PG_VERSION'), '18');
     const line = await failure({ TOLLGATE_DATA_DIR: data });
-    expect(line).toMatch(/password of the embedded PostgreSQL cannot be read from .*\(ENOENT\)\. Restore the file/);
+    expect(line).toMatch(
+      /password of the embedded PostgreSQL cannot be read from .*\(there is no such file or directory\)\. Restore the file/,
+    );
   });
 });
 

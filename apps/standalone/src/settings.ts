@@ -18,6 +18,7 @@ import {
   ConfigSecretsSettings,
   DrainSettings,
   entropyBits,
+  fileProblem,
   Flag,
   MetricsSettings,
   Optional,
@@ -156,10 +157,9 @@ function keptSecret(given: string | undefined, directory: string, name: string, 
     return kept;
   } catch (error) {
     if (error instanceof SettingsError) throw error;
-    const { code } = error as NodeJS.ErrnoException;
     throw new SettingsError(
-      `The data directory ${directory} cannot be written (${code}): choose another with TOLLGATE_DATA_DIR, or ` +
-        'correct its permissions.',
+      `The data directory ${directory} cannot be written (${fileProblem(error)}): correct that, or choose another ` +
+        'with TOLLGATE_DATA_DIR.',
     );
   }
 }

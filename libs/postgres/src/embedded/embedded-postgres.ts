@@ -1,11 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { Client } from 'pg';
-import { delay, makeDirectory } from '@tollgate/runtime';
+import { delay, fileProblem, makeDirectory } from '@tollgate/runtime';
 import { Keeper } from './keeper';
 import { serverUser, type ServerUser } from './run-as';
 
@@ -77,8 +77,8 @@ export async function startEmbeddedPostgres({
   const cluster = join(root, 'postgres');
   const user = serverUser([cluster, initdb]);
   if (!existsSync(join(cluster, 'PG_VERSION'))) await createCluster(root, cluster, initdb, user);
-
   const password = keptPassword(join(root, 'postgres.password'));
+  user.refuseUnowned(cluster);
   const running = await runningSocketDirectory(cluster);
   const sockets = running ?? socketDirectory(root, user);
   const log = join(cluster, 'server.log');
@@ -91,8 +91,10 @@ export async function startEmbeddedPostgres({
     `?host=${encodeURIComponent(sockets)}&port=${SOCKET_PORT}`;
   const open = async (): Promise<Client> => {
     if ((await runningSocketDirectory(cluster)) === null) {
+      // The log has the errors of earlier runs, too.
+      const formerBytes = statSync(log, { throwIfNoEntry: false })?.size ?? 0;
       await user.run(pg_ctl, ['start', '-w', '-s', '-D', cluster, '-l', log, '-o', options]).catch((error: Error) => {
-        const line = lastLine(log) ?? error.message;
+        const line = reasonIn(log, formerBytes) ?? error.message;
         // Another process started the server since it was looked for.
         if (/lock file .* already exists/.test(line)) throw new Error(usedBy(root), { cause: error });
         throw new Error(`PostgreSQL did not start on ${cluster}: ${line}`, { cause: error });
@@ -129,7 +131,7 @@ function keptPassword(file: string): string {
   } catch (error) {
     throw new Error(
       `The password of the embedded PostgreSQL cannot be read from ${file} ` +
-        `(${(error as NodeJS.ErrnoException).code}). ` +
+        `(${fileProblem(error)}). ` +
         'Restore the file from a back-up of the data directory: it belongs to the data beside it.',
       { cause: error },
     );
@@ -143,8 +145,8 @@ function makeDataDirectory(root: string): void {
     rmSync(join(root, '.write-test'));
   } catch (error) {
     throw new Error(
-      `The data directory ${root} cannot be written (${(error as NodeJS.ErrnoException).code}): ` +
-        'choose another with TOLLGATE_DATA_DIR, or correct its permissions.',
+      `The data directory ${root} cannot be written (${fileProblem(error)}): correct that, or choose another with ` +
+        'TOLLGATE_DATA_DIR.',
       { cause: error },
     );
   }
@@ -270,8 +272,9 @@ function binaries(): { initdb: string; pg_ctl: string } {
   }
 }
 
-function lastLine(file: string): string | null {
-  if (!existsSync(file)) return null;
-  const lines = readFileSync(file, 'utf8').trim().split('\n');
-  return lines.findLast((line) => /FATAL|PANIC|ERROR/.test(line)) ?? lines.at(-1) ?? null;
+/** The last error that a log has after its first bytes, or else its last line there. */
+function reasonIn(log: string, skippedBytes: number): string | null {
+  if (!existsSync(log)) return null;
+  const lines = readFileSync(log).subarray(skippedBytes).toString().trim().split('\n');
+  return (lines.findLast((line) => /FATAL|PANIC|ERROR/.test(line)) ?? lines.at(-1)) || null;
 }

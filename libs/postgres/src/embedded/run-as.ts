@@ -20,11 +20,16 @@ export interface ServerUser {
    */
   run(program: string, args: readonly string[]): Promise<string>;
   own(path: string): void;
+  /** Throws if the folder of a cluster belongs to another user, as after a copy that kept no owners. */
+  refuseUnowned(cluster: string): void;
 }
 
 /** @param paths files and folders that the server must reach */
 export function serverUser(paths: readonly string[]): ServerUser {
-  if (process.getuid?.() !== 0) return { run: (program, args) => exec(program, args), own: () => {} };
+  if (process.getuid?.() !== 0) {
+    // PostgreSQL itself refuses the folder of another user, and says so.
+    return { run: (program, args) => exec(program, args), own: () => {}, refuseUnowned: () => {} };
+  }
   const { uid, gid } = systemUser();
   // Below a folder that only root may enter (a checkout in /root, a `mktemp -d`), the server needs one capability to
   // pass through it.
@@ -43,6 +48,13 @@ export function serverUser(paths: readonly string[]): ServerUser {
             ...args,
           ]),
     own: (path) => chownSync(path, uid, gid),
+    refuseUnowned: (cluster) => {
+      if (statSync(cluster).uid !== uid)
+        throw new Error(
+          `${cluster} does not belong to the user "${SYSTEM_USER}", which runs PostgreSQL. ` +
+            `Run: chown -R ${SYSTEM_USER}: ${cluster}`,
+        );
+    },
   };
 }
 
