@@ -75,7 +75,8 @@ const proseOf = (text: string) =>
  * - A word of inline code with a slash is a path if it begins with a top folder of the repository or ends like a source
  *   file. In the README of a package, also if it begins with `src/` or `bench/`, which are those of the package.
  * - It must be the full path of a file or a folder: `test/gateway/money` for `money.test.ts` is missing.
- * - `*` and `{a,b}` match as in a shell, and `<name>` and `…` match like `*`. They must match something.
+ * - `*` matches as in a shell, and `<name>` and `…` match like `*`. They must match something.
+ * - `{a,b}` stands for both names as in a shell, and both must exist.
  * - A built file (`dist/*.js`) stands for its source.
  */
 export function missing(path: string, text: string): string[] {
@@ -145,9 +146,20 @@ function inRepository(document: string, word: string): string {
   return isOfPackage ? posix.join(dirname(document), source) : source;
 }
 
-function exists(path: string): boolean {
+function exists(name: string): boolean {
+  return alternatives(name).every(existsAlone);
+}
+
+/** The names that `{a,b}` in a name stands for. */
+function alternatives(name: string): string[] {
+  const [whole, inside] = /\{([^{}]+)\}/.exec(name) ?? [];
+  if (whole === undefined) return [name];
+  return inside!.split(',').flatMap((one) => alternatives(name.replace(whole, one)));
+}
+
+function existsAlone(path: string): boolean {
   const pattern = path.replace(PLACEHOLDER, '*');
-  if (!/[*{]/.test(pattern)) return existsSync(join(ROOT, path));
+  if (!pattern.includes('*')) return existsSync(join(ROOT, path));
   return globSync(pattern, { cwd: ROOT }).length > 0;
 }
 

@@ -52,6 +52,11 @@ describe('the check of names finds', () => {
     ['a part of a name', 'see `test/gateway/money`', 'test/gateway/money'],
     ['a file without the folders before it', 'see `inference/pipeline.ts`', 'inference/pipeline.ts'],
     ['a pattern without a match', 'see `apps/*/src/gone-*.ts`', 'apps/*/src/gone-*.ts'],
+    [
+      'one of several names without a file',
+      'see `libs/messaging/src/{postgres,kafka}/group-consumer.ts`',
+      'libs/messaging/src/{postgres,kafka}/group-consumer.ts',
+    ],
     ['a path within a command', 'run `node tools/gone.mjs --json`', 'tools/gone.mjs'],
     ['a built file without a source', 'run `node apps/auth/dist/gone.js`', 'apps/auth/dist/gone.js'],
     ['a link to a missing file', 'see [this](gone.md)', 'gone.md'],
