@@ -35,6 +35,7 @@ describe('stopping the only process', () => {
     const answers = await Promise.all([stream, plain]);
     expect(answers.map((answer) => answer.status)).toEqual([200, 200]);
     expect(await exit).toBe(0);
+    expect(first.stderr).toMatch(/"requests":2,"timeoutMs":\d+,"msg":"waiting for running requests to finish"/);
     expect(postgresPid(directory.path)).toBeNull();
     // The books are flushed already, not by the next start.
     const left = await withStoppedDatabase(directory.path, async (client) => {

@@ -28,7 +28,10 @@ export class PublicStop {
 
   /** Lets running requests finish for `timeoutMs`, then ends the others by `cutOff`. */
   async endRequests(timeoutMs: number): Promise<void> {
-    if (!(await this.drain(timeoutMs)))
+    const drained = this.drain(timeoutMs);
+    const { count } = this.inFlight;
+    if (count > 0) logger('gateway').info({ requests: count, timeoutMs }, 'waiting for running requests to finish');
+    if (!(await drained))
       logger('gateway').warn('requests did not finish in time: they are ended and settled at the output delivered');
     await this.cutOff();
   }
