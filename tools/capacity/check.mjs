@@ -41,7 +41,7 @@ export function unitCosts({ idle, runs: [one, two] }) {
   };
 }
 
-/** The cores in use, by part, that the model predicts for so many requests a second and gateways. */
+/** The cores in use, by part, that the model predicts for these numbers of requests a second and of gateways. */
 function predictedCores({ perSecond, replicas }, { request, gatewayCores }) {
   const chunk = Object.fromEntries(Object.keys(request).map((part) => [part, 0]));
   const costs = { cpuMicros: { request, chunk }, entryMicros: { PostgreSQL: 0 }, gatewayCores, bytes: NO_BYTES };

@@ -22,7 +22,7 @@ export const ASSUMPTIONS = {
   secondsOfMonth: 30 * 86_400,
   /** A month of usage events is kept for 13 months after its end by default. So 14 are there before one is dropped. */
   usageMonths: 14,
-  /** Charges, the ledger and the sums by the hour are kept forever. There is storage for so many years of them. */
+  /** Charges, the ledger and the sums by the hour are kept forever. There is storage for this number of years. */
   booksYears: 5,
   /** Rows that a tenant adds to the sums by the hour, key and model, in the mean hour. At most one a request. */
   hourRowsPerTenant: 1,

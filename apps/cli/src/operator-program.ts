@@ -11,7 +11,7 @@ export function addOperatorCommands(program: Command, context: (options: object)
   const operator = group(
     program,
     'operator',
-    'those who operate Tollgate',
+    'access to the operator API',
     'operator token create billing-job --scopes read,credit',
   );
   const token = group(

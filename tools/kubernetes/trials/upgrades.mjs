@@ -6,7 +6,7 @@ import { SetupError } from '../../setup/prepare.mjs';
 import { CHART, helm, kubectl, tryHelm } from '../cluster.mjs';
 import { customer, loadOf, podNames, proveBooks, secondsSince, served, underLoad, upgrade } from './release.mjs';
 
-/** An upgrade that fails, and the way back, may each take so many times as long as a good one just before. */
+/** The limit of a failing upgrade, and of the way back: this factor times the time of a good upgrade just before. */
 const FAILING_PER_GOOD = 1.5;
 const LEAST_FAILING_S = 60;
 /** The values of the trial have ordinary jobs, because at the install there are no stores yet. */

@@ -12,7 +12,7 @@ const billing = useBilling(database);
 
 const DIFFERENCE = {} as Difference;
 
-/** A replica of billing, whose next run finds so many differences. Null: it fails. */
+/** A replica of billing, with the number of differences that its next run finds. Null: the run fails. */
 function replica() {
   let next: number | null = 0;
   const reconciler = {

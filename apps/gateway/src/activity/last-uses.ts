@@ -9,8 +9,8 @@ import { PacedReports, type Reported } from './paced-reports';
 const MAX_KNOWN = 10_000;
 const MAX_USES_PER_MESSAGE = 1_000;
 /**
- * Uses whose pause is over are sent together, at most once in this part of the pause. So many busy credentials do not
- * cause as many messages.
+ * Uses whose pause is over are sent together, at most once in this part of the pause. So the number of messages does
+ * not grow with the number of busy credentials.
  */
 const TOGETHER = 1 / 6;
 /** A timer may fire this much early by the clock of the process. */
