@@ -9,7 +9,7 @@ const underWay = new Map<string, Callback[]>();
  * `dns.lookup` with one call at a time for each name. Concurrent callers share the answer. For `lookup` of
  * `net.connect`.
  * A lookup occupies a thread of libuv's pool (4 by default) until it ends. The name of a removed container takes many
- * seconds to fail, and each connection attempt asks again. Without this class, a Kafka that is down would occupy all
+ * seconds to fail, and each connection attempt asks again. Without sharing, a Kafka that is down would occupy all
  * threads, and the lookup of a healthy backend would wait behind them.
  */
 export const sharedLookup: LookupFunction = (hostname, options, callback) => {
