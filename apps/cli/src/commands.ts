@@ -1,8 +1,8 @@
 import type { BillingSummary, KeyRow, TokenRow } from '@tollgate/contracts';
-import { formatCents, formatNanos } from './money';
-import { MAX_LIST_ROWS, type OperatorClient, tenantPath } from './operator-client';
-import type { Output } from './output';
-import { printable, table } from './table';
+import { formatCents, formatNanos } from './command/money';
+import { MAX_LIST_ROWS, type OperatorClient, tenantPath } from './command/operator-client';
+import type { Output } from './command/output';
+import { printable, table } from './command/table';
 
 /** The client and the output of a command. */
 export interface Context {

@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander';
-import { Failure, UsageFailure } from './failure';
-import { withoutHelpWord } from './help-word';
+import { Failure, UsageFailure } from './command/failure';
+import { withoutHelpWord } from './command/help-word';
 import { tollgate } from './program';
 
 const FAILED = 1;

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { withoutHelpWord } from './help-word';
+import { withoutHelpWord } from './command/help-word';
 import { tollgate } from './program';
 
 /** What `tollgate <path> --help` prints, by path, of all commands and groups. */

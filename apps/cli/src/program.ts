@@ -2,27 +2,27 @@ import { MAX_COMPARED_HOURS, SCOPES } from '@tollgate/contracts';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { addBackendCommands } from './backend-program';
-import { addBudgetCommands } from './budget-program';
-import { addBooksCommands } from './books-program';
+import { addBackendCommands } from './operators/backend-program';
+import { addBudgetCommands } from './money/budget-program';
+import { addBooksCommands } from './books/books-program';
 import * as commands from './commands';
-import { addCompletionCommand } from './completion';
-import type { CheckOptions } from './config-check';
-import { addKafkaCommands } from './kafka-commands';
-import { UsageFailure } from './failure';
-import { addKeyCommands } from './key-program';
-import { examples, group, leaf } from './leaf';
-import { addMoneyCommands } from './money-program';
-import { addOperatorCommands } from './operator-program';
-import { findOperator, OperatorClient } from './operator-client';
-import { Output } from './output';
-import { reconcile } from './reconcile';
-import { reconcileBackends } from './reconcile-backends';
-import { addRedisCommands } from './redis-commands';
-import { DEFAULT_NAME, pick } from './options';
-import { scopesOf } from './scopes';
-import { addTenantCommands } from './tenant-program';
-import { addUserCommands } from './user-program';
+import { addCompletionCommand } from './command/completion';
+import type { CheckOptions } from './operators/config-check';
+import { addKafkaCommands } from './servers/kafka-commands';
+import { UsageFailure } from './command/failure';
+import { addKeyCommands } from './keys/key-program';
+import { examples, group, leaf } from './command/leaf';
+import { addMoneyCommands } from './money/money-program';
+import { addOperatorCommands } from './operators/operator-program';
+import { findOperator, OperatorClient } from './command/operator-client';
+import { Output } from './command/output';
+import { reconcile } from './reconcile/reconcile';
+import { reconcileBackends } from './reconcile/reconcile-backends';
+import { addRedisCommands } from './servers/redis-commands';
+import { DEFAULT_NAME, pick } from './command/options';
+import { scopesOf } from './command/scopes';
+import { addTenantCommands } from './tenants/tenant-program';
+import { addUserCommands } from './tenants/user-program';
 
 const DEFAULT_ENTRIES = 20;
 const MAX_ENTRIES = 200;
@@ -154,7 +154,7 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
     .option('--no-server', 'do not ask a running Tollgate')
     .action(async (file: string | undefined, options: CheckOptions & { json?: boolean }) => {
       // Loaded for this command alone, because loading takes longer than the other commands run.
-      const { checkConfig } = await import('./config-check.js');
+      const { checkConfig } = await import('./operators/config-check.js');
       const path = file ?? (env['TOLLGATE_CONFIG'] || 'tollgate.yaml');
       const how = { ...options, isDefault: file === undefined };
       if (!(await checkConfig(path, env, new Output('json' in options), how))) fail();

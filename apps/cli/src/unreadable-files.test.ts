@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readKeysFile } from './keys-file';
-import { readUsers } from './kafka-users';
+import { readKeysFile } from './keys/keys-file';
+import { readUsers } from './servers/kafka-users';
 
 describe('a file that cannot be read', () => {
   it('is named with the reason in words', () => {
