@@ -10,7 +10,7 @@ import type {
   UsageSummary,
 } from '@tollgate/contracts';
 import { confirm } from '../command/agrees';
-import type { Context } from '../commands';
+import type { Context } from '../command/context';
 import { Failure } from '../command/failure';
 import { formatCents, formatNanos } from '../command/money';
 import { MAX_LIST_ROWS, tenantPath } from '../command/operator-client';

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import * as commands from './books-commands';
-import type { Context } from '../commands';
+import type { Context } from '../command/context';
 import { UsageFailure } from '../command/failure';
 import { compareJournal, showHeads } from './journal';
 import { explainKey, explainRequest } from './explain';

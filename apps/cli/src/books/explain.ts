@@ -1,5 +1,5 @@
 import type { ExplainedKey, ExplainedRequest, RefusedRequest, RequestLife } from '@tollgate/contracts';
-import type { Context } from '../commands';
+import type { Context } from '../command/context';
 import { attempts, endOf, hindrance, refusal } from './explain-words';
 import { formatCents, formatNanos } from '../command/money';
 import { printable } from '../command/table';

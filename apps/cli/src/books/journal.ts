@@ -1,7 +1,7 @@
 import { MAX_COMPARED_HEADS, type Difference, type JournalHead, type Page } from '@tollgate/contracts';
 import { fileProblem } from '@tollgate/runtime/file-problem';
 import { readFileSync } from 'node:fs';
-import type { Context } from '../commands';
+import type { Context } from '../command/context';
 import { Failure } from '../command/failure';
 import { counted, table } from '../command/table';
 

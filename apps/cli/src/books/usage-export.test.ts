@@ -1,5 +1,5 @@
 import { Writable } from 'node:stream';
-import type { Context } from '../commands';
+import type { Context } from '../command/context';
 import { OperatorClient } from '../command/operator-client';
 import { exportUsage } from './usage-export';
 

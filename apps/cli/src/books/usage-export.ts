@@ -1,4 +1,4 @@
-import type { Context } from '../commands';
+import type { Context } from '../command/context';
 
 /** For a stream of tens of millions of lines. */
 const TIMEOUT_MS = 6 * 3_600_000;

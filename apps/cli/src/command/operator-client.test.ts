@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setBudget } from '../money/budget-commands';
-import { revoke } from '../commands';
+import { revoke } from '../keys/key-commands';
 import { UsageFailure } from './failure';
 import { OperatorClient } from './operator-client';
 import { Output } from './output';

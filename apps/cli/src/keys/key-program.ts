@@ -1,9 +1,10 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import * as commands from '../commands';
+import type { Context } from '../command/context';
 import { UsageFailure } from '../command/failure';
 import type { ApplyOptions } from './keys-apply';
 import { group, leaf } from '../command/leaf';
 import { DEFAULT_NAME, pick } from '../command/options';
+import * as commands from './key-commands';
 
 const DEFAULT_GRACE_HOURS = 24;
 const MAX_GRACE_HOURS = 720;
@@ -22,7 +23,7 @@ interface Changes {
 }
 
 /** Inference keys of a tenant. */
-export function addKeyCommands(program: Command, context: (options: object) => commands.Context): void {
+export function addKeyCommands(program: Command, context: (options: object) => Context): void {
   const key = group(program, 'key', 'inference keys (sk-svc-…)', 'key create ten_01k… production', 'key list ten_01k…');
   leaf(
     key,
@@ -74,7 +75,7 @@ export function addKeyCommands(program: Command, context: (options: object) => c
 }
 
 /** The next secret of a key, and lists of keys. */
-function addRotation(program: Command, key: Command, context: (options: object) => commands.Context): void {
+function addRotation(program: Command, key: Command, context: (options: object) => Context): void {
   leaf(
     key,
     'rotate <tenant> <key>',

@@ -1,7 +1,7 @@
 import fs, { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Context } from '../commands';
+import type { Context } from '../command/context';
 import { Failure } from '../command/failure';
 import { applyKeys } from './keys-apply';
 import { Output } from '../command/output';

@@ -1,7 +1,7 @@
 import type { KeyRow } from '@tollgate/contracts';
 import { fileProblem } from '@tollgate/runtime/file-problem';
 import { agrees } from '../command/agrees';
-import type { Context } from '../commands';
+import type { Context } from '../command/context';
 import { Failure, UsageFailure } from '../command/failure';
 import { type KeysFile, readKeysFile } from './keys-file';
 import { SecretsFile } from '../command/secrets-file';

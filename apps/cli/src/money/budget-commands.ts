@@ -1,5 +1,5 @@
 import type { BudgetState } from '@tollgate/contracts';
-import type { Context } from '../commands';
+import type { Context } from '../command/context';
 import { formatCents, formatNanos } from '../command/money';
 import { tenantPath } from '../command/operator-client';
 import { table } from '../command/table';

@@ -1,7 +1,7 @@
 import { MAX_THRESHOLDS } from '@tollgate/contracts';
 import { type Command, InvalidArgumentError } from 'commander';
 import * as commands from './budget-commands';
-import type { Context } from '../commands';
+import type { Context } from '../command/context';
 import { group, leaf } from '../command/leaf';
 import { parseBudget } from '../command/money';
 

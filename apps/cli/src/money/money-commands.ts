@@ -1,11 +1,11 @@
-import type { LedgerEntry, TenantRow } from '@tollgate/contracts';
+import type { BillingSummary, LedgerEntry, TenantRow } from '@tollgate/contracts';
 import { randomUUID } from 'node:crypto';
 import { confirm } from '../command/agrees';
-import type { Context } from '../commands';
+import type { Context } from '../command/context';
 import { Failure } from '../command/failure';
-import { formatCents } from '../command/money';
+import { formatCents, formatNanos } from '../command/money';
 import { tenantPath } from '../command/operator-client';
-import { printable } from '../command/table';
+import { printable, table } from '../command/table';
 
 export interface AddOptions {
   ref?: string;
@@ -29,6 +29,35 @@ export interface AdjustOptions {
 
 interface Entered {
   data: { entry: LedgerEntry; balanceCents: number; created: boolean; currency: string };
+}
+
+export async function showCredit({ client, output }: Context, tenant: string, limit: number): Promise<void> {
+  const { data } = await client.get<{
+    data: Omit<BillingSummary, 'nextCursor'> & { spendableCents: number | null; currency: string };
+  }>(tenantPath(tenant, `/credit?limit=${limit}`));
+  const { balanceCents, spendableCents, carriedNanos, currency, entries, invoices } = data;
+  const entryCells = entries.map(({ createdAt, type, amountCents, source, ref }) => [
+    createdAt,
+    type,
+    formatCents(amountCents, currency),
+    source,
+    ref,
+  ]);
+  const invoiceCells = invoices.map(({ period, amountCents, status, accountingNumber }) => [
+    period,
+    formatCents(amountCents, currency),
+    status,
+    accountingNumber === null ? '-' : String(accountingNumber),
+  ]);
+  const text = [
+    `Balance:         ${formatCents(balanceCents, currency)}`,
+    `Not yet posted:  ${formatNanos(carriedNanos, currency)}`,
+    `Spendable now:   ${spendableCents === null ? 'not known at the moment' : formatCents(spendableCents, currency)}`,
+    '',
+    table(['TIME', 'TYPE', 'AMOUNT', 'SOURCE', 'REF'], entryCells, 'No entries yet.'),
+    ...(invoices.length > 0 ? ['', table(['MONTH', 'AMOUNT', 'STATUS', 'NUMBER'], invoiceCells, '')] : []),
+  ];
+  output.answer(data, text.join('\n'));
 }
 
 /** Without a ref from the caller it makes one, which a failure names. */

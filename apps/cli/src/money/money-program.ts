@@ -1,11 +1,24 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import type { Context } from '../commands';
-import { leaf } from '../command/leaf';
+import type { Context } from '../command/context';
+import { group, leaf } from '../command/leaf';
 import { parseAmount, parseSignedAmount } from '../command/money';
 import * as commands from './money-commands';
 
+const DEFAULT_ENTRIES = 20;
+const MAX_ENTRIES = 200;
+
 /** Credit. */
-export function addMoneyCommands(credit: Command, context: (options: object) => Context): void {
+export function addMoneyCommands(program: Command, context: (options: object) => Context): void {
+  const credit = group(program, 'credit', 'prepaid credit', 'credit add ten_01k… 10.00', 'credit show ten_01k…');
+  leaf(
+    credit,
+    'show <tenant>',
+    'show the balance, the latest ledger entries and receipts',
+    'credit show ten_01k…',
+    'credit show ten_01k… --entries 200 --json',
+  )
+    .option('--entries <number>', 'number of ledger entries, 1 to 200', parseEntries, DEFAULT_ENTRIES)
+    .action((id: string, options: { entries: number }) => commands.showCredit(context(options), id, options.entries));
   leaf(
     credit,
     'add <tenant>',
@@ -77,4 +90,10 @@ function argument(parse: (text: string) => number, text: string): number {
   } catch (error) {
     throw new InvalidArgumentError((error as Error).message);
   }
+}
+
+function parseEntries(text: string): number {
+  if (!/^\d{1,3}$/.test(text) || Number(text) < 1 || Number(text) > MAX_ENTRIES)
+    throw new InvalidArgumentError(`It must be a number from 1 to ${MAX_ENTRIES}.`);
+  return Number(text);
 }

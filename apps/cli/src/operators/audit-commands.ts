@@ -1,5 +1,5 @@
 import type { AuditRow, Author } from '@tollgate/contracts';
-import { type Context, noteTruncated } from '../commands';
+import { type Context, noteTruncated } from '../command/context';
 import { printable, table } from '../command/table';
 
 export interface AuditFilter {

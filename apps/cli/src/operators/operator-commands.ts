@@ -1,5 +1,6 @@
 import type { OperatorTokenRow } from '@tollgate/contracts';
-import { type Context, noteTruncated, tokenTable } from '../commands';
+import { type Context, noteTruncated } from '../command/context';
+import { tokenTable } from '../keys/key-commands';
 import { printable } from '../command/table';
 
 const PATH = '/operator-tokens';

@@ -1,7 +1,7 @@
 import { AUDIT_ACTIONS, OPERATOR_SCOPES } from '@tollgate/contracts';
 import { type Command, Option } from 'commander';
 import { exportAudit, listAudit, type AuditFilter } from './audit-commands';
-import type { Context } from '../commands';
+import type { Context } from '../command/context';
 import { group, leaf } from '../command/leaf';
 import * as commands from './operator-commands';
 import { scopesOf } from '../command/scopes';

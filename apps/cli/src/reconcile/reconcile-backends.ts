@@ -1,5 +1,5 @@
 import type { BackendHour, BackendTokens } from '@tollgate/contracts';
-import type { Context } from '../commands';
+import type { Context } from '../command/context';
 import { MAX_LIST_ROWS } from '../command/operator-client';
 import { counted, table } from '../command/table';
 

@@ -1,4 +1,4 @@
-import type { Context } from '../commands';
+import type { Context } from '../command/context';
 import { Output } from '../command/output';
 import { reconcile } from './reconcile';
 

@@ -1,6 +1,6 @@
 import type { ReconcileReport, ReconcileRun } from '@tollgate/contracts';
 import { delay } from '@tollgate/runtime/timing';
-import type { Context } from '../commands';
+import type { Context } from '../command/context';
 import { Failure } from '../command/failure';
 import { formatNanos } from '../command/money';
 import { repairAll } from './repair';

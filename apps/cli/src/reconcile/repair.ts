@@ -1,6 +1,6 @@
 import type { ReconcileReport, TenantRepair } from '@tollgate/contracts';
 import { agrees } from '../command/agrees';
-import type { Context } from '../commands';
+import type { Context } from '../command/context';
 import { tenantPath } from '../command/operator-client';
 import { counted, table } from '../command/table';
 

@@ -1,6 +1,6 @@
 import { NANOS_PER_CENT, type BillingSummary, type KeyRow, type TenantRow } from '@tollgate/contracts';
 import { confirmTenant } from '../command/agrees';
-import { type Context, noteTruncated } from '../commands';
+import { type Context, noteTruncated } from '../command/context';
 import { Failure, UsageFailure } from '../command/failure';
 import { formatCents } from '../command/money';
 import { adjustCredit, refundCredit } from '../money/money-commands';

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import type { Context } from '../commands';
+import type { Context } from '../command/context';
 import { UsageFailure } from '../command/failure';
 import { group, leaf } from '../command/leaf';
 import { pick } from '../command/options';

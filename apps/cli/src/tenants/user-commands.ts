@@ -1,4 +1,4 @@
-import type { Context } from '../commands';
+import type { Context } from '../command/context';
 import { onceReachable, REACHABLE_WAIT_MS } from '../first-start/demo';
 import { Failure } from '../command/failure';
 import type { OperatorClient } from '../command/operator-client';

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import type { Context } from '../commands';
+import type { Context } from '../command/context';
 import { group, leaf } from '../command/leaf';
 import { inviteOperator, removeOperator, resetPassword } from './user-commands';
 

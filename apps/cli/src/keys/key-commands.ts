@@ -1,43 +1,7 @@
-import type { BillingSummary, KeyRow, TokenRow } from '@tollgate/contracts';
-import { formatCents, formatNanos } from './command/money';
-import { MAX_LIST_ROWS, type OperatorClient, tenantPath } from './command/operator-client';
-import type { Output } from './command/output';
-import { printable, table } from './command/table';
-
-/** The client and the output of a command. */
-export interface Context {
-  client: OperatorClient;
-  output: Output;
-}
-
-export async function showCredit({ client, output }: Context, tenant: string, limit: number): Promise<void> {
-  const { data } = await client.get<{
-    data: Omit<BillingSummary, 'nextCursor'> & { spendableCents: number | null; currency: string };
-  }>(tenantPath(tenant, `/credit?limit=${limit}`));
-  const { balanceCents, spendableCents, carriedNanos, currency, entries, invoices } = data;
-  const entryCells = entries.map(({ createdAt, type, amountCents, source, ref }) => [
-    createdAt,
-    type,
-    formatCents(amountCents, currency),
-    source,
-    ref,
-  ]);
-  const invoiceCells = invoices.map(({ period, amountCents, status, accountingNumber }) => [
-    period,
-    formatCents(amountCents, currency),
-    status,
-    accountingNumber === null ? '-' : String(accountingNumber),
-  ]);
-  const text = [
-    `Balance:         ${formatCents(balanceCents, currency)}`,
-    `Not yet posted:  ${formatNanos(carriedNanos, currency)}`,
-    `Spendable now:   ${spendableCents === null ? 'not known at the moment' : formatCents(spendableCents, currency)}`,
-    '',
-    table(['TIME', 'TYPE', 'AMOUNT', 'SOURCE', 'REF'], entryCells, 'No entries yet.'),
-    ...(invoices.length > 0 ? ['', table(['MONTH', 'AMOUNT', 'STATUS', 'NUMBER'], invoiceCells, '')] : []),
-  ];
-  output.answer(data, text.join('\n'));
-}
+import type { KeyRow, TokenRow } from '@tollgate/contracts';
+import { type Context, noteTruncated } from '../command/context';
+import { tenantPath } from '../command/operator-client';
+import { printable, table } from '../command/table';
 
 export interface KeyOptions {
   profile?: string;
@@ -144,8 +108,4 @@ export async function revoke(
 ): Promise<void> {
   await client.delete(tenantPath(tenant, `/${what}s/${encodeURIComponent(id)}`));
   output.answer({ id, status: 'revoked' }, `The ${what} ${id} is revoked.`);
-}
-
-export function noteTruncated(output: Output, truncated: boolean): void {
-  if (truncated) output.note(`Only the newest ${MAX_LIST_ROWS} are listed.`);
 }
