@@ -1,5 +1,5 @@
 import type { Usage } from '../../apps/console/src/api/answers';
-import { barsOf, labelled, placeOf, ticksOf } from '../../apps/console/web/src/bars';
+import { barsOf, labelled, placeOf, ticksOf } from '../../apps/console/web/src/usage/bars';
 
 const DAY = '2026-10-01T00:00:00.000Z';
 const point = (name: string | null, costNanos: string, at = DAY) => ({ at, name, costNanos });

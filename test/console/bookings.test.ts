@@ -1,5 +1,5 @@
 import type { Booked } from '../../apps/console/src/api/answers';
-import { ApiFailure } from '../../apps/console/web/src/api';
+import { ApiFailure } from '../../apps/console/web/src/backend/api';
 import { sendBooking, unansweredOf, type Booking, type Kept } from '../../apps/console/web/src/pages/operator-bookings';
 
 const BOOKING: Booking = { kind: 'topup', amountCents: 2_500, reason: 'paid', ref: 'console-1' };

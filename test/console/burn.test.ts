@@ -1,5 +1,5 @@
 import type { Overview } from '../../apps/console/src/api/answers';
-import { burnOf, lastingOf } from '../../apps/console/web/src/burn';
+import { burnOf, lastingOf } from '../../apps/console/web/src/usage/burn';
 
 it.each([
   [null, 5n, 'Per day. How long the credit lasts is not known now.'],

@@ -1,5 +1,5 @@
 import { useTestDatabase } from '@tollgate/testing';
-import { type Call, nodeOf, pythonOf } from '../../apps/console/web/src/calls';
+import { type Call, nodeOf, pythonOf } from '../../apps/console/web/src/playground/calls';
 import { python } from '../clients/python';
 import { useDataDirectory } from '../e2e/standalone-process';
 import { startConsole, type RunningConsole } from './running-console';

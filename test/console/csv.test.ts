@@ -1,5 +1,5 @@
-import { csvCell, csvOf } from '../../apps/console/web/src/csv';
-import { usageRows } from '../../apps/console/web/src/usage-rows';
+import { csvCell, csvOf } from '../../apps/console/web/src/parts/csv';
+import { usageRows } from '../../apps/console/web/src/usage/usage-rows';
 
 it.each([
   ['=HYPERLINK("http://evil.example")', `"'=HYPERLINK(""http://evil.example"")"`],

@@ -1,5 +1,5 @@
 import type { RequestBooks } from '../../apps/console/src/api/answers';
-import { askAllEveryMs, askFirstEveryMs } from '../../apps/console/web/src/live-lists';
+import { askAllEveryMs, askFirstEveryMs } from '../../apps/console/web/src/backend/live-lists';
 import { pauseOfSheetMs } from '../../apps/console/web/src/pages/request-sheet-pause';
 
 const listOf = (pages: number) => ({ state: { data: { pages: Array(pages).fill(null) } } });

@@ -1,4 +1,4 @@
-import { followStream } from '../../apps/console/web/src/live-source';
+import { followStream } from '../../apps/console/web/src/backend/live-source';
 
 /** A browser's stream, whose backend is the test. */
 class FakeSource {

@@ -1,6 +1,6 @@
 import { MutationObserver, onlineManager, QueryObserver } from '@tanstack/react-query';
-import { ApiFailure } from '../../apps/console/web/src/api';
-import { queries } from '../../apps/console/web/src/queries';
+import { ApiFailure } from '../../apps/console/web/src/backend/api';
+import { queries } from '../../apps/console/web/src/backend/queries';
 
 const rejected = new ApiFailure(404, 'not_found', 'It is not retried.', null);
 const call = jest.fn<Promise<string>, []>();

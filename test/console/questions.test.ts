@@ -1,4 +1,4 @@
-import { usageQuestion, type UsageSearch } from '../../apps/console/web/src/questions';
+import { usageQuestion, type UsageSearch } from '../../apps/console/web/src/backend/questions';
 
 const TENANT = 'ten_1';
 const NOW = '2026-03-10T14:25:00.000Z';

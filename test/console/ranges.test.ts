@@ -1,4 +1,4 @@
-import { daysOf, monthOf, monthsUntil, rangeOfDays, rangeOfMonth } from '../../apps/console/web/src/ranges';
+import { daysOf, monthOf, monthsUntil, rangeOfDays, rangeOfMonth } from '../../apps/console/web/src/usage/ranges';
 
 const FEBRUARY = { from: '2024-02-01T00:00:00.000Z', to: '2024-03-01T00:00:00.000Z' };
 

@@ -1,6 +1,6 @@
 import { MutationObserver, QueryObserver } from '@tanstack/react-query';
-import { ApiFailure } from '../../apps/console/web/src/api';
-import { ME, queries } from '../../apps/console/web/src/queries';
+import { ApiFailure } from '../../apps/console/web/src/backend/api';
+import { ME, queries } from '../../apps/console/web/src/backend/queries';
 
 const signedOut = new ApiFailure(401, 'unauthenticated', 'Sign in first.', null);
 let asked: jest.Mock<Promise<unknown>>;

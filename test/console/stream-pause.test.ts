@@ -1,4 +1,4 @@
-import { pauseBeforeStreamMs } from '../../apps/console/web/src/stream-pause';
+import { pauseBeforeStreamMs } from '../../apps/console/web/src/backend/stream-pause';
 
 const NOW = 1_700_000_000_000;
 

@@ -1,4 +1,4 @@
-import { isTyped } from '../../apps/console/web/src/typed';
+import { isTyped } from '../../apps/console/web/src/parts/typed';
 
 it.each([
   ['Acme', 'Acme'],

@@ -81,7 +81,7 @@ const FIXTURES = [
   },
   {
     file: 'test/surfaces/bad-import.ts',
-    code: `import { csvOf } from '../../apps/console/web/src/csv';\nexport const x = csvOf;\n`,
+    code: `import { csvOf } from '../../apps/console/web/src/parts/csv';\nexport const x = csvOf;\n`,
     by: ['depcruise'],
     rule: /pages-are-tested-in-test-console/,
   },

@@ -9,7 +9,7 @@ import { type Following, type Look, SharedLooks } from './shared-looks';
 
 /**
  * A stream whose numbers do not change says this often that they are still true. The page takes a stream that says
- * nothing for longer as lost (`web/src/live-source.ts`), and no proxy ends a quiet one.
+ * nothing for longer as lost (`web/src/backend/live-source.ts`), and no proxy ends a quiet one.
  */
 const QUIET_MS = 4_000;
 /** An event, because browsers show no comment to the page. */

@@ -1,12 +1,12 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Outlet } from '@tanstack/react-router';
-import { BrokenPage } from './failure';
-import { Home } from './home';
+import { BrokenPage } from './parts/failure';
+import { Home } from './shell/home';
 import type { AuditSearch } from './pages/audit';
 import type { RequestsSearch } from './pages/requests';
-import { NotFound } from './not-found';
-import { queries } from './queries';
-import { overviewQuestion, usageQuestion, type UsageSearch } from './questions';
-import { Shell } from './shell';
+import { NotFound } from './shell/not-found';
+import { queries } from './backend/queries';
+import { overviewQuestion, usageQuestion, type UsageSearch } from './backend/questions';
+import { Shell } from './shell/shell';
 
 const REQUEST_FILTERS = [
   'model',

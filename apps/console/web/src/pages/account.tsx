@@ -2,17 +2,17 @@ import { Badge, Button, Group, Text, TextInput, Title } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
 import type { SessionRow } from '../../../src/api/answers';
-import { api, pathOf } from '../api';
-import { browserName } from '../browser-name';
-import { ChangePassword } from '../change-password';
-import { Failure, SignOnFailure } from '../failure';
-import { Time } from '../format';
-import { usePerson } from '../me';
-import { Answer, DataTable, Loading, Page } from '../page';
-import { addPasskey } from '../passkeys';
-import { EraseAccount } from '../erase-account';
-import { SecondFactor } from '../second-factor';
-import { useSignInOptions } from '../sign-in-options';
+import { api, pathOf } from '../backend/api';
+import { browserName } from '../account/browser-name';
+import { ChangePassword } from '../account/change-password';
+import { Failure, SignOnFailure } from '../parts/failure';
+import { Time } from '../parts/format';
+import { usePerson } from '../backend/me';
+import { Answer, DataTable, Loading, Page } from '../parts/page';
+import { addPasskey } from '../account/passkeys';
+import { EraseAccount } from '../account/erase-account';
+import { SecondFactor } from '../account/second-factor';
+import { useSignInOptions } from '../account/sign-in-options';
 
 interface PasskeyRow {
   id: string;

@@ -2,14 +2,14 @@ import { Button, Group, Select, Text } from '@mantine/core';
 import { useInfiniteQuery, useMutation } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { AuditList, AuditRow } from '../../../src/api/answers';
-import { api, pathOf, queryOf } from '../api';
-import { downloadCsv } from '../download';
-import { Failure } from '../failure';
-import { SearchField } from '../filter';
-import { amountOfCents, count, Time } from '../format';
-import { usePerson, useTenant } from '../me';
-import { DataTable, Empty, Loading, Page } from '../page';
-import { RangeFields } from '../range-fields';
+import { api, pathOf, queryOf } from '../backend/api';
+import { downloadCsv } from '../parts/download';
+import { Failure } from '../parts/failure';
+import { SearchField } from '../parts/filter';
+import { amountOfCents, count, Time } from '../parts/format';
+import { usePerson, useTenant } from '../backend/me';
+import { DataTable, Empty, Loading, Page } from '../parts/page';
+import { RangeFields } from '../usage/range-fields';
 
 const NONE_OF_TENANT =
   'Nothing was changed yet. Changes of keys, tokens, members, budgets, credit and plan appear here, with their author.';

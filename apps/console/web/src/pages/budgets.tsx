@@ -14,14 +14,14 @@ import {
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
 import type { BudgetList, BudgetRow } from '../../../src/api/answers';
-import { api, queryOf } from '../api';
-import { Failure } from '../failure';
-import { Money, Time } from '../format';
-import { useKeyChoice } from '../key-choice';
-import { askAllEveryMs } from '../live-lists';
-import { usePerson, useTenant } from '../me';
-import { More } from '../more';
-import { DataTable, Loading, Page, Unanswered } from '../page';
+import { api, queryOf } from '../backend/api';
+import { Failure } from '../parts/failure';
+import { Money, Time } from '../parts/format';
+import { useKeyChoice } from '../backend/key-choice';
+import { askAllEveryMs } from '../backend/live-lists';
+import { usePerson, useTenant } from '../backend/me';
+import { More } from '../parts/more';
+import { DataTable, Loading, Page, Unanswered } from '../parts/page';
 
 const CENTS = 100;
 const NANOS_PER_CENT = 10_000_000n;

@@ -2,11 +2,11 @@ import { Anchor, Button, Group, Text, Title } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { BillingSummary } from '../../../src/api/answers';
-import { api, queryOf } from '../api';
-import { count, Money, Time } from '../format';
-import { askAllEveryMs } from '../live-lists';
-import { usePerson, useTenant } from '../me';
-import { DataTable, Empty, Loading, Page, Unanswered } from '../page';
+import { api, queryOf } from '../backend/api';
+import { count, Money, Time } from '../parts/format';
+import { askAllEveryMs } from '../backend/live-lists';
+import { usePerson, useTenant } from '../backend/me';
+import { DataTable, Empty, Loading, Page, Unanswered } from '../parts/page';
 import { Incomplete, PrintAllButton } from './receipt-print';
 
 /** The ledger of the tenant with the running balance, and its invoices. */

@@ -2,9 +2,9 @@ import { Anchor, Button, Container, Paper, Skeleton, Stack, Text, TextInput, Tit
 import { useMutation } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState, type FormEvent } from 'react';
-import { api } from '../api';
-import { Failure } from '../failure';
-import { useSignInOptions } from '../sign-in-options';
+import { api } from '../backend/api';
+import { Failure } from '../parts/failure';
+import { useSignInOptions } from '../account/sign-in-options';
 
 /** Asks for a link by mail. */
 export function ForgotPassword() {

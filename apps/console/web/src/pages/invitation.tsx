@@ -3,10 +3,10 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useState, type FormEvent } from 'react';
 import type { InvitationOffer } from '../../../src/api/answers';
-import { PasswordField } from '../password-field';
-import { api, isSignedOut } from '../api';
-import { Failure } from '../failure';
-import { useMe } from '../me';
+import { PasswordField } from '../account/password-field';
+import { api, isSignedOut } from '../backend/api';
+import { Failure } from '../parts/failure';
+import { useMe } from '../backend/me';
 
 const MIN_PASSWORD_CHARS = 12;
 

@@ -2,10 +2,10 @@ import { Badge, Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import type { InvoiceSheet } from '../../../src/api/answers';
-import { api } from '../api';
-import { count, Money, Time } from '../format';
-import { usePerson, useTenant } from '../me';
-import { Answer, DataTable, Page, PrintButton, Sums } from '../page';
+import { api } from '../backend/api';
+import { count, Money, Time } from '../parts/format';
+import { usePerson, useTenant } from '../backend/me';
+import { Answer, DataTable, Page, PrintButton, Sums } from '../parts/page';
 
 const NANOS_PER_CENT = 10_000_000n;
 

@@ -2,19 +2,19 @@ import { Badge, Button, Group, Stack, Text } from '@mantine/core';
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
 import type { IssuedKey, KeyList, KeyRow } from '../../../src/api/answers';
-import { api, queryOf } from '../api';
-import { Failure } from '../failure';
-import { Time } from '../format';
-import { KeyBudget } from '../key-budget';
-import { ChangeKey, RotateKey } from '../key-changes';
-import { bodyOfKey, KeyFields, NEW_KEY } from '../key-fields';
-import { askAllEveryMs } from '../live-lists';
-import { usePerson, useTenant } from '../me';
-import { More } from '../more';
-import { NewKey } from '../new-key';
-import { DataTable, Empty, Loading, Page, Unanswered } from '../page';
-import { Revoke } from '../revoke';
-import { ShownOnce } from '../shown-once';
+import { api, queryOf } from '../backend/api';
+import { Failure } from '../parts/failure';
+import { Time } from '../parts/format';
+import { KeyBudget } from '../keys/key-budget';
+import { ChangeKey, RotateKey } from '../keys/key-changes';
+import { bodyOfKey, KeyFields, NEW_KEY } from '../keys/key-fields';
+import { askAllEveryMs } from '../backend/live-lists';
+import { usePerson, useTenant } from '../backend/me';
+import { More } from '../parts/more';
+import { NewKey } from '../keys/new-key';
+import { DataTable, Empty, Loading, Page, Unanswered } from '../parts/page';
+import { Revoke } from '../keys/revoke';
+import { ShownOnce } from '../parts/shown-once';
 
 /** The inference keys of the tenant. */
 export function KeysPage() {

@@ -1,6 +1,6 @@
 import { Text, Title } from '@mantine/core';
 import type { MemberList, TenantAction } from '../../../src/api/answers';
-import { DataTable } from '../page';
+import { DataTable } from '../parts/page';
 
 /** A new action needs its words here, or the check of types fails. */
 const WORDS: Record<TenantAction, string> = {

@@ -2,15 +2,15 @@ import { Alert, Button, Group, Select, Stack, Text, TextInput, Title } from '@ma
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
 import type { InvitationCreated, MemberList, MemberRow, TenantRole } from '../../../src/api/answers';
-import { api } from '../api';
-import { Confirm, ConfirmButton } from '../confirm';
-import { Failure } from '../failure';
-import { Time } from '../format';
-import { usePerson, useTenant } from '../me';
-import { Answer, Command, DataTable, Page } from '../page';
-import { PasswordLink } from '../password-link';
+import { api } from '../backend/api';
+import { Confirm, ConfirmButton } from '../parts/confirm';
+import { Failure } from '../parts/failure';
+import { Time } from '../parts/format';
+import { usePerson, useTenant } from '../backend/me';
+import { Answer, Command, DataTable, Page } from '../parts/page';
+import { PasswordLink } from '../account/password-link';
 import { RoleTable } from './members-roles';
-import { ShownOnce } from '../shown-once';
+import { ShownOnce } from '../parts/shown-once';
 
 const ROLES: { value: TenantRole; label: string }[] = [
   { value: 'owner', label: 'owner – everything, and who is owner' },

@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
 import type { ModelList } from '../../../src/api/answers';
-import { api } from '../api';
-import { usePerson, useTenant } from '../me';
-import { ModelTable } from '../model-table';
-import { Answer, Page } from '../page';
-import { Playground } from '../playground';
+import { api } from '../backend/api';
+import { usePerson, useTenant } from '../backend/me';
+import { ModelTable } from '../usage/model-table';
+import { Answer, Page } from '../parts/page';
+import { Playground } from '../playground/playground';
 
 /** The catalog with its prices, as written in the configuration. */
 export function ModelsPage() {

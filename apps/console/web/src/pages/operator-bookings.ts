@@ -1,5 +1,5 @@
 import type { Booked } from '../../../src/api/answers';
-import { ApiFailure } from '../api';
+import { ApiFailure } from '../backend/api';
 
 /** A booking of credit. The backend enters one reference once, however often it is sent. */
 export interface Booking {

@@ -16,10 +16,10 @@ import { useMutation } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState, type FormEvent } from 'react';
 import type { Booked, CreditPreview, TenantRow } from '../../../src/api/answers';
-import { api, pathOf } from '../api';
-import { Failure } from '../failure';
-import { Money } from '../format';
-import { usePerson } from '../me';
+import { api, pathOf } from '../backend/api';
+import { Failure } from '../parts/failure';
+import { Money } from '../parts/format';
+import { usePerson } from '../backend/me';
 import { isBookedWithOtherValues, isUnanswered, sendBooking, unansweredOf } from './operator-bookings';
 
 const CENTS = 100;

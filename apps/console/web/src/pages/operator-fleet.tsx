@@ -1,12 +1,12 @@
 import { Badge, SimpleGrid, Title } from '@mantine/core';
 import type { Fleet, FleetBackend } from '../../../src/api/answers';
-import { api } from '../api';
-import { Figure } from '../figure';
-import { count, Money, Time } from '../format';
-import { useLive } from '../live';
-import { usePerson } from '../me';
-import { Answer, DataTable, Empty, Page } from '../page';
-import { Reconcile } from '../reconcile';
+import { api } from '../backend/api';
+import { Figure } from '../parts/figure';
+import { count, Money, Time } from '../parts/format';
+import { useLive } from '../backend/live';
+import { usePerson } from '../backend/me';
+import { Answer, DataTable, Empty, Page } from '../parts/page';
+import { Reconcile } from './reconcile';
 
 /** A stage that is this late needs an operator. */
 const LATE_S = 60;

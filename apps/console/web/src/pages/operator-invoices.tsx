@@ -3,11 +3,11 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { InvoiceList } from '../../../src/api/answers';
-import { api, queryOf } from '../api';
-import { Failure } from '../failure';
-import { Money, Time } from '../format';
-import { usePerson } from '../me';
-import { DataTable, Empty, Loading, Page } from '../page';
+import { api, queryOf } from '../backend/api';
+import { Failure } from '../parts/failure';
+import { Money, Time } from '../parts/format';
+import { usePerson } from '../backend/me';
+import { DataTable, Empty, Loading, Page } from '../parts/page';
 
 const MONTH = /^\d{4}-(0[1-9]|1[0-2])$/;
 const MONTH_CHARS = 7;

@@ -2,15 +2,15 @@ import { Badge, Group } from '@mantine/core';
 import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { PeopleList, PersonRow } from '../../../src/api/answers';
-import { api, pathOf, queryOf } from '../api';
-import { ConfirmButton } from '../confirm';
-import { Failure } from '../failure';
-import { SearchField } from '../filter';
-import { count, Time } from '../format';
-import { usePerson } from '../me';
-import { More } from '../more';
-import { DataTable, Empty, Loading, Page } from '../page';
-import { PasswordLink } from '../password-link';
+import { api, pathOf, queryOf } from '../backend/api';
+import { ConfirmButton } from '../parts/confirm';
+import { Failure } from '../parts/failure';
+import { SearchField } from '../parts/filter';
+import { count, Time } from '../parts/format';
+import { usePerson } from '../backend/me';
+import { More } from '../parts/more';
+import { DataTable, Empty, Loading, Page } from '../parts/page';
+import { PasswordLink } from '../account/password-link';
 
 /** Operator → People: everybody who has an account. */
 export function OperatorPeoplePage() {

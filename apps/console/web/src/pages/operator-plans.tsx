@@ -1,10 +1,10 @@
 import { Code, ScrollArea, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { Configuration, Limits } from '../../../src/api/answers';
-import { api } from '../api';
-import { count, Money, Time } from '../format';
-import { ModelTable } from '../model-table';
-import { Answer, DataTable, Page } from '../page';
+import { api } from '../backend/api';
+import { count, Money, Time } from '../parts/format';
+import { ModelTable } from '../usage/model-table';
+import { Answer, DataTable, Page } from '../parts/page';
 
 /** A long configuration scrolls in a place of its own. */
 const WHOLE_HEIGHT = 480;

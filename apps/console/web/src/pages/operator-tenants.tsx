@@ -3,13 +3,13 @@ import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tansta
 import { Link } from '@tanstack/react-router';
 import { useState, type FormEvent } from 'react';
 import type { TenantList, TenantRow } from '../../../src/api/answers';
-import { api, pathOf, queryOf } from '../api';
-import { ConfirmButton } from '../confirm';
-import { Failure } from '../failure';
-import { SearchField } from '../filter';
-import { Money } from '../format';
-import { usePerson } from '../me';
-import { DataTable, Empty, Loading, Page } from '../page';
+import { api, pathOf, queryOf } from '../backend/api';
+import { ConfirmButton } from '../parts/confirm';
+import { Failure } from '../parts/failure';
+import { SearchField } from '../parts/filter';
+import { Money } from '../parts/format';
+import { usePerson } from '../backend/me';
+import { DataTable, Empty, Loading, Page } from '../parts/page';
 import { BookCredit } from './operator-credit';
 
 const setStatusOf = ({ id }: TenantRow, status: 'active' | 'suspended') =>

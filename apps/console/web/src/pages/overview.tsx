@@ -1,17 +1,17 @@
 import { Anchor, Card, Code, SimpleGrid, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import type { Overview, UsageTotals } from '../../../src/api/answers';
-import { burnOf, lastingOf } from '../burn';
-import { Figure } from '../figure';
-import { count, Money } from '../format';
-import { useLive } from '../live';
-import { usePerson, useTenant } from '../me';
-import { NoRequests } from '../no-requests';
-import { Answer, DataTable, Page } from '../page';
-import { overviewQuestion } from '../questions';
-import { remedyOf } from '../remedies';
-import { requestsOf } from '../requests-of';
-import { UsageChart } from '../usage-chart';
+import { burnOf, lastingOf } from '../usage/burn';
+import { Figure } from '../parts/figure';
+import { count, Money } from '../parts/format';
+import { useLive } from '../backend/live';
+import { usePerson, useTenant } from '../backend/me';
+import { NoRequests } from '../playground/no-requests';
+import { Answer, DataTable, Page } from '../parts/page';
+import { overviewQuestion } from '../backend/questions';
+import { remedyOf } from '../usage/remedies';
+import { requestsOf } from '../usage/requests-of';
+import { UsageChart } from '../usage/usage-chart';
 
 const DAYS = 30;
 

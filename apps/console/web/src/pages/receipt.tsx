@@ -2,11 +2,11 @@ import { Anchor, Button, Group } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import type { Receipt } from '../../../src/api/answers';
-import { api, queryOf } from '../api';
-import { Failure } from '../failure';
-import { count, Money, Time } from '../format';
-import { usePerson, useTenant } from '../me';
-import { DataTable, Facts, Loading, Page, Sums } from '../page';
+import { api, queryOf } from '../backend/api';
+import { Failure } from '../parts/failure';
+import { count, Money, Time } from '../parts/format';
+import { usePerson, useTenant } from '../backend/me';
+import { DataTable, Facts, Loading, Page, Sums } from '../parts/page';
 import { Incomplete, PrintAllButton } from './receipt-print';
 
 const NANOS_PER_CENT = 10_000_000n;

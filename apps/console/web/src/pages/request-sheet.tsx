@@ -3,11 +3,11 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { RequestBooks } from '../../../src/api/answers';
-import { api } from '../api';
-import { count, Money, seconds, secondsOf, Time } from '../format';
-import { usePerson, useTenant } from '../me';
-import { outcomeLabel } from '../outcomes';
-import { Answer, Facts } from '../page';
+import { api } from '../backend/api';
+import { count, Money, seconds, secondsOf, Time } from '../parts/format';
+import { usePerson, useTenant } from '../backend/me';
+import { outcomeLabel } from '../usage/outcomes';
+import { Answer, Facts } from '../parts/page';
 import { pauseOfSheetMs } from './request-sheet-pause';
 
 /** One request from its tokens to its invoice. */

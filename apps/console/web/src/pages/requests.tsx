@@ -3,16 +3,16 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState, type FormEvent } from 'react';
 import type { RequestList } from '../../../src/api/answers';
-import { api, queryOf } from '../api';
-import { Filter, KeyFilter, ModelFilter } from '../filter';
-import { count, localTime, Money, seconds, secondsOf, Time } from '../format';
-import { askFirstEveryMs } from '../live-lists';
-import { usePerson, useTenant } from '../me';
-import { More } from '../more';
-import { NoRequests } from '../no-requests';
-import { OUTCOMES, outcomeLabel } from '../outcomes';
-import { DataTable, Empty, Loading, Page, Unanswered } from '../page';
-import { RangeFields } from '../range-fields';
+import { api, queryOf } from '../backend/api';
+import { Filter, KeyFilter, ModelFilter } from '../parts/filter';
+import { count, localTime, Money, seconds, secondsOf, Time } from '../parts/format';
+import { askFirstEveryMs } from '../backend/live-lists';
+import { usePerson, useTenant } from '../backend/me';
+import { More } from '../parts/more';
+import { NoRequests } from '../playground/no-requests';
+import { OUTCOMES, outcomeLabel } from '../usage/outcomes';
+import { DataTable, Empty, Loading, Page, Unanswered } from '../parts/page';
+import { RangeFields } from '../usage/range-fields';
 import { RequestSheet } from './request-sheet';
 
 export interface RequestsSearch {

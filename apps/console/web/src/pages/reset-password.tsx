@@ -3,9 +3,9 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useEffect, useState, type FormEvent } from 'react';
 import type { RecoveryOffer } from '../../../src/api/answers';
-import { api } from '../api';
-import { Failure } from '../failure';
-import { PasswordField } from '../password-field';
+import { api } from '../backend/api';
+import { Failure } from '../parts/failure';
+import { PasswordField } from '../account/password-field';
 
 const MIN_PASSWORD_CHARS = 12;
 

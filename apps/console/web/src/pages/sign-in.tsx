@@ -2,12 +2,12 @@ import { Anchor, Button, Container, Divider, Paper, Stack, Text, TextInput, Titl
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState, type FormEvent } from 'react';
-import { PasswordField } from '../password-field';
-import { api } from '../api';
-import { codeOf } from '../code';
-import { Failure, SignOnFailure } from '../failure';
-import { signInWithPasskey } from '../passkeys';
-import { useSignInOptions } from '../sign-in-options';
+import { PasswordField } from '../account/password-field';
+import { api } from '../backend/api';
+import { codeOf } from '../account/code';
+import { Failure, SignOnFailure } from '../parts/failure';
+import { signInWithPasskey } from '../account/passkeys';
+import { useSignInOptions } from '../account/sign-in-options';
 
 /** Those of an authenticator. Every other code is a backup code. */
 const SIX_DIGITS = /^\d{6}$/;

@@ -2,16 +2,16 @@ import { Alert, Badge, Button, Checkbox, Group, Select, Stack, Text, TextInput }
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
 import type { IssuedToken, TokenList, TokenRow } from '../../../src/api/answers';
-import { api, queryOf } from '../api';
-import { expiryOf, LIFETIMES } from '../expiry';
-import { Failure } from '../failure';
-import { Time } from '../format';
-import { useLive } from '../live';
-import { usePerson, useTenant } from '../me';
-import { More } from '../more';
-import { Answer, Command, DataTable, Empty, Page } from '../page';
-import { Revoke } from '../revoke';
-import { ShownOnce } from '../shown-once';
+import { api, queryOf } from '../backend/api';
+import { expiryOf, LIFETIMES } from '../keys/expiry';
+import { Failure } from '../parts/failure';
+import { Time } from '../parts/format';
+import { useLive } from '../backend/live';
+import { usePerson, useTenant } from '../backend/me';
+import { More } from '../parts/more';
+import { Answer, Command, DataTable, Empty, Page } from '../parts/page';
+import { Revoke } from '../keys/revoke';
+import { ShownOnce } from '../parts/shown-once';
 
 const SCOPES = [
   { value: 'keys:read', label: 'keys:read – list inference keys' },

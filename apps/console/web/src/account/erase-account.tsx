@@ -1,0 +1,82 @@
+import { Button, Group, Modal, Stack, Text, TextInput, Title } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { useState, type FormEvent } from 'react';
+import { api } from '../backend/api';
+import { Failure } from '../parts/failure';
+import { usePerson } from '../backend/me';
+import { PasswordField } from './password-field';
+
+/** The person ends their own account. */
+export function EraseAccount() {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <Title order={2} size="h4">
+        End of the account
+      </Title>
+      <Text size="sm">
+        Erasing the account ends all its sessions. Keys and tokens that you made go on working, and the audit log keeps
+        your changes without your name.
+      </Text>
+      <Group>
+        <Button variant="default" onClick={() => setOpen(true)}>
+          Erase the account
+        </Button>
+      </Group>
+      {isOpen ? <Erasure onClose={() => setOpen(false)} /> : null}
+    </>
+  );
+}
+
+function Erasure({ onClose }: { onClose: () => void }) {
+  const { email, hasPassword } = usePerson();
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const [typed, setTyped] = useState('');
+  const [password, setPassword] = useState('');
+  const erase = useMutation({
+    mutationFn: () => api.post<void>('/account/erase', { email: typed, password }),
+    onSuccess: async () => {
+      queries.clear();
+      await navigate({ to: '/sign-in', replace: true });
+    },
+  });
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    erase.mutate();
+  };
+  return (
+    <Modal opened onClose={onClose} title="Erase the account">
+      <form onSubmit={submit}>
+        <Stack>
+          <Text>Your sessions, passkeys, second factor and roles are deleted. This cannot be undone.</Text>
+          <TextInput
+            label={`Type ${email} to confirm`}
+            autoComplete="off"
+            data-autofocus
+            value={typed}
+            onChange={({ currentTarget }) => setTyped(currentTarget.value.trim())}
+          />
+          {hasPassword ? (
+            <PasswordField
+              label="Your password"
+              autoComplete="current-password"
+              required
+              value={password}
+              onChange={({ currentTarget }) => setPassword(currentTarget.value)}
+            />
+          ) : (
+            <Text size="sm">You have no password, so you must have signed in within the last ten minutes.</Text>
+          )}
+          <Group justify="flex-end">
+            <Button type="submit" color="red.9" disabled={typed.toLowerCase() !== email} loading={erase.isPending}>
+              Erase
+            </Button>
+          </Group>
+          <Failure error={erase.error} />
+        </Stack>
+      </form>
+    </Modal>
+  );
+}
