@@ -7,11 +7,11 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
-import { FleetStates } from '../../apps/console/src/api/fleet-states';
-import { MoneyController } from '../../apps/console/src/api/money.controller';
-import { Overviews } from '../../apps/console/src/api/overviews';
-import { RequestsController } from '../../apps/console/src/api/requests.controller';
-import { UsageController } from '../../apps/console/src/api/usage.controller';
+import { FleetStates } from '../../apps/console/src/api/operator/fleet-states';
+import { MoneyController } from '../../apps/console/src/api/records/money.controller';
+import { Overviews } from '../../apps/console/src/api/usage/overviews';
+import { RequestsController } from '../../apps/console/src/api/records/requests.controller';
+import { UsageController } from '../../apps/console/src/api/usage/usage.controller';
 import { useServices } from '../surfaces/services';
 import { type Statement, useStatementBuffers } from './statement-buffers';
 

@@ -23,7 +23,7 @@ const PARTS = [
   'apps/console/src/console\\.module',
   'apps/console/src/access/(changes|erasures|invitations|members|operator-links|operators|people|recoveries)',
   'apps/console/src/access/operator-links\\.controller',
-  'apps/console/src/api/(fleet-states|overviews|(money|requests|usage)\\.controller)',
+  'apps/console/src/api/(operator/fleet-states|usage/(overviews|usage\\.controller)|records/(money|requests)\\.controller)',
   'apps/console/src/(http/mailer|sign-in/sign-in)',
   'apps/gateway/src/(accept/credential-guard|activity/key-activity|inference/client/kept-connections)',
   'apps/gateway/src/upstream/(drains|upstream)',

@@ -5,7 +5,7 @@ import { kafkaMessages } from '@tollgate/messaging';
 import { checkSchema, migrateSchema } from '@tollgate/postgres';
 import { delay, FileConfigSource, logger, runService } from '@tollgate/runtime';
 import { MIGRATIONS } from './database';
-import { createConsoleApp } from './http/console-app';
+import { createConsoleApp } from './console-app';
 import { ConsoleServer } from './http/console-server';
 import { optionsOf } from './options';
 import { SETTINGS } from './settings';

@@ -1,6 +1,6 @@
 import { newId } from '@tollgate/contracts';
 import { eventually, useTestDatabase } from '@tollgate/testing';
-import { MembersController } from '../api/members.controller';
+import { MembersController } from '../api/people/members.controller';
 import { ConsoleDatabase } from '../database';
 import type { Caller } from './allow';
 import { type Changes, personAs } from './changes';

@@ -268,5 +268,5 @@ export type {
   RecordedEvent,
 };
 export type { InvitationRow, Role, TenantAction, TenantRole };
-export type * from './operator-answers';
-export type * from './people-answers';
+export type * from './operator/operator-answers';
+export type * from './people/people-answers';

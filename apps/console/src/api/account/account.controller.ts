@@ -1,0 +1,114 @@
+import { Controller, Delete, Get, HttpCode, Param, Post, Req } from '@nestjs/common';
+import { Type } from '@sinclair/typebox';
+import type { Author } from '@tollgate/contracts';
+import { query, transaction } from '@tollgate/postgres';
+import type { FastifyRequest } from 'fastify';
+import { AnySignedIn, ByCaller, FromCaller, type Caller } from '../../access/allow';
+import { Changes } from '../../access/changes';
+import { People } from '../../access/people';
+import { ConsoleDatabase } from '../../database';
+import { bodyOf } from '../../http/body';
+import { ConsoleError } from '../../http/errors';
+import { MAX_PASSWORD_CHARS } from '../../sign-in/better-auth';
+import { SignIn } from '../../sign-in/sign-in';
+import type { SessionRow } from '../answers';
+import { EmailField, exact } from '../fields';
+import { Tries } from '../tries';
+
+/** Period after sign-in in which a person without a password needs no other proof. */
+const FRESH_MS = 10 * 60_000;
+const readErasure = bodyOf(
+  Type.Object({ email: EmailField, password: Type.String({ maxLength: MAX_PASSWORD_CHARS }) }, exact),
+);
+
+interface Session {
+  id: string;
+  address: string | null;
+  browser: string | null;
+  createdAt: Date;
+  expiresAt: Date;
+}
+
+/** The person's own sessions and passkeys. The sign-in library adds passkeys, and changes everything else. */
+@Controller('console/api')
+export class AccountController {
+  private readonly tries = new Tries();
+
+  constructor(
+    private readonly database: ConsoleDatabase,
+    private readonly changes: Changes,
+    private readonly people: People,
+    private readonly signIn: SignIn,
+  ) {}
+
+  /** Without the secrets of the sessions, which the library's own list has. */
+  @Get('sessions')
+  @AnySignedIn()
+  async sessions(@FromCaller() { userId, sessionId }: Caller): Promise<{ data: SessionRow[] }> {
+    const rows = await query<Session>(
+      this.database.dataSource,
+      `SELECT "id", "ipAddress" AS address, "userAgent" AS browser, "createdAt", "expiresAt" FROM "session"
+       WHERE "userId" = $1 AND "expiresAt" > now() ORDER BY "createdAt" DESC, "id"`,
+      [userId],
+    );
+    return {
+      data: rows.map((row) => ({
+        ...row,
+        isCurrent: row.id === sessionId,
+        createdAt: row.createdAt.toISOString(),
+        expiresAt: row.expiresAt.toISOString(),
+      })),
+    };
+  }
+
+  @Delete('sessions/:id')
+  @AnySignedIn()
+  @HttpCode(204)
+  async endSession(@FromCaller() { userId }: Caller, @ByCaller() by: Author, @Param('id') id: string): Promise<void> {
+    await transaction(this.database.dataSource, async (tx) => {
+      const [ended] = await query<Pick<Session, 'address' | 'browser' | 'createdAt'>>(
+        tx,
+        `DELETE FROM "session" WHERE "id" = $1 AND "userId" = $2
+         RETURNING "ipAddress" AS address, "userAgent" AS browser, "createdAt"`,
+        [id, userId],
+      );
+      if (!ended) throw new ConsoleError('not_found');
+      await this.changes.record(by, { action: 'session.end', target: id, before: { ...ended } });
+    });
+  }
+
+  @Delete('passkeys/:id')
+  @AnySignedIn()
+  @HttpCode(204)
+  async removePasskey(
+    @FromCaller() { userId }: Caller,
+    @ByCaller() by: Author,
+    @Param('id') id: string,
+  ): Promise<void> {
+    await transaction(this.database.dataSource, async (tx) => {
+      const [removed] = await query<{ passkey: string | null }>(
+        tx,
+        'DELETE FROM "passkey" WHERE "id" = $1 AND "userId" = $2 RETURNING "name" AS passkey',
+        [id, userId],
+      );
+      if (!removed) throw new ConsoleError('not_found');
+      await this.changes.record(by, { action: 'passkey.remove', target: userId, before: { ...removed } });
+    });
+  }
+
+  /**
+   * The person types their address and password. A person without a password must have signed in within FRESH_MS.
+   */
+  @Post('account/erase')
+  @AnySignedIn()
+  @HttpCode(204)
+  async erase(@FromCaller() caller: Caller, @ByCaller() by: Author, @Req() request: FastifyRequest): Promise<void> {
+    this.tries.take(caller.userId);
+    const { email, password } = readErasure(request);
+    if (email.toLowerCase() !== caller.email) throw new ConsoleError('invalid_request', 'email must be your own.');
+    const isRight = await this.signIn.isPassword(caller.userId, password);
+    if (isRight === false) throw new ConsoleError('invalid_credentials', 'The password is wrong.');
+    if (isRight === null && Date.now() - caller.signedInAtMs > FRESH_MS) throw new ConsoleError('sign_in_again');
+    await this.people.erase(by, caller.userId);
+  }
+}

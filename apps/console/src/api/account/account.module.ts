@@ -1,0 +1,15 @@
+import { Module } from '@nestjs/common';
+import { AccessModule } from '../../access/access.module';
+import { AuthController } from './auth.controller';
+import { SignInModule } from '../../sign-in/sign-in.module';
+import { AccountController } from './account.controller';
+import { ApiAddressesModule } from '../api-addresses.module';
+import { MeController } from './me.controller';
+import { RecoveryController } from './recovery.controller';
+
+/** A person and their own account. */
+@Module({
+  imports: [AccessModule, ApiAddressesModule, SignInModule],
+  controllers: [AuthController, MeController, AccountController, RecoveryController],
+})
+export class AccountModule {}

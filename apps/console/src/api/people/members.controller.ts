@@ -1,0 +1,149 @@
+import { Controller, Delete, Get, HttpCode, Param, Patch, Post, Req } from '@nestjs/common';
+import { Type } from '@sinclair/typebox';
+import type { Author } from '@tollgate/contracts';
+import { ServiceClient } from '@tollgate/messaging/nest';
+import { logger } from '@tollgate/runtime';
+import type { FastifyRequest } from 'fastify';
+import { AllowInTenant, ByCaller, FromCaller, type Caller } from '../../access/allow';
+import { Invitations } from '../../access/invitations';
+import { Members } from '../../access/members';
+import { Recoveries } from '../../access/recoveries';
+import { actionsOf, mayGrant, TENANT_ROLES, type TenantRole } from '../../access/roles';
+import { bodyOf } from '../../http/body';
+import { ConsoleError } from '../../http/errors';
+import { Mailer } from '../../http/mailer';
+import type { InvitationCreated, MemberList, RecoveryCreated } from '../answers';
+import { EmailField, exact, RoleField } from '../fields';
+import { requireOther } from './people.controller';
+import { PasswordLinkTries, Tries } from '../tries';
+
+const readRole = bodyOf(Type.Object({ role: RoleField }, exact));
+const readInvitation = bodyOf(Type.Object({ email: EmailField, role: RoleField }, exact));
+
+const ROLES = TENANT_ROLES.map((role) => ({ role, actions: actionsOf(role) }));
+
+/** The people of a tenant. */
+@Controller('console/api/tenants/:tenantId')
+export class MembersController {
+  private readonly tries = new Tries();
+
+  constructor(
+    private readonly members: Members,
+    private readonly invitations: Invitations,
+    private readonly recoveries: Recoveries,
+    private readonly mailer: Mailer,
+    private readonly services: ServiceClient,
+    private readonly linkTries: PasswordLinkTries,
+  ) {}
+
+  @Get('members')
+  @AllowInTenant('members.read')
+  async list(@Param('tenantId') tenantId: string): Promise<MemberList> {
+    const [data, invitations] = await Promise.all([this.members.list(tenantId), this.invitations.list(tenantId)]);
+    return { data, invitations, roles: ROLES };
+  }
+
+  /** Without SMTP, or when the server does not take the mail, the answer has the link. */
+  @Post('invitations')
+  @AllowInTenant('members.write')
+  async invite(
+    @Param('tenantId') tenantId: string,
+    @FromCaller() caller: Caller,
+    @ByCaller() by: Author,
+    @Req() request: FastifyRequest,
+  ): Promise<InvitationCreated> {
+    this.tries.take(caller.userId);
+    const { email, role } = readInvitation(request);
+    requireGrant(caller, role);
+    const { name: tenantName } = await this.services.request('auth.tenants.get', { tenantId });
+    const invited = { email: email.toLowerCase(), tenantId, role };
+    const created = await this.invitations.create(by, invited);
+    const { link, expiresAt } = created;
+    if (!this.mailer.isConfigured) return { link, expiresAt };
+    try {
+      await this.mailer.sendInvitation(invited.email, { link, tenantName });
+      await this.invitations.noteMailed(created.id);
+      return { link: null, expiresAt };
+    } catch (error) {
+      logger('console').warn({ reason: String(error) }, 'an invitation could not be mailed, so its link was shown');
+      return { link, expiresAt };
+    }
+  }
+
+  @Delete('invitations/:id')
+  @AllowInTenant('members.write')
+  @HttpCode(204)
+  async withdraw(
+    @Param('tenantId') tenantId: string,
+    @Param('id') id: string,
+    @FromCaller() caller: Caller,
+    @ByCaller() by: Author,
+  ): Promise<void> {
+    await this.invitations.withdraw(by, tenantId, id, (role) => requireGrant(caller, role));
+  }
+
+  @Patch('members/:userId')
+  @AllowInTenant('members.write')
+  @HttpCode(204)
+  async setRole(
+    @Param('tenantId') tenantId: string,
+    @Param('userId') userId: string,
+    @FromCaller() caller: Caller,
+    @ByCaller() by: Author,
+    @Req() request: FastifyRequest,
+  ): Promise<void> {
+    const { role } = readRole(request);
+    requireGrant(caller, role);
+    await this.members.setRole(by, { tenantId, userId, role }, mayChange(caller, role));
+  }
+
+  @Delete('members/:userId')
+  @AllowInTenant('members.write')
+  @HttpCode(204)
+  async remove(
+    @Param('tenantId') tenantId: string,
+    @Param('userId') userId: string,
+    @FromCaller() caller: Caller,
+    @ByCaller() by: Author,
+  ): Promise<void> {
+    await this.members.remove(by, tenantId, userId, mayChange(caller));
+  }
+
+  /**
+   * Makes a link for a new password. An owner must not take over the account of a person in other tenants, so that
+   * person must belong to this tenant only. An operator may make a link for anybody.
+   */
+  @Post('members/:userId/recovery')
+  @AllowInTenant('members.recover')
+  async recover(
+    @Param('tenantId') tenantId: string,
+    @Param('userId') userId: string,
+    @FromCaller() caller: Caller,
+    @ByCaller() by: Author,
+  ): Promise<RecoveryCreated> {
+    this.linkTries.take(caller.userId);
+    const present = await this.members.roleOf(userId, tenantId);
+    if (present === null) throw new ConsoleError('not_found');
+    requireGrant(caller, present);
+    requireOther(caller, userId, 'Change your own password under Account.');
+    return this.recoveries.create(by, userId, caller.isOperator ? null : tenantId);
+  }
+}
+
+/** For a role that is given, and for that of a member who is changed. An admin changes only roles that it may give. */
+function requireGrant({ role }: Pick<Caller, 'role'>, granted: TenantRole): void {
+  if (role === null || !mayGrant(role, granted)) throw new ConsoleError('forbidden', 'Only an owner may do this.');
+}
+
+/**
+ * The same by the caller's role when the member is changed: another owner may have taken it since the request began.
+ * `given`: the next role of the member.
+ */
+function mayChange({ isOperator }: Caller, given?: TenantRole) {
+  return (present: TenantRole, own: TenantRole | null): void => {
+    const role = isOperator ? 'operator' : own;
+    if (role === null) throw new ConsoleError('not_found');
+    requireGrant({ role }, present);
+    if (given !== undefined) requireGrant({ role }, given);
+  };
+}
