@@ -1,8 +1,8 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { FormerSecretUse } from '../former-secret';
-import { logger } from '../logging';
-import { metrics } from '../metrics';
+import { FormerSecretUse } from '../http/former-secret';
+import { logger } from '../logging/logging';
+import { metrics } from '../metrics/metrics';
 import { baseUrl, openPort, type AddressSettings } from '../process/start-error';
 import { allMetrics } from '../workers/as-worker';
 import type { Health } from './health';

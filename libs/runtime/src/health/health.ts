@@ -1,4 +1,4 @@
-import { PolledGauge } from '../polled-gauge';
+import { PolledGauge } from '../metrics/polled-gauge';
 import { withTimeout } from '../timing';
 
 /** The time limit of a check. A check that takes longer counts as failed. */

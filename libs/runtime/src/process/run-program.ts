@@ -1,6 +1,6 @@
-import { ConfigError } from '../read-config';
-import { configureLogging, logger } from '../logging';
-import { measureProcess } from '../metrics';
+import { ConfigError } from '../config/read-config';
+import { configureLogging, logger } from '../logging/logging';
+import { measureProcess } from '../metrics/metrics';
 import { settlesWithin } from '../timing';
 import type { ProcessSettings } from '../settings/process-settings';
 import { SettingsError } from '../settings/read-settings';

@@ -1,4 +1,4 @@
-import { logger } from '../logging';
+import { logger } from '../logging/logging';
 
 /**
  * The order in which every program stops. Nest's hooks cannot give it: they order the parts of one application, and the

@@ -1,4 +1,4 @@
-import { areProxies, TRUSTED_PROXIES_FORM, wrongProxies } from '../client-address';
+import { areProxies, TRUSTED_PROXIES_FORM, wrongProxies } from '../http/client-address';
 import { combine, OneOf, Optional, Path, Port, Satisfies, Secret, Setting, Text, WholeNumber } from './decorators';
 import type { ChecksItself } from './read-settings';
 

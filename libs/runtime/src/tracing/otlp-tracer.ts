@@ -2,7 +2,7 @@ import { diag, DiagLogLevel, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, Trac
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { AlwaysOnSampler, BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
-import { logger } from '../logging';
+import { logger } from '../logging/logging';
 import { settlesWithin } from '../timing';
 import { newTraceId, newSpanId, type SpanPlace } from './trace-ids';
 import { Tracer, type EndedSpan } from './tracer';

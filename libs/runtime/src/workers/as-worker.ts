@@ -1,6 +1,6 @@
 import cluster from 'node:cluster';
 import type { Health } from '../health/health';
-import { metrics } from '../metrics';
+import { metrics } from '../metrics/metrics';
 import { Channel } from './channel';
 
 /** For an answer of the primary process during the start. A busy machine may need long. */

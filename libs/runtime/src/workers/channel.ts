@@ -1,4 +1,4 @@
-import { logger } from '../logging';
+import { logger } from '../logging/logging';
 import { withTimeout } from '../timing';
 
 const ANSWER_TIMEOUT_MS = 3_000;

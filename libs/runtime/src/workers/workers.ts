@@ -1,7 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import type { Health, Readiness } from '../health/health';
-import { logger } from '../logging';
-import { Counter, metrics, onlyFrom } from '../metrics';
+import { logger } from '../logging/logging';
+import { Counter, metrics, onlyFrom } from '../metrics/metrics';
 import { StartError } from '../process/start-error';
 import { stopSignal } from '../process/stop-signal';
 import { backoffMs, delayUntilAborted, settlesWithin } from '../timing';

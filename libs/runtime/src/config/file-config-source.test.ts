@@ -2,7 +2,7 @@ import { eventually } from '@tollgate/testing';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type DecidedConfig, FileConfigSource, metrics } from './index';
+import { type DecidedConfig, FileConfigSource, metrics } from '../index';
 
 const directory = mkdtempSync(join(tmpdir(), 'config-source-'));
 const file = join(directory, 'tollgate.yaml');

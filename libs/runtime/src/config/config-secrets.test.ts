@@ -2,7 +2,7 @@ import { LOCALHOST_CERTIFICATE, LOCALHOST_KEY } from '@tollgate/testing';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ConfigError, readConfigFile } from './index';
+import { ConfigError, readConfigFile } from '../index';
 
 const directory = mkdtempSync(join(tmpdir(), 'config-secrets-'));
 const file = join(directory, 'tollgate.yaml');

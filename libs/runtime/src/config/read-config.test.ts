@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, utimesSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eventually } from '@tollgate/testing';
-import { ConfigError, FileConfigSource, metrics, readConfigFile } from './index';
+import { ConfigError, FileConfigSource, metrics, readConfigFile } from '../index';
 
 const directory = mkdtempSync(join(tmpdir(), 'config-'));
 const file = join(directory, 'tollgate.yaml');

@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ConfigError, FileConfigSource, metrics, readConfigFile } from './index';
+import { ConfigError, FileConfigSource, metrics, readConfigFile } from '../index';
 
 const directory = mkdtempSync(join(tmpdir(), 'check-tls-'));
 const file = join(directory, 'tollgate.yaml');

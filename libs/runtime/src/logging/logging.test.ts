@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 
 const SECRETS = [`sk-svc-${'aB3'.repeat(16)}x`, `fma_${'aB3'.repeat(16)}x`, `tgo_${'aB3'.repeat(16)}x`];
-const BUILT = join(__dirname, '../dist/index.js');
+const BUILT = join(__dirname, '../../dist/index.js');
 
 /** The stderr of a separate process: a process has only one logger. */
 function logged(code: string): string[] {

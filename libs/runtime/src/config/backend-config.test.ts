@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LOCALHOST_CERTIFICATE, LOCALHOST_KEY } from '@tollgate/testing';
-import { type BackendConfig, ConfigError, readConfigFile } from './index';
+import { type BackendConfig, ConfigError, readConfigFile } from '../index';
 
 const directory = mkdtempSync(join(tmpdir(), 'backend-config-'));
 const file = join(directory, 'tollgate.yaml');

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { secretsFileOf } from './config-secrets';
-import { logger } from './logging';
-import { Counter, metrics } from './metrics';
+import { logger } from '../logging/logging';
+import { Counter, metrics } from '../metrics/metrics';
 import { ConfigError, readConfigFile } from './read-config';
 import { ConfigSource, type ConfigCheck, type TollgateConfig } from './tollgate-config';
 

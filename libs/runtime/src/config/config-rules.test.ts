@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { BackendConfig, BackendHealthConfig, BackendTimeoutsConfig, BackendTlsConfig } from './backend-config';
 import { ConfigError, type ConfigProblem, readConfigFile } from './read-config';
-import { namesOf, type SettingsClass } from './settings/read-settings';
+import { namesOf, type SettingsClass } from '../settings/read-settings';
 import {
   BudgetsConfig,
   LimitsConfig,

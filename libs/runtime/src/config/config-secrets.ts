@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseEnv } from 'node:util';
-import { fileProblem } from './file-problem';
+import { fileProblem } from '../file-problem';
 
 export type Path = (string | number)[];
 export interface SecretProblem {

@@ -1,5 +1,5 @@
-import { logger } from './logging';
-import { Counter, metrics } from './metrics';
+import { logger } from '../logging/logging';
+import { Counter, metrics } from '../metrics/metrics';
 
 /** The secrets that have a former value while their callers change to a new one. */
 const NAMES = { operator: 'operator secret', metrics: 'metrics token' } as const;

@@ -1,6 +1,6 @@
-import { logger } from './logging';
+import { logger } from '../logging/logging';
 import { Gauge, metrics } from './metrics';
-import { withTimeout } from './timing';
+import { withTimeout } from '../timing';
 
 /** The longest wait of a scrape for a source. A late value is left out. */
 const SOURCE_TIMEOUT_MS = 1_000;

@@ -1,8 +1,8 @@
 import { FormerSecretUse } from './former-secret';
-import { metrics } from './metrics';
+import { metrics } from '../metrics/metrics';
 
 const mockWarn = jest.fn();
-jest.mock('./logging', () => ({ logger: () => ({ warn: mockWarn }) }));
+jest.mock('../logging/logging', () => ({ logger: () => ({ warn: mockWarn }) }));
 beforeEach(() => {
   metrics.resetMetrics();
   mockWarn.mockReset();
