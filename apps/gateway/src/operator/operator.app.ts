@@ -2,7 +2,7 @@ import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { EnvelopeFilter } from '../http/envelope';
 import { OPERATOR_ERRORS } from './errors';
-import { operatorAdapter, type OperatorPortOptions } from './operator-adapter';
+import { operatorAdapter, type OperatorPortOptions } from './port/operator-adapter';
 import { type OperatorAccess, OperatorModule, type OperatorServices } from './operator.module';
 
 /**

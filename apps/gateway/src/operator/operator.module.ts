@@ -8,12 +8,12 @@ import { LOOKS, type Looks } from './explain/explain.controller';
 import { ExplainModule } from './explain/explain.module';
 import { KeysModule } from './keys/keys.module';
 import { MoneyModule } from './money/money.module';
-import { OpenApiController } from './open-api.controller';
-import { OPERATOR_SECRETS, OperatorAuthentication } from './operator-authentication';
-import { ProbesController } from './probes.controller';
+import { OpenApiController } from './port/open-api.controller';
+import { OPERATOR_SECRETS, OperatorAuthentication } from './port/operator-authentication';
+import { ProbesController } from './port/probes.controller';
 import { TenantLookup } from './tenant-lookup';
 import { TenantsModule } from './tenants/tenants.module';
-import { OperatorUnknownRouteController } from './unknown-route.controller';
+import { OperatorUnknownRouteController } from './port/unknown-route.controller';
 import { UsageModule } from './usage/usage.module';
 
 /** What the operator API asks. The program starts and closes them. */

@@ -1,11 +1,11 @@
 import type { FastifyRequest } from 'fastify';
 import { endpointFinder, prefixed, type RouteTable } from '../openapi/route-table';
-import { ACCESS_ROUTES } from './access-routes';
-import { ACCOUNT_ROUTES } from './account-routes';
-import { BACKEND_ROUTES } from './backend-routes';
-import { BOOKS_ROUTES } from './books-routes';
+import { ACCESS_ROUTES } from './routes/access-routes';
+import { ACCOUNT_ROUTES } from './routes/account-routes';
+import { BACKEND_ROUTES } from './routes/backend-routes';
+import { BOOKS_ROUTES } from './routes/books-routes';
 import type { OperatorEndpoint } from './endpoint';
-import { EXPLAIN_ROUTES } from './explain-routes';
+import { EXPLAIN_ROUTES } from './routes/explain-routes';
 import { OPERATOR_PREFIX } from './prefix';
 
 /** Every route of the port. Routes without a credential (null) are not in the document. */

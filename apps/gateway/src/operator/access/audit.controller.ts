@@ -9,7 +9,7 @@ import { queryCheck } from '../../http/validate';
 import { AUDIT_CSV_HEADER, auditCsvLine } from './audit-csv';
 import { AuditExportQuery, AuditPageQuery } from './audit-schemas';
 import { OPERATOR_PREFIX } from '../prefix';
-import { SecretGuard } from '../secret-guard';
+import { SecretGuard } from '../port/secret-guard';
 
 const checkPage = queryCheck(AuditPageQuery);
 const checkExport = queryCheck(AuditExportQuery);

@@ -8,8 +8,8 @@ import { readJsonObject } from '../../http/json-body';
 import { bodyCheck } from '../../http/validate';
 import { OperatorInvitationCreate, OperatorRemoval, PasswordLinkCreate } from './access-schemas';
 import { OPERATOR_PREFIX } from '../prefix';
-import type { Operator } from '../operator-authentication';
-import { ByOperator, FromOperator, SecretGuard } from '../secret-guard';
+import type { Operator } from '../port/operator-authentication';
+import { ByOperator, FromOperator, SecretGuard } from '../port/secret-guard';
 
 const checkInvitation = bodyCheck(OperatorInvitationCreate, bodyError);
 const checkLink = bodyCheck(PasswordLinkCreate, bodyError);

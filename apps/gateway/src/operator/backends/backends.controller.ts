@@ -9,7 +9,7 @@ import { readJsonObject } from '../../http/json-body';
 import { bodyCheck } from '../../http/validate';
 import { BackendNamed } from './backend-schemas';
 import { OPERATOR_PREFIX } from '../prefix';
-import { ByOperator, SecretGuard } from '../secret-guard';
+import { ByOperator, SecretGuard } from '../port/secret-guard';
 
 const checkBody = bodyCheck(BackendNamed, bodyError);
 

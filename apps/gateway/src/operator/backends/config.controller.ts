@@ -6,7 +6,7 @@ import { readJsonObject } from '../../http/json-body';
 import { bodyCheck, describe } from '../../http/validate';
 import { ConfigCheck } from './config-schemas';
 import { OPERATOR_PREFIX } from '../prefix';
-import { SecretGuard } from '../secret-guard';
+import { SecretGuard } from '../port/secret-guard';
 
 const checkBody = bodyCheck(ConfigCheck, (error) => new ApiError('invalid_parameter', describe(error)));
 

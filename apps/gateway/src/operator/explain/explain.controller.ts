@@ -11,7 +11,7 @@ import { ExplainQuery } from './explain-schemas';
 import { budgetInForce, obstaclesOf } from './key-obstacles';
 import { OPERATOR_PREFIX } from '../prefix';
 import { RequestLives } from './request-lives';
-import { SecretGuard } from '../secret-guard';
+import { SecretGuard } from '../port/secret-guard';
 
 /** The look of the admission store. */
 export const LOOKS = Symbol('LOOKS');

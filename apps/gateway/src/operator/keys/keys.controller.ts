@@ -12,7 +12,7 @@ import { readJsonObject } from '../../http/json-body';
 import { bodyCheck, queryCheck } from '../../http/validate';
 import { OPERATOR_PREFIX } from '../prefix';
 import { DEFAULT_ROTATION_GRACE_SECONDS, KeyRotate, KeysApply, KeyUpdate } from './key-schemas';
-import { ByOperator, SecretGuard } from '../secret-guard';
+import { ByOperator, SecretGuard } from '../port/secret-guard';
 import { TenantLookup } from '../tenant-lookup';
 
 const checkQuery = queryCheck(KeysQuery);

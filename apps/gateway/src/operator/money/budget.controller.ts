@@ -11,7 +11,7 @@ import { readJsonObject } from '../../http/json-body';
 import { bodyCheck, queryCheck } from '../../http/validate';
 import { OPERATOR_PREFIX } from '../prefix';
 import { BudgetSet } from '../schemas';
-import { ByOperator, SecretGuard } from '../secret-guard';
+import { ByOperator, SecretGuard } from '../port/secret-guard';
 import { TenantLookup } from '../tenant-lookup';
 
 const checkQuery = queryCheck(KeysQuery);

@@ -9,7 +9,7 @@ import { readJsonObject } from '../../http/json-body';
 import { bodyCheck, queryCheck } from '../../http/validate';
 import { OPERATOR_PREFIX } from '../prefix';
 import { InvoiceClose, InvoicesQuery, InvoiceVoid } from '../schemas';
-import { ByOperator, SecretGuard } from '../secret-guard';
+import { ByOperator, SecretGuard } from '../port/secret-guard';
 import { TenantLookup } from '../tenant-lookup';
 
 /** Enough for many months of many tenants. A repeat closes the months that are still open. */

@@ -6,7 +6,7 @@ import { readJsonObject } from '../../http/json-body';
 import { bodyCheck, describe, queryCheck } from '../../http/validate';
 import { OPERATOR_PREFIX } from '../prefix';
 import { JournalCompare, JournalHeadsQuery } from '../schemas';
-import { SecretGuard } from '../secret-guard';
+import { SecretGuard } from '../port/secret-guard';
 
 const checkQuery = queryCheck(JournalHeadsQuery);
 const checkBody = bodyCheck(JournalCompare, (error) => new ApiError('invalid_parameter', describe(error)));

@@ -8,7 +8,7 @@ import { ApiError } from '../../http/api-error';
 import { queryCheck } from '../../http/validate';
 import { BackendHoursQuery } from '../backends/backend-schemas';
 import { OPERATOR_PREFIX } from '../prefix';
-import { ByOperator, SecretGuard } from '../secret-guard';
+import { ByOperator, SecretGuard } from '../port/secret-guard';
 
 /** A caller reads a longer run by its id. */
 const MAX_WAIT_MS = 10_000;

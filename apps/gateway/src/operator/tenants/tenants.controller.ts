@@ -9,7 +9,7 @@ import { readJsonObject } from '../../http/json-body';
 import { bodyCheck, queryCheck } from '../../http/validate';
 import { TenantRepairBody } from './repair-schemas';
 import { OPERATOR_PREFIX } from '../prefix';
-import { ByOperator, SecretGuard } from '../secret-guard';
+import { ByOperator, SecretGuard } from '../port/secret-guard';
 import { TenantLookup } from '../tenant-lookup';
 import { TenantCreate, TenantsQuery, TenantUpdate } from './tenant-schemas';
 

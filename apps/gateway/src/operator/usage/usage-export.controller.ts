@@ -11,7 +11,7 @@ import { daysOf } from './usage-days';
 import { UsageExportQuery } from './usage-export-schemas';
 import { csvLines, focusLines, ndjsonLines, type NamedUsage, type UsageLines } from './usage-lines';
 import { OPERATOR_PREFIX } from '../prefix';
-import { SecretGuard } from '../secret-guard';
+import { SecretGuard } from '../port/secret-guard';
 import { TenantLookup } from '../tenant-lookup';
 
 type Page = ReplyOf<'metering.usage.export'>;

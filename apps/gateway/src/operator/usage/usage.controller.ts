@@ -8,7 +8,7 @@ import { queryCheck } from '../../http/validate';
 import { byNames, groupsOfUsage, namesOfKeys } from './usage-by-names';
 import { OPERATOR_PREFIX } from '../prefix';
 import { NamedRequestsQuery, RequestsQuery } from '../schemas';
-import { SecretGuard } from '../secret-guard';
+import { SecretGuard } from '../port/secret-guard';
 import { TenantLookup } from '../tenant-lookup';
 
 const DAY_MS = 24 * 60 * 60_000;

@@ -1,8 +1,8 @@
 import { All, Controller, Req } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import { ApiError } from '../http/api-error';
-import { allowedMethods } from '../openapi/route-table';
-import { OPERATOR_ROUTES } from './routes';
+import { ApiError } from '../../http/api-error';
+import { allowedMethods } from '../../openapi/route-table';
+import { OPERATOR_ROUTES } from '../routes';
 
 /** Answers every route that no other controller binds. */
 @Controller()

@@ -1,11 +1,11 @@
 import type { AuditAction } from '@tollgate/contracts';
-import { BillingQuery, KeyCreate, KeysQuery, TokenList, TokensQuery } from '../http/account/schemas';
-import { body, type Endpoint } from '../openapi/operation';
-import type { RouteTable } from '../openapi/route-table';
-import { type Code, NOT_YET, type OperatorEndpoint } from './endpoint';
-import * as keys from './keys/key-schemas';
-import * as answers from './response-schemas';
-import * as requests from './schemas';
+import { BillingQuery, KeyCreate, KeysQuery, TokenList, TokensQuery } from '../../http/account/schemas';
+import { body, type Endpoint } from '../../openapi/operation';
+import type { RouteTable } from '../../openapi/route-table';
+import { type Code, NOT_YET, type OperatorEndpoint } from '../endpoint';
+import * as keys from '../keys/key-schemas';
+import * as answers from '../response-schemas';
+import * as requests from '../schemas';
 import { TENANT_ROUTES } from './tenant-routes';
 
 const BUDGET: Code[] = ['not_found', 'invalid_budget', 'invalid_thresholds', 'too_many_budgets'];

@@ -3,7 +3,7 @@ import type { AdmissionStore } from '@tollgate/admission';
 import type { Messages } from '@tollgate/messaging';
 import { type ConfigSource, Health } from '@tollgate/runtime';
 import { RawSocket } from '@tollgate/testing';
-import { createOperatorApp } from './operator.app';
+import { createOperatorApp } from '../operator.app';
 
 const SECRET = 'the-operators-secret-in-tests';
 let url: string;

@@ -1,9 +1,9 @@
 import type { AuditAction } from '@tollgate/contracts';
-import { body } from '../openapi/operation';
-import type { RouteTable } from '../openapi/route-table';
-import { type Code, NOT_YET, type OperatorEndpoint } from './endpoint';
-import { TenantRepairAnswer, TenantRepairBody } from './tenants/repair-schemas';
-import * as tenants from './tenants/tenant-schemas';
+import { body } from '../../openapi/operation';
+import type { RouteTable } from '../../openapi/route-table';
+import { type Code, NOT_YET, type OperatorEndpoint } from '../endpoint';
+import { TenantRepairAnswer, TenantRepairBody } from '../tenants/repair-schemas';
+import * as tenants from '../tenants/tenant-schemas';
 
 const status = (
   id: string,

@@ -1,6 +1,6 @@
 import { Controller, Get, Header } from '@nestjs/common';
-import { operatorYaml } from '../openapi/operator-document';
-import { OPERATOR_PREFIX } from './prefix';
+import { operatorYaml } from '../../openapi/operator-document';
+import { OPERATOR_PREFIX } from '../prefix';
 
 /** The OpenAPI document of this API. It needs no secret, because it contains none. */
 @Controller(OPERATOR_PREFIX)

@@ -1,12 +1,12 @@
-import { OperatorUsageQuery } from '../http/account/schemas';
-import { body } from '../openapi/operation';
-import type { RouteTable } from '../openapi/route-table';
-import type { OperatorEndpoint } from './endpoint';
-import { BackendHours, BackendHoursQuery } from './backends/backend-schemas';
-import * as answers from './response-schemas';
-import * as requests from './schemas';
-import { OperatorUsageAnswer } from './usage/usage-schemas';
-import { UsageCsv, UsageExportQuery, UsageNdjson } from './usage/usage-export-schemas';
+import { OperatorUsageQuery } from '../../http/account/schemas';
+import { body } from '../../openapi/operation';
+import type { RouteTable } from '../../openapi/route-table';
+import type { OperatorEndpoint } from '../endpoint';
+import { BackendHours, BackendHoursQuery } from '../backends/backend-schemas';
+import * as answers from '../response-schemas';
+import * as requests from '../schemas';
+import { OperatorUsageAnswer } from '../usage/usage-schemas';
+import { UsageCsv, UsageExportQuery, UsageNdjson } from '../usage/usage-export-schemas';
 
 /** The routes of usage, invoices, and the proof of the books. */
 export const BOOKS_ROUTES: RouteTable<OperatorEndpoint> = {

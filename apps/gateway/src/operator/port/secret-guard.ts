@@ -1,12 +1,12 @@
 import { type CanActivate, createParamDecorator, type ExecutionContext, Injectable } from '@nestjs/common';
 import type { Author } from '@tollgate/contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { receiveBody } from '../accept/receive-body';
-import { originOf } from '../http/account/origin';
-import { ApiError } from '../http/api-error';
-import { refuseUnknownParameters } from '../http/validate';
+import { receiveBody } from '../../accept/receive-body';
+import { originOf } from '../../http/account/origin';
+import { ApiError } from '../../http/api-error';
+import { refuseUnknownParameters } from '../../http/validate';
 import { type Operator, OperatorAuthentication } from './operator-authentication';
-import { endpointOf } from './routes';
+import { endpointOf } from '../routes';
 
 type OperatorRequest = FastifyRequest & { operator?: Operator };
 

@@ -1,8 +1,8 @@
 import { MAX_EXPLAINED, REFUSED_KEPT_DAYS } from '@tollgate/contracts';
-import { ORIGINAL_ID_HEADER } from '../http/request-id';
-import type { RouteTable } from '../openapi/route-table';
-import type { OperatorEndpoint } from './endpoint';
-import { ExplainedKey, ExplainedRequests, ExplainQuery } from './explain/explain-schemas';
+import { ORIGINAL_ID_HEADER } from '../../http/request-id';
+import type { RouteTable } from '../../openapi/route-table';
+import type { OperatorEndpoint } from '../endpoint';
+import { ExplainedKey, ExplainedRequests, ExplainQuery } from '../explain/explain-schemas';
 
 /** The routes that answer the complaint of a customer. */
 export const EXPLAIN_ROUTES: RouteTable<OperatorEndpoint> = {

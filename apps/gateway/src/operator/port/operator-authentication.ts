@@ -4,8 +4,8 @@ import { ServiceClient } from '@tollgate/messaging/nest';
 import { FormerSecretUse } from '@tollgate/runtime';
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
-import { RefusedCredentials } from '../accept/refused-credentials';
-import { ApiError } from '../http/api-error';
+import { RefusedCredentials } from '../../accept/refused-credentials';
+import { ApiError } from '../../http/api-error';
 
 /** The operator secret, and then the former one while callers change to it. */
 export const OPERATOR_SECRETS = Symbol('operator secrets');

@@ -1,7 +1,7 @@
-import { body } from '../openapi/operation';
-import type { RouteTable } from '../openapi/route-table';
-import type { OperatorEndpoint } from './endpoint';
-import { BackendDrain, BackendList, BackendNamed } from './backends/backend-schemas';
+import { body } from '../../openapi/operation';
+import type { RouteTable } from '../../openapi/route-table';
+import type { OperatorEndpoint } from '../endpoint';
+import { BackendDrain, BackendList, BackendNamed } from '../backends/backend-schemas';
 
 const EXAMPLE = { backend: 'https://gpu-1.internal:8000/v1' };
 

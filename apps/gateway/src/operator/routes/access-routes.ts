@@ -1,5 +1,5 @@
-import { body } from '../openapi/operation';
-import type { RouteTable } from '../openapi/route-table';
+import { body } from '../../openapi/operation';
+import type { RouteTable } from '../../openapi/route-table';
 import {
   OperatorInvitation,
   OperatorInvitationCreate,
@@ -10,10 +10,10 @@ import {
   OperatorTokensQuery,
   PasswordLink,
   PasswordLinkCreate,
-} from './access/access-schemas';
-import { ConfigCheck, ConfigChecked } from './backends/config-schemas';
-import type { OperatorEndpoint } from './endpoint';
-import { AuditCsv, AuditExportQuery, AuditPage, AuditPageQuery } from './access/audit-schemas';
+} from '../access/access-schemas';
+import { ConfigCheck, ConfigChecked } from '../backends/config-schemas';
+import type { OperatorEndpoint } from '../endpoint';
+import { AuditCsv, AuditExportQuery, AuditPage, AuditPageQuery } from '../access/audit-schemas';
 
 /** The routes of those who operate Tollgate. */
 export const ACCESS_ROUTES: RouteTable<OperatorEndpoint> = {
