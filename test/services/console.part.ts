@@ -1,8 +1,8 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { eventually, onceServed } from '@tollgate/testing';
-import { BrowserSession } from '../console/browser';
-import { API, join, signIn } from '../console/people';
+import { BrowserSession } from '../console/running/browser';
+import { API, join, signIn } from '../console/running/people';
 import { call } from '../e2e/deployment';
 import { OPERATOR_SECRET, type Deployment, type Replicas } from './deployment';
 import { chat, newTenant, operate, type Tenant } from './first-steps';

@@ -3,7 +3,7 @@ import { existsSync, globSync } from 'node:fs';
 import { join } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '..', '..');
-/** As in test/console/chromium.ts. */
+/** As in test/console/browser/chromium.ts. */
 const CHROMIUM = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'];
 
 /**

@@ -1,6 +1,6 @@
 import { eventually } from '@tollgate/testing';
-import { BrowserSession } from '../console/browser';
-import { API, join, secretOf } from '../console/people';
+import { BrowserSession } from '../console/running/browser';
+import { API, join, secretOf } from '../console/running/people';
 import { docker, type Stack } from './stack-process';
 
 const BACK_TIMEOUT_MS = 60_000;

@@ -1,0 +1,85 @@
+import { eventually, useTestDatabase } from '@tollgate/testing';
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { parse } from 'pg-connection-string';
+import { useDataDirectory } from '../../e2e/standalone-process';
+import { API, join, PASSWORD, SESSION } from '../running/people';
+import { startConsole, type RunningConsole } from '../running/running-console';
+
+afterAll(async () => {
+  await console_?.stop();
+  network?.leave();
+});
+const database = useTestDatabase();
+const directory = useDataDirectory();
+
+/** A network to PostgreSQL that can be taken away. */
+class Network {
+  private readonly carried = new Set<Socket>();
+  private readonly server: Server;
+  private port = 0;
+
+  constructor(private readonly url: string) {
+    const { host, port } = parse(url);
+    this.server = createServer((client) => {
+      const upstream = connect(`${host}/.s.PGSQL.${port}`);
+      for (const socket of [client, upstream])
+        this.carried.add(
+          socket.on('error', () => {}).once('close', () => [client, upstream].map((one) => one.destroy())),
+        );
+      client.pipe(upstream).pipe(client);
+    });
+  }
+
+  async arrive(): Promise<string> {
+    this.server.listen(this.port, '127.0.0.1');
+    await once(this.server, 'listening');
+    this.port = (this.server.address() as AddressInfo).port;
+    const { user, password, database: name } = parse(this.url);
+    return `postgres://${user}:${encodeURIComponent(password ?? '')}@127.0.0.1:${this.port}/${name}`;
+  }
+
+  leave(): void {
+    this.server.close();
+    for (const socket of this.carried) socket.destroy();
+    this.carried.clear();
+  }
+}
+
+let network: Network;
+let console_: RunningConsole;
+
+it('without PostgreSQL, each request gets a 503 with the time to wait, and none is logged as a mistake', async () => {
+  network = new Network(database.url);
+  const url = await network.arrive();
+  console_ = await startConsole({ DATABASE_URL: url, TOLLGATE_DATA_DIR: directory.path });
+  const browser = await join(console_.base, console_.operatorLink!, 'operator@example.com', 'Grace');
+  const session = browser.cookies.get(SESSION);
+  expect((await browser.get(`${API}/me`)).status).toBe(200);
+  network.leave();
+  const credentials = { email: 'operator@example.com', password: PASSWORD };
+  for (let time = 0; time < 2; time++)
+    for (const [method, path, body] of [
+      ['GET', 'me'],
+      ['GET', 'sessions'],
+      ['GET', 'operator/people'],
+      ['GET', 'operator/live/fleet'],
+      ['POST', 'auth/sign-in/email', credentials],
+      ['GET', 'auth/passkey/list-user-passkeys'],
+      ['POST', 'auth/sign-out', {}],
+      ['POST', 'invitation/look', { secret: 'x'.repeat(43) }],
+    ] as const) {
+      const { status, json, headers } = await browser.send(method, `${API}/${path}`, body);
+      expect([path, status, json?.error?.code, headers.get('retry-after'), headers.getSetCookie()]).toEqual([
+        ...[path, 503, 'unavailable', '1', []],
+      ]);
+    }
+  const lines = console_.process.stderr.split('\n').filter((line) => line.includes('"component":"console"'));
+  expect(lines.filter((line) => line.includes('answered 503'))).toHaveLength(16);
+  expect(lines.filter((line) => line.includes('"level":50'))).toEqual([]);
+  await network.arrive();
+  await eventually(async () => {
+    expect((await browser.get(`${API}/me`)).status).toBe(200);
+  });
+  expect(browser.cookies.get(SESSION)).toBe(session);
+});

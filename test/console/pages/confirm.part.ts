@@ -1,0 +1,60 @@
+import type { InvitationCreated, MemberList, TenantRow } from '../../../apps/console/src/api/answers';
+import { openPage } from '../browser/looks';
+import { PASSWORD, secretOf } from '../running/people';
+import type { OnPageWithAxe } from '../running/deployed';
+
+/** Changes that others notice at once. */
+export function confirmTests(deployed: () => OnPageWithAxe): void {
+  it('a tenant is suspended only after its name was typed, and is resumed by one click', async () => {
+    const { console_, page, call, violations } = deployed();
+    await openPage(page, { base: console_.base, tenantId: '' }, ['/operator/tenants', 'Tenants']);
+    const { id } = (await call('operator/tenants', { name: 'Paused' })) as { id: string };
+    const status = async () => ((await call(`operator/tenants/${id}`)) as TenantRow).status;
+    await page.getByLabel('Search by name or id').fill(id);
+    await page.getByRole('button', { name: 'Suspend Paused' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Suspend the tenant Paused' });
+    const suspend = dialog.getByRole('button', { name: 'Suspend', exact: true });
+    expect(await suspend.isDisabled()).toBe(true);
+    expect(await violations()).toEqual([]);
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    expect(await status()).toBe('active');
+    await page.getByRole('button', { name: 'Suspend Paused' }).click();
+    await dialog.getByLabel('Type Paused to confirm').fill('Paused');
+    await suspend.click();
+    await page.getByRole('button', { name: 'Resume Paused' }).click();
+    await page.getByRole('button', { name: 'Suspend Paused' }).waitFor();
+    expect(await status()).toBe('active');
+  });
+
+  it('the role of a member changes, and a member is removed, only after a confirmation', async () => {
+    const { console_, page, call } = deployed();
+    await openPage(page, { base: console_.base, tenantId: '' }, ['/operator/tenants', 'Tenants']);
+    const { id } = (await call('operator/tenants', { name: 'Members' })) as { id: string };
+    const email = 'confirmed@example.com';
+    const { link } = (await call(`tenants/${id}/invitations`, { email, role: 'viewer' })) as InvitationCreated;
+    await call('invitation/accept-as-new', { secret: secretOf(link!), name: 'Edsger', email, password: PASSWORD });
+    const members = async () =>
+      ((await call(`tenants/${id}/members`)) as MemberList).data.map(({ name, role }) => [name, role]);
+    await openPage(page, { base: console_.base, tenantId: id }, ['settings/members', 'Members']);
+    const choose = async () => {
+      await page.getByLabel('Role of Edsger').first().click();
+      await page.getByRole('option', { name: 'admin' }).click();
+    };
+    const dialog = page.getByRole('dialog', { name: 'Change the role of Edsger' });
+    await choose();
+    await dialog.getByText('From viewer to admin.').waitFor();
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    expect(await members()).toEqual([['Edsger', 'viewer']]);
+    await choose();
+    await dialog.getByRole('button', { name: 'Change the role' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    expect(await members()).toEqual([['Edsger', 'admin']]);
+    await page.getByRole('button', { name: 'Remove Edsger' }).click();
+    await page.getByLabel('Type Edsger to confirm').fill('Edsger');
+    await page.getByRole('button', { name: 'Remove', exact: true }).click();
+    await page.getByRole('button', { name: 'Remove Edsger' }).waitFor({ state: 'detached' });
+    expect(await members()).toEqual([]);
+  });
+}
