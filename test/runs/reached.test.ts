@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 const MODULE = pathToFileURL(join(resolve(__dirname, '../..'), 'tools/changed/reached.mjs')).href;
-const CLI = 'test/surfaces/cli.test.ts';
+const CLI = 'test/surfaces/cli/cli.test.ts';
 const MONEY_OF_GATEWAY = 'test/gateway/money.test.ts';
 const LEDGER = 'apps/billing/src/ledger/history.test.ts';
 const DOCUMENTS = 'test/docs/documents.test.ts';

@@ -1,10 +1,10 @@
-import { backendsTests } from './backends.part';
-import { docsTests } from './docs.part';
-import { managementKeysTests } from './management-keys.part';
-import { managementRateTests } from './management-rate.part';
-import { managementReadsTests } from './management-reads.part';
+import { backendsTests } from './operator/backends.part';
+import { docsTests } from './docs/docs.part';
+import { managementKeysTests } from './management/management-keys.part';
+import { managementRateTests } from './management/management-rate.part';
+import { managementReadsTests } from './management/management-reads.part';
 import { useServices } from './services';
-import { unstorableTextTests } from './unstorable-text.part';
+import { unstorableTextTests } from './hostile/unstorable-text.part';
 
 // The parts share one start, because it takes more processor time than most of them. Each makes its own tenants.
 const services = useServices();
