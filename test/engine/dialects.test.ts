@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
-import { useOwnBackend } from '../gateway/own-backend';
+import { useOwnBackend } from '../gateway/backends/own-backend';
 import { type Caller, expectSettledAt, useGateway } from '../gateway/use-gateway';
 
 /** Bodies in the form of an engine, after its public sources: `source` names them. */

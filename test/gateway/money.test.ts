@@ -3,8 +3,8 @@ import { eventually } from '@tollgate/testing';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout } from 'node:timers/promises';
 import { readEvents } from '../../apps/simulator/src/use-simulator.fixture';
-import { LOCKED_WITHIN_MS, lockOnceHeld } from './locked-stream';
-import { reportedUsageTests } from './reported-usage.part';
+import { LOCKED_WITHIN_MS, lockOnceHeld } from './streams/locked-stream';
+import { reportedUsageTests } from './answers/reported-usage.part';
 import { type Caller, expectSettledAt, useGateway } from './use-gateway';
 
 const gateway = useGateway({ simulator: { defaults: { answerTokens: 200 } } });

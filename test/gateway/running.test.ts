@@ -1,7 +1,7 @@
-import { bodiesTests } from './bodies.part';
-import { lateSettlementsTests } from './late-settlements.part';
-import { shortcutTests } from './shortcut.part';
-import { streamsTests } from './streams.part';
+import { bodiesTests } from './requests/bodies.part';
+import { lateSettlementsTests } from './streams/late-settlements.part';
+import { shortcutTests } from './requests/shortcut.part';
+import { streamsTests } from './streams/streams.part';
 import { useGateway } from './use-gateway';
 
 // The parts share one start, because it takes more processor time than most of them. Each makes its own tenants.
