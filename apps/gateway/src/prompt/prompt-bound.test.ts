@@ -190,7 +190,10 @@ describe('a template that joins the parts of a message with newlines', () => {
   it('is within what is held and believed, and is not charged by our own count', () => {
     const ask = asked(parts(LETTERS));
     const apart = LETTERS.length + countPrompt(asked(''), MODEL).total;
-    expect(countPrompt(ask, MODEL)).toEqual({ total: apart, longest: apart, most: apart + LETTERS.length - 1 });
+    expect(countPrompt(ask, MODEL)).toEqual({
+      ...{ total: apart, longest: apart, least: apart },
+      most: apart + LETTERS.length - 1,
+    });
     expect(tokens(LETTERS.join('\n'))).toBe(2 * LETTERS.length - 1);
     expect(cheapBound(ask, MODEL)).toBeGreaterThan(apart + LETTERS.length);
     const counted = PromptEstimate.toHold(ask, MODEL, 1).counted();
