@@ -43,11 +43,12 @@ class TwoPlans extends ConfigSource {
   close(): void {}
 }
 
-/** The changes that billing was asked to bring into force, and did, and the tenants that it erased. */
+/** The changes that billing was asked to bring into force, and did, and the tenants that it erased or did not. */
 export interface FakeBilling {
   isAway: boolean;
   actedOn: TenantUpdate[];
   erased: string[];
+  notErased: string[];
 }
 
 export interface RunningAuth {
@@ -78,15 +79,15 @@ export async function startAuth(
   const edge = openStore('auth-test-edge');
   const config = new TwoPlans();
   await Promise.all([store.start(), edge.start()]);
-  const billing: FakeBilling = { isAway: false, actedOn: [], erased: [] };
+  const billing: FakeBilling = { isAway: false, actedOn: [], erased: [], notErased: [] };
   messages.handle('billing.tenants.tell', async (update) => {
     if (billing.isAway) throw new UnavailableError('the admission store is unavailable');
     billing.actedOn.push(update);
     return { told: true };
   });
   messages.handle('billing.tenants.erase', async ({ tenantId }) => {
+    (billing.isAway ? billing.notErased : billing.erased).push(tenantId);
     if (billing.isAway) throw new UnavailableError('the database is unavailable');
-    billing.erased.push(tenantId);
     return { erased: true };
   });
   const seams = globalModule([provide(CredentialStore, store), provide(ConfigSource, config)]);
