@@ -1,6 +1,6 @@
 import { PostgresAdmissionStore } from '@tollgate/admission';
 import { newId, type UsageEvent } from '@tollgate/contracts';
-import { eventually, useTestDatabase } from '@tollgate/testing';
+import { eventually, PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
 import { Sweeper } from '../../apps/metering/src/sweep/sweeper';
 import { admitRequest, Books, usageEvent } from './books';
 
@@ -20,7 +20,7 @@ const [tenantId, keyId] = [newId('ten'), newId('key')];
 const event = wrongCost(usageEvent(tenantId, keyId, 10_001));
 
 beforeAll(async () => {
-  admission = new PostgresAdmissionStore({ url: database.url });
+  admission = new PostgresAdmissionStore({ url: database.url, callTimeoutMs: PATIENT_CALL_MS });
   await admission.start();
   books = new Books(database, admission);
   await books.start();

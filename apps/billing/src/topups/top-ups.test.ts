@@ -1,7 +1,7 @@
 import { PostgresAdmissionStore } from '@tollgate/admission';
 import { newId } from '@tollgate/contracts';
 import type { Requests } from '@tollgate/messaging';
-import { useTestDatabase } from '@tollgate/testing';
+import { PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
 import { MAX_ENTRY_CENTS } from '../ledger/booking';
 import { TenantStatus } from '../tenants/tenant-status';
 import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing.fixture';
@@ -83,7 +83,7 @@ describe('a top-up', () => {
 
   it('that finds its tenant open is booked before the closing of the tenant is answered', async () => {
     const tenantId = await billing.tenant(500);
-    const store = new PostgresAdmissionStore({ url: database.url });
+    const store = new PostgresAdmissionStore({ url: database.url, callTimeoutMs: PATIENT_CALL_MS });
     await store.start();
     const status = new TenantStatus(billing.dataSource, store, { postingIntervalMs: 0 });
     let asked = 0;
