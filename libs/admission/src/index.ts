@@ -6,6 +6,8 @@ export * from './client/admission-client';
 export { HoldDeadline } from './client/hold-deadline';
 export type { RunningRequest } from './client/hold-heartbeat';
 export * from './postgres/postgres-admission-store';
+export { admissionLibrary } from './redis/admission-library';
+export type { RedisAdmissionOptions } from './redis/redis-admission-options';
 export * from './redis/redis-admission-store';
 export { askForCredit, askForSpent } from './redis/ask-for-credit';
 export type { AskForCredit, TenantCredit } from './redis/credit-restorer';

@@ -57,8 +57,8 @@ export class TenantEnd {
   }
 
   /**
-   * RequestError not_found, tenant_not_closed. A repeat erases what was written meanwhile. UnavailableError when billing
-   * may not have erased it yet: it will, and a repeat succeeds once it has.
+   * RequestError not_found, tenant_not_closed. A repeat erases what was written meanwhile. UnavailableError when
+   * billing may not have erased it yet: it will, and a repeat succeeds once it has.
    */
   async erase({ tenantId, by }: RequestOf<'auth.tenants.erase'>): Promise<TenantRow> {
     const row = await transaction(this.database.dataSource, async (tx) => {

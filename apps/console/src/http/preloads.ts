@@ -60,7 +60,10 @@ function answersOf(path: string): string {
   return answer('me') + (isOverview ? answer(`tenants/${tenantId}/overview`) : '');
 }
 
-/** With this attribute the browser takes it for the `fetch` of the page (`web/src/backend/api.ts`), and does not ask twice. */
+/**
+ * With this attribute the browser takes it for the `fetch` of the page (`web/src/backend/api.ts`), and does not ask
+ * twice.
+ */
 const answer = (path: string): string => `<link rel="preload" as="fetch" href="/console/api/${path}" crossorigin>`;
 
 /**

@@ -5,7 +5,9 @@ import type { OidcOptions } from '../options';
 export const OIDC_PROVIDER = 'oidc';
 const MAX_NAME_CHARS = 100;
 const MAX_EMAIL_CHARS = 254;
-/** The characters that become ASCII letters in lower case, as the Kelvin sign does: another address would be the same. */
+/**
+ * The characters that become ASCII letters in lower case, as the Kelvin sign does: another address would be the same.
+ */
 const BECOMES_ASCII = /[\u0130\u212a]/;
 
 /** What a sign-in by OpenID Connect found out, for the code that called the library. */

@@ -50,7 +50,8 @@ export class UsageConsumer {
    *
    * Then, in one transaction:
    *
-   * 3. Leave out those that a person has dismissed, and let billing release their holds, again at each repeat. Record the new events. The primary key ensures that they are new.
+   * 3. Leave out those that a person has dismissed, and let billing release their holds, again at each repeat. Record
+   *    the new events. The primary key ensures that they are new.
    * 4. Add to the sums, for the new events only.
    * 5. Put the charges into the outbox.
    *

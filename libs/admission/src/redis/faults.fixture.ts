@@ -2,7 +2,8 @@ import { UnavailableError } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
 import { AdmissionClient } from '../client/admission-client';
 import { Fixture } from '../suite/store.fixture';
-import { RedisAdmissionStore, type RedisAdmissionOptions } from './redis-admission-store';
+import type { RedisAdmissionOptions } from './redis-admission-options';
+import { RedisAdmissionStore } from './redis-admission-store';
 
 /** The maximum time until a client gets its 503. */
 export const REFUSAL_LIMIT_MS = 1_000;

@@ -1,7 +1,6 @@
 import { countForbidden } from '../admission-metrics';
-import { join } from 'node:path';
 import type { UnavailableError, UsageEvent } from '@tollgate/contracts';
-import { CALL_TIMEOUT_MS, readFunctionLibrary, RedisLink } from '@tollgate/redis';
+import { CALL_TIMEOUT_MS, RedisLink } from '@tollgate/redis';
 import {
   AdmissionStore,
   DEFAULT_CLAIM_LIMITS,
@@ -38,6 +37,7 @@ import { sendFaultless, TenantUnknownError, type ItemFailure } from '../item-fai
 import { readExtend, readSettle, readWithdraw, type Value } from '../store-answers';
 import { admitArguments, readAdmitReply } from './admit-call';
 import { allOrNothing, callByTenant, PROBE, tenantKeys } from './by-tenant';
+import { admissionLibrary } from './admission-library';
 import { CreditRestorer } from './credit-restorer';
 import { balanceUpdateValues, extensionValues, nanos, progressValues, settleArguments } from './json-arguments';
 import { callExpectedEnds } from './expected-ends-call';
@@ -56,11 +56,6 @@ import { TenantRegistry } from './tenant-registry';
 const QUEUE_TIME_MS = 250;
 /** Sweep, balance updates and snapshot have their own connection, so that requests do not wait for them. */
 const BACKGROUND_TIMEOUT_MS = 10_000;
-const FAMILY = 'tollgate_admission_v1'; // The seam, and the version of its data.
-/** The functions that the store calls in Redis. */
-export const admissionLibrary = () => readFunctionLibrary(FAMILY, join(__dirname, 'lua'));
-
-export type { RedisAdmissionOptions };
 
 /**
  * The admission store as Redis Functions (lua/): one round trip for everything that has gathered, and one function call

@@ -88,8 +88,8 @@ export interface AuthSubjects {
   'auth.keys.names': [{ ids: string[] }, { data: KeyNames[] }];
   /**
    * Changes the given fields of a key; null for no owner, no expiry and all models. not_found, tenant_closed (it was
-   * erased), invalid_profile, invalid_models. In force everywhere within a second of the answer. UnavailableError: the change may be committed
-   * but not in force, so repeat it.
+   * erased), invalid_profile, invalid_models. In force everywhere within a second of the answer. UnavailableError: the
+   * change may be committed but not in force, so repeat it.
    */
   'auth.keys.update': [
     Authored<{

@@ -176,8 +176,8 @@ export interface BillingSubjects {
    */
   'billing.tenants.repair': [Authored<{ tenantId: string; dryRun?: boolean }>, TenantRepair];
   /**
-   * Takes the names and addresses of the people of a closed tenant from the rows of its changes, also from rows that are
-   * added later. Ids, amounts and texts of entries stay. not_found, tenant_not_closed. A repeat succeeds.
+   * Takes the names and addresses of the people of a closed tenant from the rows of its changes, also from rows that
+   * are added later. Ids, amounts and texts of entries stay. not_found, tenant_not_closed. A repeat succeeds.
    */
   'billing.tenants.erase': [{ tenantId: string }, { erased: true }];
   /** The changes that billing made. Like auth.audit.list. */

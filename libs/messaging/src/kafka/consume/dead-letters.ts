@@ -68,9 +68,9 @@ export function toRecord(letter: DeadLetter): OutgoingMessage {
 }
 
 /**
- * The headers as kafkajs can write them. It reads a header without a value as null and cannot write it, so such a header
- * gets an empty value: its message stays as forged as it was. It reads a header with the name of a member of every
- * object, such as `constructor`, as if that member came first, and cannot write that either.
+ * The headers as kafkajs can write them. It reads a header without a value as null and cannot write it, so such a
+ * header gets an empty value: its message stays as forged as it was. It reads a header with the name of a member of
+ * every object, such as `constructor`, as if that member came first, and cannot write that either.
  */
 function writable(headers: IHeaders): IHeaders {
   const bytes = (value: unknown) => (value === null ? Buffer.alloc(0) : value) as Buffer | string;
