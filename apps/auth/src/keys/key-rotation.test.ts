@@ -67,8 +67,11 @@ describe('a rotated key', () => {
     expect(await auth.edge.lookup(third.hash)).toMatchObject({ expiresAtMs: null, revokedAtMs: null, version: 3 });
     expect(await auth.request('auth.keys.get', { tenantId, id })).toMatchObject({ status: 'active' });
     const fourth = await rotate(id, HOUR_S);
-    expect(await auth.edge.lookup(first.hash)).toMatchObject({ revokedAtMs, version: 4 });
-    expect(await auth.edge.lookup(third.hash)).toMatchObject({ revokedAtMs: null, version: 4 });
+    // The edge has looked these two up before, so it learns of the rotation from its feed.
+    await eventually(async () => {
+      expect(await auth.edge.lookup(first.hash)).toMatchObject({ revokedAtMs, version: 4 });
+      expect(await auth.edge.lookup(third.hash)).toMatchObject({ revokedAtMs: null, version: 4 });
+    });
     expect(await auth.request('auth.keys.get', { tenantId, id })).toEqual(fourth.row);
   });
 
