@@ -51,6 +51,8 @@ export interface GatewayUnderTest {
 
 export interface GatewayTestOptions extends GatewayOptions {
   simulator?: SimulatorConfig;
+  /** The time limit of the admission store. Default: that of a gateway, which refuses what it cannot admit in time. */
+  admissionTimeoutMs?: number;
   yaml?: (simulatorUrl: string) => string;
 }
 
@@ -88,6 +90,7 @@ ${plans}
 /** Starts a gateway for one test file, on a real port, with the seams on a real PostgreSQL, and the simulator. */
 export function useGateway({
   simulator: simulatorConfig = {},
+  admissionTimeoutMs,
   yaml = () => configYaml(),
   ...options
 }: GatewayTestOptions = {}): GatewayUnderTest {
@@ -110,7 +113,8 @@ export function useGateway({
     const messages = new PostgresMessages({ url, applicationName: 'gateway-test-messages' });
     const reads = { applicationName: 'gateway-test-credentials', callTimeoutMs: CALL_TIMEOUT_MS };
     const credentials = new PostgresCredentialStore({ url, ...reads });
-    const admission = new PostgresAdmissionStore({ url });
+    const patience = admissionTimeoutMs === undefined ? {} : { callTimeoutMs: admissionTimeoutMs };
+    const admission = new PostgresAdmissionStore({ url, ...patience });
     const events: UsageEvent[] = [];
     messages.consume('usage-events', 'metering', async (batch) => void events.push(...batch));
     await Promise.all([credentials.start(), admission.start()]);
