@@ -26,7 +26,7 @@ export const forgedMessages = new Counter({
 
 export const failedBatches = new Counter({
   name: 'tollgate_messages_failed_batches_total',
-  help: 'Batches whose handler failed; they are redelivered',
+  help: 'Batches whose handler failed, or that could not be decoded; they are redelivered',
   labelNames,
   registers,
 });

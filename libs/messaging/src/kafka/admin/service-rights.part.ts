@@ -150,7 +150,7 @@ export function describeServiceRights(kafka: KafkaServer): void {
       const read: string[] = [];
       const consumers = forbidden.map((topic) => {
         const config = () => ({ groupId: `${names.replyGroups(service)}${randomBytes(8).toString('hex')}` });
-        const run = () => ({ eachMessage: async () => void read.push(topic) });
+        const run = () => ({ eachBatch: async () => void read.push(topic) });
         return new SupervisedConsumer({ connection: as(service), topic, fromBeginning: true, config, run });
       });
       for (const consumer of consumers) consumer.start();
@@ -170,7 +170,7 @@ export function describeServiceRights(kafka: KafkaServer): void {
       const topic = names.topic('replies');
       const consumer = new SupervisedConsumer({
         ...{ connection: as('gateway'), topic, fromBeginning: true, config },
-        run: () => ({ eachMessage: async () => {} }),
+        run: () => ({ eachBatch: async () => {} }),
       });
       consumer.start();
       await eventually(() => expect(consumer.lack?.message).toMatch(/READ on group ".*usage-events\.metering"/), {

@@ -12,6 +12,7 @@ import {
 } from 'kafkajs';
 import { patchConnectionBuffer } from './connection-buffer';
 import { gzipCodec } from './gzip';
+import { patchRecordBatches } from './record-batches';
 import { patchRequestQueue } from './request-queue';
 
 /** How to reach the brokers. */
@@ -115,6 +116,7 @@ export function createKafka(connection: KafkaConnection, sockets: Sockets, { qui
 export function patchKafkajs(): void {
   patchRequestQueue();
   patchConnectionBuffer();
+  patchRecordBatches();
 }
 
 const lastLoggedMs = new Map<string, number>();

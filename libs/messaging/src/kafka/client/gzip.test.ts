@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { CompressionCodecs, CompressionTypes } from 'kafkajs';
 import { createKafka, Sockets } from './connection';
-import { gzipCodec } from './gzip';
+import { gzipCodec, MAX_BATCH_BYTES } from './gzip';
 
 const KIB = 1024;
 const text = (bytes: number) => Buffer.from('{"tenantId":"ten_1","n":'.repeat(bytes / 24 + 1)).subarray(0, bytes);
@@ -25,10 +25,17 @@ test.each(BODIES)('%s is compressed to gzip that everybody reads, and is read fr
 });
 
 test('a small text that becomes large is decompressed, too', async () => {
-  const large = Buffer.alloc(20 * KIB * KIB);
+  const large = Buffer.alloc(MAX_BATCH_BYTES);
   const small = gzipSync(large);
   expect(small.length).toBeLessThan(64 * KIB);
   expect((await gzipCodec.decompress(small)).equals(large)).toBe(true);
+});
+
+test.each([
+  ['small', Buffer.alloc(MAX_BATCH_BYTES + 1)],
+  ['large', Buffer.concat([randomBytes(100 * KIB), Buffer.alloc(MAX_BATCH_BYTES)])],
+])('a %s batch that becomes larger than any of this system is refused', async (_, body) => {
+  await expect(gzipCodec.decompress(gzipSync(body))).rejects.toThrow('more than 9437184 bytes when decompressed');
 });
 
 test('what is not gzip is refused, whatever its size', async () => {

@@ -10,6 +10,12 @@ const OPTIONS = { level: constants.Z_BEST_SPEED };
 const MAX_SYNC_BYTES = 64 * 1024;
 /** Larger results are decompressed by another thread. */
 const MAX_SYNC_OUTPUT_BYTES = 512 * 1024;
+/**
+ * The largest decompressed batch. The largest one of this system is a reply of 8 MiB (MAX_REPLY_BYTES in
+ * request-server.ts) with its headers, alone in its batch. All others have MAX_SEND_BYTES (900 KiB) at most. Brokers
+ * limit only compressed bytes, to 1 MiB (`max.message.bytes`), which may become 1 GiB.
+ */
+export const MAX_BATCH_BYTES = 9 * 1024 * 1024;
 
 const compressBeside = promisify(gzip);
 const decompressBeside = promisify(gunzip);
@@ -26,9 +32,16 @@ export const gzipCodec = {
       try {
         return gunzipSync(buffer, { maxOutputLength: MAX_SYNC_OUTPUT_BYTES });
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'ERR_BUFFER_TOO_LARGE') throw error;
+        if (!isTooLarge(error)) throw error;
       }
     }
-    return await decompressBeside(buffer);
+    try {
+      return await decompressBeside(buffer, { maxOutputLength: MAX_BATCH_BYTES });
+    } catch (error) {
+      if (!isTooLarge(error)) throw error;
+      throw new Error(`it has more than ${MAX_BATCH_BYTES} bytes when decompressed`, { cause: error });
+    }
   },
 };
+
+const isTooLarge = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE';

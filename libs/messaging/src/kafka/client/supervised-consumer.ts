@@ -1,6 +1,7 @@
 import { backoffMs, logger, settlesWithin } from '@tollgate/runtime';
-import type { Consumer, ConsumerConfig, ConsumerRunConfig } from 'kafkajs';
+import type { Consumer, ConsumerConfig, ConsumerRunConfig, EachBatchHandler, EachBatchPayload } from 'kafkajs';
 import { createKafka, RETRY, Sockets, type KafkaConnection } from './connection';
+import { UndecodedBatch } from './record-batches';
 import { isRefused, lackOfReading, type RightMissingError } from './rights';
 
 const RESTART_BASE_MS = 100;
@@ -25,6 +26,8 @@ const SILENCE_CHECK_MS = 5_000;
  * not the delay of a message.
  */
 const FETCH_WAIT_MS = 250;
+/** How long a partition rests whose next batch cannot be decoded, before it is fetched again. */
+const UNDECODED_PAUSE_MS = 5_000;
 
 export interface ConsumerSettings {
   connection: KafkaConnection;
@@ -33,8 +36,10 @@ export interface ConsumerSettings {
   fromBeginning: boolean;
   /** Called for each new consumer. */
   config(): ConsumerConfig;
-  /** Called for each new consumer. */
-  run(): ConsumerRunConfig;
+  /** Called for each new consumer. Nothing else than `eachBatch` takes messages. */
+  run(): ConsumerRunConfig & { eachBatch: EachBatchHandler };
+  /** Called each time a batch could not be decoded. */
+  onUndecoded?: () => void;
   /** Called each time the group is joined, before anything is fetched. */
   onJoin?: (consumer: Consumer) => void;
   /** Called each time a fetch was answered, before its messages are handled. */
@@ -62,6 +67,8 @@ export class SupervisedConsumer {
   private entering: Promise<void> = Promise.resolve();
   private failures = 0;
   private silenceTimer: NodeJS.Timeout | undefined;
+  /** Each resumes a partition. */
+  private readonly resting = new Set<NodeJS.Timeout>();
   private done: Promise<void> = Promise.resolve();
   private becomeReady: () => void = () => {};
   private tellStopped: () => void = () => {};
@@ -160,7 +167,42 @@ export class SupervisedConsumer {
     const { topic, fromBeginning } = this.settings;
     await consumer.connect();
     await consumer.subscribe({ topics: [topic], fromBeginning });
-    if (!this.stopping) await consumer.run(this.settings.run());
+    if (!this.stopping) await consumer.run(this.guarded(this.settings.run()));
+  }
+
+  /**
+   * A batch that cannot be decoded stops its partition, and no other one. It is neither handled nor passed over: it is
+   * fetched again until it can be decoded, or an operator has removed it or moved the group's offset.
+   */
+  private guarded(run: ReturnType<ConsumerSettings['run']>): ConsumerRunConfig {
+    const eachBatch = async (payload: EachBatchPayload): Promise<void> => {
+      const { batch, pause, resolveOffset } = payload;
+      const first: object | undefined = batch.messages[0];
+      if (first instanceof UndecodedBatch) {
+        this.tellUndecoded(first, batch.partition);
+        this.rest(pause());
+        return;
+      }
+      await run.eachBatch(payload);
+      if (run.eachBatchAutoResolve !== false) resolveOffset(batch.lastOffset());
+    };
+    return { ...run, eachBatchAutoResolve: false, eachBatch };
+  }
+
+  private tellUndecoded({ firstOffset, lastOffset, cause }: UndecodedBatch, partition: number): void {
+    this.settings.onUndecoded?.();
+    this.log().error(
+      { err: cause, partition, firstOffset, lastOffset },
+      'a batch cannot be decoded; its partition waits for an operator (runbook TollgateBatchesFail)',
+    );
+  }
+
+  private rest(resume: () => void): void {
+    const timer = setTimeout(() => {
+      this.resting.delete(timer);
+      resume();
+    }, UNDECODED_PAUSE_MS);
+    this.resting.add(timer);
   }
 
   /** Leaves nothing behind: no connection, no timer, no member of the group. */
@@ -182,6 +224,8 @@ export class SupervisedConsumer {
     } while (!left && busy && Date.now() < untilMs);
     if (!left && this.settings.busy?.())
       this.log().warn('a handler did not return in time; its batch will be redelivered');
+    for (const timer of this.resting) clearTimeout(timer);
+    this.resting.clear();
     this.sockets.destroy();
   }
 

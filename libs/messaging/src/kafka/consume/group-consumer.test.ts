@@ -1,6 +1,7 @@
 import { TOPICS } from '@tollgate/contracts';
 import { delayUntilAborted } from '@tollgate/runtime';
 import type { EachBatchPayload, KafkaMessage } from 'kafkajs';
+import { failedBatches } from '../../message-metrics';
 import type { KafkaConnection } from '../client/connection';
 import { GroupConsumer } from './group-consumer';
 import type { Publisher } from '../publish/publisher';
@@ -62,4 +63,11 @@ it('a stop ends the wait', async () => {
   await group['take'](payload(0, '0'));
   await group.stop();
   expect(jest.mocked(delayUntilAborted).mock.calls[0]![1].aborted).toBe(true);
+});
+
+it('a batch that cannot be decoded counts as one that failed', async () => {
+  const count = async () => (await failedBatches.get()).values.find(({ labels }) => labels.topic === 'charges')?.value;
+  const before = (await count()) ?? 0;
+  consumer()['consumer']['settings'].onUndecoded!();
+  expect(await count()).toBe(before + 1);
 });

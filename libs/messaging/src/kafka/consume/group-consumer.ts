@@ -82,6 +82,7 @@ export class GroupConsumer {
         rebalanceTimeout: REBALANCE_TIMEOUT_MS,
       }),
       onFetch: () => (this.fetchedAtMs = performance.now()),
+      onUndecoded: () => failedBatches.inc({ topic, group }),
       busy: () => this.inHand > 0,
       run: () => {
         this.forgetRetries();
