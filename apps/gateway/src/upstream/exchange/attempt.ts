@@ -2,7 +2,14 @@ import type { Dispatcher } from 'undici';
 import { type Headers, validateAnswerHead } from './answer-head';
 import type { CallResult } from '../fleet/breaker';
 import type { Connection, Connections } from '../fleet/connections';
-import { failureOfError, failureOfStatus, isBackendsFault, type Progress, type UpstreamFailure } from './failure';
+import {
+  failureOfError,
+  failureOfStatus,
+  isBackendsFault,
+  isOfEngine,
+  type Progress,
+  type UpstreamFailure,
+} from './failure';
 import type { ManagedBackend } from '../fleet/fleet';
 
 /** 1xx answers, such as early hints. Each restarts the time limit of the head, so their number must be bounded. */
@@ -160,7 +167,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     if (status >= 300) {
       this.errorStatus = status;
       // A proxy also answers 503 when its engine dies during the work.
-      this.mayHaveBegun = status === 408 || (status >= 500 && !(status === 503 && this.tooSoonForWork()));
+      this.mayHaveBegun = status === 408 || (isOfEngine(status) && !(status === 503 && this.tooSoonForWork()));
       this.retryAfter = headers['retry-after'] as string | undefined;
       this.errorTimer = setTimeout(
         () => controller.abort(new Error('the error body is too slow')),

@@ -19,7 +19,11 @@ import type { Upstream } from '../upstream';
 
 const CALLS = 1_000;
 const well: Answer = (_, response) => void response.end('yes');
-const failing: Answer = (_, response) => void response.writeHead(500).end('{}');
+const answering =
+  (status: number): Answer =>
+  (_, response) =>
+    void response.writeHead(status).end('{}');
+const failing = answering(500);
 const upstream = upstreamWith({});
 const held: Socket[] = [];
 /** Accepts connections, and never answers the handshake of TLS: no connection is ever open. */
@@ -49,8 +53,12 @@ async function callsOf(name: string, result: string): Promise<number> {
 }
 
 describe('the backends of a model', () => {
-  it('get at most 1 % of the calls if they always fail, and no client notices', async () => {
-    const [bad, good] = await Promise.all([backend(failing), backend(well)]);
+  it.each([
+    ['always fail', 500],
+    ['have no money left for us', 402],
+    ['cannot generate (TGI)', 424],
+  ])('get at most 1 %% of the calls if they %s, and no client notices', async (_why, status) => {
+    const [bad, good] = await Promise.all([backend(answering(status)), backend(well)]);
     const model = modelWith([bad, good]);
     for (let n = 0; n < CALLS; n++) expect((await askModel(model)).kind).toBe('answer');
     expect(bad.asked).toBeLessThanOrEqual(CALLS / 100);

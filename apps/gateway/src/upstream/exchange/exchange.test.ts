@@ -62,8 +62,11 @@ describe('an exchange', () => {
       [418, 'failed', 1],
       [504, 'timeout', 2],
       [408, 'timeout', 2],
+      [424, 'failed', 2],
       [404, 'failed', 3],
       [401, 'failed', 3],
+      [402, 'failed', 3],
+      [410, 'failed', 3],
       [302, 'failed', 3],
     ] as const) {
       const all = await Promise.all([1, 2, 3].map(() => backend(status(code))));
@@ -127,8 +130,8 @@ describe('an exchange', () => {
     };
     const answer: Answer = (_, response) => void response.end('yes');
     expect(await begunAt(answer)).toEqual([0]);
-    for (const code of [400, 401, 404, 429, 503]) expect(await begunAt(status(code))).toEqual([]);
-    expect(await begunAt(status(500))).toEqual([0]);
+    for (const code of [400, 401, 402, 404, 429, 503]) expect(await begunAt(status(code))).toEqual([]);
+    for (const code of [424, 500]) expect(await begunAt(status(code))).toEqual([0]);
     expect((await begunAt(status(500), status(500))).sort()).toEqual([0, 1]);
     expect(await begunAt((_, response) => void response.destroy())).toEqual([0]);
     expect((await begunBy(strict, busyAfterWork, busyAfterWork, busyAfterWork)).length).toBe(2);

@@ -42,8 +42,11 @@ const MAX_MESSAGE_CHARS = 4_000;
 
 const TIMEOUTS = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'ETIMEDOUT']);
 
-/** The backend does not serve us at all: a wrong key, a wrong path, or a page of some proxy. */
-const MISCONFIGURED = new Set([401, 403, 404, 405, 407]);
+/** The backend does not serve us at all: a wrong key, no money, a wrong path, or a page of some proxy. */
+const MISCONFIGURED = new Set([401, 402, 403, 404, 405, 407, 410]);
+
+/** TGI could not generate, for example because its GPU failed. */
+const FAILED_GENERATION = 424;
 
 /**
  * Whether another backend may succeed. A request that was refused as such is not repeated, as others would refuse it
@@ -55,7 +58,7 @@ export function mayHelpElsewhere(failure: UpstreamFailure): boolean {
     case 'timeout':
       return true;
     case 'failed':
-      return failure.status === undefined || failure.status >= 500 || isMisconfigured(failure.status);
+      return failure.status === undefined || isOfEngine(failure.status) || isMisconfigured(failure.status);
     case 'refused':
     case 'too_large':
     case 'stopped':
@@ -77,6 +80,11 @@ export function failedAttempt(failure: UpstreamFailure, backend: string): Failed
 /** Whether the failure says something about the backend, not about the request. 429 is a backend that works. */
 export function isBackendsFault(failure: UpstreamFailure, status: number): boolean {
   return failure.kind !== 'stopped' && status !== 429 && mayHelpElsewhere(failure);
+}
+
+/** The status says that the engine, or what is before it, failed at the request. */
+export function isOfEngine(status: number): boolean {
+  return status >= 500 || status === FAILED_GENERATION;
 }
 
 function isMisconfigured(status: number): boolean {
