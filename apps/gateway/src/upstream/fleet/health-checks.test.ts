@@ -42,6 +42,24 @@ describe('the health checks', () => {
     expect(asked.length).toBe(before);
   });
 
+  it('ask with the key and the headers of the present configuration', async () => {
+    let accepted = 'Bearer secret b';
+    const one = await backend(({ headers }, response) => {
+      const isKnown = `${headers.authorization} ${String(headers['x-a'])}` === accepted;
+      response.writeHead(isKnown ? 200 : 401).end();
+    });
+    const health = { path: '/health', intervalMs: 20, isStrict: true };
+    const former = { ...one, health, headers: ['x-a', 'b'] };
+    checks.follow(modelOf(former));
+    const engine = fleet.engineOf(one.name);
+    accepted = 'Bearer next c';
+    await eventually(() => expect(engine.healthy).toBe(false));
+    checks.follow(modelOf({ ...former, authorization: 'Bearer next', headers: ['x-a', 'c'] }));
+    // Only an answer makes it healthy again.
+    expect(engine.healthy).toBe(false);
+    await eventually(() => expect(engine.healthy).toBe(true));
+  });
+
   it('of the same backend must all succeed, if its models have different ones', async () => {
     let status = 200;
     // The health of the backend before each answer of the check that fails, after those of the other one.

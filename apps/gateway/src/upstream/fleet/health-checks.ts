@@ -26,9 +26,11 @@ export class HealthChecks {
       this.checks.delete(key);
     }
     for (const [key, backend] of wanted) {
-      if (this.checks.has(key)) continue;
-      const check = new EngineCheck(backend, this.fleet.engineOf(backend.name), () => this.fleet.recheck());
-      this.checks.set(key, check);
+      const known = this.checks.get(key);
+      // Its key or its headers may have changed.
+      if (known) known.backend = backend;
+      else
+        this.checks.set(key, new EngineCheck(backend, this.fleet.engineOf(backend.name), () => this.fleet.recheck()));
     }
   }
 
@@ -43,8 +45,9 @@ class EngineCheck {
   private failures = 0;
   private running = false;
 
+  /** @param backend as the configuration in force describes it */
   constructor(
-    private readonly backend: Backend,
+    public backend: Backend,
     private readonly engine: Engine,
     private readonly onHealthy: () => void,
   ) {
