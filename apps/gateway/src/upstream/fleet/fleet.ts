@@ -19,9 +19,9 @@ export class Engine {
   readonly failingChecks = new Set<object>();
   /** It answered 429, or said when to come back. By `performance.now()`. */
   restUntilMs = 0;
-  /** The circuit breakers of its models, by their names there. */
+  /** The circuit breakers of its models, by `breakerKey`. */
   readonly breakers = new Map<string, Breaker>();
-  /** Its models, by their names there, that the configuration gives calls: with a weight above 0. */
+  /** The keys of the breakers that the configuration gives calls: those of backends with a weight above 0. */
   called: ReadonlySet<string> = NOTHING;
   /** The queues of models with this backend in which requests wait. */
   readonly queues = new Set<WaitQueue>();
@@ -38,7 +38,7 @@ export class Engine {
   get openBreakers(): number {
     if (this.drained) return 0;
     let open = 0;
-    for (const [model, { isOpen }] of this.breakers) open += Number(isOpen && this.called.has(model));
+    for (const [key, { isOpen }] of this.breakers) open += Number(isOpen && this.called.has(key));
     return open;
   }
 
@@ -68,9 +68,9 @@ export class ManagedBackend {
     return this.backend.weight > 0 && !this.engine.drained;
   }
 
-  /** False: it left the configuration. */
+  /** False: it left the configuration, or is reached in another way there. */
   get isNamed(): boolean {
-    return this.engine.breakers.get(this.backend.model) === this.breaker;
+    return this.engine.breakers.get(breakerKey(this.backend)) === this.breaker;
   }
 
   get hasPlace(): boolean {
@@ -105,13 +105,13 @@ export interface Pool {
 /**
  * The state of all backends in this process: calls in progress, circuit breakers, health, pauses, queues. It survives
  * changes of `tollgate.yaml` that leave the backend there. Backends with the same URL share an engine, and those with
- * the same URL and name of the model a breaker.
+ * the same URL, name of the model and way to connect a breaker.
  */
 export class Fleet {
   private readonly pools = new WeakMap<CatalogModel, Pool>();
   private readonly shared = new Map<string, { queue: WaitQueue; budget: RetryBudget }>();
   private readonly engines = new Map<string, Engine>();
-  /** What the configuration gives calls: the models of a backend, by its name. */
+  /** What the configuration gives calls: the keys of the breakers of a backend, by its name. */
   private called: ReadonlyMap<string, ReadonlySet<string>> = new Map();
   private drained: ReadonlySet<string> = new Set();
 
@@ -141,7 +141,7 @@ export class Fleet {
     this.called = byName(backends.filter(({ weight }) => weight > 0));
     for (const [name, engine] of this.engines) {
       engine.called = this.called.get(name) ?? NOTHING;
-      for (const model of engine.breakers.keys()) if (!named.get(name)?.has(model)) engine.breakers.delete(model);
+      for (const key of engine.breakers.keys()) if (!named.get(name)?.has(key)) engine.breakers.delete(key);
       if (!named.has(name) && engine.inFlight === 0) this.engines.delete(name);
     }
   }
@@ -174,19 +174,29 @@ export class Fleet {
     if (!shared) this.shared.set(model.id, (shared = { queue: new WaitQueue(), budget: new RetryBudget() }));
     const backends = model.backends.map((backend) => {
       const engine = this.engineOf(backend.name);
-      let breaker = engine.breakers.get(backend.model);
-      if (!breaker) engine.breakers.set(backend.model, (breaker = new Breaker()));
+      const key = breakerKey(backend);
+      let breaker = engine.breakers.get(key);
+      if (!breaker) engine.breakers.set(key, (breaker = new Breaker()));
       return new ManagedBackend(model.id, backend, engine, breaker);
     });
     return { backends, ...shared };
   }
 }
 
-/** The names of the models at each backend. */
+/**
+ * The same for backends with one URL that share a breaker. With another TLS or time to connect, a backend that could not
+ * be reached begins anew: otherwise it would be looked for as before, and not found.
+ */
+function breakerKey({ model, connectionKey }: Backend): string {
+  return `${model} ${connectionKey}`;
+}
+
+/** The keys of the breakers of each backend. */
 function byName(backends: readonly Backend[]): Map<string, Set<string>> {
-  const models = new Map<string, Set<string>>();
-  for (const { name, model } of backends) models.set(name, (models.get(name) ?? new Set()).add(model));
-  return models;
+  const keys = new Map<string, Set<string>>();
+  for (const backend of backends)
+    keys.set(backend.name, (keys.get(backend.name) ?? new Set()).add(breakerKey(backend)));
+  return keys;
 }
 
 /**
