@@ -1,6 +1,7 @@
 import { MAX_LINES_PER_WINDOW } from '@tollgate/runtime';
 import { eventually } from '@tollgate/testing';
 import fs from 'node:fs';
+import type { ServerResponse } from 'node:http';
 import type { CatalogModel } from '../../catalog/catalog';
 import { fallbacks } from '../fleet/backend-metrics';
 import {
@@ -245,6 +246,27 @@ describe('the fallback of a model', () => {
     expect((await ask(modelWith(first), [modelWith(others)])).kind).toBe('failed');
     expect([...first, ...others].map(({ asked }) => asked).slice(0, 3)).toEqual([1, 1, 1]);
     expect(others[0].asked + others[1].asked).toBe(1);
+  });
+
+  it('serves what waited for a place at a model whose breaker opens meanwhile', async () => {
+    const open: ServerResponse[] = [];
+    const [full, good] = await Promise.all([backend((_, response) => void open.push(response)), backend(well)]);
+    full.maxConcurrency = 1;
+    const model = modelWith([full], { maxRequests: 1, maxWaitMs: 60_000 });
+    const other = modelWith([good]);
+    const running = wholeRelay();
+    const first = running.run(exchangeOf(model, running, upstream));
+    const second = ask(model, [other]);
+    await eventually(() => expect(open.length).toBe(1));
+    const [managed] = upstream.fleet.poolOf(model).backends;
+    while (!managed!.breaker.isOpen) managed!.ended('failed', false, performance.now());
+    // It stays so, however slow the machine is.
+    managed!.breaker['probeAtMs'] = Infinity;
+    open[0]!.end('yes');
+    expect((await first).kind).toBe('answer');
+    await eventually(() => expect(good.asked + full.asked).toBe(2));
+    expect([full.asked, good.asked]).toEqual([1, 1]);
+    expect(await second).toMatchObject({ kind: 'answer', served: other.id });
   });
 
   it('serves what finds no place at the model', async () => {

@@ -187,7 +187,7 @@ export class Exchange implements AttemptOwner, Waiting {
     const chosen = this.choose(nowMs);
     if (chosen === 'full') return false;
     this.place.leave();
-    this.ask(chosen, nowMs);
+    this.askOrFallBack(chosen, nowMs);
     return true;
   }
 
@@ -200,8 +200,12 @@ export class Exchange implements AttemptOwner, Waiting {
   private next(): void {
     const nowMs = performance.now();
     const chosen = this.choose(nowMs);
-    if (chosen === 'full') return this.place.take(nowMs) ? undefined : this.end(this.failure ?? ALL_BUSY);
-    // Backends that will probably fail are asked if there is nothing better, and a fallback is better.
+    if (chosen !== 'full') this.askOrFallBack(chosen, nowMs);
+    else if (!this.place.take(nowMs)) this.end(this.failure ?? ALL_BUSY);
+  }
+
+  /** Backends that will probably fail are asked if there is nothing better, and a fallback is better. */
+  private askOrFallBack(chosen: ManagedBackend | null, nowMs: number): void {
     if (!chosen?.isGood(nowMs) && this.fallBack(this.failure, nowMs)) return;
     this.ask(chosen, nowMs);
   }
