@@ -29,7 +29,8 @@ export async function checkConfig(
 ): Promise<boolean> {
   const missing: string[] = [];
   try {
-    const config = readConfigFile(file, env, allowMissing ? (reference) => missing.push(reference) : undefined);
+    const onMissing = allowMissing ? (reference: string) => missing.push(reference) : undefined;
+    const config = readConfigFile(file, env, { onMissing });
     const { models, plans, currency } = config;
     const asked = server ? await askServer(config, env) : NOT_ASKED;
     if (asked.problems.length > 0)
@@ -68,7 +69,7 @@ export async function checkConfig(
 function lacksSecrets(file: string, env: NodeJS.ProcessEnv): boolean {
   let lacks = false;
   try {
-    readConfigFile(file, env, () => (lacks = true));
+    readConfigFile(file, env, { onMissing: () => (lacks = true) });
   } catch (error) {
     // Its problems have been shown.
     if (!(error instanceof ConfigError)) throw error;

@@ -37,7 +37,7 @@ const CUT = LOCALHOST_CERTIFICATE.slice(0, 400);
 function problemsOf(tls: string, env: NodeJS.ProcessEnv | null, onMissing?: (reference: string) => void) {
   writeFileSync(file, withTls(tls));
   try {
-    readConfigFile(file, env, onMissing);
+    readConfigFile(file, env, { onMissing });
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     // Neither a line of a text nor a part of one.

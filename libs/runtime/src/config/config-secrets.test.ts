@@ -26,7 +26,7 @@ plans: [{ id: p, limits: ${LIMITS}, profiles: [{ id: d, limits: ${LIMITS} }] }]
 
 function read(lines: string[], env: NodeJS.ProcessEnv | null = ENV, onMissing?: (reference: string) => void) {
   writeFileSync(file, withBackends(...lines));
-  return readConfigFile(file, env, onMissing).models.map(({ backends }) => backends);
+  return readConfigFile(file, env, { onMissing }).models.map(({ backends }) => backends);
 }
 
 function problemsOf(lines: string[], env: NodeJS.ProcessEnv | null = ENV, onMissing?: (reference: string) => void) {

@@ -17,16 +17,24 @@ const SETTING = 'TOLLGATE_CONFIG_SECRETS_FILE';
  */
 export const secretsFileOf = (env: NodeJS.ProcessEnv | null): string | undefined => env?.[SETTING] || undefined;
 
+/** What the reader of a configuration wants to hear of its secrets. */
+export interface SecretListeners {
+  /** Secrets that are not here are no problem: they are omitted, and their references reported. */
+  onMissing?: ((reference: string) => void) | undefined;
+  /** Called before a file is read that a reference names, with its absolute path. */
+  onFile?: (path: string) => void;
+}
+
 /**
  * Inserts the secrets, or omits them (`env` null). Refuses a secret that is written out in the file, and a certificate
- * without its key. With `onMissing` a secret that is not here is no problem: it is omitted, and its reference reported.
+ * without its key.
  */
 export function resolveSecrets(
   raw: Record<string, unknown>,
   directory: string,
   env: NodeJS.ProcessEnv | null,
   problems: SecretProblem[],
-  onMissing?: (reference: string) => void,
+  { onMissing, onFile }: SecretListeners,
 ): void {
   const file = secretsFileOf(env);
   const named = file === undefined ? {} : readSecretsFile(file, problems);
@@ -75,8 +83,10 @@ export function resolveSecrets(
         if (secret) insert(field, secret);
         else missing(notSet(variable, file));
       } else {
+        const secretFile = resolve(directory, (value as string).slice('file:'.length));
+        onFile?.(secretFile);
         try {
-          insert(field, readFileSync(resolve(directory, (value as string).slice('file:'.length)), 'utf8').trim());
+          insert(field, readFileSync(secretFile, 'utf8').trim());
         } catch (error) {
           missing(`the file ${cannotBeRead(error)}`);
         }

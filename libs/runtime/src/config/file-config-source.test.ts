@@ -23,8 +23,8 @@ const sources: FileConfigSource[] = [];
 afterEach(() => {
   for (const source of sources.splice(0)) source.close();
 });
-function open(decided?: DecidedConfig): FileConfigSource {
-  const source = new FileConfigSource(file, { KEY: 's3cret' }, 20, decided);
+function open(decided?: DecidedConfig, pollMs = 20): FileConfigSource {
+  const source = new FileConfigSource(file, { KEY: 's3cret' }, pollMs, decided);
   sources.push(source);
   return source;
 }
@@ -64,6 +64,42 @@ describe('a process that begins with the configuration of another one', () => {
     await second.refresh();
     expect(await refusals()).toBe(before + 1);
     expect(second.current.currency).toBe('EUR');
+  });
+});
+
+describe('a secret in a file of its own', () => {
+  const late = join(directory, 'late.key');
+  const keyOf = ({ current }: FileConfigSource) => current.models[0]!.backends[0]!.apiKey;
+  const withKeyFile = (currency: string) => inCurrency(currency).replace('${KEY}', 'file:late.key');
+
+  it('that comes after the configuration leaves all processes with the same version', async () => {
+    writeFileSync(file, inCurrency('EUR'));
+    const [early, other] = [open(), open(undefined, 60_000)];
+    rmSync(late, { force: true });
+    writeFileSync(file, withKeyFile('GBP'));
+    const before = await refusals();
+    await early.refresh();
+    expect([early.current.currency, await refusals()]).toEqual(['EUR', before + 1]);
+    writeFileSync(late, 'first');
+    await other.refresh();
+    expect([other.current.currency, keyOf(other)]).toEqual(['GBP', 'first']);
+    await eventually(() => expect([early.current.currency, keyOf(early)]).toEqual(['GBP', 'first']), {
+      timeoutMs: 5_000,
+    });
+  });
+
+  it('is read again when it changes, also by a process that begins with what another one decided', async () => {
+    writeFileSync(late, 'first');
+    writeFileSync(file, withKeyFile('EUR'));
+    const first = open();
+    const second = open(sent(first));
+    const third = open(sent(second));
+    writeFileSync(late, 'the second');
+    const all = [first, second, third];
+    await eventually(() => expect(all.map(keyOf)).toEqual(all.map(() => 'the second')), { timeoutMs: 5_000 });
+    const read = all.map(({ current }) => current);
+    await Promise.all(all.map((source) => source.refresh()));
+    expect(all.map(({ current }, at) => current === read[at])).toEqual([true, true, true]);
   });
 });
 

@@ -18,13 +18,15 @@ const reloads = new Counter({
 export interface DecidedConfig {
   /** The configuration in force. */
   current: TollgateConfig;
-  /** The last version of the files that was accepted or refused, as `look` tells them apart. */
-  seen: string;
+  /** The files when the last version was accepted or refused: `versionOf` each of them, by its path. */
+  seen: Versions;
 }
 
+type Versions = Record<string, string>;
+
 /**
- * `tollgate.yaml`. Read at construction (throws ConfigError) and again when it, or the file with its secrets, changes.
- * An invalid version is refused with a log line for each problem, and the old one stays in force. The file is polled,
+ * `tollgate.yaml`. Read at construction (throws ConfigError) and again when it changes, or a file with its secrets: that
+ * of TOLLGATE_CONFIG_SECRETS_FILE, and those that it names by `file:`. An invalid version is refused with a log line for each problem, and the old one stays in force. The file is polled,
  * because notifications miss a file that an editor or a ConfigMap replaces.
  */
 export class FileConfigSource extends ConfigSource {
@@ -35,7 +37,7 @@ export class FileConfigSource extends ConfigSource {
   private following: Promise<void> | null = null;
   private closed = false;
   private readonly timer: NodeJS.Timeout;
-  private seen: string;
+  private seen: Versions;
 
   constructor(
     readonly file: string,
@@ -46,9 +48,8 @@ export class FileConfigSource extends ConfigSource {
     decided?: DecidedConfig,
   ) {
     super();
-    // The state is taken before the file is read, so a change in between is found at the next poll.
-    this.seen = decided?.seen ?? this.look();
-    this.current = decided?.current ?? readConfigFile(file, env);
+    this.seen = decided?.seen ?? {};
+    this.current = decided?.current ?? this.read(this.seen);
     // A change during a reload is found at the next poll.
     this.timer = setInterval(() => void this.follow(), pollIntervalMs);
     this.timer.unref();
@@ -77,9 +78,16 @@ export class FileConfigSource extends ConfigSource {
     clearInterval(this.timer);
   }
 
-  /** Distinguishes versions of the files. */
-  private look(): string {
-    return [this.file, secretsFileOf(this.env)].map((file) => (file === undefined ? '' : versionOf(file))).join();
+  /**
+   * Reads the files, and notes their versions in `seen`. Throws ConfigError. Each version is taken before the file is
+   * read, so a change in between is found at the next poll.
+   */
+  private read(seen: Versions): TollgateConfig {
+    const note = (file: string) => void (seen[file] ??= versionOf(file));
+    note(this.file);
+    const secrets = secretsFileOf(this.env);
+    if (secrets !== undefined) note(secrets);
+    return readConfigFile(this.file, this.env, { onFile: note });
   }
 
   private follow(): Promise<void> {
@@ -90,19 +98,19 @@ export class FileConfigSource extends ConfigSource {
   /** Never rejects. */
   private async followChange(): Promise<void> {
     try {
-      const now = this.look();
-      if (now === this.seen) return;
-      if (await this.reload()) this.seen = now;
+      if (Object.entries(this.seen).every(([file, version]) => versionOf(file) === version)) return;
+      const seen: Versions = {};
+      if (await this.reload(seen)) this.seen = seen;
     } catch (error) {
       logger('config').error({ err: error }, 'a part of the process failed to apply the changed configuration');
     }
   }
 
-  /** False: it is not known yet whether this version may take effect. */
-  private async reload(): Promise<boolean> {
+  /** False: it is not known yet whether this version may take effect. Notes the versions of its files in `seen`. */
+  private async reload(seen: Versions): Promise<boolean> {
     let next: TollgateConfig;
     try {
-      next = readConfigFile(this.file, this.env);
+      next = this.read(seen);
     } catch (error) {
       // Whatever the error is: editing the file must not end a running service.
       if (!(error instanceof ConfigError)) logger('config').error({ err: error }, 'reading the configuration failed');

@@ -6,7 +6,7 @@ import { dirname, resolve } from 'node:path';
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document } from 'yaml';
 import { problemsOfTls } from './check-tls';
 import type { RuleContext } from './config-rules';
-import { cannotBeRead, resolveSecrets, type Path } from './config-secrets';
+import { cannotBeRead, resolveSecrets, type Path, type SecretListeners } from './config-secrets';
 import { type ModelConfig, TollgateConfig } from './tollgate-config';
 
 export interface ConfigProblem {
@@ -45,12 +45,12 @@ const MEDIA_BY_DIALECT = [
  * Reads and checks `tollgate.yaml`, and resolves secrets (`apiKey`): `${NAME}` from `env` or from the file that
  * TOLLGATE_CONFIG_SECRETS_FILE names there, `file:path` relative to the configuration file. `env` null: the caller
  * needs no secrets, and they are omitted. Throws ConfigError with every problem found, and never with the value of a
- * secret. `onMissing`: secrets that are not here are omitted, and their references reported.
+ * secret.
  */
 export function readConfigFile(
   file: string,
   env: NodeJS.ProcessEnv | null,
-  onMissing?: (reference: string) => void,
+  listeners: SecretListeners = {},
 ): TollgateConfig {
   const lines = new LineCounter();
   let text: string;
@@ -81,7 +81,7 @@ export function readConfigFile(
   if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) {
     throw new ConfigError(file, [{ path: '', message: 'must be a mapping with "models" and "plans"' }]);
   }
-  resolveSecrets(raw as Record<string, unknown>, dirname(resolve(file)), env, problems, onMissing);
+  resolveSecrets(raw as Record<string, unknown>, dirname(resolve(file)), env, problems, listeners);
   const config = plainToInstance(TollgateConfig, raw, { exposeDefaultValues: true });
   const errors = validateSync(config, {
     whitelist: true,
