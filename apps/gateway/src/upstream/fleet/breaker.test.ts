@@ -63,6 +63,35 @@ describe('a circuit breaker', () => {
     expect(breaker.begin(2_000)).toBe(true);
   });
 
+  it('makes another call the probe if the first one takes long, as a long plain answer does', () => {
+    const breaker = new Breaker();
+    fail(breaker, 5, 1);
+    expect([breaker.begin(2_000), breaker.begin(11_999), breaker.allows(11_999)]).toEqual([true, false, false]);
+    expect([breaker.allows(12_000), breaker.begin(12_000), breaker.begin(12_001)]).toEqual([true, true, false]);
+    breaker.ended('succeeded', true, 13_000);
+    expect(breaker.state).toBe('closed');
+    // The first one is a call like others now.
+    breaker.ended('failed', true, 300_000);
+    expect(breaker.state).toBe('closed');
+  });
+
+  it('has probes as rarely as its waits are long, if they take long', () => {
+    const breaker = new Breaker();
+    fail(breaker, 5, 1);
+    let nowMs = 1;
+    for (let n = 0; n < 6; n++) {
+      nowMs += breaker.waitMs(nowMs);
+      breaker.begin(nowMs);
+      breaker.ended('failed', true, nowMs);
+    }
+    nowMs += breaker.waitMs(nowMs);
+    expect([breaker.begin(nowMs), breaker.begin(nowMs + 59_999), breaker.begin(nowMs + 60_000)]).toEqual([
+      true,
+      false,
+      true,
+    ]);
+  });
+
   it('opens after one connection that cannot be opened, and lets no call through until one could', () => {
     const breaker = new Breaker();
     expect(breaker.ended('unreachable', false, 1)).toBe(true);

@@ -5,6 +5,8 @@ const MIN_WINDOW_CALLS = 20;
 const WINDOW_MS = 10_000;
 const FIRST_OPEN_MS = 1_000;
 const MAX_OPEN_MS = 60_000;
+/** A probe that takes longer, such as a long plain answer, keeps no other call from being one. */
+const PROBE_PATIENCE_MS = 10_000;
 
 /** The result of a call for its backend. `unreachable`: no connection could be opened. */
 export type CallResult = 'succeeded' | 'failed' | 'unreachable';
@@ -17,7 +19,8 @@ export type CallResult = 'succeeded' | 'failed' | 'unreachable';
  * - closed: calls go through. The breaker opens after five failures in a row, after failures of half of the calls of
  *   a window, or after one connection that cannot be opened.
  * - open: no calls for 1 s, doubled after each failed probe up to 60 s.
- * - half-open: after that time one call is the probe. Its success closes the breaker.
+ * - half-open: after that time one call is the probe. Its success closes the breaker. If it has no result after 10 s, or
+ *   after the time that the breaker was open, another call is a probe too.
  *
  * While the backend is unreachable no call is the probe, as it would wait for the connection: `reached` and
  * `stillUnreachable` tell what a connection in the background found (reachability.ts).
@@ -30,7 +33,8 @@ export class Breaker {
   /** When a probe may be made. 0: closed. */
   private probeAtMs = 0;
   private openMs = FIRST_OPEN_MS;
-  private probing = false;
+  /** When the last probe without a result began. 0: there is none. */
+  private probeSinceMs = 0;
   /** The last connection could not be opened. */
   unreachable = false;
   /** It was not refused but timed out: a call would wait for as long. */
@@ -41,12 +45,12 @@ export class Breaker {
   }
 
   get state(): 'closed' | 'open' | 'half_open' {
-    return this.probeAtMs === 0 ? 'closed' : this.probing ? 'half_open' : 'open';
+    return this.probeAtMs === 0 ? 'closed' : this.probeSinceMs > 0 ? 'half_open' : 'open';
   }
 
   /** Whether a call may go through now. */
   allows(nowMs: number): boolean {
-    return this.probeAtMs === 0 || (!this.unreachable && !this.probing && nowMs >= this.probeAtMs);
+    return this.probeAtMs === 0 || this.mayProbe(nowMs);
   }
 
   /** The time until the next probe. 0: a call may go through. */
@@ -54,16 +58,16 @@ export class Breaker {
     return this.probeAtMs === 0 ? 0 : Math.max(0, this.probeAtMs - nowMs);
   }
 
-  /** A call begins. Returns true if it is the probe; then `ended` or `abandoned` must be told so. */
+  /** A call begins. Returns true if it is a probe; then `ended` or `abandoned` must be told so. */
   begin(nowMs: number): boolean {
-    if (this.probeAtMs === 0 || this.probing || this.unreachable || nowMs < this.probeAtMs) return false;
-    this.probing = true;
+    if (this.probeAtMs === 0 || !this.mayProbe(nowMs)) return false;
+    this.probeSinceMs = nowMs;
     return true;
   }
 
   /** A call ended without a result: its client left. */
   abandoned(wasProbe: boolean): void {
-    if (wasProbe) this.probing = false;
+    if (wasProbe) this.probeSinceMs = 0;
   }
 
   /** Returns true if this result opened the breaker, or keeps it open as unreachable: a background probe is due. */
@@ -103,7 +107,7 @@ export class Breaker {
       if (result !== 'unreachable' || this.unreachable) return false;
       return (this.unreachable = true);
     }
-    this.probing = false;
+    this.probeSinceMs = 0;
     if (result === 'succeeded') {
       this.probeAtMs = 0;
       this.openMs = FIRST_OPEN_MS;
@@ -113,6 +117,11 @@ export class Breaker {
     this.unreachable = result === 'unreachable';
     this.openLonger(nowMs);
     return true;
+  }
+
+  private mayProbe(nowMs: number): boolean {
+    if (this.unreachable || nowMs < this.probeAtMs) return false;
+    return this.probeSinceMs === 0 || nowMs - this.probeSinceMs >= Math.max(PROBE_PATIENCE_MS, this.openMs);
   }
 
   private openLonger(nowMs: number): void {
