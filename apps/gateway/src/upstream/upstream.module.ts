@@ -20,11 +20,11 @@ const upstream = {
 const healthChecks = {
   provide: HealthChecks,
   inject: [Upstream, Catalog, ConfigSource],
-  useFactory: ({ fleet }: Upstream, catalog: Catalog, config: ConfigSource) => {
-    const checks = new HealthChecks(fleet);
+  useFactory: (calls: Upstream, catalog: Catalog, config: ConfigSource) => {
+    const checks = new HealthChecks(calls.fleet);
     const follow = () => {
       const models = catalog.all(null);
-      fleet.follow(models);
+      calls.follow(models);
       checks.follow(models);
     };
     follow();

@@ -1,3 +1,4 @@
+import type { CatalogModel } from '../catalog/catalog';
 import { showBackends } from './fleet/backend-metrics';
 import type { AnswerSink, Resources, UpstreamCall } from './exchange/call';
 import { Connections, DEFAULT_UPSTREAM_LIMITS, type UpstreamLimits } from './fleet/connections';
@@ -20,6 +21,13 @@ export class Upstream implements Resources {
   /** Creates a call that is not started yet. */
   exchange(call: UpstreamCall, sink: AnswerSink): Exchange {
     return new Exchange(this, this.limits, call, sink);
+  }
+
+  /** Exactly these models are in force from now on. Running requests keep what they have. */
+  follow(models: readonly CatalogModel[]): void {
+    this.fleet.follow(models);
+    const backends = models.flatMap((model) => model.backends);
+    this.connections.keepOnly(new Set(backends.map(({ connectionKey }) => connectionKey)));
   }
 
   lookFor(managed: ManagedBackend): void {

@@ -121,6 +121,8 @@ function probing(connect: buildConnector.connector): buildConnector.connector {
 interface Open {
   idle: Connection[];
   open: Set<Connection>;
+  /** The configuration has no such backend any more: a connection is closed after its call. */
+  isGone: boolean;
 }
 
 /**
@@ -136,7 +138,7 @@ export class Connections {
   /** A connection for one request, or null at the limit. The caller must `give` it back. */
   take(to: ConnectionTarget): Connection | null {
     let known = this.byKey.get(to.connectionKey);
-    if (!known) this.byKey.set(to.connectionKey, (known = { idle: [], open: new Set() }));
+    if (!known) this.byKey.set(to.connectionKey, (known = { idle: [], open: new Set(), isGone: false }));
     const connection = known.idle.pop();
     if (connection) return connection;
     if (known.open.size >= MAX_CONNECTIONS_PER_ORIGIN) return null;
@@ -149,12 +151,22 @@ export class Connections {
     const known = this.byKey.get(connectionKey);
     if (!known || connection.client.destroyed) return;
     connection.used = true;
-    if (known.idle.length < MAX_IDLE_PER_ORIGIN) {
+    if (!known.isGone && known.idle.length < MAX_IDLE_PER_ORIGIN) {
       known.idle.push(connection);
       return;
     }
-    known.open.delete(connection);
-    void connection.client.destroy();
+    closeIn(known, [connection]);
+    if (known.isGone && known.open.size === 0) this.byKey.delete(connectionKey);
+  }
+
+  /** Closes the idle connections to all backends with other keys, and their other ones after their calls. */
+  keepOnly(keys: ReadonlySet<string>): void {
+    for (const [key, known] of this.byKey) {
+      known.isGone = !keys.has(key);
+      if (!known.isGone) continue;
+      closeIn(known, known.idle.splice(0));
+      if (known.open.size === 0) this.byKey.delete(key);
+    }
   }
 
   /** Closes the idle connections that are open from these addresses. Returns their number. */
@@ -164,10 +176,7 @@ export class Connections {
       const isLost = ({ localAddress }: Connection) => localAddress !== null && localAddresses.includes(localAddress);
       const lost = known.idle.filter(isLost);
       known.idle = known.idle.filter((connection) => !isLost(connection));
-      for (const connection of lost) {
-        known.open.delete(connection);
-        void connection.client.destroy();
-      }
+      closeIn(known, lost);
       closed += lost.length;
     }
     return closed;
@@ -178,5 +187,12 @@ export class Connections {
     const connections = [...this.byKey.values()].flatMap(({ open }) => [...open]);
     this.byKey.clear();
     await Promise.all(connections.map(({ client }) => client.destroy()));
+  }
+}
+
+function closeIn(known: Open, connections: readonly Connection[]): void {
+  for (const connection of connections) {
+    known.open.delete(connection);
+    void connection.client.destroy();
   }
 }
