@@ -215,10 +215,10 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 
   private failByStatus(body: string): void {
-    const { engine, backend } = this.managed;
+    const { breaker, backend } = this.managed;
     const failure = failureOfStatus(this.errorStatus, this.retryAfter, body, backend.authorization);
     if (failure.kind === 'busy' && (this.errorStatus === 429 || failure.retryAfterSeconds !== null))
-      engine.rest(failure.retryAfterSeconds ?? DEFAULT_REST_SECONDS, performance.now());
+      breaker.rest(failure.retryAfterSeconds ?? DEFAULT_REST_SECONDS, performance.now());
     const result = isBackendsFault(failure, this.errorStatus) ? 'failed' : 'succeeded';
     this.fail(failure, this.mayHaveBegun ? 'may_have_begun' : 'not_begun', result);
   }

@@ -57,7 +57,7 @@ describe('the choice of a backend', () => {
     const ill = managed(1);
     ill.engine.failingChecks.add(ill);
     const resting = managed(1);
-    resting.engine.rest(5, NOW_MS);
+    resting.breaker.rest(5, NOW_MS);
     const all = [ill, resting, broken(managed(1), 'failed'), broken(managed(1), 'unreachable'), managed(1)];
     expect(shares(all)).toEqual([0, 0, 0, 0, 1]);
   });
@@ -79,8 +79,8 @@ describe('the choice of a backend', () => {
 
   it('tells when the first of the others may be worth a call', () => {
     const [one, other] = [managed(1), managed(1)];
-    one.engine.rest(7, NOW_MS);
-    other.engine.rest(3.5, NOW_MS);
+    one.breaker.rest(7, NOW_MS);
+    other.breaker.rest(3.5, NOW_MS);
     expect(soonestSeconds([one, other], [], NOW_MS)).toBe(4);
     expect(soonestSeconds([one, other], [other], NOW_MS)).toBe(7);
     expect(soonestSeconds([one, managed(1)], [], NOW_MS)).toBe(1);

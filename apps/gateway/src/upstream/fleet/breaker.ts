@@ -5,6 +5,8 @@ const MIN_WINDOW_CALLS = 20;
 const WINDOW_MS = 10_000;
 const FIRST_OPEN_MS = 1_000;
 const MAX_OPEN_MS = 60_000;
+/** The longest pause that a backend gets after it asked for one. */
+const MAX_REST_MS = 60_000;
 /** A probe that takes longer, such as a long plain answer, keeps no other call from being one. */
 const PROBE_PATIENCE_MS = 10_000;
 
@@ -12,7 +14,7 @@ const PROBE_PATIENCE_MS = 10_000;
 export type CallResult = 'succeeded' | 'failed' | 'unreachable';
 
 /**
- * The circuit breaker of one backend and model. It has no timer and creates no object per call; times are those of
+ * The circuit breaker of one backend and model, and the pauses that they ask for. It has no timer and creates no object per call; times are those of
  * `performance.now()`. A library (cockatiel, opossum) wraps each call in promises, and opossum in a timer.
  *
  * States:
@@ -33,6 +35,7 @@ export class Breaker {
   /** When a probe may be made. 0: closed. */
   private probeAtMs = 0;
   private openMs = FIRST_OPEN_MS;
+  private restUntilMs = 0;
   /** When the last probe without a result began. 0: there is none. */
   private probeSinceMs = 0;
   /** The last connection could not be opened. */
@@ -56,6 +59,16 @@ export class Breaker {
   /** The time until the next probe. 0: a call may go through. */
   waitMs(nowMs: number): number {
     return this.probeAtMs === 0 ? 0 : Math.max(0, this.probeAtMs - nowMs);
+  }
+
+  /** It answered 429, or said when to come back. */
+  rest(seconds: number, nowMs: number): void {
+    this.restUntilMs = nowMs + Math.min(seconds * 1_000, MAX_REST_MS);
+  }
+
+  /** The rest of that pause. 0: there is none. */
+  restMs(nowMs: number): number {
+    return Math.max(0, this.restUntilMs - nowMs);
   }
 
   /** A call begins. Returns true if it is a probe; then `ended` or `abandoned` must be told so. */

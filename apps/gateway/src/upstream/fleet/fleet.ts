@@ -5,8 +5,6 @@ import { Breaker, type CallResult } from './breaker';
 import { RetryBudget } from './retry-budget';
 import { WaitQueue } from './wait-queue';
 
-/** The longest pause that a backend gets after it asked for one. */
-const MAX_REST_MS = 60_000;
 const NOTHING: ReadonlySet<string> = new Set();
 
 /** What all models with the same base URL share: usually one engine. */
@@ -17,8 +15,6 @@ export class Engine {
   drained = false;
   /** Its health checks that fail. Models with the same URL may have different ones. */
   readonly failingChecks = new Set<object>();
-  /** It answered 429, or said when to come back. By `performance.now()`. */
-  restUntilMs = 0;
   /** The circuit breakers of its models, by `breakerKey`. */
   readonly breakers = new Map<string, Breaker>();
   /** The keys of the breakers that the configuration gives calls: those of backends with a weight above 0. */
@@ -40,10 +36,6 @@ export class Engine {
     let open = 0;
     for (const [key, { isOpen }] of this.breakers) open += Number(isOpen && this.called.has(key));
     return open;
-  }
-
-  rest(seconds: number, nowMs: number): void {
-    this.restUntilMs = nowMs + Math.min(seconds * 1_000, MAX_REST_MS);
   }
 }
 
@@ -79,13 +71,12 @@ export class ManagedBackend {
 
   /** It will probably answer a call. */
   isGood(nowMs: number): boolean {
-    const { healthy, restUntilMs } = this.engine;
-    return this.isUsable && healthy && restUntilMs <= nowMs && this.breaker.allows(nowMs);
+    return this.isUsable && this.engine.healthy && this.breaker.restMs(nowMs) === 0 && this.breaker.allows(nowMs);
   }
 
   /** When it may be worth a call again, in ms from now. */
   waitMs(nowMs: number): number {
-    return Math.max(this.engine.restUntilMs - nowMs, this.breaker.waitMs(nowMs), 0);
+    return Math.max(this.breaker.restMs(nowMs), this.breaker.waitMs(nowMs));
   }
 
   /** A call ended. Returns true if a connection in the background must find out whether it is reachable again. */
@@ -104,8 +95,8 @@ export interface Pool {
 
 /**
  * The state of all backends in this process: calls in progress, circuit breakers, health, pauses, queues. It survives
- * changes of `tollgate.yaml` that leave the backend there. Backends with the same URL share an engine, and those with
- * the same URL, name of the model and way to connect a breaker.
+ * changes of `tollgate.yaml` that leave the backend there. Backends with the same URL share an engine. Those that also
+ * have the same name of the model, key, headers and way to connect share a breaker.
  */
 export class Fleet {
   private readonly pools = new WeakMap<CatalogModel, Pool>();
@@ -185,10 +176,11 @@ export class Fleet {
 
 /**
  * The same for backends with one URL that share a breaker. With another TLS or time to connect, a backend that could not
- * be reached begins anew: otherwise it would be looked for as before, and not found.
+ * be reached begins anew: otherwise it would be looked for as before, and not found. One with another key (also in a
+ * header) may be served while the first one is refused or limited. Never logged: it has the keys.
  */
-function breakerKey({ model, connectionKey }: Backend): string {
-  return `${model} ${connectionKey}`;
+function breakerKey({ model, connectionKey, authorization, headers }: Backend): string {
+  return JSON.stringify([model, connectionKey, authorization, headers]);
 }
 
 /** The keys of the breakers of each backend. */
