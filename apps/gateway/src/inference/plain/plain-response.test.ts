@@ -1,6 +1,7 @@
 import { assertRuns } from '@tollgate/testing';
 import * as fc from 'fast-check';
 import { withoutEmptyUnknown } from '../../upstream/wire/output-text';
+import { ChunkTranslator } from '../../upstream/wire/chunk-translator';
 import { MAX_OBJECTS } from './json-members';
 import { beginPlainResponse, endPlainResponse, readPlainResponse, toBytes } from './plain-response';
 
@@ -26,6 +27,23 @@ describe('a plain answer', () => {
       expect(readPlainResponse('chat', Buffer.from(text))).toBeNull();
     },
   );
+
+  it('has the usage of a chunk with the same report, whose optional members may be null', () => {
+    const usage = {
+      ...{ prompt_tokens: 7, completion_tokens: 3, total_tokens: null },
+      ...{ prompt_tokens_details: { cached_tokens: null }, completion_tokens_details: null },
+    };
+    const counts = { promptTokens: 7, cachedTokens: 0, completionTokens: 3 };
+    const choice = { index: 0, finish_reason: 'stop', message: { content: 'a' } };
+    const plain = JSON.stringify({ choices: [choice], usage });
+    expect(readPlainResponse('chat', Buffer.from(plain))?.usage).toEqual(counts);
+    for (const choices of [[], [{ ...choice, delta: {} }]]) {
+      const object = 'chat.completion.chunk';
+      const translator = new ChunkTranslator({ id: '', object, createdSeconds: 7, model: 'm', includeUsage: true }, 1);
+      translator.push(`data: ${JSON.stringify({ choices, usage })}\n\n`);
+      expect(translator.next()).toMatchObject({ usage: counts });
+    }
+  });
 
   it('may begin with a byte order mark, which is not passed on', () => {
     const choices = '[{"message":{"content":"é"}}]';

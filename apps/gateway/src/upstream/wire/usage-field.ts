@@ -16,7 +16,7 @@ const MAX_DETAILS = 16;
 /**
  * Parses a backend's `usage`. Its plausibility is checked later (inference/reported-usage.ts). A report is unreadable
  * if a count is not a whole number, is too large to be recorded, or if the total does not add up. Embeddings have no
- * completion tokens.
+ * completion tokens. A member that may be absent may also be null.
  */
 export function readUsage(value: unknown): ReportedUsage {
   if (value === null || value === undefined) return null;
@@ -25,8 +25,8 @@ export function readUsage(value: unknown): ReportedUsage {
   const promptTokens = usage['prompt_tokens'];
   const completionTokens = usage['completion_tokens'] ?? 0;
   if (!isCount(promptTokens) || !isCount(completionTokens)) return 'unreadable';
-  const total = usage['total_tokens'];
-  if (total !== undefined && total !== promptTokens + completionTokens) return 'unreadable';
+  const total = usage['total_tokens'] ?? null;
+  if (total !== null && total !== promptTokens + completionTokens) return 'unreadable';
   const promptDetails = readDetails(usage['prompt_tokens_details'], promptTokens);
   const completionDetails = readDetails(usage['completion_tokens_details'], completionTokens);
   const cachedTokens = promptDetails?.['cached_tokens'] ?? 0;
