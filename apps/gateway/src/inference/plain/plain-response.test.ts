@@ -2,6 +2,7 @@ import { assertRuns } from '@tollgate/testing';
 import * as fc from 'fast-check';
 import { withoutEmptyUnknown } from '../../upstream/wire/output-text';
 import { ChunkTranslator } from '../../upstream/wire/chunk-translator';
+import { ERRORS, NO_ERRORS } from '../../upstream/wire/reported-error.fixture';
 import { MAX_OBJECTS } from './json-members';
 import { beginPlainResponse, endPlainResponse, readPlainResponse, toBytes } from './plain-response';
 
@@ -43,6 +44,13 @@ describe('a plain answer', () => {
       translator.push(`data: ${JSON.stringify({ choices, usage })}\n\n`);
       expect(translator.next()).toMatchObject({ usage: counts });
     }
+  });
+
+  it('is rejected if it reports an error, also beside content', () => {
+    const read = (error: unknown) =>
+      readPlainResponse('chat', Buffer.from(JSON.stringify({ choices: [{ message: { content: 'a' } }], error })));
+    for (const error of ERRORS) expect(read(error)).toBeNull();
+    for (const error of NO_ERRORS) expect(read(error)).not.toBeNull();
   });
 
   it('may begin with a byte order mark, which is not passed on', () => {

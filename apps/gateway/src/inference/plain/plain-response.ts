@@ -1,6 +1,7 @@
 import type { InferenceKind } from '@tollgate/contracts';
 import { toWire } from '../../upstream/wire/json-text';
 import { withoutEmptyUnknown } from '../../upstream/wire/output-text';
+import { saysError } from '../../upstream/wire/reported-error';
 import { readUsage, type ReportedUsage } from '../../upstream/wire/usage-field';
 import { type Member, membersOf } from './json-members';
 
@@ -22,7 +23,7 @@ const LONG_NUMBER = /[\d.]{64}/;
 /** Some servers begin an answer with it. It is not JSON. */
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
-/** Parses a backend's answer. Null if the answer does not fit this kind of request. */
+/** Parses a backend's answer. Null if the answer does not fit this kind of request, or reports an error. */
 export function readPlainResponse(kind: InferenceKind, answer: Buffer): PlainResponse | null {
   const hasMark = answer.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
   const body = hasMark ? answer.subarray(BYTE_ORDER_MARK.length) : answer;
@@ -40,6 +41,7 @@ export function readPlainResponse(kind: InferenceKind, answer: Buffer): PlainRes
   const source = parsed as Record<string, unknown>;
   const field = kind === 'embedding' ? 'data' : 'choices';
   const items = source[field];
+  if (saysError(source['error'])) return null;
   if (!areObjects(items) || items.length === 0) return null;
   // If a member is there twice, the last one counts, as in JSON.parse.
   const { valueStart, end, names } = members.findLast(({ name }) => name === field)!;

@@ -2,6 +2,7 @@ import { anyCharacter, assertRuns } from '@tollgate/testing';
 import * as fc from 'fast-check';
 import { ChunkTranslator, type Frame } from './chunk-translator';
 import { fromWire } from './json-text';
+import { ERRORS, NO_ERRORS } from './reported-error.fixture';
 
 const IDENTITY = {
   id: 'chatcmpl-ours',
@@ -161,6 +162,17 @@ describe('the translation of a chunk', () => {
     ['an error of the backend', event({ error: { message: 'out of memory at 10.0.0.7' } })],
     ['a value that is not an object', Buffer.from('data: 5\n\n')],
   ])('breaks the stream at %s', (_, bytes) => expect(translate([bytes]).kinds).toEqual(['broken']));
+
+  it.each(ERRORS)('breaks the stream at an error beside output: %j', (error) =>
+    expect(translate([event({ ...chunk({ content: 'a' }), error })]).kinds).toEqual(['broken']),
+  );
+
+  it.each(NO_ERRORS)('goes on after a chunk that says that there is no error: %j', (error) => {
+    const bytes = ['a', 'b', 'c'].map((content) => event({ ...chunk({ content }), error }));
+    const { out, texts, kinds } = translate(bytes);
+    expect([texts, kinds]).toEqual([['abc'], ['content', 'content', 'content']]);
+    expect(out).not.toContain('error');
+  });
 
   it.each([{}, { choices: null }, { choices: [] }])('reads usage without choices, and relays nothing: %j', (more) => {
     const translator = new ChunkTranslator(IDENTITY, 1);

@@ -2,6 +2,7 @@ import { ChunkTemplates, replaceText } from './chunk-templates';
 import { fromWire, toStringBody, toWire } from './json-text';
 import { outputOf, TEXT_FIELDS, withoutEmptyUnknown } from './output-text';
 import { copiesIn } from './reasoning-copies';
+import { saysError } from './reported-error';
 import { dataOf, FrameSplitter } from './sse-frames';
 import { readUsage, type ReportedUsage } from './usage-field';
 
@@ -124,7 +125,7 @@ export class ChunkTranslator {
     const parsed = fromWire(data);
     if (typeof parsed !== 'object' || parsed === null) return { kind: 'broken', reason: 'a chunk is not an object' };
     const source = parsed as Record<string, unknown>;
-    if (source['error'] != null) return { kind: 'broken', reason: 'the backend reported an error' };
+    if (saysError(source['error'])) return { kind: 'broken', reason: 'the backend reported an error' };
     // Some engines report usage in a chunk without choices.
     const choices = source['choices'] ?? [];
     if (!Array.isArray(choices)) return null;
