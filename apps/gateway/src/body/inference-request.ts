@@ -158,6 +158,8 @@ function checkModel(kind: InferenceKind, request: Reading, model: BodyRules): vo
 function readChat(body: ChatCompletionRequest): Reading {
   const { max_tokens: older, max_completion_tokens: newer, response_format: format } = body;
   const media = noMedia();
+  // Clients send 0 for none, which backends may refuse.
+  if (body.top_logprobs === 0 && body.logprobs !== true) delete body.top_logprobs;
   if (body.top_logprobs != null && body.logprobs !== true) {
     const message = "'top_logprobs' is only allowed with 'logprobs': true.";
     throw new InferenceError('invalid_value', { message, param: 'top_logprobs' });

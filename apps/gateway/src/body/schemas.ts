@@ -94,7 +94,11 @@ export const ChatCompletionRequest = Type.Object(
       description: 'The newer name of `max_tokens`. If both are given, the smaller one counts.',
     }),
     logprobs: optional<boolean>('boolean', {}),
-    top_logprobs: optional<number>('integer', { minimum: 0, maximum: MAX_TOP_LOGPROBS }),
+    top_logprobs: optional<number>('integer', {
+      minimum: 0,
+      maximum: MAX_TOP_LOGPROBS,
+      description: 'Only with `logprobs`: otherwise it must be 0, which is not passed on.',
+    }),
     tools: optional<object[]>('array', { maxItems: MAX_TOOLS, items: TOOL }),
     tool_choice: Type.Optional(Type.Unsafe<string | object | null>(TOOL_CHOICE)),
     functions: optional<object[]>('array', {
