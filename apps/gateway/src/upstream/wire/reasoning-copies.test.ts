@@ -62,11 +62,29 @@ describe('reasoning under several names', () => {
     );
   });
 
-  it('counts the signature and the structure of a copy as before', () => {
+  it('counts the signature and the structure of a copy', () => {
     const signed = [{ type: 'thinking', thinking: 'abc', signature: 'U2ln' }];
     expect(of({ reasoning_content: 'abc', thinking_blocks: signed }).text).toBe('abcU2ln');
     const many = Array.from('x'.repeat(200), (text) => ({ type: 'reasoning.text', text }));
     expect(of({ reasoning: 'x'.repeat(200), reasoning_details: many }).least).toBe(of({ x: many }).least);
+  });
+
+  it('counts the same signatures and the same encrypted reasoning once, and others each', () => {
+    const signed = (...signatures: string[]) =>
+      signatures.map((signature) => ({ type: 'thinking', thinking: '', signature }));
+    const hidden = (data: string) => [{ type: 'redacted_thinking', data }];
+    const both = (own: object[], again: object[]) =>
+      of({ thinking_blocks: own, provider_specific_fields: { thinking_blocks: again } }).text;
+    expect(both(signed('U2ln'), signed('U2ln'))).toBe('U2ln');
+    expect(both(signed('U2', 'ln'), signed('U2', 'ln'))).toBe('U2ln');
+    expect(both([...signed('U2ln'), ...hidden('RGF0')], [...signed('U2ln'), ...hidden('RGF0')])).toBe('U2lnRGF0');
+    expect(both(signed('U2ln'), signed('U2lo'))).toBe('U2lnU2lo');
+    expect(both(signed('U2ln'), signed('U2ln', 'x'))).toBe('U2lnU2lnx');
+    expect(both(hidden('RGF0'), hidden('RGF'))).toBe('RGF0RGF');
+    const blocks = () => [{ type: 'thinking', thinking: 'abc', signature: 'U2ln' }];
+    const again = { reasoning_content: 'abc', thinking_blocks: blocks() };
+    const twice = { ...again, thinking_blocks: blocks(), provider_specific_fields: again };
+    expect(of(twice)).toEqual({ text: 'abcU2ln', least: 1 });
   });
 
   const someText = fc.oneof(fc.constant(''), fc.constantFrom('a', 'b', 'ab', 'ba', 'aa'));

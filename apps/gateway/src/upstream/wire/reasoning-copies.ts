@@ -1,9 +1,11 @@
 /**
  * Engines and proxies send the same text of reasoning under several names of one message or delta: some versions of
  * vLLM as `reasoning` and `reasoning_content`, OpenRouter also in `reasoning_details`, LiteLLM also in
- * `thinking_blocks` and again in `provider_specific_fields`. A copy says nothing more, so it counts as nothing.
+ * `thinking_blocks` and again in `provider_specific_fields`. A copy says nothing more, so it counts as nothing. So
+ * it is with the signatures of the reasoning and with encrypted reasoning, which the lists repeat.
  *
- * Each name has one text in a message or delta: that of its entries, joined. Only a text that is equal to another one,
+ * Each name has one text in a message or delta: that of its entries, joined. A list has three: its reasoning, its
+ * signatures, and its encrypted reasoning. Only a text that is equal to another one,
  * as a whole, is a copy. So of texts that differ anywhere, both count, and a stream is compared chunk by chunk.
  */
 
@@ -11,10 +13,10 @@ type Members = Record<string, unknown>;
 
 /** Names of one text each. */
 const PLAIN = ['reasoning', 'reasoning_content'] as const;
-/** Lists of entries, and the members that have the text of an entry. */
-const LISTS: readonly (readonly [string, readonly string[]])[] = [
-  ['reasoning_details', ['text', 'summary']],
-  ['thinking_blocks', ['thinking']],
+/** Lists of entries, and for each text of a list the members of an entry that have a part of it. */
+const LISTS: readonly (readonly [string, readonly (readonly string[])[]])[] = [
+  ['reasoning_details', [['text', 'summary'], ['signature'], ['data']]],
+  ['thinking_blocks', [['thinking'], ['signature'], ['data']]],
 ];
 /** May have all of these names once more. */
 const AGAIN = 'provider_specific_fields';
@@ -103,13 +105,15 @@ function plainOf(of: Members, texts: Text[]): void {
 }
 
 function listedIn(members: Members, texts: Text[]): void {
-  for (const [list, names] of LISTS) {
+  for (const [list, kinds] of LISTS) {
     const entries = members[list];
     if (!Array.isArray(entries)) continue;
-    const text: Text = [];
-    for (const of of entries as unknown[])
-      if (isMembers(of)) for (const name of names) if (isText(of[name])) text.push({ of, name });
-    if (text.length > 0) texts.push(text);
+    for (const names of kinds) {
+      const text: Text = [];
+      for (const of of entries as unknown[])
+        if (isMembers(of)) for (const name of names) if (isText(of[name])) text.push({ of, name });
+      if (text.length > 0) texts.push(text);
+    }
   }
 }
 
