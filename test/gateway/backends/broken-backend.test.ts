@@ -24,9 +24,10 @@ let asked = 0;
 const url = () => `http://127.0.0.1:${(backend.address() as AddressInfo).port}/v1`;
 beforeAll(() => new Promise<void>((resolve) => backend.listen(0, '127.0.0.1', resolve)));
 
-const yaml = (weight = 1) =>
+const yaml = (weight = 1, vocabularyTokens: number | null = null) =>
   configYaml({
     models: `  - { id: broken, kind: chat, contextTokens: 8192, maxOutputTokens: 4096,
+      ${vocabularyTokens === null ? '' : `vocabularyTokens: ${vocabularyTokens},`}
       price: { input: '1', output: '2' }, backends: [{ url: '${url()}', model: inner-secret, weight: ${weight} }] }`,
   });
 const gateway = useGateway({ yaml: () => yaml() });
@@ -214,6 +215,32 @@ describe('a valid stream in an unusual form', () => {
     expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
     expect(text).not.toContain('error');
   });
+});
+
+it('answers of 500 to token ids do not open a breaker, unless the model names its vocabulary', async () => {
+  answer = say('HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n');
+  const open = async () => {
+    const { values } = await metrics.getSingleMetric('tollgate_backend_open_breakers')!.get();
+    return values.find(({ labels }) => labels['backend'] === url())?.value;
+  };
+  const complete = async (...prompt: number[]) =>
+    (await gateway.post('/v1/completions', { model: 'broken', prompt }, caller)).status;
+  const fail = async () => {
+    for (let n = 0; n < FAILURES_THAT_OPEN; n++) expect(await complete(5, 7)).toBe(502);
+  };
+  gateway.setConfig(configYaml());
+  await eventually(async () => expect(await open()).toBeUndefined());
+  gateway.setConfig(yaml());
+  await eventually(async () => expect(await complete(5, 8)).toBe(502));
+  await fail();
+  expect(await open()).toBe(0);
+  gateway.setConfig(yaml(1, 8));
+  await eventually(async () => expect(await complete(5, 8)).toBe(400));
+  await fail();
+  expect(await open()).toBe(1);
+  gateway.setConfig(configYaml());
+  await eventually(async () => expect(await open()).toBeUndefined());
+  gateway.setConfig(yaml());
 });
 
 it('an open breaker is in the metrics until the backend has no weight, or is not in the configuration', async () => {

@@ -38,6 +38,7 @@ function streamToStalledClient(upstream: Upstream, url: string, body: object) {
     path: '/chat/completions',
     stream: true,
     affinity: null,
+    mayBeAtFault: () => false,
     body: () => JSON.stringify(body),
     headers: [],
     request: { logged: {} },

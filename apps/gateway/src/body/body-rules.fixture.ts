@@ -16,6 +16,7 @@ export function bodyRules(more: Partial<BodyRules> = {}): BodyRules {
     tokenizer: 'o200k_base',
     templateTokensPerMessage: 3,
     templateTokens: 3,
+    vocabularyTokens: null,
     maxTokensPerImage: 85,
     maxTokensPerAudio: 85,
     maxTokensPerVideo: 85,

@@ -22,6 +22,7 @@ import {
   type EmbeddingRequest,
   MAX_EMBEDDING_INPUTS,
 } from './schemas';
+import { largestTokenId } from './token-ids';
 import { removeUnsent } from './unsent-members';
 import { parseBody, REQUEST_FIELDS } from './validate';
 
@@ -60,6 +61,8 @@ export interface InferenceRequest {
   readonly longestStop: string;
   /** The number of prompts of a completion or inputs of embeddings. 0 for a chat. */
   readonly prompts: number;
+  /** Of the prompts that are token ids. Null: there are none. */
+  readonly largestTokenId: number | null;
   readonly media: Media;
   /** The number of addresses of media that a backend is to fetch. */
   readonly remoteMedia: number;
@@ -104,11 +107,20 @@ function build(
   const addresses = reading.media.image_url.count + reading.media.video_url.count;
   const remoteMedia = addresses > 0 ? rewriteMediaUrls(body as ChatCompletionRequest, model) : 0;
   const affinity = affinityOf(kind, body, model.routing);
-  const found = { model: id, affinity, remoteMedia };
+  const found = { model: id, affinity, remoteMedia, largestTokenId: tokenIdOf(kind, body, model) };
   return { kind, body, outgoing: toOutgoing(kind, body, extras), counted: null, ...found, ...reading };
 }
 
-type Reading = Omit<InferenceRequest, 'kind' | 'body' | 'outgoing' | 'counted' | 'model' | 'affinity' | 'remoteMedia'>;
+type Reading = Omit<
+  InferenceRequest,
+  'kind' | 'body' | 'outgoing' | 'counted' | 'model' | 'affinity' | 'remoteMedia' | 'largestTokenId'
+>;
+
+function tokenIdOf(kind: InferenceKind, body: Record<string, unknown>, model: BodyRules): number | null {
+  if (kind === 'chat') return null;
+  const param = kind === 'completion' ? 'prompt' : 'input';
+  return largestTokenId(param, body[param] as CompletionRequest['prompt'], model);
+}
 
 const NO_OUTPUT: Reading = {
   stream: false,

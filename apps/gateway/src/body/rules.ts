@@ -15,6 +15,7 @@ export type BodyRules = Pick<
   | 'tokenizer'
   | 'templateTokensPerMessage'
   | 'templateTokens'
+  | 'vocabularyTokens'
   | 'maxTokensPerImage'
   | 'maxTokensPerAudio'
   | 'maxTokensPerVideo'

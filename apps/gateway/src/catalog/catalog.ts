@@ -33,6 +33,8 @@ export interface CatalogModel {
   tokenizer: Tokenizer;
   templateTokensPerMessage: number;
   templateTokens: number;
+  /** The token ids of a prompt must be below it. Null: not known. */
+  vocabularyTokens: number | null;
   /** Null: the model accepts none. */
   maxTokensPerImage: number | null;
   maxTokensPerAudio: number | null;
@@ -169,6 +171,7 @@ function compileModel(model: ModelConfig, currency: string, simulatorUrl: string
     tokenizer: model.tokenizer,
     templateTokensPerMessage: model.templateTokensPerMessage,
     templateTokens: model.templateTokens,
+    vocabularyTokens: model.vocabularyTokens ?? null,
     maxTokensPerImage: model.maxTokensPerImage ?? null,
     maxTokensPerAudio: model.maxTokensPerAudio ?? null,
     maxTokensPerVideo: bounds.video ? (model.maxTokensPerVideo ?? null) : null,

@@ -70,6 +70,14 @@ describe('a fallback model', () => {
     expect(fit(modelWith({}, [new Set()]), {}).serves).toBe(true);
   });
 
+  it('does not serve a prompt with a token id that it surely lacks', async () => {
+    const serves = (vocabularyTokens: number | null, prompt: unknown, id = 'm') =>
+      fit(modelWith({ vocabularyTokens, id }), { prompt }, asked, 'completion').serves;
+    expect([serves(8, [1, 7]), serves(null, [1, 8]), serves(8, 'text')]).toEqual([true, true, true]);
+    expect(serves(8, [[1], [8]], 'few tokens')).toBe(false);
+    expect(await leftOut('few tokens')).toEqual(['tokens']);
+  });
+
   it.each<[boolean, CatalogModel['mediaUrls'], CatalogModel['mediaUrls']]>([
     [true, ['example.com'], ['example.com']],
     [true, ['images.example.com'], ['other.org', 'example.com']],

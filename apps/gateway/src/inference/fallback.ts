@@ -2,16 +2,17 @@ import { Counter, metrics } from '@tollgate/runtime';
 import type { CatalogModel } from '../catalog/catalog';
 import type { PromptEstimate } from '../prompt/prompt-estimate';
 import type { InferenceRequest } from '../body/inference-request';
+import { lacksToken } from '../body/token-ids';
 
 const leftOut = new Counter({
   name: 'tollgate_model_fallbacks_left_out_total',
-  help: 'Requests that a fallback cannot serve, by why: tools, stop, schema, media, fields, output, context, credit',
+  help: 'Requests beyond a fallback, by why: tools, tokens, stop, schema, media, fields, output, context, credit',
   labelNames: ['model', 'fallback', 'why'] as const,
   registers: [metrics],
 });
 
 /** What a fallback lacks for a request. */
-type Lack = 'tools' | 'stop' | 'schema' | 'media' | 'fields' | 'output';
+type Lack = 'tools' | 'tokens' | 'stop' | 'schema' | 'media' | 'fields' | 'output';
 
 /**
  * The fallbacks of a model that can serve a request as it was asked for, and its prompt. The prompt is counted if its
@@ -46,6 +47,7 @@ export function noteUnpaid(asked: CatalogModel, able: readonly CatalogModel[], p
 function lackOf(fallback: CatalogModel, request: InferenceRequest, asked: CatalogModel): Lack | null {
   const { tools, dottedNames, stops, structuredOutput, remoteMedia, outgoing } = request;
   if ((tools > 0 && !fallback.tools) || (dottedNames && !fallback.dottedNames)) return 'tools';
+  if (lacksToken(request, fallback)) return 'tokens';
   if (stops > fallback.maxStopSequences) return 'stop';
   if (structuredOutput && !fallback.jsonSchema) return 'schema';
   if (remoteMedia > 0 && !fetchesFromAll(fallback.mediaUrls, asked.mediaUrls)) return 'media';

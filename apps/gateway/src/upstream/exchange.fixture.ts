@@ -107,9 +107,10 @@ export function exchangeOf<T>(
   relay: PlainRelay<T>,
   upstream: Upstream,
   fallbacks: CatalogModel[] = [],
+  mayBeAtFault = (_: CatalogModel) => false,
 ) {
   const call = { model, fallbacks, path: '/x', stream: false, affinity: null, headers: [], request: { logged: {} } };
-  return upstream.exchange({ ...call, body: (one) => one.model }, relay);
+  return upstream.exchange({ ...call, mayBeAtFault, body: (one) => one.model }, relay);
 }
 
 /** A stream, and what its client gets. @param readsOn whether the client takes more after this number of parts */
@@ -125,7 +126,13 @@ export function streamFrom(one: Backend, upstream: Upstream, readsOn: (parts: nu
     onFailure: ({ kind }) => void heard.push(kind),
   };
   const call = { model: modelWith([one]), fallbacks: [], path: '/x', stream: true, affinity: null, headers: [] };
-  return { heard, exchange: upstream.exchange({ ...call, body: () => '{}', request: { logged: {} } }, sink) };
+  return {
+    heard,
+    exchange: upstream.exchange(
+      { ...call, mayBeAtFault: () => false, body: () => '{}', request: { logged: {} } },
+      sink,
+    ),
+  };
 }
 
 export function ask(upstream: Upstream, ...backends: Backend[]) {

@@ -80,6 +80,11 @@ export class ModelConfig {
    */
   @MustBeWhole(0, 1_000) templateTokensPerMessage: number = 3;
   @MustBeWhole(0, 100_000) templateTokens: number = 3;
+  /**
+   * The number of token ids that the model has: a prompt of token ids must not have this one or a higher one. Absent:
+   * only the engine checks them.
+   */
+  @MayBeAbsent() @MustBeWhole(1, 2 ** 31) vocabularyTokens?: number;
   /** The maximum tokens of a part of each kind. Without it such parts are refused. */
   @MayBeAbsent() @MustBeWhole(1, 10_000_000) maxTokensPerImage?: number;
   @MayBeAbsent() @MustBeWhole(1, 10_000_000) maxTokensPerAudio?: number;

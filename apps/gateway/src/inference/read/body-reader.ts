@@ -84,7 +84,7 @@ function received(request: InferenceRequest): InferenceRequest {
 function rulesOf(model: BodyRules): BodyRules {
   const { id, aliases, kind, contextTokens, maxOutputTokens, clamp, tools, jsonSchema, routing, tokenizer } = model;
   const { templateTokensPerMessage, templateTokens, maxTokensPerImage, maxTokensPerAudio, maxTokensPerVideo } = model;
-  const { maxTokensPerFile, maxStopSequences, dottedNames, passthrough, mediaUrls } = model;
+  const { vocabularyTokens, maxTokensPerFile, maxStopSequences, dottedNames, passthrough, mediaUrls } = model;
   return {
     id,
     aliases,
@@ -98,6 +98,7 @@ function rulesOf(model: BodyRules): BodyRules {
     tokenizer,
     templateTokensPerMessage,
     templateTokens,
+    vocabularyTokens,
     maxTokensPerImage,
     maxTokensPerAudio,
     maxTokensPerVideo,

@@ -1,4 +1,5 @@
-import type { Backend } from '../../catalog/catalog';
+import { mayLackToken } from '../../body/token-ids';
+import type { Backend, CatalogModel } from '../../catalog/catalog';
 import type { AnswerSink } from '../../upstream/exchange/call';
 import type { Exchange } from '../../upstream/exchange/exchange';
 import type { Upstream } from '../../upstream/upstream';
@@ -13,6 +14,7 @@ export function askBackend(upstream: Upstream, admitted: AdmittedRequest, sink: 
     stream: request.stream,
     fallbacks: hold.fallbacks,
     body: (backend: Backend) => admitted.bodyFor(backend),
+    mayBeAtFault: (asked: CatalogModel) => mayLackToken(request, asked),
     affinity: request.affinity,
     headers: admitted.backendHeaders,
     request: admitted,

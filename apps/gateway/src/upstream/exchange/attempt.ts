@@ -34,6 +34,8 @@ export interface AttemptRequest {
   isShort: boolean;
   /** See `UpstreamLimits.staleCloseMs`. */
   staleCloseMs: number;
+  /** The request may cause a 500, or an error in an answer. Such a result says nothing about the backend. */
+  mayBeAtFault: boolean;
 }
 
 /** Hears of an attempt: `onHead` at most once, `onData`, then one of `onAnswered` and `onFailed`. */
@@ -141,6 +143,15 @@ export class Attempt implements Dispatcher.DispatchHandler {
     if (managed.ended(result, wasProbe, performance.now())) this.owner.onUnreachable(managed);
   }
 
+  /**
+   * Tells the circuit breaker that the answer cannot be used.
+   * @param isShort the time limits were shorter than the backend's own ones
+   */
+  tellUnusable({ kind }: UpstreamFailure, isShort: boolean): void {
+    const saysNothing = kind === 'timeout' ? isShort : this.request.mayBeAtFault;
+    this.tell(saysNothing ? null : 'failed');
+  }
+
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.controller = controller;
     if (this.dropped) return controller.abort(new Error('aborted by the gateway'));
@@ -220,7 +231,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
     if (failure.kind === 'busy' && (this.errorStatus === 429 || failure.retryAfterSeconds !== null))
       breaker.rest(failure.retryAfterSeconds ?? DEFAULT_REST_SECONDS, performance.now());
     const result = isBackendsFault(failure, this.errorStatus) ? 'failed' : 'succeeded';
-    this.fail(failure, this.mayHaveBegun ? 'may_have_begun' : 'not_begun', result);
+    const saysNothing = this.errorStatus === 500 && this.request.mayBeAtFault;
+    this.fail(failure, this.mayHaveBegun ? 'may_have_begun' : 'not_begun', saysNothing ? null : result);
   }
 
   private fail(failure: UpstreamFailure, progress: Progress, result: CallResult | null): void {

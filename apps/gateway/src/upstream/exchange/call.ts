@@ -14,6 +14,8 @@ export interface UpstreamCall {
   stream: boolean;
   /** Calls with the same one should meet at the same backend (fleet/rendezvous.ts). Null: at any. */
   affinity: number | null;
+  /** Whether the request may be the reason why a backend of the model fails, as it has what the model may lack. */
+  mayBeAtFault: (model: CatalogModel) => boolean;
   /** Builds the body for a backend of the model. */
   body: (backend: Backend) => Buffer | string;
   /** Sent to every backend: names and values in turn. */
@@ -55,6 +57,7 @@ export interface AnswerSink {
 /** What a backend of the model gets of a call, within the time that is left. */
 export function attemptRequest(
   call: UpstreamCall,
+  model: CatalogModel,
   backend: Backend,
   limits: UpstreamLimits,
   { leftMs, isShort }: TotalTime,
@@ -71,6 +74,7 @@ export function attemptRequest(
     idleTimeoutMs: Math.min(ownIdleMs, leftMs),
     isShort: isShort && leftMs < Math.max(headMs, ownIdleMs),
     staleCloseMs: limits.staleCloseMs,
+    mayBeAtFault: call.mayBeAtFault(model),
   };
 }
 

@@ -65,6 +65,24 @@ describe('the backends of a model', () => {
     expect(good.asked).toBe(CALLS);
   });
 
+  it('are not passed over for a 500 or a bad answer that the request itself may have caused', async () => {
+    const answers = [failing, (...[, response]: Parameters<Answer>) => void response.end()];
+    for (const answer of answers) {
+      const bad = await backend(answer);
+      bad.weight = 1e9;
+      const model = modelWith([bad, await backend(well)]);
+      const stays = async (mayBeAtFault: boolean) => {
+        for (let n = 0; n < 10; n++) {
+          const relay = wholeRelay();
+          await relay.run(exchangeOf(model, relay, upstream, [], () => mayBeAtFault));
+        }
+        return bad.asked;
+      };
+      expect(await stays(true)).toBe(10);
+      expect(await stays(false)).toBe(15);
+    }
+  });
+
   it('are called again after they failed', async () => {
     let answer = failing;
     const bad = await backend((request, response) => answer(request, response));

@@ -114,7 +114,7 @@ export class Exchange implements AttemptOwner, Waiting {
   /** The sink passed on nothing of an unusable answer. Another attempt follows, or `onFailure`, or it returns false. */
   reject(failure: UpstreamFailure): boolean {
     if (this.state !== 'answering') return false;
-    this.attempt?.tell(failure.kind === 'timeout' && this.time.isShort ? null : 'failed');
+    this.attempt?.tellUnusable(failure, this.time.isShort);
     this.attempt?.drop();
     this.onFailed(failure, 'may_have_begun');
     return true;
@@ -223,7 +223,7 @@ export class Exchange implements AttemptOwner, Waiting {
     this.attempts += 1;
     this.isPaid = false;
     this.isEmpty = true;
-    const request = attemptRequest(call, managed.backend, limits, this.time);
+    const request = attemptRequest(call, this.model, managed.backend, limits, this.time);
     const attempt = (this.attempt = new Attempt(this, managed, upstream.connections, request));
     if (call.stream)
       this.gathered = new GatheredChunks(
