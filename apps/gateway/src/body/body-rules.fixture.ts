@@ -17,6 +17,7 @@ export function bodyRules(more: Partial<BodyRules> = {}): BodyRules {
     templateTokensPerMessage: 3,
     templateTokens: 3,
     vocabularyTokens: null,
+    dimensions: null,
     maxTokensPerImage: 85,
     maxTokensPerAudio: 85,
     maxTokensPerVideo: 85,

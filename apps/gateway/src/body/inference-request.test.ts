@@ -72,3 +72,43 @@ describe('a token id', () => {
     expect(read('chat', CHAT).largestTokenId).toBeNull();
   });
 });
+
+describe('vectors beyond the limit of an answer', () => {
+  const LIMIT_BYTES = 96 * 2 ** 20;
+  const refused = (inputs: number, more: object, rules: Partial<BodyRules>) =>
+    refusalOf('embedding', { model: 'm', input: Array.from({ length: inputs }, () => 'a'), ...more }, rules);
+
+  it.each<[string, object, Partial<BodyRules>, number]>([
+    ['the model’s dimensions', {}, { dimensions: 3_072 }, 1_488],
+    ['as floats', { encoding_format: 'float' }, { dimensions: 3_072 }, 1_488],
+    ['dimensions of the request', { dimensions: 4_096 }, { dimensions: null }, 1_116],
+    ['both: those of the request', { dimensions: 4_096 }, { dimensions: 3 }, 1_116],
+    ['in base64', { encoding_format: 'base64' }, { dimensions: 10_000 }, 1_885],
+  ])('are refused before any work, and the most inputs are named: %s', (_, more, rules, most) => {
+    expect(refused(most, more, rules)).toBeNull();
+    const refusal = refused(most + 1, more, rules);
+    expect(refusal).toMatchObject({ status: 400, code: 'invalid_value', param: 'input' });
+    expect(refusal!.message).toContain(`at most ${most} items`);
+  });
+
+  it('are allowed in base64 as many as fit, and the refusal says so', () => {
+    const { message } = refused(2_048, {}, { dimensions: 3_072 })!;
+    expect(message).toBe(
+      "'input' must have at most 1488 items for the model 'm': more vectors of 3072 numbers would exceed the limit " +
+        "of an answer, 96 MiB. With 'encoding_format': 'base64', at most 2048.",
+    );
+    expect(refused(2_048, { encoding_format: 'base64' }, { dimensions: 3_072 })).toBeNull();
+    expect(2_048 * 3_072 * (16 / 3)).toBeLessThan(LIMIT_BYTES);
+  });
+
+  it('are not refused if the dimensions are small or not known', () => {
+    expect(refused(2_048, {}, { dimensions: null })).toBeNull();
+    expect(refused(2_048, { dimensions: 256 }, { dimensions: 3_072 })).toBeNull();
+    expect(refused(2_048, { dimensions: null }, { dimensions: 1_024 })).toBeNull();
+  });
+
+  it('of a single input are refused by their dimensions', () => {
+    expect(refused(1, { dimensions: 5_000_000 }, {})).toMatchObject({ status: 400, param: 'dimensions' });
+    expect(refused(1, { dimensions: Number.MAX_SAFE_INTEGER }, {})).toMatchObject({ param: 'dimensions' });
+  });
+});

@@ -25,6 +25,7 @@ import {
 import { largestTokenId } from './token-ids';
 import { removeUnsent } from './unsent-members';
 import { parseBody, REQUEST_FIELDS } from './validate';
+import { refuseHugeVectors } from './vector-bytes';
 
 /** A validated request, with all that the gateway needs to know about it. */
 export interface InferenceRequest {
@@ -102,6 +103,7 @@ function build(
   if (!model) throw unknownModel(id);
   checkModel(kind, reading, model);
   if (kind !== 'embedding') refuseStops(body as ChatCompletionRequest | CompletionRequest, model);
+  if (kind === 'embedding') refuseHugeVectors(body, reading.prompts, model);
   if (kind === 'chat') refuseUnsupported(body as ChatCompletionRequest, model);
   const extras = extraFields(body, REQUEST_FIELDS[kind], model);
   const addresses = reading.media.image_url.count + reading.media.video_url.count;

@@ -16,6 +16,7 @@ export type BodyRules = Pick<
   | 'templateTokensPerMessage'
   | 'templateTokens'
   | 'vocabularyTokens'
+  | 'dimensions'
   | 'maxTokensPerImage'
   | 'maxTokensPerAudio'
   | 'maxTokensPerVideo'

@@ -52,6 +52,13 @@ describe('the catalog', () => {
     expect(found.backends.map(({ dialect }) => dialect)).toEqual(['openai', 'openai', 'vllm', 'any']);
   });
 
+  it('knows the vocabulary and the dimensions that the configuration names, and no others', () => {
+    const found = (more: object) =>
+      new Catalog({ current: configOf(model('a', more)) } as ConfigSource, 'http://127.0.0.1:5/v1').find('a', null);
+    expect(found({ vocabularyTokens: 7, dimensions: 8 })).toMatchObject({ vocabularyTokens: 7, dimensions: 8 });
+    expect(found({})).toMatchObject({ vocabularyTokens: null, dimensions: null });
+  });
+
   it('takes what the dialects of all its backends take', () => {
     const compiled = (...dialects: string[]) => {
       const backends = dialects.map((dialect) => ({ url: 'http://host/v1', dialect, weight: 1 }));

@@ -35,6 +35,8 @@ export interface CatalogModel {
   templateTokens: number;
   /** The token ids of a prompt must be below it. Null: not known. */
   vocabularyTokens: number | null;
+  /** The numbers of a vector. Null: not known. */
+  dimensions: number | null;
   /** Null: the model accepts none. */
   maxTokensPerImage: number | null;
   maxTokensPerAudio: number | null;
@@ -172,6 +174,7 @@ function compileModel(model: ModelConfig, currency: string, simulatorUrl: string
     templateTokensPerMessage: model.templateTokensPerMessage,
     templateTokens: model.templateTokens,
     vocabularyTokens: model.vocabularyTokens ?? null,
+    dimensions: model.dimensions ?? null,
     maxTokensPerImage: model.maxTokensPerImage ?? null,
     maxTokensPerAudio: model.maxTokensPerAudio ?? null,
     maxTokensPerVideo: bounds.video ? (model.maxTokensPerVideo ?? null) : null,

@@ -38,7 +38,7 @@ const WHOLE: Mapping = {
       ...{ id: 'm', aliases: ['n'], kind: 'chat', ownedBy: 'us', contextTokens: 100, maxOutputTokens: 50 },
       ...{ clamp: true, tools: true, jsonSchema: true, routing: 'load', tokenizer: 'o200k_base' },
       ...{ templateTokensPerMessage: 3, templateTokens: 3, passthrough: ['min_p2'], mediaUrls: true },
-      vocabularyTokens: 9,
+      ...{ vocabularyTokens: 9, dimensions: 9 },
       ...COUNTED,
       usageBand: { min: 0.5, max: 2 },
       price: { input: '1', cachedInput: '1', output: '1', request: '0' },
@@ -90,7 +90,7 @@ const CLASSES: [SettingsClass, Path][] = [
 const OPTIONAL = new Set(
   (
     'cachedInput maxOutputTokens vocabularyTokens maxTokensPerImage maxTokensPerAudio maxTokensPerVideo ' +
-    'maxTokensPerFile passthrough ' +
+    'maxTokensPerFile dimensions passthrough ' +
     'monthlyBudgetCents idempotency usageCost model apiKey maxConcurrency timeouts health tls headers dialect ' +
     'metrics connectMs firstByteMs idleMs totalMs ca certificate key serverName'
   ).split(' '),

@@ -85,6 +85,11 @@ export class ModelConfig {
    * only the engine checks them.
    */
   @MayBeAbsent() @MustBeWhole(1, 2 ** 31) vocabularyTokens?: number;
+  /**
+   * For embeddings: the numbers of a vector, if a request does not name its `dimensions`. With it, a request is refused
+   * if its answer would be too large. Absent: such an answer fails when it comes.
+   */
+  @MayBeAbsent() @MustBeWhole(1, 10_000_000) dimensions?: number;
   /** The maximum tokens of a part of each kind. Without it such parts are refused. */
   @MayBeAbsent() @MustBeWhole(1, 10_000_000) maxTokensPerImage?: number;
   @MayBeAbsent() @MustBeWhole(1, 10_000_000) maxTokensPerAudio?: number;

@@ -84,7 +84,8 @@ function received(request: InferenceRequest): InferenceRequest {
 function rulesOf(model: BodyRules): BodyRules {
   const { id, aliases, kind, contextTokens, maxOutputTokens, clamp, tools, jsonSchema, routing, tokenizer } = model;
   const { templateTokensPerMessage, templateTokens, maxTokensPerImage, maxTokensPerAudio, maxTokensPerVideo } = model;
-  const { vocabularyTokens, maxTokensPerFile, maxStopSequences, dottedNames, passthrough, mediaUrls } = model;
+  const { vocabularyTokens, dimensions, maxTokensPerFile, maxStopSequences, dottedNames, passthrough, mediaUrls } =
+    model;
   return {
     id,
     aliases,
@@ -99,6 +100,7 @@ function rulesOf(model: BodyRules): BodyRules {
     templateTokensPerMessage,
     templateTokens,
     vocabularyTokens,
+    dimensions,
     maxTokensPerImage,
     maxTokensPerAudio,
     maxTokensPerVideo,

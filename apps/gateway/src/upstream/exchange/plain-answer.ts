@@ -1,11 +1,12 @@
 import type { UpstreamFailure } from './failure';
 import { logger } from '@tollgate/runtime';
 import type { CatalogModel } from '../../catalog/catalog';
+import { MAX_ANSWER_MIB } from '../../options';
 import type { AnswerSink } from './call';
 import type { Exchange } from './exchange';
 
-/** Limit of a plain answer. 2,048 embeddings of 3,072 numbers exceed it: they are about 130 MB of JSON. */
-export const MAX_ANSWER_BYTES = 96 * 1024 * 1024;
+/** Limit of a plain answer. */
+export const MAX_ANSWER_BYTES = MAX_ANSWER_MIB * 1024 * 1024;
 
 /** A longer answer counts against the memory of answers with all its bytes. The usual small one costs nothing. */
 const MAX_UNCOUNTED_BYTES = 128 * 1024;
