@@ -206,7 +206,8 @@ export function loginsTests(server: RolesServer, tenantId: string): void {
       ])
         await client.query(
           `INSERT INTO auth.tenant (id, name, plan, status, closed_at) VALUES ('${id}', 'T', 'default', ${status});
-           ${row('auth', id!)}; SELECT auth.erase_tenant('${id}'); ${row('auth', id!)}`,
+           ${row('auth', id!)}; SELECT auth.begin_erasure('${id}');
+           SELECT auth.erase_changes('${id}', '', 100); ${row('auth', id!)}`,
         );
       expect([await namesOf(client, 'auth', open), await namesOf(client, 'auth', ended)]).toEqual([
         ['anna', 'anna'],
@@ -214,15 +215,17 @@ export function loginsTests(server: RolesServer, tenantId: string): void {
       ]);
       for (const sql of [
         'SELECT auth.erased(l) FROM auth.audit_log l',
-        `SELECT billing.erase_tenant('${ended}')`,
+        `SELECT billing.erase_changes('${ended}', '', 100)`,
         `UPDATE auth.audit_log SET author_name = 'bob' WHERE tenant_id = '${ended}'`,
       ])
         expect([sql, await refusal(client, sql)]).toEqual([sql, NO_RIGHT]);
     });
     await connected(server.url('billing'), async (client) => {
-      await client.query(`${row('billing', ended)}; SELECT billing.erase_tenant('${ended}'); ${row('billing', ended)}`);
+      await client.query(
+        `${row('billing', ended)}; SELECT billing.erase_changes('${ended}', '', 100); ${row('billing', ended)}`,
+      );
       expect(await namesOf(client, 'billing', ended)).toEqual([null, null]);
-      for (const sql of ['SELECT billing.erased(l) FROM billing.audit_log l', `SELECT auth.erase_tenant('${open}')`])
+      for (const sql of ['SELECT billing.erased(l) FROM billing.audit_log l', `SELECT auth.begin_erasure('${open}')`])
         expect([sql, await refusal(client, sql)]).toEqual([sql, NO_RIGHT]);
     });
   });

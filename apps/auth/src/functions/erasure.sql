@@ -22,29 +22,53 @@ BEGIN
   RETURN line;
 END $$;
 
--- Erases the personal data of a closed tenant, for good. Runs with the owner's rights: the service may write neither
--- the audit log nor the fields of a revoked key in any other way. Due again in a minute (013_erasure_due.sql), when all
--- transactions have ended that were under way, and may have added rows. A repeat finds these while it is due. Later it
--- reads nothing, because the log may be large. True: the first time.
-CREATE OR REPLACE FUNCTION erase_tenant(tenant_to_erase text) RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER
+-- Erases the name and the external id of a closed tenant, for good. The rows that belong to it follow, and are due
+-- until all have lost theirs (013_erasure_due.sql). They are searched again in a minute, when all transactions have
+-- ended that were under way, and may have added rows. True: the first time.
+CREATE OR REPLACE FUNCTION begin_erasure(tenant_to_erase text) RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER
   SET search_path = auth, pg_temp AS $$
-DECLARE
-  first boolean;
 BEGIN
   UPDATE tenant
      SET name = 'erased', external_id = NULL, erased_at = now(), erasure_due_at = now() + interval '1 minute'
    WHERE id = tenant_to_erase AND closed_at IS NOT NULL AND erased_at IS NULL;
-  first := FOUND;
-  IF NOT first AND NOT EXISTS (SELECT FROM tenant WHERE id = tenant_to_erase AND erasure_due_at IS NOT NULL) THEN
-    RETURN false;
+  RETURN FOUND;
+END $$;
+
+-- Erases the personal data in the credentials of a tenant whose erasure is due: in the next `max_rows` ones after the
+-- id `after_id`. A caller begins after '', commits, and goes on after the answer until it is null: a tenant has rows
+-- without a bound, and a statement has a timeout. A complete erasure reads nothing again. Runs with the owner's
+-- rights: the service may not write the fields of a revoked key in any other way.
+CREATE OR REPLACE FUNCTION erase_credentials(tenant_to_erase text, after_id text, max_rows integer) RETURNS text
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path = auth, pg_temp AS $$
+DECLARE
+  next_rows text[];
+BEGIN
+  IF NOT EXISTS (SELECT FROM tenant WHERE id = tenant_to_erase AND erasure_due_at IS NOT NULL) THEN
+    RETURN NULL;
   END IF;
+  next_rows := ARRAY(
+    SELECT id FROM credential WHERE tenant_id = tenant_to_erase AND id > after_id ORDER BY id LIMIT max_rows);
   UPDATE credential SET name = 'erased', owner = NULL, tags = '{}'
-   WHERE tenant_id = tenant_to_erase AND (name <> 'erased' OR owner IS NOT NULL OR tags <> '{}');
+   WHERE id = ANY (next_rows) AND (name <> 'erased' OR owner IS NOT NULL OR tags <> '{}');
+  RETURN next_rows[max_rows];
+END $$;
+
+-- The same for the changes of the tenant in the audit log.
+CREATE OR REPLACE FUNCTION erase_changes(tenant_to_erase text, after_id text, max_rows integer) RETURNS text
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path = auth, pg_temp AS $$
+DECLARE
+  next_rows text[];
+BEGIN
+  IF NOT EXISTS (SELECT FROM tenant WHERE id = tenant_to_erase AND erasure_due_at IS NOT NULL) THEN
+    RETURN NULL;
+  END IF;
+  next_rows := ARRAY(
+    SELECT id FROM audit_log WHERE tenant_id = tenant_to_erase AND id > after_id ORDER BY id LIMIT max_rows);
   UPDATE audit_log AS line
      SET (author_name, address, before, after) = (
        SELECT e.author_name, e.address, e.before, e.after FROM erased(line) AS e)
-   WHERE tenant_id = tenant_to_erase AND line IS DISTINCT FROM erased(line);
-  RETURN first;
+   WHERE id = ANY (next_rows) AND line IS DISTINCT FROM erased(line);
+  RETURN next_rows[max_rows];
 END $$;
 
 -- A row that is added after the erasure of its tenant has no names from the start: a closed tenant can still lose a
@@ -86,7 +110,7 @@ BEGIN
 END $$;
 
 -- Erases a person from the audit log and from the owners of keys, for good. Runs with the owner's rights, like
--- erase_tenant. `person_email` is in lower case. It may be the address of somebody else, because nobody proves one to
+-- erase_changes. `person_email` is in lower case. It may be the address of somebody else, because nobody proves one to
 -- join a tenant. So it counts only in rows of the person, and in tenants where the person did something or was a
 -- member. A repeat finds what was written meanwhile. Each search has an index, because the log may be large.
 CREATE OR REPLACE FUNCTION erase_person(person text, person_email text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER

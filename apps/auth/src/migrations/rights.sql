@@ -25,8 +25,9 @@ GRANT INSERT, UPDATE (revoked_at, last_used_at) ON operator_token TO tollgate_au
 GRANT INSERT, DELETE ON drained_backend TO tollgate_auth;
 
 GRANT INSERT ON audit_log TO tollgate_auth;
--- Erases personal data of a closed tenant, with the owner's rights.
-GRANT EXECUTE ON FUNCTION erase_tenant(text) TO tollgate_auth;
+-- Erases personal data of a closed tenant, with the owner's rights. Previous version: erase_tenant.
+GRANT EXECUTE ON FUNCTION begin_erasure(text), erase_credentials(text, text, integer),
+  erase_changes(text, text, integer), erase_tenant(text) TO tollgate_auth;
 -- Erases a person of the console from the audit log, with the owner's rights.
 GRANT EXECUTE ON FUNCTION erase_person(text, text) TO tollgate_auth;
 GRANT INSERT, UPDATE, DELETE ON outbox TO tollgate_auth;

@@ -57,18 +57,18 @@ export class TenantEnd {
   }
 
   /**
-   * RequestError not_found, tenant_not_closed. A repeat erases what was written meanwhile. UnavailableError when
-   * billing may not have erased it yet: it will, and a repeat succeeds once it has.
+   * RequestError not_found, tenant_not_closed. A repeat erases what was written meanwhile. UnavailableError when rows
+   * of auth or of billing may still have names: they lose them, and a repeat succeeds once they have.
    */
   async erase({ tenantId, by }: RequestOf<'auth.tenants.erase'>): Promise<TenantRow> {
     const row = await transaction(this.database.dataSource, async (tx) => {
       const { status } = await lockTenant(tx, tenantId, 'to_change', { closed: true });
       if (status !== 'closed') throw new RequestError('tenant_not_closed');
-      const [done] = await query<{ erased: boolean }>(tx, 'SELECT erase_tenant($1) AS erased', [tenantId]);
+      const [done] = await query<{ erased: boolean }>(tx, 'SELECT begin_erasure($1) AS erased', [tenantId]);
       if (done!.erased) await recordChange(tx, by, { action: 'tenant.erase', tenantId });
       return tenantRow(await tx.findOneByOrFail(Tenant, { id: tenantId }));
     });
-    await this.erasures.tellBilling(tenantId);
+    await this.erasures.eraseRows(tenantId);
     return row;
   }
 }

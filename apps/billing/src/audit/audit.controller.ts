@@ -3,6 +3,7 @@ import { RequestError, type AuditQuery, type AuditRow, type Page, type RequestOf
 import { MessagePattern, ServiceClient } from '@tollgate/messaging/nest';
 import { auditPage, query } from '@tollgate/postgres';
 import { BillingDataSource } from '../database';
+import { eraseChanges } from './erase-changes';
 
 /** The audit log of this service. Each change writes its row in its own transaction. */
 @Controller()
@@ -22,7 +23,7 @@ export class AuditController {
   async eraseTenant({ tenantId }: RequestOf<'billing.tenants.erase'>): Promise<{ erased: true }> {
     const { status } = await this.services.request('auth.tenants.get', { tenantId });
     if (status !== 'closed') throw new RequestError('tenant_not_closed');
-    await query(this.database, 'SELECT erase_tenant($1)', [tenantId]);
+    await eraseChanges(this.database, tenantId);
     return { erased: true };
   }
 

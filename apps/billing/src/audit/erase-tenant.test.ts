@@ -1,9 +1,10 @@
-import { type Author, newId } from '@tollgate/contracts';
+import { type Author, newId, UnavailableError } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { recordChange } from '@tollgate/postgres';
 import { useTestDatabase } from '@tollgate/testing';
 import { useBilling } from '../testing/billing.fixture';
 import { AuditController } from './audit.controller';
+import { eraseChanges } from './erase-changes';
 
 const database = useTestDatabase();
 
@@ -67,6 +68,36 @@ describe('a tenant that is erased from the audit log', () => {
     for (const author of [person, operator]) await change(tenantId, author, 80);
     expect((await log(tenantId)).slice(0, 2).map((row) => row.by)).toEqual([operator, nameless(person)]);
     expect(JSON.stringify(await log(tenantId))).not.toContain('anna@');
+  });
+
+  it('with many changes loses them in batches, each committed, and a repeat goes on with those that are left', async () => {
+    const [tenantId, bystander] = [await customer(), await customer()];
+    const rows = Array.from({ length: 40 }, () => newId('aud'));
+    await database.query(
+      `INSERT INTO billing.audit_log (id, at, author_kind, author_id, author_name, action, tenant_id)
+       SELECT id, now(), 'person', 'usr_anna', 'anna@example.org', 'budget.set', $2 FROM unnest($1::text[]) AS id`,
+      [rows, tenantId],
+    );
+    const others = await log(bystander);
+    const named = async () => (await log(tenantId)).filter(({ by }) => by.kind === 'person' && by.name !== null).length;
+    const before = await named();
+    const oneBatch = () => eraseChanges(billing.dataSource, tenantId, { batchRows: 10, tryMs: 0 });
+    await expect(oneBatch()).rejects.toThrow(UnavailableError);
+    const [first] = [await named()];
+    expect(before - first).toBeGreaterThanOrEqual(9);
+    // A change that comes between two batches has no names.
+    await change(tenantId, person, 90);
+    expect(await named()).toBe(first);
+    await expect(oneBatch()).rejects.toThrow(UnavailableError);
+    expect(first - (await named())).toBe(10);
+    await eraseChanges(billing.dataSource, tenantId, { batchRows: 10 });
+    expect(await named()).toBe(0);
+    const [transactions] = await database.query<{ count: number }>(
+      'SELECT count(DISTINCT xmin::text)::int AS count FROM billing.audit_log WHERE id = ANY ($1)',
+      [rows],
+    );
+    expect(transactions!.count).toBeGreaterThanOrEqual(4);
+    expect(await log(bystander)).toEqual(others);
   });
 
   it('is one that auth has closed', async () => {

@@ -10,16 +10,26 @@ BEGIN
   RETURN line;
 END $$;
 
--- Takes the names and remote addresses of a tenant's people from the changes of the tenant, for good. Runs with the
--- owner's rights: the service may not write the audit log in any other way. The ids stay. A repeat finds what was
--- written meanwhile.
-CREATE OR REPLACE FUNCTION erase_tenant(tenant_to_erase text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
-  SET search_path = billing, pg_temp AS $$
+-- Takes the names and remote addresses of a tenant's people from the changes of the tenant, for good: from the next
+-- `max_rows` ones after the row `after_id`. A caller begins after '', commits, and goes on after the answer until it is
+-- null: a tenant has changes without a bound, and a statement has a timeout. Rows that name nobody are skipped, so a
+-- repeat goes on where the former one ended, and finds what was written meanwhile. Runs with the owner's rights: the
+-- service may not write the audit log in any other way. The ids stay.
+CREATE OR REPLACE FUNCTION erase_changes(tenant_to_erase text, after_id text, max_rows integer) RETURNS text
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path = billing, pg_temp AS $$
+DECLARE
+  rows_to_erase text[];
 BEGIN
   INSERT INTO erased_tenant (tenant_id) VALUES (tenant_to_erase) ON CONFLICT DO NOTHING;
+  rows_to_erase := ARRAY(
+    SELECT id FROM audit_log
+     WHERE tenant_id = tenant_to_erase AND id > after_id
+       AND author_kind IN ('person', 'token') AND (author_name IS NOT NULL OR address IS NOT NULL)
+     ORDER BY id LIMIT max_rows);
   UPDATE audit_log AS line
      SET (author_name, address) = (SELECT e.author_name, e.address FROM erased(line) AS e)
-   WHERE tenant_id = tenant_to_erase AND line IS DISTINCT FROM erased(line);
+   WHERE id = ANY (rows_to_erase) AND line IS DISTINCT FROM erased(line);
+  RETURN rows_to_erase[max_rows];
 END $$;
 
 -- A row that is added after the erasure of its tenant has no names from the start: credit can still be written off, and
@@ -34,7 +44,7 @@ BEGIN
 END $$;
 
 -- Takes the name and the remote address of a person from the changes that it made, for good. Runs with the owner's
--- rights, like erase_tenant. The id stays. A repeat finds what was written meanwhile.
+-- rights, like erase_changes. The id stays. A repeat finds what was written meanwhile.
 CREATE OR REPLACE FUNCTION erase_person(person text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
   SET search_path = billing, pg_temp AS $$
 BEGIN

@@ -54,8 +54,8 @@ export interface AuthSubjects {
   'auth.tenants.close': [Authored<{ tenantId: string }>, TenantRow];
   /**
    * Erases the personal data of a closed tenant: names, owners, tags and the external id, also in the audit logs of
-   * auth and billing. Ids and books stay. not_found, tenant_not_closed. A repeat succeeds. UnavailableError: auth has
-   * erased it, and billing will when it is available. Repeat it to be sure.
+   * auth and billing. Ids and books stay. not_found, tenant_not_closed. A repeat succeeds. UnavailableError: it is
+   * erased, and rows of auth or of billing still have names, until they follow. Repeat it to be sure.
    */
   'auth.tenants.erase': [Authored<{ tenantId: string }>, TenantRow];
   'auth.keys.list': [{ tenantId: string } & PageQuery, Page<KeyRow>];

@@ -178,6 +178,7 @@ export interface BillingSubjects {
   /**
    * Takes the names and addresses of the people of a closed tenant from the rows of its changes, also from rows that
    * are added later. Ids, amounts and texts of entries stay. not_found, tenant_not_closed. A repeat succeeds.
+   * UnavailableError: it has many rows, and a repeat goes on with those that are left.
    */
   'billing.tenants.erase': [{ tenantId: string }, { erased: true }];
   /** The changes that billing made. Like auth.audit.list. */
