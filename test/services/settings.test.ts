@@ -97,6 +97,23 @@ it('--validate checks the settings without a server, and an unknown option is re
   expect([exitCode, lines[0]]).toEqual([1, 'tollgate: There is no option --migarte.']);
 });
 
+it('a misspelled setting is named in one warning, with the one that is meant', async () => {
+  const misspelled = { TOLLGATE_PROT: '9999', TOLLGATE_CONSOLE: 'false', TOLLGATE_IMAGES: 'local' };
+  await Promise.all(
+    [...ALL, 'console' as const].map(async (app) => {
+      const valid = spawn(app, misspelled, ['--validate']);
+      expect(await valid.exited()).toBe(0);
+      const warnings = valid.stderr.trim().split('\n');
+      expect(warnings.map((line) => JSON.parse(line) as object)).toEqual([
+        expect.objectContaining({
+          ...{ level: 40, component: app },
+          msg: 'TOLLGATE_PROT is not a setting; did you mean TOLLGATE_PORT?',
+        }),
+      ]);
+    }),
+  );
+});
+
 it('the services that settle or refund read the number of replicas to wait for', () =>
   expectRefusals(
     (['gateway', 'billing'] as const).map((app) => spawn(app, { REDIS_SETTLED_REPLICAS: '17' })),

@@ -15,6 +15,7 @@ export * from './config/file-config-source';
 export * from './settings/decorators';
 export * from './settings/describe-settings';
 export * from './settings/entropy';
+export * from './settings/known-names';
 export * from './settings/port-conflicts';
 export * from './settings/process-settings';
 export * from './settings/read-settings';

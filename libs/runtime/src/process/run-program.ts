@@ -1,9 +1,12 @@
+import { readFileSync } from 'node:fs';
 import { ConfigError } from '../config/read-config';
 import { configureLogging, logger } from '../logging/logging';
 import { measureProcess } from '../metrics/metrics';
 import { settlesWithin } from '../timing';
 import type { ProcessSettings } from '../settings/process-settings';
 import { SettingsError } from '../settings/read-settings';
+import { unknownSettings } from '../settings/unknown-settings';
+import { isWorker } from '../workers/as-worker';
 import { StartError } from './start-error';
 import { stopSignal } from './stop-signal';
 import { TakeDown } from './take-down';
@@ -68,6 +71,7 @@ async function run<S extends ProcessSettings>(program: Program<S>, args: readonl
   }
   const settings = program.settings(process.env);
   configureLogging({ level: settings.TOLLGATE_LOG_LEVEL, pretty: process.stderr.isTTY });
+  if (!isWorker()) warnOfUnknownSettings(name, settings);
   if (args.includes('--validate')) {
     console.log(program.validate(settings));
     return 0;
@@ -98,6 +102,22 @@ async function run<S extends ProcessSettings>(program: Program<S>, args: readonl
   const down = takeDown.run();
   await (first === 'started' ? down : settlesWithin(TAKE_DOWN_IN_START_LIMIT_MS, down));
   return 0;
+}
+
+/** One warning for all variables `TOLLGATE_…` that nothing reads, such as misspelled ones. */
+function warnOfUnknownSettings(name: string, settings: object): void {
+  const { TOLLGATE_CONFIG: file } = settings as { TOLLGATE_CONFIG?: string };
+  const unknown = unknownSettings(process.env, () => (file === undefined ? '' : textOf(file)));
+  if (unknown !== undefined) logger(name).warn(unknown);
+}
+
+/** Empty if it cannot be read: then the start itself says so. */
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
 }
 
 /** One line for an error that the operator can fix. Any other error is a defect and is shown with its stack. */

@@ -1,0 +1,97 @@
+/**
+ * The names `TOLLGATE_…` of environment variables that some process of a deployment reads, so that each process can
+ * tell a misspelled one. Services often share one file of variables, so a process knows the names of all others.
+ */
+
+/** Those in the table of docs/operating/settings.md, which test/docs/known-names.test.ts compares. */
+export const SETTING_NAMES: readonly string[] = [
+  'TOLLGATE_BODY_MEMORY_MIB',
+  'TOLLGATE_CONFIG',
+  'TOLLGATE_CONFIG_SECRETS_FILE',
+  'TOLLGATE_CONSOLE',
+  'TOLLGATE_CONSOLE_API_URL',
+  'TOLLGATE_CONSOLE_HOST',
+  'TOLLGATE_CONSOLE_INNER_API_URL',
+  'TOLLGATE_CONSOLE_PORT',
+  'TOLLGATE_CONSOLE_SECRET',
+  'TOLLGATE_CONSOLE_URL',
+  'TOLLGATE_DATA_DIR',
+  'TOLLGATE_DEMO',
+  'TOLLGATE_DRAIN_SECONDS',
+  'TOLLGATE_FORMER_METRICS_TOKEN',
+  'TOLLGATE_FORMER_OPERATOR_SECRET',
+  'TOLLGATE_HEALTH_HOST',
+  'TOLLGATE_HEALTH_PORT',
+  'TOLLGATE_HOST',
+  'TOLLGATE_IDEMPOTENCY_ANSWER_KIB',
+  'TOLLGATE_IDEMPOTENCY_SECRETS',
+  'TOLLGATE_IDEMPOTENCY_TENANT_MIB',
+  'TOLLGATE_IMAGES',
+  'TOLLGATE_INVOICE_CLOSE_MINUTES',
+  'TOLLGATE_LAME_DUCK_SECONDS',
+  'TOLLGATE_LOG_LEVEL',
+  'TOLLGATE_MAX_BODY_MIB',
+  'TOLLGATE_MAX_CONNECTIONS',
+  'TOLLGATE_MESSAGE_KEYS_FILE',
+  'TOLLGATE_METRICS_TOKEN',
+  'TOLLGATE_OIDC_CLIENT_ID',
+  'TOLLGATE_OIDC_CLIENT_SECRET',
+  'TOLLGATE_OIDC_DOMAINS',
+  'TOLLGATE_OIDC_ISSUER',
+  'TOLLGATE_OIDC_ROLES',
+  'TOLLGATE_OIDC_ROLES_CLAIM',
+  'TOLLGATE_OPERATOR_ALLOWED_HOSTS',
+  'TOLLGATE_OPERATOR_HOST',
+  'TOLLGATE_OPERATOR_PORT',
+  'TOLLGATE_OPERATOR_SECRET',
+  'TOLLGATE_PORT',
+  'TOLLGATE_SIMULATOR_URL',
+  'TOLLGATE_SMTP_FROM',
+  'TOLLGATE_SMTP_URL',
+  'TOLLGATE_STACK_TLS',
+  'TOLLGATE_TAG',
+  'TOLLGATE_TCP_RETRIES',
+  'TOLLGATE_TRACES_PERCENT',
+  'TOLLGATE_TRACES_SLOW_MS',
+  'TOLLGATE_TRACES_URL',
+  'TOLLGATE_TRUSTED_PROXIES',
+  'TOLLGATE_USAGE_KEPT_MONTHS',
+  'TOLLGATE_WORKERS',
+];
+
+/** Families of names in the same table, as it writes them. */
+export const SETTING_FAMILIES: ReadonlyMap<string, RegExp> = new Map([
+  ['TOLLGATE_<SERVER>_IMAGE', /^TOLLGATE_[A-Z]+_IMAGE$/],
+  ['TOLLGATE_<CONTAINER>_MEMORY_MIB', /^TOLLGATE_[A-Z]+_MEMORY_MIB$/],
+]);
+
+/** Those of tools, compose files, the chart's jobs, tests and examples. The same test finds new ones. */
+export const OTHER_NAMES: readonly string[] = [
+  'TOLLGATE_ADMIN_JAAS',
+  'TOLLGATE_BUILD_CA',
+  'TOLLGATE_CLUSTER_TOOLS',
+  'TOLLGATE_CLUSTER_TRIALS',
+  'TOLLGATE_HAPROXY_FILES',
+  'TOLLGATE_IMAGE_PREFIX',
+  'TOLLGATE_KEY',
+  'TOLLGATE_KUBELET_RESTART',
+  'TOLLGATE_NAMESPACE',
+  'TOLLGATE_OPERATOR_URL',
+  'TOLLGATE_POSTGRES_PASSWORD',
+  'TOLLGATE_PUBLIC_URL',
+  'TOLLGATE_REDIS_USERS',
+  'TOLLGATE_REPOSITORY',
+  'TOLLGATE_SCREENSHOTS',
+  'TOLLGATE_SECRETS',
+  'TOLLGATE_SOURCE_URL',
+  'TOLLGATE_STOP_SECONDS',
+  'TOLLGATE_TLS_ID',
+  'TOLLGATE_TOKEN',
+];
+
+/** Tests and limits in compose files. */
+export const OTHER_FAMILIES: readonly RegExp[] = [/^TOLLGATE_TEST_/, /^TOLLGATE_[A-Z]+_(HEAP|DATA)_MIB$/];
+
+/** What Kubernetes sets for each Service `tollgate-…` where `enableServiceLinks` is not false, as by other charts. */
+export const SERVICE_LINKS = /^TOLLGATE_(\w+_)?(SERVICE_(HOST|PORT)|PORT_\d+_(TCP|UDP|SCTP))(_\w+)?$/;
+export const SERVICE_LINK_VALUE = /^(tcp|udp|sctp):\/\//;
