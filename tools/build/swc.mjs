@@ -13,6 +13,8 @@ export const swcOptions = {
       'typeorm',
       // Only for the console, which is off by default.
       'better-auth',
+      'better-auth/api',
+      'better-auth/crypto',
       'better-auth/plugins',
       '@better-auth/passkey',
       'nodemailer',

@@ -103,7 +103,8 @@ export function signInTests(
     expect((await browser.post(`${API}/auth/two-factor/enable`, { password: 'wrong password!' })).status).toBe(400);
     const enabled = await browser.post(`${API}/auth/two-factor/enable`, { password: PASSWORD });
     const { totpURI, backupCodes } = enabled.json as { totpURI: string; backupCodes: string[] };
-    expect((await browser.post(`${API}/auth/two-factor/verify-totp`, { code: totpOf(totpURI) })).status).toBe(200);
+    const first = totpOf(totpURI);
+    expect((await browser.post(`${API}/auth/two-factor/verify-totp`, { code: first })).status).toBe(200);
     expect((await me(browser)).hasTotp).toBe(true);
 
     const begin = async () => {
@@ -115,8 +116,21 @@ export function signInTests(
     };
     const byCode = await begin();
     const wrong = String((Number(totpOf(totpURI)) + 1) % 1_000_000).padStart(6, '0');
-    expect((await byCode.post(`${API}/auth/two-factor/verify-totp`, { code: wrong })).status).toBe(401);
+    const refusals = [];
+    for (const code of [wrong, first]) {
+      const { status, json } = await byCode.post(`${API}/auth/two-factor/verify-totp`, { code });
+      refusals.push({ status, error: { ...json.error, requestId: null } });
+    }
+    expect(refusals[0]).toMatchObject({ status: 401, error: { code: 'invalid_credentials' } });
+    expect(refusals[1]).toEqual(refusals[0]);
+    // Both count for the sign-in and for the account.
+    const { database } = deployed();
+    const counted = `SELECT t."failedVerificationCount" AS failed, v."value" AS tries FROM console."twoFactor" t
+      JOIN console."user" u ON u.id = t."userId" JOIN console."verification" w ON w."value" = u.id
+      JOIN console."verification" v ON v."identifier" = '2fa-attempts-' || w."identifier" WHERE u.email = $1`;
+    expect(await database.query(counted, [email])).toEqual([{ failed: 2, tries: '2' }]);
     expect((await byCode.get(`${API}/me`)).status).toBe(401);
+    await deployed().forgetTries();
     expect((await byCode.post(`${API}/auth/two-factor/verify-totp`, { code: totpOf(totpURI) })).status).toBe(200);
     expect((await me(byCode)).email).toBe(email);
 

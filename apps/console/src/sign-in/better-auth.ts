@@ -7,8 +7,10 @@ import type { Pool } from 'pg';
 import { ConsoleError } from '../http/errors';
 import type { OidcOptions } from '../options';
 import { accountCall, accountHooks, callInProgress } from './account-changes';
+import { CODE_DIGITS, CODE_STEP_S } from './code-steps';
 import { noteOutage } from './library-outages';
 import { OIDC_PROVIDER, providerOf, providerSignIn } from './oidc';
+import { codesWorkOnce } from './used-codes';
 
 export const AUTH_PATH = '/console/api/auth';
 /** The header in which we tell the library the client's address. A header of this name from outside is overwritten. */
@@ -99,7 +101,8 @@ export function signInLibrary({ pool, secret, origin, oidc }: SignInLibraryOptio
       ipAddress: { ipAddressHeaders: [CLIENT_ADDRESS_HEADER] },
     },
     plugins: [
-      twoFactor({ issuer: 'Tollgate' }),
+      codesWorkOnce(pool),
+      twoFactor({ issuer: 'Tollgate', totpOptions: { period: CODE_STEP_S, digits: CODE_DIGITS } }),
       passkey({
         rpID: new URL(origin).hostname,
         rpName: 'Tollgate',
