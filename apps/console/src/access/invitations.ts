@@ -7,6 +7,7 @@ import { ConsoleDatabase } from '../database';
 import { ConsoleError } from '../http/errors';
 import { SignIn } from '../sign-in/sign-in';
 import { Changes, type Origin, personAs } from './changes';
+import type { MayChange } from './members';
 import { mayGrant, TENANT_ROLES, type TenantRole } from './roles';
 
 export const OPERATOR_LINK_MS = 10 * 60_000;
@@ -111,9 +112,17 @@ export class Invitations {
     }));
   }
 
-  /** `mayWithdraw` throws if the person may not give this role. Errors: not_found, and its own. */
-  async withdraw(by: Author, tenantId: string, id: string, mayWithdraw: (role: TenantRole) => void): Promise<void> {
+  /**
+   * The caller's membership is locked first: the caller may have lost the role since the request began. Errors:
+   * not_found, and those of `mayWithdraw`.
+   */
+  async withdraw(by: Author, tenantId: string, id: string, mayWithdraw: MayChange): Promise<void> {
     await transaction(this.database.dataSource, async (tx) => {
+      const [own] = await query<{ role: TenantRole }>(
+        tx,
+        'SELECT role FROM membership WHERE tenant_id = $1 AND user_id = $2 FOR SHARE',
+        [tenantId, by.id],
+      );
       // An invitation to a tenant has a role.
       const [row] = await query<{ name: string | null; role: TenantRole }>(
         tx,
@@ -121,7 +130,7 @@ export class Invitations {
         [tenantId, id],
       );
       if (!row) throw new ConsoleError('not_found');
-      mayWithdraw(row.role);
+      mayWithdraw(row.role, own?.role ?? null);
       await query(tx, 'DELETE FROM invitation WHERE id = $1', [id]);
       await this.changes.record(by, { action: 'invitation.withdraw', target: id, tenantId, before: { ...row } });
     });

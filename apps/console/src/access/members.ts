@@ -17,10 +17,10 @@ export interface MemberRow {
 }
 
 /**
- * Throws if the caller may not change a member of the role `present`. `own`: the role of the caller in the tenant when
- * the change is made. Null: none.
+ * Throws if the caller may not change a member, or withdraw an invitation, of the role `present`. `own`: the role of the
+ * caller in the tenant when the change is made. Null: none.
  */
-type MayChange = (present: TenantRole, own: TenantRole | null) => void;
+export type MayChange = (present: TenantRole, own: TenantRole | null) => void;
 
 /** Who belongs to which tenant, in which role, and who is an operator. */
 @Injectable()

@@ -79,7 +79,7 @@ export class MembersController {
     @FromCaller() caller: Caller,
     @ByCaller() by: Author,
   ): Promise<void> {
-    await this.invitations.withdraw(by, tenantId, id, (role) => requireGrant(caller, role));
+    await this.invitations.withdraw(by, tenantId, id, mayChange(caller));
   }
 
   @Patch('members/:userId')
@@ -130,13 +130,16 @@ export class MembersController {
   }
 }
 
-/** For a role that is given, and for that of a member who is changed. An admin changes only roles that it may give. */
+/**
+ * For a role that is given, and for that of a member who is changed or an invitation that is withdrawn. An admin changes
+ * only roles that it may give.
+ */
 function requireGrant({ role }: Pick<Caller, 'role'>, granted: TenantRole): void {
   if (role === null || !mayGrant(role, granted)) throw new ConsoleError('forbidden', 'Only an owner may do this.');
 }
 
 /**
- * The same by the caller's role when the member is changed: another owner may have taken it since the request began.
+ * The same by the caller's role when the change is made: another owner may have taken it since the request began.
  * `given`: the next role of the member.
  */
 function mayChange({ isOperator }: Caller, given?: TenantRole) {
