@@ -31,9 +31,9 @@ it('the connections of a backend that left the configuration are closed, those o
   // One is idle.
   expect([sockets.size, open()]).toEqual([2, 2]);
   upstream.follow([modelWith([one])]);
-  await eventually(() => expect(open()).toBe(1), { timeoutMs: 5_000 });
+  await eventually(() => expect(open()).toBe(1));
   await answered(1, [call]);
-  await eventually(() => expect(open()).toBe(0), { timeoutMs: 5_000 });
+  await eventually(() => expect(open()).toBe(0));
   await answered(1, [ask(upstream, one)]);
   expect(open()).toBe(1);
 });

@@ -40,11 +40,8 @@ it('a backend that could not be reached gets calls again once its TLS is correct
   while (!managed!.breaker.isOpen) expect(await ask(wrong)).toBe('answer');
   const corrected = modelWith([backendAs({ serverName: 'backend.test' }), other]);
   upstream.fleet.follow([corrected]);
-  await eventually(
-    async () => {
-      expect(await ask(corrected)).toBe('answer');
-      expect(asked).toBeGreaterThan(0);
-    },
-    { timeoutMs: 10_000 },
-  );
+  await eventually(async () => {
+    expect(await ask(corrected)).toBe('answer');
+    expect(asked).toBeGreaterThan(0);
+  });
 });
