@@ -17,8 +17,8 @@ export interface MemberRow {
 }
 
 /**
- * Throws if the caller may not change a member, or withdraw an invitation, of the role `present`. `own`: the role of the
- * caller in the tenant when the change is made. Null: none.
+ * Throws if the caller may not change a member, or withdraw an invitation, of the role `present`. `own`: the role of
+ * the caller in the tenant when the change is made. Null: none.
  */
 export type MayChange = (present: TenantRole, own: TenantRole | null) => void;
 

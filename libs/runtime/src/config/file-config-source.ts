@@ -25,9 +25,10 @@ export interface DecidedConfig {
 type Versions = Record<string, string>;
 
 /**
- * `tollgate.yaml`. Read at construction (throws ConfigError) and again when it changes, or a file with its secrets: that
- * of TOLLGATE_CONFIG_SECRETS_FILE, and those that it names by `file:`. An invalid version is refused with a log line for each problem, and the old one stays in force. The file is polled,
- * because notifications miss a file that an editor or a ConfigMap replaces.
+ * `tollgate.yaml`. Read at construction (throws ConfigError) and again when it changes, or a file with its secrets:
+ * that of TOLLGATE_CONFIG_SECRETS_FILE, and those that it names by `file:`. An invalid version is refused with a log
+ * line for each problem, and the old one stays in force. The file is polled, because notifications miss a file that an
+ * editor or a ConfigMap replaces.
  */
 export class FileConfigSource extends ConfigSource {
   current: TollgateConfig;

@@ -131,8 +131,8 @@ export class MembersController {
 }
 
 /**
- * For a role that is given, and for that of a member who is changed or an invitation that is withdrawn. An admin changes
- * only roles that it may give.
+ * For a role that is given, and for that of a member who is changed or an invitation that is withdrawn. An admin
+ * changes only roles that it may give.
  */
 function requireGrant({ role }: Pick<Caller, 'role'>, granted: TenantRole): void {
   if (role === null || !mayGrant(role, granted)) throw new ConsoleError('forbidden', 'Only an owner may do this.');

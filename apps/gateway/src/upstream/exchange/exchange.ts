@@ -22,8 +22,8 @@ const MAX_RUNS = 2;
 const MAX_STALE_REPEATS = 1;
 
 /**
- * One request to a model. It asks a backend (fleet/backend-choice.ts), and others if that may help, while nothing has reached
- * the client.
+ * One request to a model. It asks a backend (fleet/backend-choice.ts), and others if that may help, while nothing has
+ * reached the client.
  *
  * The hold pays for one run, which limits the attempts:
  * - A request that a backend may have begun may run once more, on another backend, or at a fallback.

@@ -49,8 +49,8 @@ export interface ReadUntil {
 }
 
 /**
- * Buffers a plain answer and reads it. Another backend is asked for one that cannot be used, but not for one that we had
- * no time to read: that would only be more to read. Aborts its exchange when the client leaves.
+ * Buffers a plain answer and reads it. Another backend is asked for one that cannot be used, but not for one that we
+ * had no time to read: that would only be more to read. Aborts its exchange when the client leaves.
  *
  * A large answer has a part of the memory of answers, and its backend waits while that is used up. Its part is
  * released once nothing of the answer is in memory: when the answer fails or begins again, but not before a worker has

@@ -14,15 +14,16 @@ const PROBE_PATIENCE_MS = 10_000;
 export type CallResult = 'succeeded' | 'failed' | 'unreachable';
 
 /**
- * The circuit breaker of one backend and model, and the pauses that they ask for. It has no timer and creates no object per call; times are those of
- * `performance.now()`. A library (cockatiel, opossum) wraps each call in promises, and opossum in a timer.
+ * The circuit breaker of one backend and model, and the pauses that they ask for. It has no timer and creates no object
+ * per call; times are those of `performance.now()`. A library (cockatiel, opossum) wraps each call in promises, and
+ * opossum in a timer.
  *
  * States:
  * - closed: calls go through. The breaker opens after five failures in a row, after failures of half of the calls of
  *   a window, or after one connection that cannot be opened.
  * - open: no calls for 1 s, doubled after each failed probe up to 60 s.
- * - half-open: after that time one call is the probe. Its success closes the breaker. If it has no result after 10 s, or
- *   after the time that the breaker was open, another call is a probe too.
+ * - half-open: after that time one call is the probe. Its success closes the breaker. If it has no result after 10 s,
+ *   or after the time that the breaker was open, another call is a probe too.
  *
  * While the backend is unreachable no call is the probe, as it would wait for the connection: `reached` and
  * `stillUnreachable` tell what a connection in the background found (reachability.ts).

@@ -175,9 +175,9 @@ export class Fleet {
 }
 
 /**
- * The same for backends with one URL that share a breaker. With another TLS or time to connect, a backend that could not
- * be reached begins anew: otherwise it would be looked for as before, and not found. One with another key (also in a
- * header) may be served while the first one is refused or limited. Never logged: it has the keys.
+ * The same for backends with one URL that share a breaker. With another TLS or time to connect, a backend that could
+ * not be reached begins anew: otherwise it would be looked for as before, and not found. One with another key (also in
+ * a header) may be served while the first one is refused or limited. Never logged: it has the keys.
  */
 function breakerKey({ model, connectionKey, authorization, headers }: Backend): string {
   return JSON.stringify([model, connectionKey, authorization, headers]);

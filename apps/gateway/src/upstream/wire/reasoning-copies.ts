@@ -5,8 +5,8 @@
  * it is with the signatures of the reasoning and with encrypted reasoning, which the lists repeat.
  *
  * Each name has one text in a message or delta: that of its entries, joined. A list has three: its reasoning, its
- * signatures, and its encrypted reasoning. Only a text that is equal to another one,
- * as a whole, is a copy. So of texts that differ anywhere, both count, and a stream is compared chunk by chunk.
+ * signatures, and its encrypted reasoning. Only a text that is equal to another one, as a whole, is a copy. So of texts
+ * that differ anywhere, both count, and a stream is compared chunk by chunk.
  */
 
 type Members = Record<string, unknown>;
