@@ -70,7 +70,7 @@ describe('a tenant that is erased from the audit log', () => {
     expect(JSON.stringify(await log(tenantId))).not.toContain('anna@');
   });
 
-  it('with many changes loses them in batches, each committed, and a repeat goes on with those that are left', async () => {
+  it('with many changes is erased in batches, each committed, and a repeat goes on with the rest', async () => {
     const [tenantId, bystander] = [await customer(), await customer()];
     const rows = Array.from({ length: 40 }, () => newId('aud'));
     await database.query(
