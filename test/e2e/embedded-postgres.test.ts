@@ -33,6 +33,21 @@ describe('a data directory that two processes set up at the same time', () => {
   });
 });
 
+it('a data directory whose server is stopping gets its next owner only when that server is gone', async () => {
+  const options = { dataDirectory: join(directory.path, 'handed-over') };
+  const first = await startEmbeddedPostgres(options);
+  const [second] = await Promise.all([startEmbeddedPostgres(options), first.stop()]);
+  const client = new Client({ connectionString: second.url });
+  try {
+    await client.connect();
+    expect((await client.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }]);
+    expect(second.adopted).toBe(false);
+  } finally {
+    await client.end();
+    await second.stop();
+  }
+});
+
 it('starts after a hard reset of the machine, although another process has the number of its PostgreSQL', async () => {
   const options = { dataDirectory: join(directory.path, 'reset') };
   const file = join(options.dataDirectory, 'postgres', 'postmaster.pid');

@@ -1,16 +1,16 @@
-import { createHash, randomBytes } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { Client } from 'pg';
 import { delay, fileProblem, makeDirectory } from '@tollgate/runtime';
+import { createCluster, USER, usedBy } from './create-cluster';
 import { Keeper } from './keeper';
 import { serverUser, type ServerUser } from './run-as';
 
 const DATABASE = 'tollgate';
-const USER = 'postgres';
 /** The path of a unix socket has at most 107 characters on Linux, 103 on macOS. The server appends `/.s.PGSQL.5432`. */
 const MAX_SOCKET_DIRECTORY_CHARS = 85;
 const SOCKET_PORT = 5432;
@@ -89,35 +89,67 @@ export async function startEmbeddedPostgres({
   const urlOf = (database: string) =>
     `postgresql://${USER}:${encodeURIComponent(password)}@/${database}` +
     `?host=${encodeURIComponent(sockets)}&port=${SOCKET_PORT}`;
+  let adopted = running !== null;
+  const startServer = async () => {
+    adopted = false;
+    // The log has the errors of earlier runs, too.
+    const formerBytes = statSync(log, { throwIfNoEntry: false })?.size ?? 0;
+    await user.run(pg_ctl, ['start', '-w', '-s', '-D', cluster, '-l', log, '-o', options]).catch((error: Error) => {
+      const line = reasonIn(log, formerBytes) ?? error.message;
+      // Another process started the server since it was looked for, or the server of the former owner is ending.
+      if (/lock file .* already exists/.test(line)) throw new InUse(usedBy(root), { cause: error });
+      throw new Error(`PostgreSQL did not start on ${cluster}: ${line}`, { cause: error });
+    });
+  };
   const open = async (): Promise<Client> => {
-    if ((await runningSocketDirectory(cluster)) === null) {
-      // The log has the errors of earlier runs, too.
-      const formerBytes = statSync(log, { throwIfNoEntry: false })?.size ?? 0;
-      await user.run(pg_ctl, ['start', '-w', '-s', '-D', cluster, '-l', log, '-o', options]).catch((error: Error) => {
-        const line = reasonIn(log, formerBytes) ?? error.message;
-        // Another process started the server since it was looked for.
-        if (/lock file .* already exists/.test(line)) throw new Error(usedBy(root), { cause: error });
-        throw new Error(`PostgreSQL did not start on ${cluster}: ${line}`, { cause: error });
-      });
+    for (let attempt = 1; ; attempt++) {
+      try {
+        if ((await runningSocketDirectory(cluster)) === null) await startServer();
+        return await takeOwnership(urlOf('postgres'), root);
+      } catch (error) {
+        if (attempt >= INSTANCE_LOCK_TRIES || !isEnding(error)) throw error;
+      }
+      await delay(INSTANCE_LOCK_WAIT_MS);
     }
-    return takeOwnership(urlOf('postgres'), root);
   };
   const stop = () => user.run(pg_ctl, ['stop', '-w', '-s', '-m', 'fast', '-D', cluster]);
   let owner = await open();
-  if (running !== null && (await maxConnections(owner)) < Number(wanted.max_connections)) {
-    await owner.end();
-    await stop();
+  if (adopted && (await maxConnections(owner)) < Number(wanted.max_connections)) {
+    await stopOwned(owner, stop);
     owner = await open();
+    adopted = true;
   }
   const keeper = onGivenUp ? new Keeper(owner, open, onGivenUp) : undefined;
   return {
     url: urlOf(DATABASE),
-    adopted: running !== null,
-    stop: async () => {
-      await (keeper?.stop() ?? owner.end()).catch(() => {});
-      await stop();
-    },
+    adopted,
+    stop: async () => stopOwned((await keeper?.stop()) ?? owner, stop),
   };
+}
+
+/** The connection of the owner has the lock, so it ends last: nobody may take over a server that is stopping. */
+async function stopOwned(owner: Client, stop: () => Promise<unknown>): Promise<void> {
+  try {
+    await stop();
+  } finally {
+    // The server has ended the connection already, unless it did not stop.
+    await owner.end().catch(() => {});
+  }
+}
+
+/** A server holds the directory, and may be the one of a former owner that is stopping. */
+class InUse extends Error {}
+
+const ENDING_CODES: ReadonlySet<string | undefined> = new Set([
+  ...['57P01', '57P03'], // The server is shutting down.
+  ...['ECONNREFUSED', 'ECONNRESET', 'ENOENT', 'EPIPE'],
+]);
+
+/** Whether a server could not be owned because it is ending. Then the next try finds it gone. */
+function isEnding(error: unknown): boolean {
+  if (error instanceof InUse) return true;
+  const { code, message } = error as NodeJS.ErrnoException;
+  return ENDING_CODES.has(code) || message === 'Connection terminated unexpectedly';
 }
 
 async function maxConnections(client: Client): Promise<number> {
@@ -149,42 +181,6 @@ function makeDataDirectory(root: string): void {
         'TOLLGATE_DATA_DIR.',
       { cause: error },
     );
-  }
-}
-
-/** Built beside its final place and moved when complete, so a crash leaves no incomplete cluster. */
-async function createCluster(root: string, cluster: string, initdb: string, user: ServerUser): Promise<void> {
-  const draft = join(root, `postgres.new-${randomBytes(4).toString('hex')}`);
-  const passwordFile = join(root, 'postgres.password');
-  const passwordCopy = `${draft}.password`;
-  try {
-    // Never overwritten, because another process may set up the same directory.
-    if (!existsSync(passwordFile))
-      writeFileSync(passwordFile, randomBytes(24).toString('base64url'), { mode: 0o600, flag: 'wx' });
-    mkdirSync(draft, { mode: 0o700 });
-    writeFileSync(passwordCopy, readFileSync(passwordFile), { mode: 0o600 });
-    user.own(draft);
-    user.own(passwordCopy);
-    await user.run(initdb, [
-      '-D',
-      draft,
-      '-U',
-      USER,
-      '--auth=scram-sha-256',
-      `--pwfile=${passwordCopy}`,
-      '-E',
-      'UTF8',
-      '--locale=C',
-      '--no-instructions',
-    ]);
-    renameSync(draft, cluster);
-  } catch (error) {
-    rmSync(draft, { recursive: true, force: true });
-    const isShared = (error as NodeJS.ErrnoException).code === 'EEXIST' || existsSync(join(cluster, 'PG_VERSION'));
-    if (isShared) throw new Error(usedBy(root), { cause: error });
-    throw new Error(`PostgreSQL could not set up ${cluster}: ${(error as Error).message}`, { cause: error });
-  } finally {
-    rmSync(passwordCopy, { force: true });
   }
 }
 
@@ -250,10 +246,6 @@ async function takeOwnership(url: string, root: string): Promise<Client> {
   }
   await client.end();
   throw new Error(usedBy(root));
-}
-
-function usedBy(root: string): string {
-  return `Another Tollgate runs on ${root}: stop it, or give this one a directory of its own with TOLLGATE_DATA_DIR.`;
 }
 
 /**

@@ -30,11 +30,11 @@ export class Keeper {
     this.watch();
   }
 
-  /** From now on the end of the server is intended. */
-  async stop(): Promise<void> {
+  /** From now on the end of the server is intended. Returns the connection that owns it, which the caller ends. */
+  async stop(): Promise<Client> {
     this.stopping = true;
     await this.restarting;
-    await this.owner.end();
+    return this.owner;
   }
 
   private watch(): void {
