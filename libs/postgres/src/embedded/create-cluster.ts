@@ -3,6 +3,11 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { join } from 'node:path';
 import type { ServerUser } from './run-as';
 
+/** An empty cluster, and its first WAL. */
+const NEEDED_MB = 200;
+/** By Node or by a program of PostgreSQL. */
+const FULL_DISK = /\b(ENOSPC|EDQUOT|No space left on device|Disk quota exceeded)\b/;
+
 /** The superuser of the server. */
 export const USER = 'postgres';
 
@@ -36,10 +41,21 @@ export async function createCluster(root: string, cluster: string, initdb: strin
     rmSync(draft, { recursive: true, force: true });
     const isShared = (error as NodeJS.ErrnoException).code === 'EEXIST' || existsSync(join(cluster, 'PG_VERSION'));
     if (isShared) throw new Error(usedBy(root), { cause: error });
-    throw new Error(`PostgreSQL could not set up ${cluster}: ${(error as Error).message}`, { cause: error });
+    throw new Error(whyNotCreated(root, cluster, error as NodeJS.ErrnoException), { cause: error });
   } finally {
     rmSync(passwordCopy, { force: true });
   }
+}
+
+/** What to tell when a cluster could not be created. The output of initdb has 20 lines. */
+export function whyNotCreated(root: string, cluster: string, { code, message }: NodeJS.ErrnoException): string {
+  const full = FULL_DISK.exec(`${code}: ${message}`)?.[0];
+  if (full === undefined) return `PostgreSQL could not set up ${cluster}: ${message}`;
+  const problem = /quota|EDQUOT/i.test(full) ? 'disk quota is used up' : 'disk is full';
+  return (
+    `PostgreSQL could not be set up in the data directory ${root}, because its ${problem}: free at least ` +
+    `${NEEDED_MB} MB there, or choose another with TOLLGATE_DATA_DIR.`
+  );
 }
 
 export function usedBy(root: string): string {

@@ -1,0 +1,25 @@
+import { whyNotCreated } from './create-cluster';
+
+const why = (error: object) => whyNotCreated('/data', '/data/postgres', error as NodeJS.ErrnoException);
+const FULL =
+  'PostgreSQL could not be set up in the data directory /data, because its disk is full: free at least 200 MB there, ' +
+  'or choose another with TOLLGATE_DATA_DIR.';
+const OUTPUT = `2026-11-29 19:48:07 UTC [2] FATAL:  could not write to file "pg_wal/xlogtemp.2": No space left on device
+child process exited with exit code 1
+initdb: removing contents of data directory "/data/postgres.new-ab740e05"
+The files belonging to this database system will be owned by user "postgres".
+running bootstrap script ...`;
+
+it('a full disk is one line that says what to do, whether initdb or this process met it', () => {
+  expect(why({ message: OUTPUT })).toBe(FULL);
+  expect(why({ code: 'ENOSPC', message: 'ENOSPC: no space left on device, mkdir' })).toBe(FULL);
+  expect(why({ message: OUTPUT.replace('No space left on device', 'Disk quota exceeded') })).toBe(
+    FULL.replace('disk is full', 'disk quota is used up'),
+  );
+});
+
+it('another failure is told as PostgreSQL tells it', () => {
+  expect(why({ message: 'initdb: error: invalid locale name "C"' })).toBe(
+    'PostgreSQL could not set up /data/postgres: initdb: error: invalid locale name "C"',
+  );
+});
