@@ -27,6 +27,29 @@ it.each(['operator', 'provider_operator'])('there is an operator as soon as %s h
   await test.query(`DELETE FROM console.${table}`);
 });
 
+it('lists members in pages, the oldest first, also when a member leaves between them', async () => {
+  const tenantId = newId('ten');
+  // Two of the same time.
+  const since = { last: 3, b: 2, a: 2, first: 1 };
+  for (const [id, micros] of Object.entries(since)) {
+    await test.query(
+      `INSERT INTO console."user" (id, name, email, "emailVerified") VALUES ($1, $1, $1 || '@page.example', true)`,
+      [id],
+    );
+    await test.query(
+      `INSERT INTO console.membership (user_id, tenant_id, role, created_at)
+       VALUES ($1, $2, 'viewer', '2026-01-01Z'::timestamptz + $3 * interval '1 microsecond')`,
+      [id, tenantId, micros],
+    );
+  }
+  const first = await members.list(tenantId, { limit: 2 });
+  expect(first.data.map(({ userId }) => userId)).toEqual(['first', 'a']);
+  await test.query(`DELETE FROM console.membership WHERE user_id = 'a'`);
+  const rest = await members.list(tenantId, { limit: 2, after: first.nextCursor! });
+  expect(rest).toMatchObject({ data: [{ userId: 'b' }, { userId: 'last' }], nextCursor: null });
+  expect((await members.idsAmong(tenantId, ['b', 'first@page.example', 'a', 'u'])).sort()).toEqual(['b', 'first']);
+});
+
 describe('a person whose role is taken while their own request is under way', () => {
   const tenantId = newId('ten');
   const rolesOf = () =>

@@ -1,11 +1,12 @@
 import { Injectable } from '@nestjs/common';
-import type { Author } from '@tollgate/contracts';
+import type { Author, Page } from '@tollgate/contracts';
 import { query, transaction } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import { ConsoleDatabase } from '../database';
 import { ConsoleError } from '../http/errors';
 import { Changes } from './changes';
 import type { TenantRole } from './roles';
+import { cursorParts, microsOf, timedPage, type TimedPageQuery } from './timed-pages';
 
 /** A person in a tenant. */
 export interface MemberRow {
@@ -63,14 +64,32 @@ export class Members {
     );
   }
 
-  async list(tenantId: string): Promise<MemberRow[]> {
-    const rows = await query<Omit<MemberRow, 'createdAt'> & { createdAt: Date }>(
+  /** Those of a tenant, the oldest membership first. */
+  async list(tenantId: string, { limit, after }: TimedPageQuery): Promise<Page<MemberRow>> {
+    const micros = microsOf('m.created_at');
+    const rows = await query<Omit<MemberRow, 'createdAt'> & { createdAt: Date; micros: string }>(
       this.database.dataSource,
-      `SELECT u.id AS "userId", u.name, u.email, m.role, m.created_at AS "createdAt"
-       FROM membership m JOIN "user" u ON u.id = m.user_id WHERE m.tenant_id = $1 ORDER BY m.created_at, u.id`,
-      [tenantId],
+      `SELECT u.id AS "userId", u.name, u.email, m.role, m.created_at AS "createdAt", ${micros} AS micros
+       FROM membership m JOIN "user" u ON u.id = m.user_id
+       WHERE m.tenant_id = $1 AND ($2::bigint IS NULL OR (${micros}, u.id) > ($2::bigint, $3::text))
+       ORDER BY m.created_at, u.id LIMIT $4`,
+      [tenantId, ...cursorParts(after), limit + 1],
     );
-    return rows.map((row) => ({ ...row, createdAt: row.createdAt.toISOString() }));
+    return timedPage(rows, limit, {
+      idOf: ({ userId }) => userId,
+      shown: (row) => ({ ...row, createdAt: row.createdAt.toISOString() }),
+    });
+  }
+
+  /** The ids of the members among `people`, which are ids or e-mail addresses. */
+  async idsAmong(tenantId: string, people: readonly string[]): Promise<string[]> {
+    const rows = await query<{ userId: string }>(
+      this.database.dataSource,
+      `SELECT u.id AS "userId" FROM membership m JOIN "user" u ON u.id = m.user_id
+       WHERE m.tenant_id = $1 AND (u.id = ANY ($2::text[]) OR u.email = ANY ($2::text[]))`,
+      [tenantId, people],
+    );
+    return rows.map(({ userId }) => userId);
   }
 
   /** Errors: not_found, last_owner, and those of `mayChange`. */

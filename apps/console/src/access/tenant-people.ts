@@ -17,14 +17,14 @@ export class TenantPeople {
   /** Whether the tenant may know this author, by id or by e-mail address. */
   async isOwn(tenantId: string, author: string): Promise<boolean> {
     if (isId('tok', author)) return true;
-    const members = await this.members.list(tenantId);
-    return members.some(({ userId, email }) => author === userId || author === email) || this.joined(tenantId, author);
+    const members = await this.members.idsAmong(tenantId, [author]);
+    return members.length > 0 || this.joined(tenantId, author);
   }
 
   /** Among the authors of some rows of the tenant, the ids of the people whom it may know. */
   async ownAmong(tenantId: string, rows: readonly AuditRow[]): Promise<Set<string>> {
-    const own = new Set((await this.members.list(tenantId)).map(({ userId }) => userId));
     const authors = new Set(rows.flatMap(({ by }) => (by.kind === 'person' && by.id !== null ? [by.id] : [])));
+    const own = new Set(await this.members.idsAmong(tenantId, [...authors]));
     // As many as a page has rows, at most.
     const others = [...authors].filter((id) => !own.has(id));
     const joined = await Promise.all(others.map((id) => this.joined(tenantId, id)));

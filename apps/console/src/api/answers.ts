@@ -160,8 +160,8 @@ export interface Plan {
   profiles: string[];
 }
 
-export interface MemberList {
-  data: MemberRow[];
+export interface MemberList extends Page<MemberRow> {
+  /** All that are open, with each page of the members. */
   invitations: InvitationRow[];
   /** What a person may do in each role. */
   roles: { role: TenantRole; actions: TenantAction[] }[];
@@ -252,6 +252,7 @@ export interface AuditList extends Page<AuditRow> {
   actions: readonly AuditAction[];
 }
 
+export type SessionList = Page<SessionRow>;
 export type KeyList = Page<KeyRowWithBudget>;
 export type TokenList = Page<TokenRow>;
 export type {

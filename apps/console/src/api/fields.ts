@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { KEY_TAG_FORM, MAX_KEY_MODELS, MAX_KEY_TAGS, SCOPES, validateName, type IdPrefix } from '@tollgate/contracts';
 import { TENANT_ROLES } from '../access/roles';
+import { TIMED_CURSOR_FORM } from '../access/timed-pages';
 import { ConsoleError } from '../http/errors';
 import { MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS } from '../sign-in/better-auth';
 
@@ -46,6 +47,12 @@ export const pageOf = (prefix: IdPrefix) =>
     limit: pageSize,
     after: Type.Optional(Type.String({ pattern: `^${prefix}_[0-7][0-9a-hjkmnp-tv-z]{25}$` })),
   });
+
+/** A page of a list in the order of time. */
+export const TimedPage = Type.Object({
+  limit: pageSize,
+  after: Type.Optional(Type.String({ pattern: TIMED_CURSOR_FORM })),
+});
 
 /** Invoices, newest number first. `after`: a number. */
 export const InvoicePage = Type.Object({

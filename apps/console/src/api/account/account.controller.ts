@@ -1,18 +1,19 @@
-import { Controller, Delete, Get, HttpCode, Param, Post, Req } from '@nestjs/common';
+import { Controller, Delete, Get, HttpCode, Param, Post, Query, Req } from '@nestjs/common';
 import { Type } from '@sinclair/typebox';
-import type { Author } from '@tollgate/contracts';
+import type { Author, Page } from '@tollgate/contracts';
 import { query, transaction } from '@tollgate/postgres';
 import type { FastifyRequest } from 'fastify';
 import { AnySignedIn, ByCaller, FromCaller, type Caller } from '../../access/allow';
 import { Changes } from '../../access/changes';
 import { People } from '../../access/people';
+import { cursorParts, microsOf, timedPage } from '../../access/timed-pages';
 import { ConsoleDatabase } from '../../database';
-import { bodyOf } from '../../http/body';
+import { bodyOf, queryOf } from '../../http/body';
 import { ConsoleError } from '../../http/errors';
 import { MAX_PASSWORD_CHARS } from '../../sign-in/better-auth';
 import { SignIn } from '../../sign-in/sign-in';
 import type { SessionRow } from '../answers';
-import { EmailField, exact } from '../fields';
+import { EmailField, exact, TimedPage } from '../fields';
 import { Tries } from '../tries';
 
 /** Period after sign-in in which a person without a password needs no other proof. */
@@ -20,6 +21,7 @@ const FRESH_MS = 10 * 60_000;
 const readErasure = bodyOf(
   Type.Object({ email: EmailField, password: Type.String({ maxLength: MAX_PASSWORD_CHARS }) }, exact),
 );
+const readPage = queryOf(TimedPage);
 
 interface Session {
   id: string;
@@ -41,24 +43,29 @@ export class AccountController {
     private readonly signIn: SignIn,
   ) {}
 
-  /** Without the secrets of the sessions, which the library's own list has. */
+  /** The newest first. Without the secrets of the sessions, which the library's own list has. */
   @Get('sessions')
   @AnySignedIn()
-  async sessions(@FromCaller() { userId, sessionId }: Caller): Promise<{ data: SessionRow[] }> {
-    const rows = await query<Session>(
+  async sessions(@FromCaller() { userId, sessionId }: Caller, @Query() asked: unknown): Promise<Page<SessionRow>> {
+    const { limit, after } = readPage(asked);
+    const micros = microsOf('"createdAt"');
+    const rows = await query<Session & { micros: string }>(
       this.database.dataSource,
-      `SELECT "id", "ipAddress" AS address, "userAgent" AS browser, "createdAt", "expiresAt" FROM "session"
-       WHERE "userId" = $1 AND "expiresAt" > now() ORDER BY "createdAt" DESC, "id"`,
-      [userId],
+      `SELECT "id", "ipAddress" AS address, "userAgent" AS browser, "createdAt", "expiresAt", ${micros} AS micros
+       FROM "session"
+       WHERE "userId" = $1 AND "expiresAt" > now() AND ($2::bigint IS NULL OR (${micros}, "id") < ($2::bigint, $3::text))
+       ORDER BY "createdAt" DESC, "id" DESC LIMIT $4`,
+      [userId, ...cursorParts(after), limit + 1],
     );
-    return {
-      data: rows.map((row) => ({
+    return timedPage(rows, limit, {
+      idOf: ({ id }) => id,
+      shown: (row) => ({
         ...row,
         isCurrent: row.id === sessionId,
         createdAt: row.createdAt.toISOString(),
         expiresAt: row.expiresAt.toISOString(),
-      })),
-    };
+      }),
+    });
   }
 
   @Delete('sessions/:id')

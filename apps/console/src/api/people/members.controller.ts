@@ -1,4 +1,4 @@
-import { Controller, Delete, Get, HttpCode, Param, Patch, Post, Req } from '@nestjs/common';
+import { Controller, Delete, Get, HttpCode, Param, Patch, Post, Query, Req } from '@nestjs/common';
 import { Type } from '@sinclair/typebox';
 import type { Author } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
@@ -9,16 +9,18 @@ import { Invitations } from '../../access/invitations';
 import { Members } from '../../access/members';
 import { Recoveries } from '../../access/recoveries';
 import { actionsOf, mayGrant, TENANT_ROLES, type TenantRole } from '../../access/roles';
-import { bodyOf } from '../../http/body';
+import { bodyOf, queryOf } from '../../http/body';
 import { ConsoleError } from '../../http/errors';
 import { Mailer } from '../../http/mailer';
 import type { InvitationCreated, MemberList, RecoveryCreated } from '../answers';
-import { EmailField, exact, RoleField } from '../fields';
+import { EmailField, exact, RoleField, TimedPage } from '../fields';
 import { requireOther } from './people.controller';
 import { PasswordLinkTries, Tries } from '../tries';
 
 const readRole = bodyOf(Type.Object({ role: RoleField }, exact));
 const readInvitation = bodyOf(Type.Object({ email: EmailField, role: RoleField }, exact));
+
+const readPage = queryOf(TimedPage);
 
 const ROLES = TENANT_ROLES.map((role) => ({ role, actions: actionsOf(role) }));
 
@@ -38,9 +40,12 @@ export class MembersController {
 
   @Get('members')
   @AllowInTenant('members.read')
-  async list(@Param('tenantId') tenantId: string): Promise<MemberList> {
-    const [data, invitations] = await Promise.all([this.members.list(tenantId), this.invitations.list(tenantId)]);
-    return { data, invitations, roles: ROLES };
+  async list(@Param('tenantId') tenantId: string, @Query() query: unknown): Promise<MemberList> {
+    const [members, invitations] = await Promise.all([
+      this.members.list(tenantId, readPage(query)),
+      this.invitations.list(tenantId),
+    ]);
+    return { ...members, invitations, roles: ROLES };
   }
 
   /** Without SMTP, or when the server does not take the mail, the answer has the link. */

@@ -1,13 +1,14 @@
 import { Badge, Button, Group, Text, TextInput, Title } from '@mantine/core';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
-import type { SessionRow } from '../../../src/api/answers';
-import { api, pathOf } from '../backend/api';
+import type { SessionList } from '../../../src/api/answers';
+import { api, pathOf, queryOf } from '../backend/api';
 import { browserName } from '../account/browser-name';
 import { ChangePassword } from '../account/change-password';
 import { Failure, SignOnFailure } from '../parts/failure';
 import { Time } from '../parts/format';
 import { usePerson } from '../backend/me';
+import { More } from '../parts/more';
 import { Answer, DataTable, Loading, Page } from '../parts/page';
 import { addPasskey } from '../account/passkeys';
 import { EraseAccount } from '../account/erase-account';
@@ -49,7 +50,13 @@ export function Account() {
 }
 
 const useSessions = () =>
-  useQuery({ queryKey: ['sessions'], queryFn: () => api.get<{ data: SessionRow[] }>('/sessions') });
+  useInfiniteQuery({
+    queryKey: ['sessions'],
+    queryFn: ({ pageParam }) => api.get<SessionList>(`/sessions${queryOf({ after: pageParam })}`),
+    initialPageParam: '',
+    getNextPageParam: ({ nextCursor }) => nextCursor,
+    select: ({ pages }) => pages.flatMap(({ data }) => data),
+  });
 const usePasskeys = () =>
   useQuery({ queryKey: ['passkeys'], queryFn: () => api.get<PasskeyRow[]>('/auth/passkey/list-user-passkeys') });
 
@@ -67,12 +74,12 @@ function Sessions() {
       </Title>
       <Failure error={end.error} />
       <Answer of={sessions}>
-        {({ data }) => (
+        {(rows) => (
           <DataTable
             label="Sessions"
-            ids={data.map(({ id }) => id)}
+            ids={rows.map(({ id }) => id)}
             head={['Browser', 'Address', 'Since (UTC)', 'Actions']}
-            rows={data.map((session) => [
+            rows={rows.map((session) => [
               <span title={session.browser ?? undefined}>{browserName(session.browser)}</span>,
               session.address ?? '–',
               <Time at={session.createdAt} />,
@@ -92,6 +99,7 @@ function Sessions() {
           />
         )}
       </Answer>
+      <More label="Older sessions" of={sessions} />
     </>
   );
 }

@@ -1,12 +1,13 @@
 import { Alert, Button, Group, Select, Stack, Text, TextInput, Title } from '@mantine/core';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
 import type { InvitationCreated, MemberList, MemberRow, TenantRole } from '../../../src/api/answers';
-import { api } from '../backend/api';
+import { api, queryOf } from '../backend/api';
 import { Confirm, ConfirmButton } from '../parts/confirm';
 import { Failure } from '../parts/failure';
 import { Time } from '../parts/format';
 import { usePerson, useTenant } from '../backend/me';
+import { More } from '../parts/more';
 import { Answer, Command, DataTable, Page } from '../parts/page';
 import { PasswordLink } from '../account/password-link';
 import { RoleTable } from './members-roles';
@@ -26,7 +27,13 @@ export function MembersPage() {
   const { email: ownEmail } = usePerson();
   const queries = useQueryClient();
   const [isOpen, setOpen] = useState(false);
-  const members = useQuery({ queryKey: ['members', id], queryFn: () => api.get<MemberList>(path('members')) });
+  const members = useInfiniteQuery({
+    queryKey: ['members', id],
+    queryFn: ({ pageParam }) => api.get<MemberList>(`${path('members')}${queryOf({ after: pageParam })}`),
+    initialPageParam: '',
+    getNextPageParam: ({ nextCursor }) => nextCursor,
+    select: ({ pages }) => ({ ...pages[0]!, data: pages.flatMap(({ data }) => data) }),
+  });
   const refresh = () => queries.invalidateQueries({ queryKey: ['members', id] });
   const [roleOf, setRoleOf] = useState<{ member: MemberRow; role: string } | null>(null);
   const withdraw = useMutation({
@@ -92,6 +99,7 @@ export function MembersPage() {
                 </Group>,
               ])}
             />
+            <More label="More members" of={members} />
             <Title order={2} size="h4">
               Open invitations
             </Title>

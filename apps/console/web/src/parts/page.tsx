@@ -79,7 +79,7 @@ export function Sums({ of }: { of: readonly (readonly [label: string, amount: Re
 const ROW_HEIGHT = 180;
 
 /** The answer of a query: its place while it loads, and its error, also above an answer that could not be renewed. */
-export function Answer<T>({ of, children }: { of: UseQueryResult<T>; children: (data: T) => ReactNode }) {
+export function Answer<T>({ of, children }: { of: AnsweredQuery<T>; children: (data: T) => ReactNode }) {
   return (
     <>
       <Unanswered of={of} />
@@ -91,6 +91,7 @@ export function Answer<T>({ of, children }: { of: UseQueryResult<T>; children: (
 type RefetchableQuery = Pick<UseQueryResult, 'error' | 'dataUpdatedAt'> & { refetch: () => Promise<unknown> };
 /** Of the query of a list: whether only what follows the loaded rows is missing. */
 type NextPageState = { isFetchNextPageError?: boolean; fetchNextPage?: () => Promise<unknown> };
+type AnsweredQuery<T> = RefetchableQuery & NextPageState & { data: T | undefined };
 
 /** Why a query has no answer, or no new one. It says that an older answer below it may be out of date. */
 export function Unanswered({ of }: { of: RefetchableQuery & NextPageState }) {
