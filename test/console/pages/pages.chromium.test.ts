@@ -15,6 +15,7 @@ import { clickedPageTests, keyPageTests } from './key-pages.part';
 import { lookingAt } from '../browser/looking';
 import { acceptInvitation, enterPassword } from '../browser/entering';
 import { backendOf, PAGES } from '../browser/looks';
+import { manyPeopleTests } from './many-people.part';
 import { manyTests } from './many.part';
 import { nameTests } from './names.part';
 import { numberTests } from './numbers.part';
@@ -196,6 +197,7 @@ describe('pages', () => {
 
   receiptPageTests(() => ({ console_, page, database, lookAt }));
 
+  manyPeopleTests(() => ({ console_, page, call: backendOf(page), database }));
   manyTests(() => ({ console_, page, call: backendOf(page) }));
 
   rangeTests(() => ({ console_, page, call: backendOf(page) }));
