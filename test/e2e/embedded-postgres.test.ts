@@ -36,7 +36,8 @@ describe('a data directory that two processes set up at the same time', () => {
 it('a data directory whose server is stopping gets its next owner only when that server is gone', async () => {
   const options = { dataDirectory: join(directory.path, 'handed-over') };
   const first = await startEmbeddedPostgres(options);
-  const [second] = await Promise.all([startEmbeddedPostgres(options), first.stop()]);
+  // Refused while the first one still has the directory.
+  const [second] = await Promise.all([eventually(() => startEmbeddedPostgres(options)), first.stop()]);
   const client = new Client({ connectionString: second.url });
   try {
     await client.connect();

@@ -6,8 +6,6 @@ import type { UpstreamLimits } from './upstream/fleet/connections';
 export const DEFAULT_MAX_BODY_MIB = 10;
 /** The largest limit that the operator may set. The built-in simulator reads no more. */
 export const LARGEST_MAX_BODY_MIB = 64;
-/** MiB of a plain answer. 2,048 embeddings of 3,072 numbers exceed it: they are about 130 MB of JSON. */
-export const MAX_ANSWER_MIB = 96;
 
 export interface GatewayOptions {
   /** Base URL (ends in /v1) that the backend url "simulator:" stands for. */

@@ -1,5 +1,5 @@
+import { MAX_ANSWER_MIB } from '../catalog/answer-limit';
 import { InferenceError } from '../inference-errors';
-import { MAX_ANSWER_MIB } from '../options';
 import type { BodyRules } from './rules';
 import { type EmbeddingRequest, MAX_EMBEDDING_INPUTS } from './schemas';
 

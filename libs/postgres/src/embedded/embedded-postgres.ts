@@ -16,6 +16,8 @@ const MAX_SOCKET_DIRECTORY_CHARS = 85;
 const SOCKET_PORT = 5432;
 const INSTANCE_LOCK_TRIES = 30;
 const INSTANCE_LOCK_WAIT_MS = 100;
+/** A server that is ending writes a checkpoint first, so a start waits for it. */
+const MAX_ENDING_MS = 30_000;
 
 /** Small memory and no TCP: the server is only for Tollgate on this machine. */
 const SETTINGS = {
@@ -102,12 +104,13 @@ export async function startEmbeddedPostgres({
     });
   };
   const open = async (): Promise<Client> => {
-    for (let attempt = 1; ; attempt++) {
+    const untilMs = performance.now() + MAX_ENDING_MS;
+    for (;;) {
       try {
         if ((await runningSocketDirectory(cluster)) === null) await startServer();
         return await takeOwnership(urlOf('postgres'), root);
       } catch (error) {
-        if (attempt >= INSTANCE_LOCK_TRIES || !isEnding(error)) throw error;
+        if (performance.now() >= untilMs || !isEnding(error)) throw error;
       }
       await delay(INSTANCE_LOCK_WAIT_MS);
     }

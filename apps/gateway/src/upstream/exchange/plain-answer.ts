@@ -1,7 +1,7 @@
 import type { UpstreamFailure } from './failure';
 import { logger } from '@tollgate/runtime';
+import { MAX_ANSWER_MIB } from '../../catalog/answer-limit';
 import type { CatalogModel } from '../../catalog/catalog';
-import { MAX_ANSWER_MIB } from '../../options';
 import type { AnswerSink } from './call';
 import type { Exchange } from './exchange';
 
