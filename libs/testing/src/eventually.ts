@@ -55,14 +55,15 @@ export async function leastMs(enoughMs: number, measureMs: () => Promise<number>
  * Calls `check` until it passes. Returns the milliseconds from `fromMs` (of `performance.now()`) to the last failing
  * check, or 0 if none failed. Counts from the start of the last failing check, because a busy machine may delay its end
  * and the next check, and does not count a standstill of this process. Fails like `eventually`.
+ * @param processes that the change passes one after the other. The machine keeps each waiting as it keeps this one.
  */
-export async function inForceAfterMs(check: () => unknown, fromMs = performance.now()): Promise<number> {
+export async function inForceAfterMs(check: () => unknown, fromMs = performance.now(), processes = 1): Promise<number> {
   let lastMs = 0;
   const standstill = new Standstill();
   try {
     await eventually(
       async () => {
-        const askedMs = performance.now() - fromMs - standstill.ms;
+        const askedMs = Math.max(0, performance.now() - fromMs - standstill.ms * processes);
         try {
           await check();
         } catch (error) {
