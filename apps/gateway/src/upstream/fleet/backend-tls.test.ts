@@ -1,37 +1,19 @@
-import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { type Backend, compileBackend } from '../../catalog/backend';
 import { connectorFor } from './connections';
 import { ask, closeAll, upstreamWith } from '../exchange.fixture';
-import { AUTHORITY, CLIENT_CERTIFICATE, CLIENT_KEY, SERVER_CERTIFICATE, SERVER_KEY } from './tls.fixture';
+import { useTlsBackend } from './tls-backend.fixture';
+import { AUTHORITY, CLIENT_CERTIFICATE, CLIENT_KEY, SERVER_KEY } from './tls.fixture';
 
 const upstream = upstreamWith({});
 const seen: unknown[] = [];
-const server = createServer(
-  { ca: AUTHORITY, cert: SERVER_CERTIFICATE, key: SERVER_KEY, requestCert: true, rejectUnauthorized: true },
-  (request, response) => {
-    const socket = request.socket as TLSSocket;
-    seen.push([socket.getPeerCertificate().subject.CN, request.headers['x-route'], request.headers['x-team']]);
-    request.resume().on('end', () => response.end('yes'));
-  },
-);
-
-beforeAll(() => new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve)));
-afterAll(async () => {
-  await closeAll();
-  server.closeAllConnections();
-  await new Promise((resolve) => server.close(resolve));
+const server = useTlsBackend({ ca: AUTHORITY, requestCert: true, rejectUnauthorized: true }, ({ socket, headers }) => {
+  seen.push([(socket as TLSSocket).getPeerCertificate().subject.CN, headers['x-route'], headers['x-team']]);
 });
+afterAll(closeAll);
 
 const FULL = { ca: AUTHORITY, certificate: CLIENT_CERTIFICATE, key: CLIENT_KEY, serverName: 'backend.test' };
 
-function backendWith(tls: Partial<typeof FULL>): Backend {
-  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
-  const backend = { url, weight: 1, tls, headers: { 'X-Route': 'blue', 'x-team': 'a' } };
-  const model = { id: 'm', backends: [backend] } as unknown as Parameters<typeof compileBackend>[1];
-  return compileBackend(backend, model, 'http://127.0.0.1:9/v1');
-}
+const backendWith = (tls: Partial<typeof FULL>) => server.as({ tls, headers: { 'X-Route': 'blue', 'x-team': 'a' } });
 
 describe('a backend with TLS of its own', () => {
   it('gets our certificate and the headers of its configuration, and is known by its authority and name', async () => {
