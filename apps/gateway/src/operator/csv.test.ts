@@ -8,6 +8,8 @@ it.each([
   // Where the decimal sign is a comma, spreadsheets end cells at semicolons, also within quotes.
   [`x;=cmd|' /C calc'!A0;`, `x;'=cmd|' /C calc'!A0;`],
   ['a;+1;-1;@x', `a;'+1;'-1;'@x`],
+  // A quote begins a quoted cell there, and the doubled one ends it.
+  [`x;"=cmd|' /C calc'!A0;`, `"x;""'=cmd|' /C calc'!A0;"`],
   ['{"name":"x;=1;"}', `"{""name"":""x;'=1;""}"`],
   ['a;b = c', 'a;b = c'],
   ['2026-11-01', '2026-11-01'],

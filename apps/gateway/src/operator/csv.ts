@@ -5,9 +5,9 @@ export function csvLine(values: readonly (string | number | null | undefined)[])
 
 /**
  * Where a spreadsheet would compute a text, because it begins like a formula. Where the decimal sign is a comma, cells
- * also end at semicolons, and quotes within a line do not count.
+ * also end at semicolons, and quotes count only after one: a doubled quote there is an empty text before the formula.
  */
-const BEFORE_FORMULA = /(^|;)(?=[=+\-@])/g;
+const BEFORE_FORMULA = /(^|;"*)(?=[=+\-@])/g;
 
 /** A text that a spreadsheet would compute gets an apostrophe. */
 function cell(value: string | number | null | undefined): string {

@@ -9,6 +9,8 @@ it.each([
   // Where the decimal sign is a comma, spreadsheets end cells at semicolons, also within quotes.
   ["x;=cmd|' /C calc'!A0;", "x;'=cmd|' /C calc'!A0;"],
   ['a,b;-1', `"a,b;'-1"`],
+  // A quote begins a quoted cell there, and the doubled one ends it.
+  [`x;"=cmd|' /C calc'!A0;`, `"x;""'=cmd|' /C calc'!A0;"`],
   ['\t=1', "'\t=1"],
   ['\r=1', `"'\r=1"`],
 ])('a name that a spreadsheet would take for a formula is text: %j', (name, cell) => {

@@ -1,8 +1,9 @@
 /**
  * Before these characters, a spreadsheet takes the rest of a cell for a formula. Where the decimal sign is a comma,
- * cells also end at semicolons, and quotes within a line do not count.
+ * cells also end at semicolons, and quotes count only after one: a doubled quote there is an empty text before the
+ * formula.
  */
-const BEFORE_FORMULA = /(^|;)(?=[=+\-@\t\r])/g;
+const BEFORE_FORMULA = /(^|;"*)(?=[=+\-@\t\r])/g;
 
 /** A cell of CSV. Names come from people, so none may become a formula. */
 export function csvCell(value: string | number | null | undefined): string {
