@@ -2,7 +2,6 @@ import { Controller, Get, Query, Res, UseGuards } from '@nestjs/common';
 import { mergedAudit, type AuditQuery, type AuditRow, type Page } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyReply } from 'fastify';
-import { Readable } from 'node:stream';
 import { DEFAULT_PAGE_ROWS, MAX_PAGE_ROWS } from '../../http/account/fields';
 import { parseInstant } from '../../http/instant';
 import { queryCheck } from '../../http/validate';
@@ -10,6 +9,7 @@ import { AUDIT_CSV_HEADER, auditCsvLine } from './audit-csv';
 import { AuditExportQuery, AuditPageQuery } from './audit-schemas';
 import { OPERATOR_PREFIX } from '../prefix';
 import { SecretGuard } from '../port/secret-guard';
+import { sendLines } from '../send-lines';
 
 const checkPage = queryCheck(AuditPageQuery);
 const checkExport = queryCheck(AuditExportQuery);
@@ -30,8 +30,7 @@ export class AuditController {
   async export(@Query() query: unknown, @Res() reply: FastifyReply): Promise<void> {
     const wanted = { ...inUtc(checkExport(query)), limit: MAX_PAGE_ROWS };
     // An error of the first page is still answered in the envelope. A later one breaks the connection.
-    const lines = this.lines(wanted, await this.page(wanted));
-    await reply.type('text/csv; charset=utf-8').send(Readable.from(lines));
+    await sendLines(reply, 'text/csv; charset=utf-8', this.lines(wanted, await this.page(wanted)));
   }
 
   private async *lines(wanted: AuditQuery, first: Page<AuditRow>): AsyncGenerator<string> {

@@ -3,7 +3,6 @@ import type { ExportedUsage, KeyNames, ReplyOf, UsageExportQuery as Wanted } fro
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource } from '@tollgate/runtime';
 import type { FastifyReply } from 'fastify';
-import { Readable } from 'node:stream';
 import { LAST_INSTANT_MS } from '../../http/instant';
 import { rangeOf } from '../../http/account/usage-query';
 import { queryCheck } from '../../http/validate';
@@ -12,6 +11,7 @@ import { UsageExportQuery } from './usage-export-schemas';
 import { csvLines, focusLines, ndjsonLines, type NamedUsage, type UsageLines } from './usage-lines';
 import { OPERATOR_PREFIX } from '../prefix';
 import { SecretGuard } from '../port/secret-guard';
+import { sendLines } from '../send-lines';
 import { TenantLookup } from '../tenant-lookup';
 
 type Page = ReplyOf<'metering.usage.export'>;
@@ -52,8 +52,7 @@ export class UsageExportController {
           : focusLines({ currency, provider });
     // An error of the first page is still answered in the envelope. A later one breaks the connection.
     const pages = this.pages(wanted, await this.page(wanted));
-    const text = this.texts(step === 'day' ? daysOf(pages) : pages, lines);
-    await reply.type(lines.mediaType).send(Readable.from(text));
+    await sendLines(reply, lines.mediaType, this.texts(step === 'day' ? daysOf(pages) : pages, lines));
   }
 
   private async *texts(pages: AsyncIterable<ExportedUsage[]>, lines: UsageLines): AsyncGenerator<string> {
