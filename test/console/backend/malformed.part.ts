@@ -27,6 +27,14 @@ export function malformedTests(
     expect((await asked('POST', ofTenant('keys'), body))[2]).toBe(400);
   });
 
+  it('a time may have an offset that PostgreSQL does not read', async () => {
+    const time = '2026-11-01T00:00:00%2B16:00';
+    for (const path of [`usage?from=${time}&to=2026-11-02T00:00:00Z&step=day`, `requests?from=${time}`])
+      expect(await asked('GET', ofTenant(path))).toEqual(['GET', ofTenant(path), 200, undefined]);
+    for (const path of [ofTenant(`audit?from=${time}`), ofTenant(`audit?to=${time}`), `operator/audit?from=${time}`])
+      expect(await asked('GET', path)).toEqual(['GET', path, 200, undefined]);
+  });
+
   it('nothing has U+0000 in its path: it does not exist', async () => {
     const routes = boundRoutes().filter((route) => route.includes(':'));
     expect(routes.length).toBeGreaterThan(20);

@@ -86,3 +86,10 @@ export function futureInstant(given: string | null | undefined): string | null {
   if (Number.isNaN(ms) || ms <= Date.now()) throw new ConsoleError('invalid_expires_at');
   return new Date(ms).toISOString();
 }
+
+/** A query whose times are ISO 8601 UTC: PostgreSQL does not read every offset that `Date` does. */
+export function inUtc<Query extends { from?: string; to?: string }>(query: Query): Query {
+  const { from, to } = query;
+  const utc = (time: string) => new Date(time).toISOString();
+  return { ...query, ...(from !== undefined && { from: utc(from) }), ...(to !== undefined && { to: utc(to) }) };
+}

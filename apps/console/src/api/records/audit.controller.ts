@@ -6,7 +6,7 @@ import { AllowInTenant, AllowOperator } from '../../access/allow';
 import { TenantPeople } from '../../access/tenant-people';
 import { queryOf } from '../../http/body';
 import type { AuditList } from '../answers';
-import { pageOf } from '../fields';
+import { inUtc, pageOf } from '../fields';
 
 const ActionField = Type.Unsafe<AuditAction>({ type: 'string', enum: [...AUDIT_ACTIONS] });
 const readQuery = queryOf(
@@ -32,7 +32,7 @@ export class AuditController {
   @Get('tenants/:tenantId/audit')
   @AllowInTenant('audit.read')
   async ofTenant(@Param('tenantId') tenantId: string, @Query() query: unknown): Promise<AuditList> {
-    const wanted = readQuery(query);
+    const wanted = inUtc(readQuery(query));
     // The rows of a guessed address would tell that it is an operator's.
     if (wanted.author !== undefined && !(await this.people.isOwn(tenantId, wanted.author)))
       return { data: [], nextCursor: null, actions: AUDIT_ACTIONS };
@@ -44,7 +44,7 @@ export class AuditController {
   @Get('operator/audit')
   @AllowOperator('audit.read')
   ofAll(@Query() query: unknown): Promise<AuditList> {
-    return this.page(readQuery(query));
+    return this.page(inUtc(readQuery(query)));
   }
 
   private async page(wanted: AuditQuery & { limit: number }): Promise<AuditList> {

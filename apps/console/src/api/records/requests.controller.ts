@@ -6,7 +6,7 @@ import { AllowInTenant } from '../../access/allow';
 import { queryOf } from '../../http/body';
 import { ConsoleError } from '../../http/errors';
 import type { RequestBooks, RequestList } from '../answers';
-import { CallerRequestIdField, KeyIdField, ModelField, pageSize } from '../fields';
+import { CallerRequestIdField, inUtc, KeyIdField, ModelField, pageSize } from '../fields';
 import { keyNames } from '../key-names';
 
 /** A search among millions of requests answers in short or empty pages. One call asks for this many of them. */
@@ -37,12 +37,7 @@ export class RequestsController {
   @Get()
   @AllowInTenant('requests.read')
   async list(@Param('tenantId') tenantId: string, @Query() query: unknown): Promise<RequestList> {
-    const { limit, from, to, ...rest } = readList(query);
-    const search = {
-      ...rest,
-      ...(from !== undefined && { from: new Date(from).toISOString() }),
-      ...(to !== undefined && { to: new Date(to).toISOString() }),
-    };
+    const { limit, ...search } = inUtc(readList(query));
     const data: ListedRequest[] = [];
     let { after } = search;
     const untilMs = performance.now() + SEARCH_MS;
