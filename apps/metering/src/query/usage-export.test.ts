@@ -7,7 +7,9 @@ import {
   type UsageExportQuery,
 } from '@tollgate/contracts';
 import fc from 'fast-check';
+import { Client } from 'pg';
 import { UsageConsumer } from '../consume/usage-consumer';
+import { POOL_SIZE } from '../database';
 import { useMeteringDatabase } from '../metering-database.fixture';
 import { ANY_PRICE, usageEvent } from '../sample-events.fixture';
 import { UsageExport } from './usage-export';
@@ -137,4 +139,19 @@ it('an export refuses what is not a time, a full hour, a step or a cursor', asyn
     await expect(
       new UsageExport(database.dataSource).page({ ...RANGE, step: 'request', ...asked }),
     ).rejects.toMatchObject({ code: 'invalid_parameter' });
+});
+
+it('exports that the database keeps waiting leave connections for the recording of usage', async () => {
+  const other = new Client({ connectionString: database.url });
+  await other.connect();
+  // Hours are read from it, and recording does not use it.
+  await other.query('BEGIN; LOCK TABLE metering.dropped_unfinished');
+  const exports = new UsageExport(database.dataSource);
+  const pages = Array.from({ length: POOL_SIZE }, () => exports.page({ ...RANGE, step: 'hour' }));
+  const event = usageEvent({ endedAt: RANGE.to });
+  await new UsageConsumer(database.dataSource, ANY_PRICE).consume([event]);
+  await other.end();
+  const [first, ...others] = await Promise.all(pages);
+  expect(first!.data.length).toBeGreaterThan(0);
+  expect(others).toEqual(others.map(() => first));
 });

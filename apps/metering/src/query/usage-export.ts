@@ -10,10 +10,15 @@ import {
 } from '@tollgate/contracts';
 import { query } from '@tollgate/postgres';
 import { MeteringDataSource } from '../database';
-import { inIndexOrder } from './by-index';
+import { inIndexOrder, type Transactions } from './by-index';
 import { checkKept } from '../retain/kept-from';
 import { HOUR_MS, parseCount, parseFilter, parseTime } from './parameters';
+import { UsageReads } from './usage-reads';
 
+/** That of the gateway's request. A filter can make the search for a page slow. */
+const PAGE_DEADLINE_MS = 55_000;
+/** Exports are read as those of one tenant: two pages at the same time. */
+const READER = 'exports';
 /** Ids are in the order of the start. A request that ran longer is only in the export of its tenant. */
 const LONGEST_REQUEST_MS = 48 * HOUR_MS;
 /** Ids are ahead of a clock that was set back, by less than this (`MAX_AHEAD_MS` of the contracts). */
@@ -38,13 +43,17 @@ interface Row extends Omit<ExportedUsage, 'from' | 'to'> {
 /**
  * Answers `metering.usage.export`: pages by the keys of the store, so that each costs as much as its rows. All tenants'
  * requests are read by their ids, those of one tenant by the index of tenant and end, and hours by the key of the
- * rollups.
+ * rollups. Pages wait for each other, so that any number of exports leaves connections for the recording of usage.
  */
 @Injectable()
 export class UsageExport {
-  constructor(private readonly dataSource: MeteringDataSource) {}
+  private readonly reads: Transactions;
 
-  /** RequestError invalid_parameter. */
+  constructor(private readonly dataSource: MeteringDataSource) {
+    this.reads = new UsageReads(dataSource, PAGE_DEADLINE_MS).of(READER);
+  }
+
+  /** RequestError invalid_parameter; UnavailableError. */
   async page(asked: RequestOf<'metering.usage.export'>): Promise<ReplyOf<'metering.usage.export'>> {
     const fromMs = parseTime('from', asked.from);
     const toMs = parseTime('to', asked.to);
@@ -103,7 +112,7 @@ export class UsageExport {
 
   private read(range: Range, where: string, order: string, values: unknown[]): Promise<Row[]> {
     const filters = filtersOf(range, values);
-    return inIndexOrder(this.dataSource, (tx) =>
+    return inIndexOrder(this.reads, (tx) =>
       query<Row>(
         tx,
         `SELECT id, started_at AS started, ended_at AS ended, tenant_id AS "tenantId", key_id AS "keyId", model, kind,
@@ -123,7 +132,7 @@ export class UsageExport {
     const values: unknown[] = [...(after === undefined ? FIRST_HOUR : hourCursor(after)), range.from, range.to];
     const filters = filtersOf(range, values);
     if (range.tenantId !== null) filters.push(`tenant_id = $${values.push(range.tenantId)}`);
-    return inIndexOrder(this.dataSource, (tx) =>
+    return inIndexOrder(this.reads, (tx) =>
       query<Row>(
         tx,
         `SELECT NULL AS id, hour AS started, hour + interval '1 hour' AS ended, h.tenant_id AS "tenantId",
