@@ -6,6 +6,7 @@ import type { FastifyReply } from 'fastify';
 import { LAST_INSTANT_MS } from '../../http/instant';
 import { rangeOf } from '../../http/account/usage-query';
 import { queryCheck } from '../../http/validate';
+import { namesOfKeys } from './usage-by-names';
 import { daysOf } from './usage-days';
 import { UsageExportQuery } from './usage-export-schemas';
 import { csvLines, focusLines, ndjsonLines, type NamedUsage, type UsageLines } from './usage-lines';
@@ -78,12 +79,10 @@ export class UsageExportController {
   /** Asks auth for names that are not known yet: once for a key, as a rule. */
   private async named(rows: ExportedUsage[], known: Map<string, KeyNames | null>): Promise<NamedUsage[]> {
     if (known.size > MAX_KEPT_NAMES) known.clear();
-    const ids = [...new Set(rows.map(({ keyId }) => keyId))].filter((id) => !known.has(id));
-    if (ids.length > 0) {
-      const { data } = await this.services.request('auth.keys.names', { ids });
-      for (const id of ids) known.set(id, null);
-      for (const names of data) known.set(names.id, names);
-    }
+    // A day of a tenant may have more keys than auth takes at once.
+    const ids = new Set(rows.map(({ keyId }) => keyId).filter((id) => !known.has(id)));
+    const names = await namesOfKeys(this.services, ids);
+    for (const id of ids) known.set(id, names.get(id) ?? null);
     return rows.map((row) => ({ ...row, names: known.get(row.keyId) ?? null }));
   }
 }
