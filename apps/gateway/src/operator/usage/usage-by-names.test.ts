@@ -1,4 +1,6 @@
-import type { KeyNames, UsageGroupRow } from '@tollgate/contracts';
+import { MAX_KEY_TAGS, newId, type KeyNames, type UsageGroupRow } from '@tollgate/contracts';
+import { randomInt } from 'node:crypto';
+import { constants, gzipSync } from 'node:zlib';
 import { byNames, groupsOfUsage, namesOfKeys } from './usage-by-names';
 
 const row = (key: string, requests: number, more: object = {}): UsageGroupRow => ({
@@ -40,14 +42,28 @@ it('has a key with several tags in the group of each, and one without in a group
   ]);
 });
 
-it('asks for names of at most 1,000 keys at once', async () => {
-  const asked: number[] = [];
+/** `MAX_MESSAGE_BYTES` of the replies over Kafka. */
+const MAX_REPLY_BYTES = 900 * 1024;
+const text = (chars: number, one: () => string) => Array.from({ length: chars }, one).join('');
+const letter = () => String.fromCharCode(97 + randomInt(26));
+/** Three bytes each in UTF-8. */
+const ideograph = () => String.fromCharCode(0x4e00 + randomInt(0x5000));
+/** The longest names that tenants and operators can give, which compression shrinks little. */
+const longest = (id: string): KeyNames => ({
+  ...{ id, name: text(100, ideograph), owner: text(100, ideograph), tenantName: text(100, ideograph) },
+  ...{ externalId: text(100, letter), tags: Array.from({ length: MAX_KEY_TAGS }, () => text(64, letter)) },
+});
+
+it('asks for all names in parts whose replies fit into a message, however long the names are', async () => {
+  const replied: number[] = [];
   const services = {
     request: (_: string, { ids }: { ids: string[] }) => {
-      asked.push(ids.length);
-      return Promise.resolve({ data: ids.map((id) => named(id, 'o', [])[1]) });
+      const reply = { data: ids.map(longest) };
+      replied.push(gzipSync(JSON.stringify(reply), { level: constants.Z_BEST_SPEED }).length);
+      return Promise.resolve(reply);
     },
   } as unknown as Parameters<typeof namesOfKeys>[0];
-  const found = await namesOfKeys(services, new Set(Array.from({ length: 2_001 }, (_, index) => `key ${index}`)));
-  expect([found.size, asked]).toEqual([2_001, [1_000, 1_000, 1]]);
+  const ids = Array.from({ length: 1_001 }, () => newId('key'));
+  expect([...(await namesOfKeys(services, new Set(ids))).keys()]).toEqual(ids);
+  expect(Math.max(...replied)).toBeLessThan(MAX_REPLY_BYTES);
 });
