@@ -153,7 +153,7 @@ function read(
   if (outcome !== null && OUTCOMES[outcome]) filters.push(`outcome <> 'complete'`);
   return query<ListedRow>(
     tx,
-    `SELECT ${EVENT_COLUMNS}, (life::json ->> 'firstMs')::int AS first_ms
+    `SELECT ${EVENT_COLUMNS}, (life::json ->> 'firstMs')::float8 AS first_ms
      FROM ${callerRequestId === null ? 'usage_event' : ofCaller(callerRequestId, values)} AS events
      WHERE ${['tenant_id = $1', 'ended_at >= $2', 'ended_at < $3', 'ended_at <= $4', ...filters].join(' AND ')}
        AND (ended_at, id) < ($4, $5)
