@@ -29,7 +29,6 @@ export class AuditController {
   @Get('export')
   async export(@Query() query: unknown, @Res() reply: FastifyReply): Promise<void> {
     const wanted = { ...inUtc(checkExport(query)), limit: MAX_PAGE_ROWS };
-    // An error of the first page is still answered in the envelope. A later one breaks the connection.
     await sendLines(reply, 'text/csv; charset=utf-8', this.lines(wanted, await this.page(wanted)));
   }
 

@@ -51,18 +51,21 @@ export class UsageExportController {
         : format === 'ndjson'
           ? ndjsonLines(currency)
           : focusLines({ currency, provider });
-    // An error of the first page is still answered in the envelope. A later one breaks the connection.
     const pages = this.pages(wanted, await this.page(wanted));
     await sendLines(reply, lines.mediaType, this.texts(step === 'day' ? daysOf(pages) : pages, lines));
   }
 
+  /** The head comes with the first rows, whose error is still answered in the envelope. */
   private async *texts(pages: AsyncIterable<ExportedUsage[]>, lines: UsageLines): AsyncGenerator<string> {
     const names = new Map<string, KeyNames | null>();
-    if (lines.head !== '') yield lines.head;
+    let { head } = lines;
     for await (const page of pages) {
       const rows = await this.named(page, names);
-      if (rows.length > 0) yield rows.map((row) => lines.line(row)).join('');
+      if (rows.length === 0) continue;
+      yield head + rows.map((row) => lines.line(row)).join('');
+      head = '';
     }
+    if (head !== '') yield head;
   }
 
   private async *pages(wanted: Wanted, first: Page): AsyncGenerator<ExportedUsage[]> {
