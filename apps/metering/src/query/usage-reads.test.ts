@@ -33,6 +33,17 @@ class Reads {
     });
   }
 
+  /** Ends every read as soon as it has begun. */
+  async endAll(ended: readonly Promise<unknown>[]): Promise<void> {
+    let done = false;
+    const all = Promise.all(ended).then(() => (done = true));
+    await eventually(() => {
+      this.ends.splice(0).forEach((end) => end());
+      expect(done).toBe(true);
+    });
+    await all;
+  }
+
   async haveBegun(...tenantIds: string[]): Promise<void> {
     await eventually(() => expect(this.begun.length).toBeGreaterThanOrEqual(tenantIds.length));
     expect(this.begun).toEqual(tenantIds);
@@ -66,14 +77,23 @@ describe('reads of usage', () => {
   it('are refused at once if a hundred wait', async () => {
     const reads = new Reads(new UsageReads(AT_ONCE, 60_000));
     const ended = Array.from({ length: 102 }, () => reads.begin(ONE));
-    await expect(reads.begin(OTHER)).rejects.toThrow('too many usage queries wait');
-    const all = Promise.all(ended);
-    let done = false;
-    void all.then(() => (done = true));
-    await eventually(() => {
-      reads.ends.splice(0).forEach((end) => end());
-      expect(done).toBe(true);
-    });
+    await expect(reads.begin(ONE)).rejects.toThrow('too many usage queries wait');
+    await reads.endAll(ended);
+  });
+
+  it('of a tenant whose hundred wait keep no other tenant from reading', async () => {
+    const reads = new Reads(new UsageReads(AT_ONCE, 60_000));
+    const ended = Array.from({ length: 102 }, () => reads.begin(ONE));
+    // The first of the others leaves its place at once. It and the third one take that of the newest waiting read.
+    const refused = Promise.allSettled(ended.splice(-2));
+    const others = Promise.all(Array.from({ length: 3 }, () => reads.begin(OTHER)));
+    await reads.endAll([...ended, others]);
+    expect(await refused).toEqual([
+      { status: 'rejected', reason: expect.any(UnavailableError) },
+      { status: 'rejected', reason: expect.any(UnavailableError) },
+    ]);
+    expect(reads.begun.slice(0, 3)).toEqual([ONE, ONE, OTHER]);
+    expect(reads.begun).toHaveLength(103);
   });
 
   it('end in the database at their deadline', async () => {

@@ -17,12 +17,15 @@ const CANCELED = '57014';
 interface Waiting {
   tenantId: string;
   begin: () => void;
+  refuse: (error: Error) => void;
+  isRefused: boolean;
 }
 
 /**
  * Reads usage of any range: a few at the same time, of all tenants and of each one, because the consumers that record
- * usage have the same connections. Others wait in order. The wait and the statements end at the deadline of the
- * request, so that the database does not work for a caller who has gone.
+ * usage have the same connections. Others wait in order. If too many wait, the newest one of the tenant with the most is
+ * refused. The wait and the statements end at the deadline of the request, so that the database does not work for a
+ * caller who has gone.
  */
 export class UsageReads {
   private readonly waiting: Waiting[] = [];
@@ -34,7 +37,7 @@ export class UsageReads {
     private readonly deadlineMs = DEFAULT_REQUEST_DEADLINE_MS,
   ) {}
 
-  /** Transactions of a tenant. UnavailableError at the deadline, or at once if too many wait. */
+  /** Transactions of a tenant. UnavailableError at the deadline, or earlier if too many wait. */
   of(tenantId: string): Transactions {
     return { transaction: (work) => this.transaction(tenantId, work) };
   }
@@ -59,19 +62,34 @@ export class UsageReads {
   }
 
   private async turn(tenantId: string): Promise<void> {
-    if (this.waiting.length >= MAX_WAITING) throw new UnavailableError('too many usage queries wait');
     let waiting!: Waiting;
-    const begun = new Promise<void>((begin) => this.waiting.push((waiting = { tenantId, begin })));
+    const begun = new Promise<void>((begin, refuse) => {
+      waiting = { tenantId, begin, refuse, isRefused: false };
+    });
+    this.waiting.push(waiting);
     this.beginNext();
+    if (this.waiting.length > MAX_WAITING) this.refuseOne();
     try {
       await withTimeout(this.deadlineMs, begun, () => this.late());
     } catch (error) {
+      if (waiting.isRefused) throw error;
       const place = this.waiting.indexOf(waiting);
       // It began at that moment, and ends itself.
       if (place === -1) return;
       this.waiting.splice(place, 1);
       throw error;
     }
+  }
+
+  /** So a tenant that asks very often keeps no other tenant from waiting. */
+  private refuseOne(): void {
+    const counts = new Map<string, number>();
+    for (const { tenantId } of this.waiting) counts.set(tenantId, (counts.get(tenantId) ?? 0) + 1);
+    const most = Math.max(...counts.values());
+    const newest = this.waiting.findLastIndex(({ tenantId }) => counts.get(tenantId) === most);
+    const [refused] = this.waiting.splice(newest, 1) as [Waiting];
+    refused.isRefused = true;
+    refused.refuse(new UnavailableError('too many usage queries wait'));
   }
 
   private beginNext(): void {
