@@ -116,8 +116,11 @@ export class Attempt implements Dispatcher.DispatchHandler {
   drop(): void {
     if (this.dropped) return;
     this.dropped = true;
+    // The connection is not open yet. onRequestStart aborts, or onResponseError learns that it cannot be opened.
+    if (this.connection && !this.controller) return;
+    if (!this.isTold && this.mayHaveBegun && !this.answerBegan)
+      this.managed.breaker.silence.clientLeft(performance.now());
     this.tell(null);
-    // Before the connection is open there is no controller. Then onRequestStart aborts.
     this.controller?.abort(new Error('aborted by the gateway'));
   }
 
@@ -154,7 +157,10 @@ export class Attempt implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.controller = controller;
-    if (this.dropped) return controller.abort(new Error('aborted by the gateway'));
+    if (this.dropped) {
+      this.tell(null);
+      return controller.abort(new Error('aborted by the gateway'));
+    }
     this.mayHaveBegun = true;
     this.owner.onWritten();
     this.managed.breaker.isSlowToRefuse = false;
@@ -166,6 +172,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   onResponseStarted(): void {
     if (!this.answerBegan) this.managed.times.began(performance.now() - this.writtenAtMs);
     this.answerBegan = true;
+    this.managed.breaker.silence.answered();
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: Headers): void {
@@ -211,14 +218,13 @@ export class Attempt implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error & { code?: string }): void {
     this.giveBack();
-    if (this.dropped) return;
+    const isUnreachable = this.controller === null;
+    if (isUnreachable) this.managed.breaker.isSlowToRefuse = CONNECT_TIMEOUTS.has(error.code ?? '');
+    if (this.dropped) return this.tell(isUnreachable ? 'unreachable' : null);
     if (this.errorStatus !== 0) return this.failByStatus('');
     const failure: UpstreamFailure =
       this.unreadable === null ? failureOfError(error) : { kind: 'failed', reason: this.unreadable };
-    if (this.controller === null) {
-      this.managed.breaker.isSlowToRefuse = CONNECT_TIMEOUTS.has(error.code ?? '');
-      return this.fail(failure, 'not_begun', 'unreachable');
-    }
+    if (isUnreachable) return this.fail(failure, 'not_begun', 'unreachable');
     const result = failure.kind === 'timeout' && this.request.isShort ? null : 'failed';
     if (!this.wasStale(failure)) return this.fail(failure, 'may_have_begun', result);
     this.mayHaveBegun = false;

@@ -9,6 +9,8 @@ export function urlOf({ origin, basePath }: Backend): string {
 type Test = (one: ManagedBackend, nowMs: number) => boolean;
 
 const isGoodAndFree: Test = (one, nowMs) => one.hasPlace && one.isGood(nowMs);
+/** Does not leave calls without a byte until their clients leave. */
+const isAnswering: Test = (one, nowMs) => isGoodAndFree(one, nowMs) && !one.breaker.silence.isSilent(nowMs);
 /** For use when nothing better is left: a request that makes backends fail must not close the model to all others. */
 const isWorthATry: Test = (one) => one.hasPlace && one.isUsable && !one.breaker.unreachable;
 /** Refuses at once, so a call learns without a wait whether it is back. */
@@ -28,14 +30,24 @@ export function choose(
   affinity: number | null = null,
   random: () => number = Math.random,
 ): ManagedBackend | 'full' | null {
-  if (affinity !== null) {
-    const met = meetingPlace(all, affinity, (one) => isGoodAndFree(one, nowMs) && !tried.includes(one));
-    if (met) return met;
-  }
-  const good = ofTwo(all, tried, nowMs, isGoodAndFree, random);
+  const good =
+    oneOf(all, tried, nowMs, isAnswering, affinity, random) ??
+    oneOf(all, tried, nowMs, isGoodAndFree, affinity, random);
   if (good) return good;
   for (const one of all) if (one.isGood(nowMs) && !tried.includes(one)) return 'full';
   return ofTwo(all, tried, nowMs, isWorthATry, random) ?? ofTwo(all, tried, nowMs, refusesQuickly, random);
+}
+
+function oneOf(
+  all: readonly ManagedBackend[],
+  tried: readonly ManagedBackend[],
+  nowMs: number,
+  test: Test,
+  affinity: number | null,
+  random: () => number,
+): ManagedBackend | null {
+  const met = affinity !== null && meetingPlace(all, affinity, (one) => test(one, nowMs) && !tried.includes(one));
+  return met || ofTwo(all, tried, nowMs, test, random);
 }
 
 function ofTwo(

@@ -1,3 +1,5 @@
+import { Silence } from './silence';
+
 /** Failures in a row that open the breaker. */
 const FAILURES_IN_A_ROW = 5;
 /** At least this many calls in a window, at least half of them failed, open it too. */
@@ -43,6 +45,7 @@ export class Breaker {
   unreachable = false;
   /** It was not refused but timed out: a call would wait for as long. */
   isSlowToRefuse = false;
+  readonly silence = new Silence();
 
   get isOpen(): boolean {
     return this.probeAtMs > 0;
@@ -74,6 +77,7 @@ export class Breaker {
 
   /** A call begins. Returns true if it is a probe; then `ended` or `abandoned` must be told so. */
   begin(nowMs: number): boolean {
+    this.silence.began(nowMs);
     if (this.probeAtMs === 0 || !this.mayProbe(nowMs)) return false;
     this.probeSinceMs = nowMs;
     return true;
