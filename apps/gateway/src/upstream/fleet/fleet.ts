@@ -13,8 +13,8 @@ export class Engine {
   inFlight = 0;
   /** An operator drained it: it gets no new calls. */
   drained = false;
-  /** Its health checks that fail. Models with the same URL may have different ones. */
-  readonly failingChecks = new Set<object>();
+  /** Its health checks that fail. Models with the same URL may have different ones. A check is for one access. */
+  readonly failingChecks = new Set<{ readonly access: string }>();
   /** The circuit breakers of its models, by `breakerKey`. */
   readonly breakers = new Map<string, Breaker>();
   /** The keys of the breakers that the configuration gives calls: those of backends with a weight above 0. */
@@ -25,7 +25,7 @@ export class Engine {
   /** @param name as in usage events: the base URL */
   constructor(readonly name: string) {}
 
-  /** True without checks. */
+  /** All checks succeed, whatever their access. True without checks. */
   get healthy(): boolean {
     return this.failingChecks.size === 0;
   }
@@ -44,6 +44,7 @@ export class ManagedBackend {
   /** 32 bits of its name, the same in every process. */
   readonly hash: number;
   readonly times: BackendTimes;
+  readonly access: string;
 
   constructor(
     readonly model: string,
@@ -52,7 +53,14 @@ export class ManagedBackend {
     readonly breaker: Breaker,
   ) {
     this.hash = createHash('sha256').update(engine.name).digest().readUInt32BE();
+    this.access = accessOf(backend);
     this.times = new BackendTimes(model, engine.name);
+  }
+
+  /** No check with its key and its headers fails. */
+  get healthy(): boolean {
+    for (const { access } of this.engine.failingChecks) if (access === this.access) return false;
+    return true;
   }
 
   /** It may get calls if there is nothing better. */
@@ -71,7 +79,7 @@ export class ManagedBackend {
 
   /** It will probably answer a call. */
   isGood(nowMs: number): boolean {
-    return this.isUsable && this.engine.healthy && this.breaker.restMs(nowMs) === 0 && this.breaker.allows(nowMs);
+    return this.isUsable && this.healthy && this.breaker.restMs(nowMs) === 0 && this.breaker.allows(nowMs);
   }
 
   /** When it may be worth a call again, in ms from now. */
@@ -179,8 +187,13 @@ export class Fleet {
  * not be reached begins anew: otherwise it would be looked for as before, and not found. One with another key (also in
  * a header) may be served while the first one is refused or limited. Never logged: it has the keys.
  */
-function breakerKey({ model, connectionKey, authorization, headers }: Backend): string {
-  return JSON.stringify([model, connectionKey, authorization, headers]);
+function breakerKey(backend: Backend): string {
+  return JSON.stringify([backend.model, accessOf(backend)]);
+}
+
+/** The same for backends with the same connections, key and headers. Never logged: it has them. */
+export function accessOf({ connectionKey, authorization, headers }: Backend): string {
+  return JSON.stringify([connectionKey, authorization, headers]);
 }
 
 /** The keys of the breakers of each backend. */

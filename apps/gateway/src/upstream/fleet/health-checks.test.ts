@@ -1,6 +1,6 @@
 import { eventually } from '@tollgate/testing';
 import type { CatalogModel } from '../../catalog/catalog';
-import { type Answer, backend, closeAll } from '../exchange.fixture';
+import { type Answer, backend, closeAll, modelWith } from '../exchange.fixture';
 import { Fleet } from './fleet';
 import { HealthChecks } from './health-checks';
 
@@ -99,5 +99,64 @@ describe('the health checks', () => {
     one.health = { path: '/health', intervalMs: 100, isStrict: true };
     checks.follow(modelOf(one));
     await eventually(() => expect(fleet.engineOf(one.name).healthy).toBe(false), { timeoutMs: 30_000 });
+  });
+
+  it('find a backend unhealthy whose answer does not end in time, though parts of it come', async () => {
+    const one = await backend((_, response) => {
+      const dripping = setInterval(() => response.write('.'), 10);
+      response.on('close', () => clearInterval(dripping));
+    });
+    one.health = { path: '/health', intervalMs: 100, isStrict: true };
+    checks.follow(modelOf(one));
+    await eventually(() => expect([fleet.engineOf(one.name).healthy, one.asked > 4]).toEqual([false, true]));
+  });
+
+  it('need only the status of an answer that is long', async () => {
+    let cutOff = 0;
+    const one = await backend((_, response) => {
+      const write = () => {
+        while (!response.destroyed && response.write('.'.repeat(16_384)));
+      };
+      response.on('drain', write).on('close', () => (cutOff += 1));
+      write();
+    });
+    one.health = { path: '/health', intervalMs: 1_000, isStrict: true };
+    checks.follow(modelOf(one));
+    await eventually(() => expect(cutOff).toBe(2));
+    expect(fleet.engineOf(one.name).healthy).toBe(true);
+  });
+
+  it('ask with each key at a URL, and find only the backends with the refused one unhealthy', async () => {
+    const accepted = new Set(['Bearer a', 'Bearer b']);
+    const asked = new Set<string | undefined>();
+    const one = await backend(({ headers: { authorization } }, response) => {
+      asked.add(authorization);
+      response.writeHead(accepted.has(authorization ?? '') ? 200 : 401).end();
+    });
+    const health = { path: '/health', intervalMs: 20, isStrict: true };
+    const withKey = (key: string) => ({ ...one, health, authorization: `Bearer ${key}` });
+    const model = modelWith([withKey('a'), withKey('b')]);
+    const good = () => fleet.poolOf(model).backends.map((each) => each.isGood(performance.now()));
+    checks.follow([model]);
+    await eventually(() => expect([...asked].sort()).toEqual(['Bearer a', 'Bearer b']));
+    expect(good()).toEqual([true, true]);
+    accepted.delete('Bearer a');
+    await eventually(() => expect(good()).toEqual([false, true]));
+    accepted.add('Bearer a');
+    accepted.delete('Bearer b');
+    await eventually(() => expect(good()).toEqual([true, false]));
+    expect(fleet.engineOf(one.name).healthy).toBe(false);
+  });
+
+  it('ask with each set of headers at a URL', async () => {
+    const asked = new Set<unknown>();
+    const one = await backend(({ headers }, response) => {
+      asked.add(headers['x-a']);
+      response.end();
+    });
+    const health = { path: '/health', intervalMs: 20, isStrict: true };
+    const withHeader = (value: string) => ({ ...one, health, headers: ['x-a', value] });
+    checks.follow(modelOf(withHeader('a'), withHeader('b')));
+    await eventually(() => expect([...asked].sort()).toEqual(['a', 'b']));
   });
 });
