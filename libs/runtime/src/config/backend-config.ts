@@ -15,7 +15,7 @@ import { IsHeaders } from './is-headers';
 import { IsMetricsUrl } from './is-metrics-url';
 
 const MAX_TIMEOUT_MS = 86_400_000;
-const PATH = 'a path such as /health, without query or #';
+const PATH = 'a path such as /health, in printable ASCII, with one slash first and without query, # or \\';
 
 /** Time limits of one call, in milliseconds. Absent: the defaults of docs/operating/backends.md. */
 export class BackendTimeoutsConfig {
@@ -31,7 +31,7 @@ export class BackendTimeoutsConfig {
 
 export class BackendHealthConfig {
   /** From the root of the backend's host. It is healthy if GET answers 2xx. */
-  @MustMatch(/^\/[^\s?#]*$/, PATH) path!: string;
+  @MustMatch(/^(?!\/\/)\/(?:(?![?#\\])[\x21-\x7e])*$/, PATH) path!: string;
   @MustBeWhole(100, 3_600_000) intervalMs: number = 5_000;
 }
 

@@ -4,7 +4,7 @@ import { MustBe } from './config-rules';
 export const IsBackendUrl = (): PropertyDecorator =>
   MustBe(
     '"simulator:" or an http(s) URL such as http://127.0.0.1:8000/v1, ' +
-      'with a port up to 65535 and without user, query or #',
+      'with a port from 1 to 65535 and without user, query or #',
     isBackendUrl,
   );
 
@@ -13,6 +13,6 @@ function isBackendUrl(value: unknown): boolean {
   // `new URL` accepts some typing errors, which are refused here: blanks around it, a missing slash, an empty "?".
   if (typeof value !== 'string' || !/^https?:\/\/[^\s?#@\\/][^\s?#@\\]*$/.test(value) || !URL.canParse(value))
     return false;
-  const { hostname, username, password } = new URL(value);
-  return hostname !== '' && username === '' && password === '';
+  const { hostname, port, username, password } = new URL(value);
+  return hostname !== '' && port !== '0' && username === '' && password === '';
 }
