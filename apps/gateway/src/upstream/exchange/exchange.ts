@@ -78,6 +78,10 @@ export class Exchange implements AttemptOwner, Waiting {
     return this.chain.model;
   }
 
+  get hasFailed(): boolean {
+    return this.chain.tried.length > 0;
+  }
+
   /** The backend asked last, for the log. Empty if none was. */
   get backendUrl(): string {
     return this.attempt ? urlOf(this.attempt.managed.backend) : '';
@@ -162,7 +166,8 @@ export class Exchange implements AttemptOwner, Waiting {
     const mayGoOn = this.attempts < MAX_ATTEMPTS;
     if (mayGoOn && progress === 'stale' && this.staleRepeats < MAX_STALE_REPEATS && !this.time.isOver) {
       this.staleRepeats += 1;
-      return this.soon(() => this.ask(managed, performance.now()));
+      // A request that waited may have taken the place.
+      return this.soon(() => (managed.hasPlace ? this.ask(managed, performance.now()) : this.next()));
     }
     const failed = (this.failed ??= []);
     failed[Math.min(failed.length, MAX_FAILED_ATTEMPTS - 1)] = failedAttempt(failure, managed.engine.name);

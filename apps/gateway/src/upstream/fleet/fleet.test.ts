@@ -19,6 +19,7 @@ function waiting(fleet: Fleet, answers: readonly boolean[]) {
         return goes;
       },
       onTimeout: () => {},
+      hasFailed: false,
     };
     queue.add(one, QUEUE);
     return one;

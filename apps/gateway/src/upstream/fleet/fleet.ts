@@ -205,7 +205,7 @@ function byName(backends: readonly Backend[]): Map<string, Set<string>> {
 }
 
 /**
- * Lets waiting requests go, the longest wait first, until the first of each queue finds no place. A request that goes
+ * Lets waiting requests go, the longest wait first, until those of each queue find no place. A request that goes
  * may leave the place free for others: it asks another backend, or ends without asking any.
  */
 function wake(queues: ReadonlySet<WaitQueue>): void {

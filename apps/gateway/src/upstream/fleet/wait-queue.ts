@@ -2,6 +2,8 @@
 export interface Waiting {
   /** A place may be free. Returns false if there is none for this request, which then waits on. */
   onPlace(): boolean;
+  /** A backend has failed it, so it may need another place than the requests behind it. */
+  readonly hasFailed: boolean;
   /** Called once instead, when the time is over. */
   onTimeout(): void;
 }
@@ -48,9 +50,15 @@ export class WaitQueue {
     this.entries.delete(waiting);
   }
 
-  /** Lets the first one go. Returns false if it waits on, or if there is none. */
+  /**
+   * Lets the first one go. If there is no place for it because it failed at the backend that has one, the next one is
+   * asked. Returns false if all wait on, or if there is none.
+   */
   next(): boolean {
-    for (const { waiting } of this.entries.values()) return waiting.onPlace();
+    for (const { waiting } of this.entries.values()) {
+      if (waiting.onPlace()) return true;
+      if (!waiting.hasFailed) return false;
+    }
     return false;
   }
 }
