@@ -89,7 +89,7 @@ function drawn(
  * weights, also a canary of weight 1 beside one of weight 100.
  */
 function isLessLoaded(one: ManagedBackend, other: ManagedBackend): boolean {
-  return (one.engine.inFlight + 1) * other.backend.weight <= other.engine.inFlight * one.backend.weight;
+  return (one.engine.inFlight + 1) * other.engineWeight <= other.engine.inFlight * one.engineWeight;
 }
 
 /** When the first of the backends that were not tried may be worth a call, in whole seconds. Null: there is none. */

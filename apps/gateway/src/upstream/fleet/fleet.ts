@@ -39,10 +39,20 @@ export class Engine {
   }
 }
 
+/** The backends of a model with one URL: other keys, or other models there. They share the calls in progress. */
+interface OneUrl {
+  /** Of all of them. */
+  weight: number;
+  /** How many of them come before this one in the configuration. */
+  before: number;
+}
+
 /** A backend of a model, with its state in this process. */
 export class ManagedBackend {
-  /** 32 bits of its name, the same in every process. */
+  /** 32 bits of its name, the same in every process, and another one for each backend at one URL. */
   readonly hash: number;
+  /** The weight of all backends of the model at its URL: the calls in progress are those of all. */
+  readonly engineWeight: number;
   readonly times: BackendTimes;
   readonly access: string;
 
@@ -51,8 +61,11 @@ export class ManagedBackend {
     readonly backend: Backend,
     readonly engine: Engine,
     readonly breaker: Breaker,
+    { weight, before }: OneUrl = { weight: backend.weight, before: 0 },
   ) {
-    this.hash = createHash('sha256').update(engine.name).digest().readUInt32BE();
+    this.engineWeight = weight;
+    const name = before === 0 ? engine.name : `${engine.name} ${before}`;
+    this.hash = createHash('sha256').update(name).digest().readUInt32BE();
     this.access = accessOf(backend);
     this.times = new BackendTimes(model, engine.name);
   }
@@ -171,15 +184,21 @@ export class Fleet {
   private compile(model: CatalogModel): Pool {
     let shared = this.shared.get(model.id);
     if (!shared) this.shared.set(model.id, (shared = { queue: new WaitQueue(), budget: new RetryBudget() }));
-    const backends = model.backends.map((backend) => {
+    const backends = model.backends.map((backend, n) => {
       const engine = this.engineOf(backend.name);
       const key = breakerKey(backend);
       let breaker = engine.breakers.get(key);
       if (!breaker) engine.breakers.set(key, (breaker = new Breaker()));
-      return new ManagedBackend(model.id, backend, engine, breaker);
+      return new ManagedBackend(model.id, backend, engine, breaker, oneUrl(model.backends, n));
     });
     return { backends, ...shared };
   }
+}
+
+function oneUrl(all: readonly Backend[], n: number): OneUrl {
+  const isThere = ({ name }: Backend) => name === all[n]!.name;
+  const weight = all.filter(isThere).reduce((sum, one) => sum + one.weight, 0);
+  return { weight, before: all.slice(0, n).filter(isThere).length };
 }
 
 /**

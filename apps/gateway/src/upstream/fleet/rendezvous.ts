@@ -18,7 +18,8 @@ export function meetingPlace(
   let weights = 0;
   for (const one of all) {
     if (!test(one)) continue;
-    calls += one.engine.inFlight;
+    // Backends at one URL have the same calls in progress.
+    calls += (one.engine.inFlight * one.backend.weight) / one.engineWeight;
     weights += one.backend.weight;
   }
   let best: ManagedBackend | null = null;
@@ -26,7 +27,7 @@ export function meetingPlace(
   for (const one of all) {
     if (!test(one)) continue;
     const { weight } = one.backend;
-    if (one.engine.inFlight + 1 > Math.ceil((LOAD_BOUND * calls * weight) / weights)) continue;
+    if (one.engine.inFlight + 1 > Math.ceil((LOAD_BOUND * calls * one.engineWeight) / weights)) continue;
     // The heavier of two backends has the higher score for its share of all affinities.
     const score = weight / -Math.log(uniform(affinity ^ one.hash));
     if (score <= bestScore) continue;
