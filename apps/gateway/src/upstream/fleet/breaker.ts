@@ -65,9 +65,9 @@ export class Breaker {
     return this.probeAtMs === 0 ? 0 : Math.max(0, this.probeAtMs - nowMs);
   }
 
-  /** It answered 429, or said when to come back. */
+  /** It answered 429, or said when to come back. The longest of several pauses counts. */
   rest(seconds: number, nowMs: number): void {
-    this.restUntilMs = nowMs + Math.min(seconds * 1_000, MAX_REST_MS);
+    this.restUntilMs = Math.max(this.restUntilMs, nowMs + Math.min(seconds * 1_000, MAX_REST_MS));
   }
 
   /** The rest of that pause. 0: there is none. */

@@ -1,3 +1,5 @@
+import type { ServerResponse } from 'node:http';
+import { eventually } from '@tollgate/testing';
 import { backend, type Answer, closeAll, exchangeOf, modelWith, upstreamWith, wholeRelay } from '../exchange.fixture';
 
 afterAll(closeAll);
@@ -28,6 +30,22 @@ async function twoKeys(status: number, headers: Record<string, string> = {}) {
   };
   return { asked, model, other, ask };
 }
+
+it('a pause that a backend named is not shortened by a later 429 without Retry-After', async () => {
+  const open: ServerResponse[] = [];
+  const model = modelWith([await backend((_, response) => void open.push(response))]);
+  const calls = [1, 2].map(() => {
+    const relay = wholeRelay();
+    return relay.run(exchangeOf(model, relay, upstream));
+  });
+  await eventually(() => expect(open.length).toBe(2));
+  open.shift()!.writeHead(429, { 'retry-after': '40' }).end();
+  const restMs = () => upstream.fleet.poolOf(model).backends[0]!.breaker.restMs(performance.now());
+  await eventually(() => expect(restMs()).toBeGreaterThan(1_000));
+  open.shift()!.writeHead(429).end();
+  await Promise.all(calls);
+  expect(restMs()).toBeGreaterThan(1_000);
+});
 
 describe('two keys at one URL', () => {
   it('have their own pauses: the fallback is not asked while one of them is good', async () => {
