@@ -64,6 +64,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
   private writtenAtMs = 0;
   private answerBegan = false;
   private informational = 0;
+  /** No body came, nor an error status. Engines that hang may still send the head of a stream. */
+  private isSilent = true;
   private dropped = false;
   private errorStatus = 0;
   private retryAfter: string | undefined;
@@ -118,8 +120,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.dropped = true;
     // The connection is not open yet. onRequestStart aborts, or onResponseError learns that it cannot be opened.
     if (this.connection && !this.controller) return;
-    if (!this.isTold && this.mayHaveBegun && !this.answerBegan)
-      this.managed.breaker.silence.clientLeft(performance.now());
+    if (!this.isTold && this.mayHaveBegun && this.isSilent) this.managed.breaker.silence.clientLeft(performance.now());
     this.tell(null);
     this.controller?.abort(new Error('aborted by the gateway'));
   }
@@ -172,7 +173,6 @@ export class Attempt implements Dispatcher.DispatchHandler {
   onResponseStarted(): void {
     if (!this.answerBegan) this.managed.times.began(performance.now() - this.writtenAtMs);
     this.answerBegan = true;
-    this.managed.breaker.silence.answered();
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: Headers): void {
@@ -183,6 +183,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
       return;
     }
     if (status >= 300) {
+      this.notSilent();
       this.errorStatus = status;
       // A proxy also answers 503 when its engine dies during the work.
       this.mayHaveBegun = status === 408 || (isOfEngine(status) && !(status === 503 && this.tooSoonForWork()));
@@ -200,10 +201,16 @@ export class Attempt implements Dispatcher.DispatchHandler {
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.dropped) return;
+    if (this.isSilent) this.notSilent();
     if (this.errorStatus === 0) return this.owner.onData(chunk);
     if (this.errorBytes < MAX_ERROR_BODY_BYTES) this.errorBody.push(chunk);
     this.errorBytes += chunk.length;
     if (this.errorBytes >= MAX_ERROR_BODY_BYTES) controller.abort(new Error('the error body is too long'));
+  }
+
+  private notSilent(): void {
+    this.isSilent = false;
+    this.managed.breaker.silence.answered();
   }
 
   onResponseEnd(): void {

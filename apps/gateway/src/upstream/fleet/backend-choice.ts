@@ -9,7 +9,7 @@ export function urlOf({ origin, basePath }: Backend): string {
 type Test = (one: ManagedBackend, nowMs: number) => boolean;
 
 const isGoodAndFree: Test = (one, nowMs) => one.hasPlace && one.isGood(nowMs);
-/** Does not leave calls without a byte until their clients leave. */
+/** Does not leave calls without an answer until their clients leave. */
 const isAnswering: Test = (one, nowMs) => isGoodAndFree(one, nowMs) && !one.breaker.silence.isSilent(nowMs);
 /** For use when nothing better is left: a request that makes backends fail must not close the model to all others. */
 const isWorthATry: Test = (one) => one.hasPlace && one.isUsable && !one.breaker.unreachable;

@@ -37,6 +37,19 @@ async function callOneByOne(model: CatalogModel, calls: number): Promise<void> {
   }
 }
 
+it('a backend that sends only the head of its answers is silent, too', async () => {
+  jump(0);
+  const one = await backend((_, response) => response.flushHeaders());
+  const model = modelWith([one, await backend(well)]);
+  for (let n = 0; n < CALLS; n++) {
+    const relay = wholeRelay();
+    jest.spyOn(relay, 'onHead').mockImplementation(() => setImmediate(() => relay.clientClosed()));
+    await relay.run(exchangeOf(model, relay, upstream));
+    await idle(model);
+  }
+  expect(one.asked).toBe(LEFT_IN_A_ROW);
+});
+
 const managedOf = (model: CatalogModel) => upstream.fleet.poolOf(model).backends;
 const idle = (model: CatalogModel) =>
   eventually(() => expect(managedOf(model).map(({ engine }) => engine.inFlight)).toEqual(model.backends.map(() => 0)));

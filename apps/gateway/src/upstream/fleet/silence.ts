@@ -1,13 +1,13 @@
-/** Calls in a row whose clients left before the first byte of an answer, after which a backend counts as silent. */
+/** Calls in a row whose clients left before an answer began, after which a backend counts as silent. */
 const LEFT_IN_A_ROW = 5;
 /** A silent backend gets one call in this time as if it were not. */
 const TRIAL_EVERY_MS = 10_000;
 
 /**
- * Whether a backend leaves calls without any byte until their clients leave. The circuit breaker does not count these
+ * Whether a backend leaves calls without an answer until their clients leave. The circuit breaker does not count these
  * calls, because a client could leave early in order to open it for others. So silence only changes the order of
- * backends: a silent one gets a call if all others are silent, too, or cannot take it. The first byte of any answer
- * ends it. Times are those of `performance.now()`.
+ * backends: a silent one gets a call if all others are silent, too, or cannot take it. Any answer that begins ends it:
+ * the first byte of a body, or an error status. Times are those of `performance.now()`.
  */
 export class Silence {
   private leftInARow = 0;
@@ -22,13 +22,13 @@ export class Silence {
     if (this.leftInARow >= LEFT_IN_A_ROW) this.trialAtMs = nowMs + TRIAL_EVERY_MS;
   }
 
-  /** The client of a call that was sent has left, and no byte of an answer had come. */
+  /** The client of a call that was sent has left, and its answer had not begun. */
   clientLeft(nowMs: number): void {
     this.leftInARow += 1;
     if (this.leftInARow === LEFT_IN_A_ROW) this.trialAtMs = nowMs + TRIAL_EVERY_MS;
   }
 
-  /** The first byte of an answer came. */
+  /** An answer began. */
   answered(): void {
     this.leftInARow = 0;
   }
