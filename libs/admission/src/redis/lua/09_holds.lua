@@ -159,6 +159,11 @@ local function end_holds(keys, now, ends)
     local code, record = nil, false
     if standing then
       code, record = e.cost and 'repeated' or 'forbidden', e.cost and standing or false
+      if e.cost and ended[i] then
+        -- WAIT covers only the writes of its own connection, and a repeat may come on another one than the settlement.
+        -- So a repeat writes the settlement again.
+        redis.call('HSET', keys[SETTLED], e.id, ended[i])
+      end
     elseif not h then
       code = is_lost(keys, e.store_epoch) and 'lost' or 'forbidden'
     elseif e.cost and less(h.nanos, e.cost) then
