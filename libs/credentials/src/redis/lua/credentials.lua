@@ -38,6 +38,13 @@ local function history_id()
   return redis.call('INFO', 'replication'):match('master_replid:(%w+)') or ''
 end
 
+-- The reply for a reader of a replica, or nil. A former primary may lack all changes since its failover, if it gets
+-- none from the new one. The reply makes the client look for the primary, as a refused write does.
+local function refused_here()
+  local is_replica = redis.call('INFO', 'replication'):find('role:slave', 1, true)
+  return is_replica and redis.error_reply('READONLY this server is a replica, and may lack revocations') or nil
+end
+
 -- The server, and its replication history. The text means nothing to the caller.
 local function server()
   return run_id() .. ':' .. history_id()
@@ -162,8 +169,12 @@ local function forget(keys)
 end
 
 -- args: hashes. Returns whether the store is complete, and the records (nil for a missing one). Returns no records of
--- an incomplete store: a late writer may have put an older record there than the one that was lost.
+-- an incomplete store: a late writer may have put an older record there than the one that was lost. A replica refuses.
 local function read(keys, args)
+  local refused = refused_here()
+  if refused then
+    return refused
+  end
   if redis.call('HEXISTS', keys[META], 'complete') == 0 then
     return { 0, {} }
   end
@@ -172,8 +183,12 @@ end
 
 -- args: number of a change, a limit. Returns the generation, whether the store is complete, whether it was completed on
 -- this server in its present history, the number of the last change, and the changes after the given one, in order:
--- number and record of each.
+-- number and record of each. A replica refuses.
 local function changes(keys, args)
+  local refused = refused_here()
+  if refused then
+    return refused
+  end
   local generation, complete, history, number =
     unpack(redis.call('HMGET', keys[META], 'generation', 'complete', 'history', 'number'))
   local found = redis.call('ZRANGEBYSCORE', keys[CHANGES], '(' .. args[1], '+inf', 'WITHSCORES', 'LIMIT', 0, args[2])
