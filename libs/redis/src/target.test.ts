@@ -56,6 +56,9 @@ describe('the address of Redis', () => {
     ['redis+cluster://a/3', /only database 0/],
     ['redis://a/x', /must be a number/],
     ['redis://a:b:c', /not host:port/],
+    ['redis://a:65536', /not host:port/],
+    ['redis://u:100%@a', /user and password/],
+    ['redis://%E0%A4%A:p@a', /user and password/],
     ['rediss://a?ca=/does/not/exist', /certificate authority/],
     ['redis://a?tls=1', /unknown option "tls"/],
   ])('is refused as %s', (url, message) => {

@@ -18,6 +18,7 @@ const LOADING_RETRY_MS = 100;
 /** In a cluster: how often a command follows a moving slot, or is repeated around a failed node. */
 const MAX_REDIRECTIONS = 5;
 const REDIRECTION_DELAY_MS = 50;
+const MAX_PORT = 65_535;
 const DEFAULT_PORT = 6379;
 const DEFAULT_SENTINEL_PORT = 26379;
 
@@ -65,8 +66,8 @@ export function readRedisUrl(url: string): RedisTarget {
   return {
     kind,
     nodes,
-    username: username ? decodeURIComponent(username) : undefined,
-    password: password.length > 0 ? decodeURIComponent(password.join(':')) : undefined,
+    username: username ? decodePercents(username) : undefined,
+    password: password.length > 0 ? decodePercents(password.join(':')) : undefined,
     master: kind === 'sentinel' ? path : '',
     db: kind === 'single' ? Number(path) : 0,
     tls: secure ? readTls(options.get('ca')) : undefined,
@@ -140,9 +141,18 @@ export function describeTarget({ kind, nodes, master, tls }: RedisTarget): strin
 
 function readNode(node: string, kind: RedisTarget['kind']): { host: string; port: number } {
   const match = /^(\[[0-9a-f:]+\]|[^:]+)(?::(\d{1,5}))?$/i.exec(node);
-  if (!match) throw new Error(`REDIS_URL: "${node}" is not host:port`);
-  const port = Number(match[2] ?? (kind === 'sentinel' ? DEFAULT_SENTINEL_PORT : DEFAULT_PORT));
+  const port = Number(match?.[2] ?? (kind === 'sentinel' ? DEFAULT_SENTINEL_PORT : DEFAULT_PORT));
+  if (!match || port > MAX_PORT) throw new Error(`REDIS_URL: "${node}" is not host:port`);
   return { host: match[1]!.replace(/^\[|\]$/g, ''), port };
+}
+
+function decodePercents(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // The error of decodeURIComponent does not name the setting. The text is a secret.
+    throw new Error('REDIS_URL: in user and password, "%" is written as "%25"');
+  }
 }
 
 function readTls(ca: string | null): { ca?: string } {
