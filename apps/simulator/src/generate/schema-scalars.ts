@@ -8,12 +8,15 @@ export type Schema = { [keyword: string]: unknown };
 const MAX_STRING_CHARS = 10_000;
 /** A number is at most this much above its lower bound. */
 const USUAL_STEPS = 100;
+/** Of the decimals of `multipleOf` for an integer. */
+const MAX_SCALE = 1e9;
 const DAY_MS = 86_400_000;
 
 /** A number within the schema's bounds and on its grid. */
 export function numberFor(schema: Schema, integer: boolean, random: Random): number {
-  const step = typeof schema['multipleOf'] === 'number' ? schema['multipleOf'] : integer ? 1 : 0.25;
-  if (!(step > 0)) throw new SchemaError('multipleOf must be above 0');
+  const grid = typeof schema['multipleOf'] === 'number' ? schema['multipleOf'] : integer ? 1 : 0.25;
+  if (!(grid > 0)) throw new SchemaError('multipleOf must be above 0');
+  const step = integer ? wholeStep(grid) : grid;
   const lower = limits(schema, 'minimum', 'exclusiveMinimum');
   const upper = limits(schema, 'maximum', 'exclusiveMaximum');
   // Infinite without a bound.
@@ -28,6 +31,18 @@ export function numberFor(schema: Schema, integer: boolean, random: Random): num
   const empty = from > to || (from === to && [...lower, ...upper].some(({ open }) => open));
   if (integer || schema['multipleOf'] !== undefined || empty) throw new SchemaError('no number lies within the bounds');
   return (from + to) / 2;
+}
+
+/** The least whole multiple of a step with at most 9 decimals: 1 for 0.5, 3 for 0.3. */
+function wholeStep(step: number): number {
+  let scale = 1;
+  while (Math.abs(step * scale - Math.round(step * scale)) > 1e-6 && scale < MAX_SCALE) scale *= 10;
+  const scaled = Math.round(step * scale);
+  return Math.max(1, scaled / greatestDivisor(scaled, scale));
+}
+
+function greatestDivisor(a: number, b: number): number {
+  return b === 0 ? a : greatestDivisor(b, a % b);
 }
 
 /** The bounds of one side, in the current form or in that of draft 4 (`exclusive…: true`). */
