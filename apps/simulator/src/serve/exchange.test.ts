@@ -72,6 +72,29 @@ describe('an exchange', () => {
     expect(sim.simulator.stats().tokensWritten).toBeLessThan(200);
   });
 
+  it.each([
+    ['a plain answer', {}],
+    ['a stream', { stream: true }],
+  ])('waits for the next token of %s, even if that is beyond the longest time of a timer', async (_, more) => {
+    const timers = jest.spyOn(globalThis, 'setTimeout');
+    const leaving = new AbortController();
+    try {
+      const simulator = { tokensPerSecond: 1e-300 };
+      const asked = sim.post(
+        '/chat/completions',
+        { model: 'm', messages, simulator, ...more },
+        { signal: leaving.signal },
+      );
+      asked.catch(() => {});
+      // Node runs a timer at once if its time is longer.
+      const waits = () => timers.mock.calls.map(([, delayMs]) => delayMs ?? 0).filter((delayMs) => delayMs > 1e9);
+      await eventually(() => expect(waits()).toEqual([2_147_483_647]));
+    } finally {
+      timers.mockRestore();
+      leaving.abort();
+    }
+  });
+
   it('counts a client that leaves before anything was written as aborted', async () => {
     const abort = new AbortController();
     const asked = sim.post(

@@ -13,6 +13,8 @@ const OWN_HEADERS = [
   'x-ratelimit-remaining-requests',
   '7',
 ];
+/** Node runs a timer of more than this at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 const MALFORMED_EVENT = 'data: {"id":"chatcmpl-sim","choices":[{"index":0,"delta":{"content":"bro\n\n';
 
 export type Pace = Pick<ModelSettings, 'tokensPerSecond' | 'firstTokenDelayMs'>;
@@ -47,11 +49,14 @@ export class Exchange {
     });
   }
 
-  /** Runs `step` after the delay, at once for 0. Does not run it if the client has left by then. */
+  /**
+   * Runs `step` after the delay, at once for 0. Does not run it if the client has left by then. The longest delay is 24
+   * days.
+   */
   after(delayMs: number, step: () => void): void {
     if (this.#ended) return;
     if (delayMs <= 0) return step();
-    this.#timer = setTimeout(step, delayMs);
+    this.#timer = setTimeout(step, Math.min(delayMs, MAX_TIMER_MS));
   }
 
   /** Sends an error. Faults in the middle of a body do not apply to it. `body` is ASCII. */
