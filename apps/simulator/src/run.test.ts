@@ -41,6 +41,10 @@ describe('the command line', () => {
     await expect(run(['--config', await file('models: { a: { speed: 3 } }\n')])).rejects.toThrow(
       'models.a.speed: is unknown',
     );
+    // The error of the YAML parser shows the place in further lines.
+    await expect(run(['--config', await file('models: { a: {\n')])).rejects.toThrow(
+      /^\S.*simulator\.yaml: .* at line \d[^\n]*$/,
+    );
     const busy = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => busy.once('listening', resolve));
     await expect(run(['--port', String((busy.address() as AddressInfo).port)])).rejects.toThrow('EADDRINUSE');

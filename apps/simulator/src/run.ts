@@ -13,9 +13,19 @@ const USAGE = 'usage: main.js [--host 127.0.0.1] [--port 0] [--config simulator.
 export async function run(args: string[]): Promise<Simulator> {
   const { host, port, file } = readArguments(args);
   if (file === undefined) return startSimulator({ host, port });
-  const config: unknown = parse(await readFile(file, 'utf8')) ?? {};
+  const config = readYaml(file, await readFile(file, 'utf8'));
   readSettings(config); // Before host and port are added, because neither is a field of the file.
   return startSimulator({ ...(config as SimulatorConfig), host, port });
+}
+
+/** Without the lines in which the parser shows the place of an error. An empty file is an empty object. */
+function readYaml(file: string, text: string): unknown {
+  try {
+    return parse(text) ?? {};
+  } catch (error) {
+    const [what] = (error as Error).message.split('\n', 1);
+    throw new Error(`${file}: ${what!.replace(/:$/, '')}`, { cause: error });
+  }
 }
 
 function readArguments(args: string[]): { host: string; port: number; file: string | undefined } {
