@@ -52,7 +52,7 @@ export const REDIS_RIGHTS = {
       {
         for:
           'admit, look, expected_ends, recall, claim_answers, extend, progress, settle, void, ' +
-          'apply_balance_updates, restore',
+          'apply_balance_updates, begin_restore, restore',
         keys: [...tenant, ...claims],
         commands: [
           ...[...CALL, 'hmget', 'hget', 'hset', 'hsetnx', 'hdel', 'hexists', 'zadd', 'zrem'],
@@ -105,7 +105,7 @@ export const REDIS_RIGHTS = {
     commands: [...CONNECTION, 'time', 'wait'],
     grants: [
       {
-        for: 'apply_balance_updates, restore, withdraw, repair, snapshot, holds',
+        for: 'apply_balance_updates, begin_restore, restore, withdraw, repair, snapshot, holds',
         keys: tenant,
         commands: [
           ...[

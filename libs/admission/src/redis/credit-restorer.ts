@@ -25,11 +25,14 @@ export interface TenantCredit {
 
 /**
  * Asks billing, and metering for budgets. Null: they know no such tenant, so it has no credit. Rejects when they do not
- * answer.
+ * answer, in bounded time: until it ends, the tenant is not asked for again.
  */
 export type AskForCredit = (tenantId: string) => Promise<TenantCredit | null>;
 
-/** Restores the credit of tenants in a store that lost it. Each tenant is requested once at a time. */
+/**
+ * Restores the credit of tenants in a store that lost it. Each tenant is requested once at a time. Requests wait for
+ * MAX_WAIT_MS at most, and a later answer of the books counts for the next ones.
+ */
 export class CreditRestorer {
   private readonly underWay = new Map<string, Promise<void>>();
   private readonly failedAtMs = new Map<string, number>();
@@ -41,13 +44,15 @@ export class CreditRestorer {
     private readonly now: () => number | '',
   ) {}
 
-  /** Rejects with UnavailableError when the books do not answer in time. */
+  /** Rejects with UnavailableError when the books, or the store, do not answer in time. */
   restore(tenantId: string): Promise<void> {
     let restoring = this.underWay.get(tenantId);
     if (restoring) return restoring;
     if (this.underWay.size >= MAX_RESTORES_AT_ONCE)
       return Promise.reject(new UnavailableError('too many tenants wait for their credit'));
-    restoring = this.askAndTake(tenantId).finally(() => this.underWay.delete(tenantId));
+    const late = () => new UnavailableError(`the credit of ${tenantId} is not known in time`);
+    const taking = this.askAndTake(tenantId).finally(() => this.underWay.delete(tenantId));
+    restoring = withTimeout(MAX_WAIT_MS, taking, late);
     this.underWay.set(tenantId, restoring);
     return restoring;
   }
@@ -68,15 +73,19 @@ export class CreditRestorer {
     );
   }
 
+  /**
+   * 1. Begin the tenant's store epoch.
+   * 2. Ask the books. However long they take, their answer counts.
+   * 3. Take it, unless the store was emptied since step 1.
+   */
   private async askAndTake(tenantId: string): Promise<void> {
-    const late = () => new UnavailableError(`the credit of ${tenantId} is not known in time`);
+    const keys = tenantKeys(tenantId);
     try {
-      const credit = await withTimeout(MAX_WAIT_MS, this.ask(tenantId), late);
-      await this.link.one({
-        function: 'restore',
-        keys: tenantKeys(tenantId),
-        args: [this.now(), restoreArgument(credit)],
-      });
+      const epoch = (await this.link.one({ function: 'begin_restore', keys, args: [] })) as string;
+      const credit = await this.ask(tenantId);
+      const args = [this.now(), restoreArgument(credit), epoch];
+      const taken = await this.link.one({ function: 'restore', keys, args });
+      if (taken !== 1) throw new UnavailableError(`the store was emptied while the credit of ${tenantId} was asked`);
       // The registry lost this tenant too. From now on the tenant counts as known, so nobody would register it for a
       // minute.
       await this.registry.tellAgain(tenantId);

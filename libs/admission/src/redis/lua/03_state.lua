@@ -1,8 +1,8 @@
 -- The state of a tenant, in five keys of one slot:
 --   1 credit       hash   version, balance, settled, pending (nanos), in_flight, spent in month, requests_us and
---                         tokens_us (the tenant's buckets), budget, …; life: the store epoch, made with the first hold
---                         after the store was emptied. It distinguishes a lost hold from one that ended. The field
---                         keeps its former name, because stored tenants have it.
+--                         tokens_us (the tenant's buckets), budget, …; life: the store epoch, made after the store was
+--                         emptied, when the books are asked or with the first hold. It distinguishes a lost hold from
+--                         one that ended. The field keeps its former name, because stored tenants have it.
 --   2 keys         hash   key id → the same for each inference key; its budget separately, under key id .. BUDGET
 --   3 pending      hash   hold id → hold
 --   4 settled      hash   hold id → cost and record
@@ -91,7 +91,7 @@ local function save_keys(keys, loaded)
   end
 end
 
--- The store epoch of a tenant's new holds: the time of its first hold.
+-- The store epoch of a tenant's new holds: the time of the first call that needs one.
 local function begin_store_epoch(keys, t)
   if not t.store_epoch then
     t.store_epoch = table.concat(redis.call('TIME'), '.')

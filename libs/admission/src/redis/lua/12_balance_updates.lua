@@ -62,10 +62,20 @@ local function take_spent(of, month, spent)
   of.month = month
 end
 
+-- Begins the store epoch of a tenant whose books are asked. Returns it, for `restore`.
+local function begin_restore(keys)
+  begin_store_epoch(keys, load_tenant(keys))
+  return redis.call('HGET', keys[CREDIT], EPOCH)
+end
+
 -- Restores a tenant that the store lost or never had. args: now_ms or '', version, balance, suspended, ids and [[month,
--- spent by the tenant in it, [[key id, spent by the key], …]], …] and the budgets, as one JSON array. The current
--- month by this clock counts: the caller's may differ.
+-- spent by the tenant in it, [[key id, spent by the key], …]], …] and the budgets, as one JSON array, and the store
+-- epoch in which the books were asked. The current month by this clock counts: the caller's may differ. Returns 1, or 0
+-- in another epoch: the store was emptied since, and may have lost a newer balance than that of the books then.
 local function restore(keys, args)
+  if redis.call('HGET', keys[CREDIT], EPOCH) ~= args[3] then
+    return 0
+  end
   local a = cjson.decode(args[2])
   take_balance(keys, a[1], a[2], a[3], a[4])
   take_budgets(keys, a[6])
