@@ -155,7 +155,7 @@ class Maker {
     if (!pointer.startsWith('#')) throw new SchemaError(`$ref ${pointer} leaves the schema`);
     let at: unknown = this.#root;
     for (const part of pointer.split('/').slice(1)) {
-      const name = decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~');
+      const name = nameIn(part);
       at = typeof at === 'object' && at !== null ? (at as Schema)[name] : undefined;
     }
     if (at === undefined) throw new SchemaError(`$ref ${pointer} leads nowhere`);
@@ -224,6 +224,15 @@ class Maker {
       out.push(item);
     }
     return out;
+  }
+}
+
+/** The member that a part of a `$ref` names. */
+function nameIn(part: string): string {
+  try {
+    return decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~');
+  } catch {
+    throw new SchemaError(`$ref has the part ${part}, which is no URI`);
   }
 }
 

@@ -24,7 +24,14 @@ export function numberFor(schema: Schema, integer: boolean, random: Random): num
   const most = Math.min(...upper.map(({ at, open }) => (open ? Math.ceil(at / step) - 1 : Math.floor(at / step))));
   const first = Number.isFinite(least) ? least : Math.min(1, most - USUAL_STEPS);
   const last = Math.min(most, first + USUAL_STEPS);
-  if (first <= last) return Number(((first + random.below(last - first + 1)) * step).toPrecision(15));
+  if (first <= last) {
+    const multiple = (first + random.below(last - first + 1)) * step;
+    const number = Number.isInteger(multiple) ? multiple : Number(multiple.toPrecision(15));
+    // A bound or a multiple near the largest double overflows.
+    if (!Number.isFinite(number) || lower.some(({ at }) => number < at) || upper.some(({ at }) => number > at))
+      throw new SchemaError('the numbers within the bounds are too large');
+    return number;
+  }
   // No multiple of the default step is within the bounds: take the middle, if any number is valid.
   const from = Math.max(...lower.map(({ at }) => at));
   const to = Math.min(...upper.map(({ at }) => at));
