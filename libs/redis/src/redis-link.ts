@@ -3,6 +3,7 @@ import { StartError } from '@tollgate/runtime';
 import { Cluster, type Redis } from 'ioredis';
 import { afterReading, Breaker, within } from './breaker';
 import type { Call, Reply } from './call';
+import { assertNoEviction } from './eviction';
 import type { FunctionLibrary } from './function-library';
 import { LibraryLoader } from './library-loader';
 import {
@@ -66,7 +67,7 @@ export class RedisLink {
 
   /**
    * Connects and loads the library. Rejects with a StartError, which names the setting and the cure, when no server
-   * answers or credentials, rights or version are wrong.
+   * answers, when it evicts keys, or when credentials, rights or version are wrong.
    */
   async start(): Promise<void> {
     const where = `REDIS_URL (${describeTarget(this.target)})`;
@@ -78,6 +79,7 @@ export class RedisLink {
         throw new StartError(`${where}: Redis refuses this user and password${reason}: correct them.`);
       throw new StartError(`${where}: Redis does not answer${reason}: start it, or correct the address.`);
     }
+    await assertNoEviction(this.shards.nodes(), this.callTimeoutMs, where);
     try {
       if (await this.isPrepared()) return;
       const failed = await this.loader.loadEverywhere(LOAD_TIMEOUT_MS);
