@@ -1,4 +1,41 @@
+import { type Manifest, podOf, variables } from './manifests';
 import { onlyOf, rendered } from './rendered';
+
+const envOf = (objects: readonly Manifest[], component: string, kind = 'Deployment') =>
+  variables(podOf(onlyOf(objects, kind, component))!.containers[0]!);
+
+describe('env', () => {
+  it('passes a number on in digits', () => {
+    const objects = rendered({ gateway: { env: { A_NUMBER: 10_485_760, A_SHARE: 0.5, A_FLAG: true } } });
+    const expected = { A_NUMBER: '10485760', A_SHARE: '0.5', A_FLAG: 'true' };
+    expect(envOf(objects, 'gateway')).toMatchObject(expected);
+    expect(envOf(objects, 'check-config', 'Job')).toMatchObject(expected);
+  });
+
+  it('passes any text on as it is', () => {
+    const text = '"quoted", \'too\', $HOME, {{ .Values }}, C:\\n\nsecond line: # é';
+    expect(envOf(rendered({ billing: { env: { A: text } } }), 'billing')).toMatchObject({ A: text });
+  });
+
+  it.each([
+    ['gateway', 'TOLLGATE_DRAIN_SECONDS', 5],
+    ['metering', 'DATABASE_URL_FILE', '/etc/other'],
+    // A service prefers it to the file of the Secret.
+    ['console', 'TOLLGATE_CONSOLE_SECRET', 'secret'],
+  ])('of %s is refused with %s, which the chart sets', (service, name, value) => {
+    expect(() => rendered({ [service]: { env: { [name]: value } } })).toThrow(
+      `${service}.env.${name}: the chart sets it`,
+    );
+  });
+
+  it('replaces the options of Node and the proxies, and a container has each once', () => {
+    const changed = { NODE_OPTIONS: '--max-old-space-size=512', TOLLGATE_TRUSTED_PROXIES: '192.0.2.0/24' };
+    const container = podOf(onlyOf(rendered({ console: { env: changed } }), 'Deployment', 'console'))!.containers[0]!;
+    expect(variables(container)).toMatchObject(changed);
+    const names = container.env!.map(({ name }) => name);
+    expect(names).toEqual([...new Set(names)]);
+  });
+});
 
 describe('policies', () => {
   const servers = ['backends', 'postgres', 'redis', 'kafka', 'tracing', 'console'];

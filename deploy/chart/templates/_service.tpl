@@ -1,5 +1,31 @@
-{{/* The settings of a service (docs/operating/settings.md). Arguments: root, service. */}}
+{{/*
+The variables of a service: those of the chart, and those of its value `env`. A name of both is refused, because an
+upgrade does not merge such a list reliably, and because other objects depend on the value, such as the time to stop on
+the drain. A setting and its file count as one. Arguments: root, service.
+*/}}
 {{- define "tollgate.serviceEnv" -}}
+{{- $own := include "tollgate.ownEnv" . -}}
+{{- $names := list -}}
+{{- range fromYamlArray $own }}{{- $names = append $names (trimSuffix "_FILE" .name) }}{{- end -}}
+{{- $env := (get .root.Values .service).env -}}
+{{- range $name, $_ := omit $env "NODE_OPTIONS" "TOLLGATE_TRUSTED_PROXIES" }}
+{{- if has (trimSuffix "_FILE" $name) $names }}
+{{- fail (printf "%s.env.%s: the chart sets it" $.service $name) }}
+{{- end }}
+{{- end -}}
+{{- $own }}
+{{- include "tollgate.givenEnv" $env }}
+{{- end }}
+
+{{/* Variables of a value `env`. A number stays in digits: as text, one of a million or more would be 1e+06. */}}
+{{- define "tollgate.givenEnv" -}}
+{{- range $name, $value := . }}
+- { name: {{ $name | quote }}, value: {{ kindIs "string" $value | ternary $value (toJson $value) | quote }} }
+{{- end }}
+{{- end }}
+
+{{/* The settings of a service (docs/operating/settings.md) that the chart makes. Arguments: root, service. */}}
+{{- define "tollgate.ownEnv" -}}
 {{- $root := .root -}}
 {{- $values := get $root.Values .service -}}
 {{- include "tollgate.kafkaEnv" . }}
@@ -16,7 +42,9 @@
 - { name: TOLLGATE_LOG_LEVEL, value: {{ $root.Values.logLevel }} }
 - { name: TOLLGATE_MESSAGE_KEYS_FILE, value: /etc/tollgate/secrets/message-keys }
 - { name: TOLLGATE_METRICS_TOKEN_FILE, value: /etc/tollgate/secrets/metrics-token }
+{{- if not (hasKey $values.env "NODE_OPTIONS") }}
 - { name: NODE_OPTIONS, value: '--enable-source-maps --max-old-space-size={{ $values.heapMib }}' }
+{{- end }}
 {{- if and $root.Values.simulator.enabled (has .service (list "gateway" "metering")) }}
 - { name: TOLLGATE_SIMULATOR_URL, value: 'http://{{ include "tollgate.name" $root }}-simulator:9000/v1' }
 {{- end }}
@@ -38,13 +66,12 @@
 {{- if eq .service "console" }}
 - { name: TOLLGATE_CONSOLE_URL, value: {{ include "tollgate.consoleUrl" $root | quote }} }
 - { name: TOLLGATE_CONSOLE_INNER_API_URL, value: 'http://{{ include "tollgate.name" $root }}-gateway:{{ $root.Values.gateway.service.port }}' }
+{{- if not (hasKey $values.env "TOLLGATE_TRUSTED_PROXIES") }}
 - { name: TOLLGATE_TRUSTED_PROXIES, value: private }
+{{- end }}
 - { name: TOLLGATE_CONSOLE_SECRET_FILE, value: /etc/tollgate/secrets/console-secret }
 - { name: TOLLGATE_LAME_DUCK_SECONDS, value: {{ $root.Values.gateway.lameDuckSeconds | quote }} }
 - { name: TOLLGATE_DRAIN_SECONDS, value: '15' }
-{{- end }}
-{{- range $name, $value := $values.env }}
-- { name: {{ $name }}, value: {{ $value | quote }} }
 {{- end }}
 {{- end }}
 
