@@ -37,6 +37,34 @@ describe('env', () => {
   });
 });
 
+describe('KEDA', () => {
+  const scaled = (values: object) =>
+    rendered({ billing: { autoscaling: { enabled: true, keda: true, lagPerPod: 2_000_000 } }, ...values });
+  const triggerOf = (objects: readonly Manifest[]) =>
+    (
+      onlyOf(objects, 'ScaledObject', 'billing').spec['triggers'] as { metadata: object; authenticationRef?: object }[]
+    )[1]!;
+
+  it('gets the lag in digits', () => {
+    expect(triggerOf(scaled({})).metadata).toMatchObject({ lagThreshold: '2000000' });
+  });
+
+  it('gets no sign-in if brokers want none', () => {
+    const objects = scaled({ kafka: { saslMechanism: '' } });
+    expect(objects.filter(({ kind }) => kind === 'TriggerAuthentication')).toEqual([]);
+    expect(triggerOf(objects)).not.toHaveProperty('authenticationRef');
+  });
+
+  it.each([
+    ['password', {}, [{ parameter: 'password' }]],
+    ['authorities', { kafka: { saslMechanism: '' }, secrets: { ca: 'authorities' } }, [{ parameter: 'ca' }]],
+  ])('gets the %s that brokers want', (_, values, secrets) => {
+    const objects = scaled(values);
+    expect(onlyOf(objects, 'TriggerAuthentication', 'billing').spec['secretTargetRef']).toMatchObject(secrets);
+    expect(triggerOf(objects).authenticationRef).toEqual({ name: 'tollgate-billing' });
+  });
+});
+
 describe('policies', () => {
   const servers = ['backends', 'postgres', 'redis', 'kafka', 'tracing', 'console'];
 

@@ -15,7 +15,10 @@ scaleDown:
 {{- define "tollgate.scaledObject" }}
 {{- $values := .root.Values }}
 {{- $scaling := (get $values .component).autoscaling }}
+{{- /* Brokers without sign-in and without authorities need no secret. */}}
+{{- $signsIn := or $values.kafka.saslMechanism $values.secrets.ca }}
 {{- $mechanisms := dict "plain" "plaintext" "scram-sha-256" "scram_sha256" "scram-sha-512" "scram_sha512" }}
+{{- if $signsIn }}
 apiVersion: keda.sh/v1alpha1
 kind: TriggerAuthentication
 metadata: {{- include "tollgate.metadata" . | nindent 2 }}
@@ -32,6 +35,7 @@ spec:
     - { parameter: ca, name: {{ . | quote }}, key: ca.crt }
     {{- end }}
 ---
+{{- end }}
 apiVersion: keda.sh/v1alpha1
 kind: ScaledObject
 metadata: {{- include "tollgate.metadata" . | nindent 2 }}
@@ -49,12 +53,14 @@ spec:
       metricType: Utilization
       metadata: { value: {{ $scaling.cpuPercent | quote }} }
     - type: kafka
+      {{- if $signsIn }}
       authenticationRef: { name: {{ include "tollgate.name" .root }}-{{ .component }} }
+      {{- end }}
       metadata:
         bootstrapServers: {{ include "tollgate.brokers" .root | quote }}
         topic: {{ printf "%s%s" $values.kafka.topicPrefix .topic | quote }}
         consumerGroup: {{ printf "%s%s.%s" $values.kafka.topicPrefix .topic .component | quote }}
-        lagThreshold: {{ $scaling.lagPerPod | quote }}
+        lagThreshold: {{ $scaling.lagPerPod | int64 | quote }}
         offsetResetPolicy: earliest
         {{- with $values.kafka.saslMechanism }}
         sasl: {{ get $mechanisms . }}
