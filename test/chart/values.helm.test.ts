@@ -83,3 +83,16 @@ describe('policies', () => {
     expect(onlyOf(objects, 'NetworkPolicy', 'billing').spec).toMatchObject({ policyTypes: ['Ingress', 'Egress'] });
   });
 });
+
+describe('names', () => {
+  it('are text, also where YAML would read a number', () => {
+    for (const { metadata, spec } of rendered({ fullnameOverride: 'tollgate' }, '123')) {
+      expect(metadata.labels['app.kubernetes.io/instance']).toBe('123');
+      expect(JSON.stringify(spec ?? {})).not.toContain('"app.kubernetes.io/instance":123');
+    }
+  });
+
+  it.each(['1st', 'a.b'])('refuse the release %s, which is no name of a Service', (release) => {
+    expect(() => rendered({}, release)).toThrow('set fullnameOverride');
+  });
+});

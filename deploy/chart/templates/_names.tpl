@@ -1,11 +1,21 @@
+{{/* Prefix of all names, of at most 40 characters. Names of Services begin with a letter and have no dot. */}}
 {{- define "tollgate.name" -}}
-{{- .Values.fullnameOverride | default .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- $name := .Values.fullnameOverride | default .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- if not (regexMatch "^[a-z][a-z0-9-]*$" $name) -}}
+{{- fail (printf "%s is no prefix of the names of Services: set fullnameOverride" $name) -}}
+{{- end -}}
+{{- $name -}}
+{{- end }}
+
+{{/* The name of the release as a label. YAML would read some names as a number. */}}
+{{- define "tollgate.instance" -}}
+app.kubernetes.io/instance: {{ toYaml .Release.Name }}
 {{- end }}
 
 {{/* Labels that select the pods of a component. Arguments: root, component. */}}
 {{- define "tollgate.selector" -}}
 app.kubernetes.io/name: tollgate
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+{{ include "tollgate.instance" .root }}
 app.kubernetes.io/component: {{ .component }}
 {{- end }}
 
