@@ -96,3 +96,14 @@ describe('names', () => {
     expect(() => rendered({}, release)).toThrow('set fullnameOverride');
   });
 });
+
+it('annotations of the Ingress replace those of the chart, and keep the others', () => {
+  const size = 'nginx.ingress.kubernetes.io/proxy-body-size';
+  const ingress = { enabled: true, host: 'api.example.com', annotations: { [size]: '65m', other: 'a' } };
+  const { annotations } = onlyOf(rendered({ ingress }), 'Ingress', 'gateway').metadata;
+  expect(annotations).toMatchObject({
+    [size]: '65m',
+    other: 'a',
+    'nginx.ingress.kubernetes.io/proxy-buffering': 'off',
+  });
+});
