@@ -192,5 +192,9 @@ describe('the schema of the values', () => {
     ['a mechanism that does not exist', { kafka: { saslMechanism: 'SCRAM-SHA-512' } }],
     ['a receiver of traces with a user', { tracing: { url: 'http://user@collector:4318' } }],
     ['brokers without a port', { kafka: { brokers: 'kafka' } }],
+    ['brokers of the administrator without a port', { kafka: { admin: { brokers: 'kafka' } } }],
+    ['misspelt resources', { gateway: { resources: { limit: { memory: '4Gi' } } } }],
+    ['a port that does not exist', { networkPolicy: { postgres: { ports: [0] } } }],
+    ['a share of the pods that is no percentage', { billing: { maxUnavailable: 'half' } }],
   ])('refuses %s', (_, values) => expect(schema(values)).toBe(false));
 });

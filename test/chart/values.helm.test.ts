@@ -107,3 +107,15 @@ it('annotations of the Ingress replace those of the chart, and keep the others',
     'nginx.ingress.kubernetes.io/proxy-buffering': 'off',
   });
 });
+
+it('a simulator that need not wait has no preStop, because Kubernetes before 1.33 refuses a sleep of 0', () => {
+  const simulator = { enabled: true, preStopSeconds: 0 };
+  const [container] = podOf(onlyOf(rendered({ simulator }), 'Deployment', 'simulator'))!.containers;
+  expect(container).not.toHaveProperty('lifecycle');
+});
+
+it('fewer pods at most than at least are refused before anything changes', () => {
+  expect(() => rendered({ gateway: { autoscaling: { enabled: true, minReplicas: 12 } } })).toThrow(
+    'gateway.autoscaling.maxReplicas is less than minReplicas',
+  );
+});
