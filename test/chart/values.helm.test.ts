@@ -82,6 +82,13 @@ describe('policies', () => {
     for (const rule of rules) expect(rule.ports ?? []).not.toEqual([]);
     expect(onlyOf(objects, 'NetworkPolicy', 'billing').spec).toMatchObject({ policyTypes: ['Ingress', 'Egress'] });
   });
+
+  it('are required to let Prometheus in if there is a PodMonitor', () => {
+    const monitoring = { podMonitor: true };
+    expect(() => rendered({ monitoring })).toThrow('networkPolicy.monitoring is required with monitoring.podMonitor');
+    for (const networkPolicy of [{ enabled: false }, { monitoring: [{ namespaceSelector: {} }] }])
+      expect(onlyOf(rendered({ monitoring, networkPolicy }), 'PodMonitor', 'metrics')).toBeDefined();
+  });
 });
 
 describe('names', () => {
