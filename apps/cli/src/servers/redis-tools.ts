@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { admissionLibrary } from '@tollgate/admission';
 import { credentialsLibrary } from '@tollgate/credentials';
 import { aclLine, LibraryKeeper, REDIS_RIGHTS, REDIS_USERS, RedisSettings, type RedisUser } from '@tollgate/redis';
@@ -48,6 +48,8 @@ async function loadFunctions(url: string, output: Output): Promise<void> {
 /** Until a signal ends it. */
 async function keepFunctions(url: string, readyFile: string | undefined): Promise<void> {
   configureLogging({ level: 'info', pretty: process.stderr.isTTY });
+  // A restarted container may still have that of its former run.
+  if (readyFile !== undefined) rmSync(readyFile, { force: true });
   const stop = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => stop.abort());
   const keeper = keeperAt(url);
