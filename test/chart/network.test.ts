@@ -1,6 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { componentIn, GOLDEN, manifests, pods, ROOT, variables, type Golden } from './manifests';
+import {
+  componentIn,
+  componentOf,
+  GOLDEN,
+  manifests,
+  pods,
+  ROOT,
+  variables,
+  type Golden,
+  type Manifest,
+} from './manifests';
 
 interface Peer {
   podSelector?: { matchLabels: Record<string, string> };
@@ -75,6 +85,29 @@ it.each(GOLDEN)('what may leave for a pod may also arrive there, with the values
   const unguarded = open(name);
   const guarded = edges('to', name).filter((edge) => !unguarded.includes(edge.split(' > ')[1]!));
   expect(guarded.sort()).toEqual(edges('from', name).sort());
+});
+
+it('a hook brings its own policy, because those of the former release may deny what it needs', () => {
+  const hooks = manifests('ha').filter(({ metadata }) =>
+    metadata.annotations?.['helm.sh/hook']?.includes('pre-upgrade'),
+  );
+  const weights = (wanted: string) =>
+    Object.fromEntries(
+      hooks
+        .filter(({ kind }) => kind === wanted)
+        .map((hook) => [componentOf(hook), Number(hook.metadata.annotations!['helm.sh/hook-weight'])]),
+    );
+  const [ofPolicies, ofJobs] = [weights('NetworkPolicy'), weights('Job')];
+  expect(Object.keys(ofJobs)).toContain('migrate-console');
+  expect(Object.keys(ofPolicies).sort()).toEqual(Object.keys(ofJobs).sort());
+  for (const [component, weight] of Object.entries(ofJobs)) expect(ofPolicies[component]).toBeLessThan(weight);
+  // At an install, the policy that lets all pods reach DNS comes after the hooks.
+  for (const { spec } of hooks.filter(({ kind }) => kind === 'NetworkPolicy'))
+    expect((spec as unknown as Policy).egress!.flatMap(({ ports }) => ports.map(({ port }) => port))).toContain(53);
+  // Helm cannot roll back to an object of a release whose name a hook has taken. Without hooks, these are such objects.
+  const names = (objects: Manifest[]) =>
+    objects.filter(({ kind }) => kind === 'NetworkPolicy').map(({ metadata }) => metadata.name);
+  expect(names(manifests('dev')).filter((policy) => names(hooks).includes(policy))).toEqual([]);
 });
 
 it('the public port is open to everybody only if the values name no clients', () => {
