@@ -126,3 +126,19 @@ it('fewer pods at most than at least are refused before anything changes', () =>
     'gateway.autoscaling.maxReplicas is less than minReplicas',
   );
 });
+
+describe('the job roles verifies PostgreSQL', () => {
+  const rootOf = (sslMode: string, ca: string) =>
+    envOf(rendered({ postgres: { host: 'postgres', sslMode }, secrets: { ca } }), 'roles', 'Job')['PGSSLROOTCERT'];
+
+  it('by the authorities of the values, or by those of its image', () => {
+    expect(rootOf('verify-full', 'authorities')).toBe('/etc/tollgate/ca/ca.crt');
+    // Without this word, psql wants a file in the home of its user.
+    expect(rootOf('verify-full', '')).toBe('system');
+    expect(rootOf('prefer', '')).toBeUndefined();
+  });
+
+  it('by no authorities of the image if any of their servers would do, which psql refuses', () => {
+    expect(() => rootOf('verify-ca', '')).toThrow('secrets.ca is required for postgres.sslMode verify-ca');
+  });
+});
