@@ -32,7 +32,8 @@ it('helm lets hooks use the stores of devStores at an upgrade, when they are the
   expect(rendered).toContain('helm.sh/hook: pre-install,pre-upgrade');
 });
 
-const ROUTE = 'devStores.enabled=true,jobs.hooks=false,config=a,httpRoute.enabled=true';
+const BARE_ROUTE = 'devStores.enabled=true,jobs.hooks=false,config=a,httpRoute.enabled=true';
+const ROUTE = `${BARE_ROUTE},httpRoute.parentRefs[0].name=public`;
 
 it.each([
   ['the first host', 'httpRoute.hostnames={a.example.com,b.example.com}', 'https://a.example.com'],
@@ -68,6 +69,7 @@ it.each([
     '--set devStores.enabled=true,jobs.hooks=false,config=a,ingress.enabled=true,ingress.host=*.example.com',
     'console.url is required',
   ],
+  ['with a route that no Gateway serves', `--set ${BARE_ROUTE}`, 'httpRoute.parentRefs is required'],
   ['with a misspelt value', '--set gateway.replica=3', "additional properties 'replica' not allowed"],
 ])('helm refuses the chart %s and says why', (_, set, reason) => {
   const args = JSON.stringify(['template', 'x', '--kube-version', '1.34.0', ...set.split(' ')]);
