@@ -44,14 +44,16 @@ const repository = () => process.env.TOLLGATE_REPOSITORY || 'tollgate';
 
 /** The arguments of helm for the values of a trial. */
 function values(storage) {
-  const set = [`image.tag=${tag()}`, `image.repository=${repository()}`, ...storage];
+  const set = [`image.repository=${repository()}`, ...storage];
   if (process.env.TOLLGATE_IMAGES === 'local') {
     // The users of Debian's packages.
     const users = { postgres: 101, redis: 100, kafka: 1000 };
     for (const [store, user] of Object.entries(users))
       set.push(`devStores.${store}.image=tollgate-local/${store}:latest`, `devStores.${store}.runAsUser=${user}`);
   }
-  return ['-f', join(CHART, 'values-dev.yaml'), ...set.flatMap((each) => ['--set', each])];
+  // As a string, because a tag may have digits only.
+  const image = ['--set-string', `image.tag=${tag()}`];
+  return ['-f', join(CHART, 'values-dev.yaml'), ...image, ...set.flatMap((each) => ['--set', each])];
 }
 
 async function check() {
