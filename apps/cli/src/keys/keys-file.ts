@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { isNode, LineCounter, parseDocument } from 'yaml';
+import { isNode, LineCounter, parseDocument, type Document } from 'yaml';
 import { fileProblem } from '@tollgate/runtime/file-problem';
+import { recursiveAliases } from '@tollgate/runtime/recursive-aliases';
 import { Failure } from '../command/failure';
 import { printable } from '../command/table';
 
@@ -27,7 +28,9 @@ export function readKeysFile(path: string, tenant: string | undefined): KeysFile
   const document = parseDocument(text, { lineCounter });
   const [problem] = document.errors;
   if (problem) throw new Failure(`${path} is not YAML: ${problem.message.split('\n')[0]}`, 'file_invalid');
-  const content: unknown = document.toJS();
+  const [alias] = recursiveAliases(document);
+  if (alias) throw new Failure(`${path}:${lineCounter.linePos(alias.offset).line}: ${alias.message}.`, 'file_invalid');
+  const content = contentOf(document, path);
   const invalid = (problem: string) => new Failure(`${path}: ${problem}`, 'file_invalid');
   if (typeof content !== 'object' || content === null || Array.isArray(content))
     throw invalid('it must have the fields tenant and keys.');
@@ -60,4 +63,13 @@ export function readKeysFile(path: string, tenant: string | undefined): KeysFile
     `${path}:${lineOf(index, field)}: key ${printable(list[index]!.name)}` +
     (field === undefined ? '' : `, field ${printable(field)}`);
   return { tenant: of, keys: list, placeOf };
+}
+
+/** Throws Failure for an alias without its anchor, and for aliases that would expand to a huge document. */
+function contentOf(document: Document, path: string): unknown {
+  try {
+    return document.toJS();
+  } catch (error) {
+    throw new Failure(`${path} is not YAML: ${(error as Error).message}`, 'file_invalid');
+  }
 }

@@ -7,6 +7,7 @@ import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document } fro
 import { problemsOfTls } from './check-tls';
 import type { RuleContext } from './config-rules';
 import { cannotBeRead, resolveSecrets, type Path, type SecretListeners } from './config-secrets';
+import { recursiveAliases } from './recursive-aliases';
 import { type ModelConfig, TollgateConfig } from './tollgate-config';
 
 export interface ConfigProblem {
@@ -68,6 +69,13 @@ export function readConfigFile(
         message: error.message.split('\n')[0]!,
         line: lines.linePos(error.pos[0]).line,
       })),
+    );
+  }
+  const recursive = recursiveAliases(document);
+  if (recursive.length > 0) {
+    throw new ConfigError(
+      file,
+      recursive.map(({ message, offset }) => ({ path: '', message, line: lines.linePos(offset).line })),
     );
   }
   let raw: unknown;
