@@ -1,11 +1,12 @@
 // A program of two workers that serve one port, for workers.test.ts. It prints { url, health } when it serves. Each
-// answer is the id of its process. A message of its parent sets how workers are started from now on: { port: true }
+// answer is the id of its process; /die ends that process first, and /stand-still?ms= blocks it. OPTIONS in the
+// environment, as JSON, are those of `Workers`. A message of its parent sets how workers are started from now on: { port: true }
 // opens that of the first ones by its number, { execPath } runs another program.
 import runtime from '@tollgate/runtime';
 import { createServer } from 'node:http';
 
 const { answerPrimary, Counter, Health, HealthServer, isWorker, metrics, runProgram, Workers } = runtime;
-const { PORT = '0' } = process.env;
+const { PORT = '0', OPTIONS = '{}' } = process.env;
 const HOST = '127.0.0.1';
 
 const asked = new Counter({ name: 'asked_total', help: 'Requests', registers: [metrics] });
@@ -14,6 +15,9 @@ async function work(health, takeDown) {
   const primary = answerPrimary(health);
   const server = createServer((request, response) => {
     asked.inc();
+    const { pathname, searchParams } = new URL(request.url, `http://${HOST}`);
+    if (pathname === '/die') process.kill(process.pid, 'SIGKILL');
+    if (pathname === '/stand-still') standStill(Number(searchParams.get('ms')));
     response.end(String(process.pid));
   });
   await new Promise((resolve, reject) => server.once('error', reject).listen(Number(PORT), HOST, resolve));
@@ -21,6 +25,9 @@ async function work(health, takeDown) {
   health.state = 'serving';
   primary.tellServing(server.address().port);
 }
+
+/** Blocks the event loop. */
+const standStill = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
 runProgram(
   {
@@ -31,7 +38,7 @@ runProgram(
     async start(_settings, takeDown) {
       const health = new Health();
       if (isWorker()) return work(health, takeDown);
-      const workers = new Workers('test', 2, health, { stopTimeoutMs: 1_000 });
+      const workers = new Workers('test', 2, health, { stopTimeoutMs: 1_000, ...JSON.parse(OPTIONS) });
       takeDown.add('requests', () => workers.stop());
       const port = await workers.start();
       const server = await HealthServer.listen(health, HOST, 0, []);

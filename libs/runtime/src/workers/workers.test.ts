@@ -22,8 +22,9 @@ afterEach(() => {
   for (const child of programs.splice(0)) child.kill('SIGKILL');
 });
 
-async function start(): Promise<Program> {
-  const child = spawn(process.execPath, [PROGRAM], { stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
+async function start(options: object = {}): Promise<Program> {
+  const env = { ...process.env, OPTIONS: JSON.stringify(options) };
+  const child = spawn(process.execPath, [PROGRAM], { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
   programs.push(child);
   const program = { child, url: '', health: '', log: '' };
   child.stderr!.on('data', (chunk: Buffer) => (program.log += chunk.toString()));
@@ -43,8 +44,8 @@ async function setStarts({ child }: Program, how: object): Promise<void> {
 }
 
 /** Over a connection of its own. Resolves to the process that has answered. Undefined: the connection broke. */
-const ask = ({ url }: Program): Promise<number | undefined> =>
-  fetch(url, { headers: { connection: 'close' } }).then(
+const ask = ({ url }: Program, path = '/'): Promise<number | undefined> =>
+  fetch(new URL(path, url), { headers: { connection: 'close' } }).then(
     async (response) => Number(await response.text()),
     () => undefined,
   );
@@ -85,6 +86,48 @@ it('a worker that dies while connections arrive is started again, and the first 
   }
   expect(program.child.exitCode).toBeNull();
   expect(await sample(program, 'tollgate_worker_restarts_total')).toBe(KILLS);
+});
+
+interface Ending {
+  time: number;
+  worker: number;
+  pauseMs: number;
+}
+
+/** What the first process has logged when a worker ended. */
+const endings = ({ log }: Program): Ending[] =>
+  log
+    .split('\n')
+    .filter((line) => line.endsWith('}') && line.includes('a worker has ended'))
+    .map((line) => JSON.parse(line) as Ending);
+
+/** Makes workers die at a request until one of them has done so this often. Resolves to its endings. */
+async function die(program: Program, times: number): Promise<Ending[]> {
+  // While none lives, the port is free: the next one opens it by its number.
+  await setStarts(program, { port: true });
+  return eventually(async () => {
+    await ask(program, '/die');
+    const all = endings(program);
+    const most = [1, 2].map((slot) => all.filter(({ worker }) => worker === slot)).find((of) => of.length >= times);
+    expect(most).toBeDefined();
+    return most!;
+  });
+}
+
+it('a worker that dies at each request is started again after longer and longer pauses', async () => {
+  const program = await start();
+  const ended = await die(program, 6);
+  // A pause of 0.2 s that doubles each time, of which half is at random.
+  for (const [index, { time }] of ended.slice(1).entries())
+    expect(time - ended[index]!.time).toBeGreaterThanOrEqual((200 * 2 ** index) / 2 - 10);
+  // It serves again, however often that was.
+  await ready(program);
+  expect(await workers(program)).toHaveLength(2);
+});
+
+it('a worker that dies after it has served for a while is started again at once', async () => {
+  const program = await start({ provenMs: 0 });
+  for (const { pauseMs } of await die(program, 4)) expect(pauseMs).toBeLessThanOrEqual(200);
 });
 
 it('a process that cannot be started is tried again, and counts as a worker that has ended', async () => {

@@ -9,8 +9,11 @@ import { allMetrics, gatherMetricsBy } from './as-worker';
 import { type Answers, Channel } from './channel';
 import { MetricSums, type Metrics } from './metric-sums';
 
+/** The pause before a worker is started again. It doubles with each failure in a row of that worker. */
 const RESTART_BASE_MS = 200;
 const MAX_RESTART_MS = 10_000;
+/** A worker that ends after it has served for this long is no failure in a row. */
+const PROVEN_MS = 60_000;
 /** For what a worker does in its stop besides finishing requests: it publishes usage and closes its connections. */
 export const STOP_RESERVE_MS = 20_000;
 /** For the end of a worker that was sent SIGKILL. */
@@ -36,6 +39,8 @@ export interface WorkersOptions {
   answers?: Answers;
   /** Whether this process does a part of the work itself. Then its own metrics are among those of all. */
   works?: boolean;
+  /** PROVEN_MS, for tests. */
+  provenMs?: number;
 }
 
 /**
@@ -45,6 +50,8 @@ export interface WorkersOptions {
 export class Workers {
   private readonly running = new Map<number, Running>();
   private readonly serving = new Set<Worker>();
+  /** By slot: the ends and failed starts since its worker served for a while. */
+  private readonly failures = new Map<number, number>();
   /** Settles when the only worker that may open the ports serves or has ended. */
   private opening: Promise<unknown> | undefined;
   private readonly sums = new MetricSums();
@@ -115,8 +122,10 @@ export class Workers {
     const channel = new Channel(worker, { ...this.options.answers, metrics: allMetrics });
     this.running.set(slot, { worker, channel });
     return new Promise((resolve, reject) => {
+      let servesSinceMs = Infinity;
       const serves = (told: unknown) => {
         this.serving.add(worker);
+        servesSinceMs = performance.now();
         resolve(told);
       };
       channel.onServing = serves;
@@ -125,6 +134,8 @@ export class Workers {
         this.running.delete(slot);
         this.sums.keep(worker.id);
         const served = this.serving.delete(worker);
+        const { provenMs = PROVEN_MS } = this.options;
+        if (performance.now() - servesSinceMs >= provenMs) this.failures.delete(slot);
         if (stop.aborted) return resolve(undefined);
         reject(new StartError(`Worker ${slot} could not start: it ended with ${how}.`));
         if (served) void this.restart(slot, how);
@@ -140,16 +151,22 @@ export class Workers {
   }
 
   private async restart(slot: number, endedWith: string | number): Promise<void> {
-    logger(this.name).error({ worker: slot, endedWith }, 'a worker has ended; starting it again');
-    for (let attempt = 0; !this.stopping.signal.aborted; attempt++) {
+    let failed: object = { endedWith };
+    let what = 'a worker has ended; starting it again';
+    while (!this.stopping.signal.aborted) {
+      const before = this.failures.get(slot) ?? 0;
+      this.failures.set(slot, before + 1);
+      const pauseMs = Math.round(backoffMs(before, RESTART_BASE_MS, MAX_RESTART_MS));
+      logger(this.name).error({ ...failed, worker: slot, failuresInARow: before + 1, pauseMs }, what);
       restarts.inc();
-      await delayUntilAborted(backoffMs(attempt, RESTART_BASE_MS, MAX_RESTART_MS), this.stopping.signal);
+      await delayUntilAborted(pauseMs, this.stopping.signal);
       if (this.stopping.signal.aborted) return;
       try {
         await this.launchInTurn(slot);
         return;
       } catch (error) {
-        logger(this.name).error({ err: error, worker: slot }, 'a worker could not start; trying again');
+        failed = { err: error };
+        what = 'a worker could not start; trying again';
       }
     }
   }
