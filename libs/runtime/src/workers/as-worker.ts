@@ -2,6 +2,7 @@ import cluster from 'node:cluster';
 import type { Health } from '../health/health';
 import { metrics } from '../metrics/metrics';
 import { Channel } from './channel';
+import { beat } from './heartbeat';
 
 /** For an answer of the primary process during the start. A busy machine may need long. */
 const START_DEADLINE_MS = 30_000;
@@ -11,12 +12,14 @@ let primary: Channel | undefined;
 /** Whether this process is a worker of `Workers`. */
 export const isWorker = (): boolean => cluster.isWorker;
 
-/** In a worker, before it starts: answers the questions of the primary process. */
+/** In a worker, before it starts: answers the questions of the primary process, and tells it that this one lives. */
 export function answerPrimary(health: Health): Channel {
-  return (primary = new Channel(process, {
+  primary = new Channel(process, {
     readiness: () => health.readiness(),
     metrics: () => metrics.getMetricsAsJSON(),
-  }));
+  });
+  beat(primary);
+  return primary;
 }
 
 /** In a worker: what the primary process gives it for its start. */

@@ -19,7 +19,8 @@ export interface Peer {
 type Message =
   | { tollgate: 'ask'; id: number; question: Question; data: unknown }
   | { tollgate: 'answer'; id: number; answer: unknown }
-  | { tollgate: 'serving'; told: unknown };
+  | { tollgate: 'serving'; told: unknown }
+  | { tollgate: 'alive' };
 
 /**
  * Questions and answers over Node's IPC as JSON, in both directions. A question without an answer rejects after
@@ -30,6 +31,8 @@ export class Channel {
   private readonly open = new Map<number, (answer: unknown) => void>();
   /** Called when the worker serves, with what it tells. */
   onServing: (told: unknown) => void = () => {};
+  /** Called at each heartbeat of the worker. */
+  onAlive: () => void = () => {};
 
   constructor(
     private readonly peer: Peer,
@@ -41,6 +44,11 @@ export class Channel {
   /** Tells the primary process that this worker serves. */
   tellServing(told?: unknown): void {
     this.send({ tollgate: 'serving', told });
+  }
+
+  /** Tells the primary process that the event loop of this worker runs. */
+  tellAlive(): void {
+    this.send({ tollgate: 'alive' });
   }
 
   async ask(question: Question, data?: unknown, timeoutMs = ANSWER_TIMEOUT_MS): Promise<unknown> {
@@ -57,6 +65,7 @@ export class Channel {
   /** Other libraries use the same IPC, so other messages are ignored. An answer that fails is left to the timeout. */
   private async take(message: Partial<Message> | null): Promise<void> {
     if (message?.tollgate === 'serving') this.onServing(message.told);
+    else if (message?.tollgate === 'alive') this.onAlive();
     else if (message?.tollgate === 'answer') this.open.get(message.id!)?.(message.answer);
     else if (message?.tollgate === 'ask') {
       const { question } = message;

@@ -153,6 +153,25 @@ it('a worker that stands still is killed at the end of the time of a stop', asyn
   for (const pid of [stopped!, other!]) expect(() => process.kill(pid, 0)).toThrow('ESRCH');
 });
 
+it('a worker that stands still is killed and started again, and the other one serves meanwhile', async () => {
+  const program = await start({ standstillMs: 5_000 });
+  const [stopped, other] = await workers(program);
+  process.kill(stopped!, 'SIGSTOP');
+  // Each worker gets one. Node keeps the connection that it has dealt to the stopped one.
+  expect(await Promise.any([ask(program), ask(program)])).toBe(other);
+  await eventually(() => expect(program.log).toContain('a worker stands still; killing it'));
+  expect(await workers(program)).not.toContain(stopped);
+});
+
+it('a worker that only stands still for shorter times is not killed', async () => {
+  const program = await start({ standstillMs: 8_000 });
+  const [slow] = await workers(program);
+  let times = 0;
+  while (times < 3) if ((await ask(program, '/stand-still?ms=3000')) === slow) times += 1;
+  expect(await workers(program)).toContain(slow);
+  expect(program.log).not.toContain('stands still');
+});
+
 it('sums of counters do not go down when a worker ends or does not answer', async () => {
   const program = await start();
   const [killed, silent] = await workers(program);

@@ -7,6 +7,7 @@ import { stopSignal } from '../process/stop-signal';
 import { backoffMs, delayUntilAborted, settlesWithin } from '../timing';
 import { allMetrics, gatherMetricsBy } from './as-worker';
 import { type Answers, Channel } from './channel';
+import { watch } from './heartbeat';
 import { MetricSums, type Metrics } from './metric-sums';
 
 /** The pause before a worker is started again. It doubles with each failure in a row of that worker. */
@@ -41,11 +42,13 @@ export interface WorkersOptions {
   works?: boolean;
   /** PROVEN_MS, for tests. */
   provenMs?: number;
+  /** STANDSTILL_MS of the heartbeat, for tests. */
+  standstillMs?: number;
 }
 
 /**
  * Runs a program as several processes that share its ports (node:cluster). This process starts a worker again that has
- * died, answers for the readiness and the metrics of all, and stops them.
+ * died, kills one whose event loop stands still, answers for the readiness and the metrics of all, and stops them.
  */
 export class Workers {
   private readonly running = new Map<number, Running>();
@@ -123,15 +126,18 @@ export class Workers {
     this.running.set(slot, { worker, channel });
     return new Promise((resolve, reject) => {
       let servesSinceMs = Infinity;
+      let endWatch = () => {};
       const serves = (told: unknown) => {
         this.serving.add(worker);
         servesSinceMs = performance.now();
+        endWatch = watch(channel, () => this.killStandingStill(slot, worker), this.options.standstillMs);
         resolve(told);
       };
       channel.onServing = serves;
       const ended = (how: string | number) => {
         if (this.running.get(slot)?.worker !== worker) return;
         this.running.delete(slot);
+        endWatch();
         this.sums.keep(worker.id);
         const served = this.serving.delete(worker);
         const { provenMs = PROVEN_MS } = this.options;
@@ -148,6 +154,13 @@ export class Workers {
         if (worker.process.pid === undefined) ended(error.code ?? error.message);
       });
     });
+  }
+
+  /** Its holds have expired. In a stop, the worker has the time of the stop. */
+  private killStandingStill(slot: number, worker: Worker): void {
+    if (this.stopping.signal.aborted) return;
+    logger(this.name).error({ worker: slot, pid: worker.process.pid }, 'a worker stands still; killing it');
+    worker.process.kill('SIGKILL');
   }
 
   private async restart(slot: number, endedWith: string | number): Promise<void> {
