@@ -24,7 +24,8 @@ const ENVIRONMENT = `
 Where it finds Tollgate:
   TOLLGATE_OPERATOR_URL, TOLLGATE_OPERATOR_SECRET   the operator API, and its secret or an operator token
   TOLLGATE_DATA_DIR                                 data directory of a Tollgate on this machine (default: .tollgate)
-  KAFKA_BROKERS and the other KAFKA_… settings      only for "topics" and "dead"
+  KAFKA_BROKERS and the other KAFKA_… settings      only for "topics", and for "dead" of the distributed form
+  DATABASE_URL                                      only for "dead" of a standalone form with a server of its own
   REDIS_URL                                         only for "redis load"
 
 Exit codes: 0 done; 1 failed, the books differ, or Tollgate cannot be reached; 2 wrong usage.`;

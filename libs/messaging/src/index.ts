@@ -1,5 +1,6 @@
 export * from './messages';
 export * from './postgres/postgres-messages';
+export * from './postgres/stored-dead-letters';
 export * from './worker-messages';
 export { MIGRATIONS } from './postgres/queues';
 export { enqueue } from './outbox/outbox';

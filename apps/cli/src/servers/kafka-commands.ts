@@ -7,8 +7,8 @@ import { Output } from '../command/output';
 const MAX_REPLICATION_FACTOR = 32;
 
 /**
- * The commands for Kafka and for message keys. Their modules load only for them, because loading takes longer than the
- * other commands run.
+ * The commands for Kafka, for message keys, and for the quarantined messages of both forms. Their modules load only for
+ * them, because loading takes longer than the other commands run.
  */
 export function addKafkaCommands(program: Command, env: NodeJS.ProcessEnv): void {
   const load = async () => (await import('./kafka-tools.js')).kafkaTools;
@@ -89,8 +89,8 @@ export function addKafkaCommands(program: Command, env: NodeJS.ProcessEnv): void
     'dead list',
     'dead list charges --json',
   ).action(async (topic: string | undefined, options: object) => {
-    const { findBrokers, listLetters } = await load();
-    await listLetters(findBrokers(env), output(options), topic);
+    const { findDeadStore, listLetters } = await load();
+    await listLetters(await findDeadStore(env), output(options), topic);
   });
   leaf(
     dead,
@@ -101,8 +101,8 @@ export function addKafkaCommands(program: Command, env: NodeJS.ProcessEnv): void
   )
     .option('--all', 'all quarantined messages of the topic')
     .action(async (topic: string, origins: string[], options: { all?: true }) => {
-      const { findBrokers, replayLetters } = await load();
-      await replayLetters(findBrokers(env), output(options), { topic, origins, all: options.all ?? false });
+      const { findDeadStore, replayLetters } = await load();
+      await replayLetters(await findDeadStore(env), output(options), { topic, origins, all: options.all ?? false });
     });
 
   const keys = group(

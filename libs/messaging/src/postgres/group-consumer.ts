@@ -5,7 +5,7 @@ import { isObject, open } from '../envelope';
 import { deadMessages, failedBatches, handledMessages, messageAge } from '../message-metrics';
 import { BATCHING_DELAY_MS, MAX_BATCH_MESSAGES, type BatchHandler, type MessageValidator } from '../messages';
 import type { ConsumerSession, DeadMessage, WaitingBatch } from './consumer-session';
-import { queueName } from './queues';
+import { NOT_A_BATCH, queueName } from './queues';
 
 /** The poll interval without notifications. It finds lost notifications, and checks the connection. */
 const IDLE_POLL_MS = 1_000;
@@ -188,7 +188,7 @@ export class GroupConsumer {
         batch = emptyBatch();
       }
       batch.ids.push(id);
-      if (!envelopes) batch.dead.push({ id: deadId(id, 0), reason: 'not a batch of messages', message: data });
+      if (!envelopes) batch.dead.push({ id: deadId(id, 0), reason: NOT_A_BATCH, message: data });
       envelopes?.forEach((envelope, index) => this.add(batch, id, index, envelope));
     }
     if (batch.ids.length > 0) yield batch;

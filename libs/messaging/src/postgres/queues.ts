@@ -22,6 +22,9 @@ export interface Statement {
   values: unknown[];
 }
 
+/** The reason why a whole row is quarantined. Of all other rows, single messages are. */
+export const NOT_A_BATCH = 'not a batch of messages';
+
 export const queueName = (topic: Topic, group: string) => `${topic}.${group}`;
 
 /** The LISTEN channel of a schema. The payload is the queue that has news. */

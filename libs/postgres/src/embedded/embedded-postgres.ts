@@ -88,9 +88,7 @@ export async function startEmbeddedPostgres({
   const options = Object.entries(wanted)
     .map(([name, value]) => `-c ${name}='${value}'`)
     .join(' ');
-  const urlOf = (database: string) =>
-    `postgresql://${USER}:${encodeURIComponent(password)}@/${database}` +
-    `?host=${encodeURIComponent(sockets)}&port=${SOCKET_PORT}`;
+  const urlOf = (database: string) => urlAt(sockets, password, database);
   let adopted = running !== null;
   const startServer = async () => {
     adopted = false;
@@ -129,6 +127,20 @@ export async function startEmbeddedPostgres({
     stop: async () => stopOwned((await keeper?.stop()) ?? owner, stop),
   };
 }
+
+/**
+ * The URL of the database `tollgate`, as superuser, of the server that runs on this data directory. Null when none runs
+ * there, or this user may not see it. Throws a plain Error with a message for the operator if its password is missing.
+ */
+export async function findEmbeddedPostgres(dataDirectory: string): Promise<string | null> {
+  const root = resolve(dataDirectory);
+  const sockets = await runningSocketDirectory(join(root, 'postgres'));
+  return sockets === null ? null : urlAt(sockets, keptPassword(join(root, 'postgres.password')), DATABASE);
+}
+
+const urlAt = (sockets: string, password: string, database: string) =>
+  `postgresql://${USER}:${encodeURIComponent(password)}@/${database}` +
+  `?host=${encodeURIComponent(sockets)}&port=${SOCKET_PORT}`;
 
 /** The connection of the owner has the lock, so it ends last: nobody may take over a server that is stopping. */
 async function stopOwned(owner: Client, stop: () => Promise<unknown>): Promise<void> {
