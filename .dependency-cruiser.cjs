@@ -1,6 +1,7 @@
 const importsOfTests = require('./tools/checks/imports-of-tests.cjs');
 
 const UPSTREAM_FOLDERS = ['fleet', 'exchange', 'wire', 'count', 'stream'];
+const INFERENCE_FOLDERS = ['workers', 'report', 'client', 'read', 'plain', 'serve'];
 
 /**
  * The import rules that Nx tags cannot express: inside an app, per library, and of test/. tools/checks proves that a
@@ -33,13 +34,8 @@ module.exports = {
         pathNot: '^apps/gateway/src/((prompt|body|catalog)/|inference-errors\\.ts$)',
       },
     },
-    ...UPSTREAM_FOLDERS.slice(0, -1).map((folder, i) => ({
-      name: 'gateway-upstream-is-in-layers',
-      comment: 'A folder of upstream/ imports only those before it, in the order of apps/gateway/README.md.',
-      severity: 'error',
-      from: { path: `^apps/gateway/src/upstream/${folder}/`, pathNot: '\\.test\\.ts$' },
-      to: { path: `^apps/gateway/src/upstream/(${UPSTREAM_FOLDERS.slice(i + 1).join('|')})/` },
-    })),
+    ...layers('upstream', UPSTREAM_FOLDERS),
+    ...layers('inference', INFERENCE_FOLDERS),
     {
       name: 'gateway-bodies-know-models-only',
       comment: 'A body is read by the rules of a model. Prompts and stages use what was read, never the other way.',
@@ -127,3 +123,14 @@ module.exports = {
     },
   },
 };
+
+/** The rules that the folders of a stage import only those before them, in the order of apps/gateway/README.md. */
+function layers(stage, folders) {
+  return folders.slice(0, -1).map((folder, i) => ({
+    name: `gateway-${stage}-is-in-layers`,
+    comment: `A folder of ${stage}/ imports only those before it, in the order of apps/gateway/README.md.`,
+    severity: 'error',
+    from: { path: `^apps/gateway/src/${stage}/${folder}/`, pathNot: '\\.test\\.ts$' },
+    to: { path: `^apps/gateway/src/${stage}/(${folders.slice(i + 1).join('|')})/` },
+  }));
+}

@@ -38,6 +38,12 @@ const FIXTURES = [
     rule: /gateway-upstream-is-in-layers/,
   },
   {
+    file: 'apps/gateway/src/inference/report/bad-import.ts',
+    code: `import type { Client } from '../client/client';\nexport const x: Client | null = null;\n`,
+    by: ['depcruise'],
+    rule: /gateway-inference-is-in-layers/,
+  },
+  {
     file: 'apps/gateway/src/prompt/bad-import.ts',
     code: `import * as other from '../admit/admit';\nexport const x = other;\n`,
     by: ['depcruise'],

@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http';
-import type { FailedAttempt } from '@tollgate/contracts';
 import { hasUnreadBody } from '../../accept/http-form';
 import { continueIfOwed } from '../../accept/server';
 import type { ShownLimits } from '../../admit/limit-states';
@@ -10,14 +9,9 @@ import { type TraceContext, traceContextOf } from '../../http/trace-context';
 import type { ClientSide } from '../../upstream/stream/stream-sides';
 import { type InferenceError, stopping } from '../../inference-errors';
 import { refusals } from '../report/refusal-metrics';
+import type { HeldAttempts } from '../report/refused-request';
 import type { RequestTrace } from '../report/request-trace';
 import type { UnreadAnswers } from './unread-answers';
-
-/** What an explanation tells of a request that failed under its hold. */
-interface HeldAttempts {
-  readonly hold: { readonly holdNanos: bigint };
-  readonly failed: readonly FailedAttempt[] | null;
-}
 
 export interface Interruptible {
   /** The client has closed the connection before its answer was complete. Called once. */

@@ -1,7 +1,14 @@
 import type { InferenceKind, UsageEvent } from '@tollgate/contracts';
-import type { Client } from '../client/client';
 import { type RequestOutcome, seriesOf } from './request-metrics';
-import type { Stage, TracedEnd } from './request-trace';
+import type { RequestTrace, Stage, TracedEnd, TracedRequest } from './request-trace';
+
+/** A request while it runs. The owner and the trace are set as they become known. */
+interface ReportedRequest {
+  readonly id: string;
+  readonly owner: TracedRequest['owner'];
+  /** Null: there is no tracing. */
+  readonly traced: RequestTrace | null;
+}
 
 /** Tells the metrics, and the trace if there is one, how one request runs and ends. Takes about 1 µs a request. */
 export class RequestReport {
@@ -11,11 +18,11 @@ export class RequestReport {
 
   constructor(
     private readonly kind: InferenceKind,
-    private readonly client: Pick<Client, 'id' | 'owner' | 'traced'>,
+    private readonly request: ReportedRequest,
   ) {}
 
   ended(stage: Stage): void {
-    this.client.traced?.ended(stage);
+    this.request.traced?.ended(stage);
   }
 
   found(model: string): void {
@@ -49,7 +56,7 @@ export class RequestReport {
   }
 
   private finish(model: string, outcome: RequestOutcome, end: TracedEnd | null): string | null {
-    const { traced, id, owner } = this.client;
+    const { traced, id, owner } = this.request;
     return traced === null ? null : traced.finish({ kind: this.kind, id, model, owner }, outcome, end);
   }
 }
