@@ -75,7 +75,7 @@ export interface BackendOutput {
   wentToLimit: boolean;
 }
 
-/** How a request was asked of backends. `Exchange` is one. */
+/** How a request was asked of backends. `AttemptRecord` is one. */
 interface Asking {
   /** Names of the backends that may have begun it, in the order asked. If one serves it, it is the last. */
   readonly begun: readonly string[];

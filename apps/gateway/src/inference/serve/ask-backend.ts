@@ -20,6 +20,6 @@ export function askBackend(upstream: Upstream, admitted: AdmittedRequest, sink: 
     request: admitted,
   };
   const exchange = upstream.exchange(call, sink);
-  admitted.asks(exchange);
+  admitted.asks(exchange.record);
   return exchange;
 }

@@ -235,7 +235,7 @@ describe('the fallback of a model', () => {
     const exchange = exchangeOf(models[0]!, relay, upstream, models.slice(1));
     expect(await relay.run(exchange)).toMatchObject({ failure: { kind: 'busy' } });
     expect(backends.map(({ asked }) => asked)).toEqual(backends.map(() => 1));
-    const nth = exchange.failed!.map((failed) => backends.findIndex(({ name }) => name === failed.backend));
+    const nth = exchange.record.failed!.map((failed) => backends.findIndex(({ name }) => name === failed.backend));
     expect(nth.map((n) => Math.floor(n / 3))).toEqual([0, 0, 0, 3]);
   });
 

@@ -126,7 +126,7 @@ describe('an exchange', () => {
       const exchange = exchangeWith(relay, backends, by);
       await relay.run(exchange);
       const asked = new Map(backends.map((one, index) => [one.name, index]));
-      return exchange.begun.map((name) => asked.get(name));
+      return exchange.record.begun.map((name) => asked.get(name));
     };
     const answer: Answer = (_, response) => void response.end('yes');
     expect(await begunAt(answer)).toEqual([0]);
@@ -144,7 +144,7 @@ describe('an exchange', () => {
       const relay = wholeRelay();
       const exchange = exchangeWith(relay, backends, upstream);
       await relay.run(exchange);
-      return exchange.failed;
+      return exchange.record.failed;
     };
     expect(await failedBy(gone, { ...broken, weight: 1e-9 })).toEqual([
       { backend: 'gone', why: 'failed', code: 'ECONNREFUSED' },

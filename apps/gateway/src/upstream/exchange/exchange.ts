@@ -1,14 +1,14 @@
-import { type FailedAttempt, MAX_FAILED_ATTEMPTS } from '@tollgate/contracts';
 import { logger } from '@tollgate/runtime';
 import type { CatalogModel } from '../../catalog/catalog';
 import { Attempt, type AttemptOwner } from './attempt';
+import { AttemptRecord } from './attempt-record';
 import { choose, urlOf } from '../fleet/backend-choice';
 import { retries } from '../fleet/backend-metrics';
 import { type AnswerSink, attemptRequest, type Resources, type UpstreamCall } from './call';
 import type { UpstreamLimits } from '../fleet/connections';
 import { FallbackChain } from './fallback-chain';
 import { GatheredChunks } from './gathered-chunks';
-import { ALL_BUSY, failedAttempt, mayHelpElsewhere, type Progress, type UpstreamFailure } from './failure';
+import { ALL_BUSY, mayHelpElsewhere, type Progress, type UpstreamFailure } from './failure';
 import type { ManagedBackend } from '../fleet/fleet';
 import { QueuePlace } from '../fleet/queue-place';
 import { TotalTime } from './total-time';
@@ -52,14 +52,9 @@ export class Exchange implements AttemptOwner, Waiting {
   private readonly time: TotalTime;
   /** Nothing of the answer's body has come. */
   private isEmpty = true;
-  /** The attempt's backend is the last one in `begun`. */
-  private isNoted = false;
   /** Why the last attempt failed. */
   private failure: UpstreamFailure | null = null;
-  /** Names of the backends that may have begun the request, in the order asked. If one answers, it is the last. */
-  readonly begun: string[] = [];
-  /** The attempts that failed, in order, without stale ones: the first ones and the last one. Null: none did. */
-  failed: FailedAttempt[] | null = null;
+  readonly record = new AttemptRecord();
   private gathered: GatheredChunks | null = null;
 
   constructor(
@@ -125,8 +120,7 @@ export class Exchange implements AttemptOwner, Waiting {
   }
 
   onWritten(): void {
-    this.begun.push(this.attempt!.managed.engine.name);
-    this.isNoted = true;
+    this.record.written(this.attempt!.managed.engine.name);
   }
 
   onHead(): void {
@@ -160,8 +154,7 @@ export class Exchange implements AttemptOwner, Waiting {
     this.gathered?.endTurn();
     if (this.state === 'ended') return;
     const { managed, mayHaveBegun } = this.attempt!;
-    if (this.isNoted && !mayHaveBegun) this.begun.pop();
-    this.isNoted = false;
+    this.record.ended(mayHaveBegun);
     this.chain.noteFailure(failure);
     const mayGoOn = this.attempts < MAX_ATTEMPTS;
     if (mayGoOn && progress === 'stale' && this.staleRepeats < MAX_STALE_REPEATS && !this.time.isOver) {
@@ -169,8 +162,7 @@ export class Exchange implements AttemptOwner, Waiting {
       // A request that waited may have taken the place.
       return this.soon(() => (managed.hasPlace ? this.ask(managed, performance.now()) : this.next()));
     }
-    const failed = (this.failed ??= []);
-    failed[Math.min(failed.length, MAX_FAILED_ATTEMPTS - 1)] = failedAttempt(failure, managed.engine.name);
+    this.record.addFailed(failure, managed.engine.name);
     this.chain.addTried(managed);
     const wasBegun = this.runs > 0;
     if (progress !== 'not_begun') this.runs += 1;

@@ -132,7 +132,7 @@ describe('the total time of a request', () => {
     const { exchange, answer } = ask(modelWith([slow]), [other]);
     expect(await answer).toEqual({ kind: 'failed', failure: { kind: 'timeout' } });
     const failed = [slow, silent].map(({ name }) => ({ backend: name, why: 'timeout' }));
-    expect([exchange.failed, told.mock.calls.map(([result]) => result)]).toEqual([failed, results]);
+    expect([exchange.record.failed, told.mock.calls.map(([result]) => result)]).toEqual([failed, results]);
   });
 
   it('leaves no time for a new connection once it is over', async () => {

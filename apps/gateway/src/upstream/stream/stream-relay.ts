@@ -6,12 +6,14 @@ import type { Exchange } from '../exchange/exchange';
 import type { UpstreamFailure } from '../exchange/failure';
 import {
   type Allowance,
+  brokenOff,
   type ClientSide,
   type Deadline,
   PROPER_ENDS,
   type StreamEnd,
   type StreamOutput,
 } from './stream-sides';
+import { OpenChoices } from './open-choices';
 import type { Watched } from './stream-watch';
 import type { ReportedUsage } from '../wire/usage-field';
 
@@ -45,9 +47,7 @@ export class StreamRelay implements AnswerSink {
   private held: Extract<Frame, { kind: 'finish' }> | null = null;
   private waiting: Frame | null = null;
   private usage: ReportedUsage = null;
-  private readonly unfinished = new Set<number>();
-  /** No choice has ended other than with `length`. */
-  private isAtLimit = true;
+  private readonly choices: OpenChoices;
   private upstreamEnded = false;
   private chunksAfterEnd = 0;
   private ended: StreamEnd | null = null;
@@ -66,7 +66,7 @@ export class StreamRelay implements AnswerSink {
     private readonly output: StreamOutput,
   ) {
     this.delivered = new DeliveredText(output.countText);
-    this.expectChoices();
+    this.choices = new OpenChoices(output.choices);
     // By a name of its own: see `Client.endWith`.
     const goOn = () => this.goOn();
     allowance.onReady = goOn;
@@ -78,7 +78,7 @@ export class StreamRelay implements AnswerSink {
 
   /** The backend has ended every choice that was asked for, and each with `length`. */
   get wentToLimit(): boolean {
-    return this.isAtLimit && this.unfinished.size === 0;
+    return this.choices.wentToLimit;
   }
 
   run(exchange: Exchange): Promise<StreamEnd> {
@@ -113,7 +113,7 @@ export class StreamRelay implements AnswerSink {
   finish(usage: object, separateUsage: boolean): string {
     const last: Record<string, unknown>[] = this.held ? [this.held.chunk] : [];
     if (this.ended?.outcome === 'credit_ended' || this.ended?.outcome === 'capped')
-      last.push(this.translator.chunk([...this.unfinished].map(this.output.endOfChoice)));
+      last.push(this.translator.chunk(this.choices.indexes.map(this.output.endOfChoice)));
     let out = this.opening;
     for (const [i, chunk] of last.entries()) {
       out += this.translator.encode(chunk, !separateUsage && i === last.length - 1 ? usage : undefined);
@@ -130,17 +130,16 @@ export class StreamRelay implements AnswerSink {
   }
 
   mayRestart(): boolean {
-    const isFinished = this.held !== null && this.unfinished.size === 0;
+    const isFinished = this.held !== null && this.choices.haveEnded;
     return !this.ended && this.chunks === 0 && !this.passedOn && !isFinished;
   }
 
   restart(): void {
     this.translator.restart();
     this.held = this.waiting = this.usage = null;
-    this.isAtLimit = true;
+    this.choices.restart();
     this.opening = '';
     this.upstreamEnded = false;
-    this.expectChoices();
   }
 
   onData(chunk: Buffer): boolean {
@@ -161,7 +160,7 @@ export class StreamRelay implements AnswerSink {
 
   onFailure(failure: UpstreamFailure): void {
     // If all choices are finished, a later failure does not matter.
-    if (this.held && this.unfinished.size === 0) this.stop({ outcome: 'complete', failure: null, usage: this.usage });
+    if (this.held && this.choices.haveEnded) this.stop({ outcome: 'complete', failure: null, usage: this.usage });
     else this.stop({ outcome: 'upstream_error', failure, usage: null });
   }
 
@@ -185,7 +184,7 @@ export class StreamRelay implements AnswerSink {
         if (this.upstreamEnded) end = this.endOfStream('the stream ended early');
         break;
       }
-      if (frame.kind === 'broken') end = this.brokenOff(frame.reason);
+      if (frame.kind === 'broken') end = brokenOff(frame.reason);
       else if (frame.kind === 'done') end = this.endOfStream('no finish_reason before [DONE]');
       else if (frame.kind === 'usage') this.usage = frame.usage;
       else {
@@ -243,8 +242,7 @@ export class StreamRelay implements AnswerSink {
     }
     this.held = frame;
     this.usage = frame.usage;
-    this.isAtLimit &&= frame.atLimit;
-    for (const choice of frame.finished) this.unfinished.delete(choice);
+    this.choices.end(frame.finished, frame.atLimit);
     return before;
   }
 
@@ -269,10 +267,6 @@ export class StreamRelay implements AnswerSink {
     this.opening = '';
   }
 
-  private expectChoices(): void {
-    for (let index = 0; index < this.output.choices; index++) this.unfinished.add(index);
-  }
-
   private write(out: string): void {
     if (!this.begun) {
       this.begun = true;
@@ -283,16 +277,12 @@ export class StreamRelay implements AnswerSink {
   }
 
   private endOfStream(problem: string): StreamEnd {
-    return this.held ? { outcome: 'complete', failure: null, usage: this.usage } : this.brokenOff(problem);
-  }
-
-  private brokenOff(reason: string): StreamEnd {
-    return { outcome: 'upstream_error', failure: { kind: 'failed', reason }, usage: null };
+    return this.held ? { outcome: 'complete', failure: null, usage: this.usage } : brokenOff(problem);
   }
 
   /** The usage for a client that left: the backend's report, if it is final and covers no withheld text. */
   private finalUsage(): ReportedUsage {
-    return this.held?.pieces.length === 0 && this.unfinished.size === 0 ? this.usage : null;
+    return this.held?.pieces.length === 0 && this.choices.haveEnded ? this.usage : null;
   }
 
   private stop(end: StreamEnd): void {

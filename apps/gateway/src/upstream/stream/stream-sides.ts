@@ -49,3 +49,8 @@ export interface StreamEnd {
 
 /** Outcomes whose stream has a proper last chunk. */
 export const PROPER_ENDS: ReadonlySet<StreamEnd['outcome']> = new Set(['complete', 'capped', 'credit_ended']);
+
+/** The end of a stream whose backend broke off, or sent what cannot be read. `reason` is for the log only. */
+export function brokenOff(reason: string): StreamEnd {
+  return { outcome: 'upstream_error', failure: { kind: 'failed', reason }, usage: null };
+}
