@@ -133,55 +133,6 @@ export type OperatorScope = (typeof OPERATOR_SCOPES)[number];
 /** An operator token: it has the fields of a management token, and belongs to no tenant. */
 export type OperatorTokenRow = TokenRow;
 
-export type UsageGroup = 'model' | 'key' | 'day' | 'hour' | 'backend';
-/** `backend` is read from the requests themselves, and so has a shorter range. */
-export const MAX_BACKEND_USAGE_DAYS = 32;
-
-/** `from` inclusive, `to` exclusive, ISO 8601 UTC. */
-export interface UsageQuery {
-  tenantId: string;
-  from: string;
-  to: string;
-  groupBy: UsageGroup[];
-  model?: string;
-  keyId?: string;
-}
-
-export interface UsageNumbers {
-  requests: number;
-  /** A part of them: the backend broke off, the credit ended, or the gateway died. */
-  failed: number;
-  /** Another part: the client left before the end. */
-  clientClosed: number;
-  promptTokens: number;
-  /** A part of promptTokens. */
-  cachedTokens: number;
-  completionTokens: number;
-  /** A part of completionTokens. */
-  reasoningTokens: number;
-  totalTokens: number;
-  /** Whole cents. Those of the groups add up exactly to the total. */
-  costCents: number;
-  /** Decimal string. */
-  costNanos: string;
-  /** Requests whose tokens the gateway counted: no usage was reported, or the answer broke off. Absent: none. */
-  estimatedRequests?: number;
-}
-
-/**
- * Group fields: `model`, `key` (the key's id), `day` (YYYY-MM-DD), `hour` (ISO 8601 at the full hour), `backend` (null:
- * unknown).
- */
-export type UsageGroupRow = UsageNumbers &
-  Partial<Record<Exclude<UsageGroup, 'backend'>, string>> & { backend?: string | null };
-
-export interface UsageSummary {
-  from: string;
-  to: string;
-  totals: UsageNumbers;
-  groups: UsageGroupRow[];
-}
-
 export interface LedgerEntry {
   id: string;
   type: 'topup' | 'usage' | 'adjustment' | 'refund';

@@ -1,6 +1,6 @@
 import type { InferenceKind, Outcome } from './events';
 import { roundPartsToCents } from './money';
-import type { PageQuery, UsageNumbers } from './resources';
+import type { PageQuery } from './resources';
 
 // What a tenant asks about its requests: each of them, and their sums over time.
 
@@ -17,6 +17,55 @@ export interface RequestsQuery extends PageQuery {
   outcome?: Outcome;
   /** The `x-request-id` that callers chose: of their newest 1,000 with it, those of the tenant. */
   callerRequestId?: string;
+}
+
+export type UsageGroup = 'model' | 'key' | 'day' | 'hour' | 'backend';
+/** `backend` is read from the requests themselves, and so has a shorter range. */
+export const MAX_BACKEND_USAGE_DAYS = 32;
+
+/** `from` inclusive, `to` exclusive, ISO 8601 UTC. */
+export interface UsageQuery {
+  tenantId: string;
+  from: string;
+  to: string;
+  groupBy: UsageGroup[];
+  model?: string;
+  keyId?: string;
+}
+
+export interface UsageNumbers {
+  requests: number;
+  /** A part of them: the backend broke off, the credit ended, or the gateway died. */
+  failed: number;
+  /** Another part: the client left before the end. */
+  clientClosed: number;
+  promptTokens: number;
+  /** A part of promptTokens. */
+  cachedTokens: number;
+  completionTokens: number;
+  /** A part of completionTokens. */
+  reasoningTokens: number;
+  totalTokens: number;
+  /** Whole cents. Those of the groups add up exactly to the total. */
+  costCents: number;
+  /** Decimal string. */
+  costNanos: string;
+  /** Requests whose tokens the gateway counted: no usage was reported, or the answer broke off. Absent: none. */
+  estimatedRequests?: number;
+}
+
+/**
+ * Group fields: `model`, `key` (the key's id), `day` (YYYY-MM-DD), `hour` (ISO 8601 at the full hour), `backend` (null:
+ * unknown).
+ */
+export type UsageGroupRow = UsageNumbers &
+  Partial<Record<Exclude<UsageGroup, 'backend'>, string>> & { backend?: string | null };
+
+export interface UsageSummary {
+  from: string;
+  to: string;
+  totals: UsageNumbers;
+  groups: UsageGroupRow[];
 }
 
 /** The width of a point. `all`: one point for the whole range. */
@@ -45,23 +94,14 @@ export const MAX_SERIES_NAMES = 200;
 /** More points are refused. */
 export const MAX_SERIES_POINTS = 10_000;
 
+type PointNumbers = 'requests' | 'failed' | 'clientClosed' | 'promptTokens' | 'cachedTokens' | 'completionTokens';
+
 /** The requests that ended in one step. Steps without requests have no point. */
-export interface UsagePoint {
+export interface UsagePoint extends Pick<UsageNumbers, PointNumbers | 'costNanos'> {
   /** The beginning of the step, or of the range; ISO 8601 UTC. */
   at: string;
   /** A model or key id. Null: all names beyond `top`, or all requests if the query names no `by`. */
   name: string | null;
-  requests: number;
-  /** A part of them: the backend broke off, the credit ended, or the gateway died. */
-  failed: number;
-  /** Another part: the client left before the end. */
-  clientClosed: number;
-  promptTokens: number;
-  /** A part of promptTokens. */
-  cachedTokens: number;
-  completionTokens: number;
-  /** Decimal string. */
-  costNanos: string;
 }
 
 export interface UsageSeries {

@@ -2,7 +2,7 @@ import type { BackendHour, UnbilledWork } from '../backends';
 import type { BackendReport, MeteringFleet, PriceVersion } from '../fleet';
 import type { RefusedRequest } from '../request-life';
 import type { EventDigest, EventLine, EventRange, Found, MonthTotals, RetiredMonth } from '../reconcile';
-import type { ListedRequest, Page, RecordedEvent, ServedRequest, UsageQuery, UsageSummary } from '../resources';
+import type { ListedRequest, Page, RecordedEvent, ServedRequest } from '../resources';
 import type {
   ExportedUsage,
   RefusalCount,
@@ -10,8 +10,10 @@ import type {
   RequestsQuery,
   UsageSeries,
   UsageExportQuery,
+  UsageQuery,
   UsageSeriesQuery,
   UsageStep,
+  UsageSummary,
 } from '../usage';
 
 /** What metering answers, in the form of `Subjects` (subjects.ts). */
