@@ -80,6 +80,14 @@ export async function createTenant(ready: Ready, creditCents: number, profile?: 
   return { id: tenant.data.id, key: key.data.key, keyId: key.data.id };
 }
 
+/** The tenant with another key. */
+export async function withSecondKey(ready: Ready, { id }: TestTenant): Promise<TestTenant> {
+  const path = `/_operator/v1/tenants/${id}/keys`;
+  const ask = () => operator(ready).post<{ data: { id: string; key: string } }>(path, { name: 'second' });
+  const { id: keyId, key } = (await answered(ask, 201)).data;
+  return { id, keyId, key };
+}
+
 export async function expectStatus<T>(answer: Promise<{ status: number; body: T }>, status: number): Promise<T> {
   const { status: actual, body } = await answer;
   if (actual !== status) throw new Error(`expected ${status}, got ${actual}: ${JSON.stringify(body)}`);

@@ -1,7 +1,6 @@
 import { eventually } from '@tollgate/testing';
 import type { ComposedDeployment, Server, Service } from '../e2e/composed';
-import { operator } from '../e2e/deployment';
-import { answered, createTenant, type TestTenant } from '../e2e/fixtures';
+import { createTenant, withSecondKey, type TestTenant } from '../e2e/fixtures';
 import type { Outcome } from './client-request';
 import { chargedTokens } from './ledger-check';
 import { Load, TOKENS_PER_SECOND } from './load';
@@ -47,11 +46,7 @@ export function faultTests(tollgate: ComposedDeployment, control: () => Control)
     const scarce = await createTenant(tollgate.ready, SCARCE_BEGIN_CENTS);
     for (let index = 0; index < TENANTS; index++) {
       const tenant = await createTenant(tollgate.ready, CREDIT_CENTS);
-      const path = `/_operator/v1/tenants/${tenant.id}/keys`;
-      const second = () =>
-        operator(tollgate.ready).post<{ data: { id: string; key: string } }>(path, { name: 'second' });
-      const { id: keyId, key } = (await answered(second, 201)).data;
-      callers.push(tenant, { id: tenant.id, keyId, key });
+      callers.push(tenant, await withSecondKey(tollgate.ready, tenant));
     }
     const tenants = [...new Set(callers.map(({ id }) => id))].map((id) => ({ id, creditCents: CREDIT_CENTS }));
     load = new Load(() => tollgate.ready.inferenceUrl, [...callers, scarce], SEED);

@@ -1,7 +1,6 @@
 import { eventually } from '@tollgate/testing';
 import type { ComposedDeployment } from '../../e2e/composed';
-import { operator } from '../../e2e/deployment';
-import { answered, createTenant, type Books, type TestTenant } from '../../e2e/fixtures';
+import { createTenant, withSecondKey, type Books, type TestTenant } from '../../e2e/fixtures';
 import type { Outcome } from '../client-request';
 import { chargedTokens } from '../ledger-check';
 import { Load } from '../load';
@@ -185,11 +184,6 @@ async function makeTenants(
 ): Promise<{ tenants: TestTenant[]; scarce: TestTenant; revoked: TestTenant }> {
   const made = Array.from({ length: TENANTS + 1 }, () => createTenant(tollgate.ready, CREDIT_CENTS));
   const [scarce, revoked, ...rich] = await Promise.all([createTenant(tollgate.ready, SCARCE_BEGIN_CENTS), ...made]);
-  const seconds = rich.map(async ({ id }) => {
-    const path = `/_operator/v1/tenants/${id}/keys`;
-    const ask = () => operator(tollgate.ready).post<{ data: { id: string; key: string } }>(path, { name: 'second' });
-    const { id: keyId, key } = (await answered(ask, 201)).data;
-    return { id, keyId, key };
-  });
-  return { tenants: [...rich, ...(await Promise.all(seconds))], scarce: scarce, revoked: revoked! };
+  const seconds = await Promise.all(rich.map((tenant) => withSecondKey(tollgate.ready, tenant)));
+  return { tenants: [...rich, ...seconds], scarce: scarce, revoked: revoked! };
 }

@@ -1,11 +1,11 @@
-import { parseBalanceUpdate, type AdmissionStore } from '@tollgate/admission';
+import type { AdmissionStore } from '@tollgate/admission';
 import type { Charge } from '@tollgate/contracts';
 import { useTestDatabase } from '@tollgate/testing';
 import { InvoiceCloser } from '../invoices/invoice-closer';
-import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing.fixture';
+import { CENT, charge, expectBooksToProve } from '../testing/billing.fixture';
 import { holdBooks } from '../testing/held-books.fixture';
 import { holdRequest, settleRequest } from '../testing/held-request.fixture';
-import { MoneyOut } from './money-out';
+import { useMoneyOut } from './money-out.fixture';
 
 const USED = 74_400n;
 const WHY = 'The last cent of a closed tenant: usage took 0.0074400 of it.';
@@ -14,28 +14,17 @@ const WHY = 'The last cent of a closed tenant: usage took 0.0074400 of it.';
 export function lastCentSuite(openStore: (databaseUrl: string) => AdmissionStore): void {
   const database = useTestDatabase();
   describe('the last cent of a closed tenant', () => {
-    const billing = useBilling(database);
-    const options = { postingIntervalMs: 0, now: () => new Date(), currency: () => 'USD' };
-    let store: AdmissionStore;
-    let moneyOut: MoneyOut;
-    beforeAll(async () => {
-      store = openStore(database.url);
-      await store.start();
-      moneyOut = new MoneyOut(billing.dataSource, billing.messages, store, options);
-    });
-    afterAll(() => store.close());
+    const trial = useMoneyOut(database, openStore);
+    const { billing, deliver, sums } = trial;
 
     const refund = (tenantId: string, ref = 'end', reason?: string) =>
-      moneyOut
+      trial.moneyOut
         .refund({ tenantId, amountCents: 'all', source: 'stripe', ref, ...(reason !== undefined && { reason }) })
         .then(({ reply }) => reply);
     const writeOff = (tenantId: string, ref = 'end') =>
-      moneyOut
+      trial.moneyOut
         .adjust({ tenantId, amountCents: 'all', source: 'manual', ref, reason: 'contract ended' })
         .then(({ reply }) => reply);
-    const deliver = async (tenantId: string) =>
-      store.applyBalanceUpdates((await billing.updates(tenantId)).map(parseBalanceUpdate));
-    const known = async (tenantId: string) => (await store.snapshot({ tenantId, limit: 1 }))[0]!;
     const entries = async (tenantId: string) =>
       (await billing.entries(tenantId)).map(({ type, amount, ref }) => [type, amount, ref]);
     const gather = async (tenantId: string, nanos: bigint, more: Partial<Charge> = {}) => {
@@ -57,7 +46,7 @@ export function lastCentSuite(openStore: (databaseUrl: string) => AdmissionStore
       await billing.poster.postDue();
       await deliver(tenantId);
       expect(await billing.books(tenantId)).toMatchObject({ balance: 0, unposted, due: false });
-      expect(await known(tenantId)).toMatchObject({ balanceNanos: -unposted, withdrawnNanos: 0n });
+      expect(await sums(tenantId)).toMatchObject({ balanceNanos: -unposted, withdrawnNanos: 0n });
       await expectBooksToProve(billing, charges);
     };
 
@@ -122,11 +111,11 @@ export function lastCentSuite(openStore: (databaseUrl: string) => AdmissionStore
     it('stays while a request runs, and while its usage is on its way to the books', async () => {
       const tenantId = await billing.tenant(300);
       const before = await gather(tenantId, USED);
-      const running = (await holdRequest(store, tenantId, 100n * CENT))!;
+      const running = (await holdRequest(trial.store, tenantId, 100n * CENT))!;
       billing.closedTenants.add(tenantId);
       expect(await refund(tenantId, 'end-1')).toMatchObject({ entry: { amountCents: -199 }, balanceCents: 101 });
       await expect(refund(tenantId, 'end-2')).rejects.toMatchObject({ code: 'insufficient_credit' });
-      await settleRequest(store, running, 100n * CENT);
+      await settleRequest(trial.store, running, 100n * CENT);
       await expect(refund(tenantId, 'end-2')).rejects.toMatchObject({ code: 'insufficient_credit' });
       const after = await gather(tenantId, 100n * CENT, { id: running.id });
       expect(await refund(tenantId, 'end-2')).toMatchObject({ entry: { type: 'adjustment', amountCents: -1 } });
@@ -136,7 +125,8 @@ export function lastCentSuite(openStore: (databaseUrl: string) => AdmissionStore
     it('of a month that is closed leaves its invoice as it is', async () => {
       const tenantId = await billing.tenant(300);
       const used = await gather(tenantId, 12n * CENT + USED, { endedAt: '2026-01-15T00:00:00.000Z' });
-      await new InvoiceCloser(billing.dataSource, { ...options, closeDelayMs: 0 }).close({ period: '2026-01' });
+      const closing = { postingIntervalMs: 0, now: () => new Date(), closeDelayMs: 0 };
+      await new InvoiceCloser(billing.dataSource, closing).close({ period: '2026-01' });
       await deliver(tenantId);
       const invoice = () => database.query('SELECT * FROM billing.invoice WHERE tenant_id = $1', [tenantId]);
       const issued = await invoice();

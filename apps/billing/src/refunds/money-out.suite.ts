@@ -1,45 +1,32 @@
-import { parseBalanceUpdate, type AdmissionStore } from '@tollgate/admission';
+import type { AdmissionStore } from '@tollgate/admission';
 import { newId } from '@tollgate/contracts';
 import { eventually, useTestDatabase } from '@tollgate/testing';
 import { openRejected } from '../gather/rejected';
 import { MAX_ENTRY_CENTS } from '../ledger/booking';
-import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing.fixture';
+import { CENT, charge, expectBooksToProve } from '../testing/billing.fixture';
 import { holdRequest, settleRequest, type Draft } from '../testing/held-request.fixture';
 import { withdrawing } from '../testing/withdrawing.fixture';
-import { MoneyOut } from './money-out';
+import { useMoneyOut } from './money-out.fixture';
 
 /** The guarantees of money out beside a real admission store. Both implementations must pass them. */
 export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore): void {
   const database = useTestDatabase();
   describe('money out', () => {
-    const billing = useBilling(database);
-    const now = () => new Date('2031-10-31T23:59:59.999Z');
-    const options = { postingIntervalMs: 0, now, currency: () => 'USD' };
-    let store: AdmissionStore;
-    let moneyOut: MoneyOut;
-    beforeAll(async () => {
-      store = openStore(database.url);
-      await store.start();
-      moneyOut = new MoneyOut(billing.dataSource, billing.messages, store, options);
-    });
-    afterAll(() => store.close());
+    const trial = useMoneyOut(database, openStore, () => new Date('2031-10-31T23:59:59.999Z'));
+    const { billing, deliver, sums } = trial;
 
-    const refund = (tenantId: string, amountCents: number | 'all', ref: string = newId('msg'), out = moneyOut) =>
+    const refund = (tenantId: string, amountCents: number | 'all', ref: string = newId('msg'), out = trial.moneyOut) =>
       out.refund({ tenantId, amountCents, source: 'stripe', ref }).then(({ reply }) => reply);
     const adjust = (tenantId: string, amountCents: number | 'all', more: { ref?: string; allowDebt?: boolean } = {}) =>
-      moneyOut
+      trial.moneyOut
         .adjust({ tenantId, amountCents, source: 'manual', ref: newId('msg'), reason: 'goodwill', ...more })
         .then(({ reply }) => reply);
-    /** Delivers like the relay and the gateway: all updates so far, with any number of repeats. */
-    const deliver = async (tenantId: string) =>
-      store.applyBalanceUpdates((await billing.updates(tenantId)).map(parseBalanceUpdate));
-    const sums = async (tenantId: string) => (await store.snapshot({ tenantId, limit: 1 }))[0]!;
     const available = async (tenantId: string) => {
       const { balanceNanos, settledNanos, pendingNanos } = await sums(tenantId);
       return balanceNanos - settledNanos - pendingNanos;
     };
-    const admit = (tenantId: string, nanos: bigint) => holdRequest(store, tenantId, nanos);
-    const settle = (draft: Draft, costNanos: bigint) => settleRequest(store, draft, costNanos);
+    const admit = (tenantId: string, nanos: bigint) => holdRequest(trial.store, tenantId, nanos);
+    const settle = (draft: Draft, costNanos: bigint) => settleRequest(trial.store, draft, costNanos);
     const intents = () => database.query('SELECT id FROM billing.withdrawal_intent');
 
     it('books a balanced refund, withdrawn from the admission store before the balance update', async () => {
@@ -76,7 +63,7 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
       await deliver(tenantId);
       await expect(refund(tenantId, 550)).rejects.toThrow(/^Only \d\.\d\d USD is available\.$/);
       expect(await refund(tenantId, 549)).toMatchObject({ balanceCents: 451 });
-      await store.void([running]);
+      await trial.store.void([running]);
       expect(await refund(tenantId, 300)).toMatchObject({ balanceCents: 151 });
       await billing.poster.postDue();
       expect((await billing.entries(tenantId)).map((entry) => entry.amount)).toEqual([1_000, -549, -300, -150]);
@@ -163,7 +150,7 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
       expect(await refund(tenantId, 700, 're_2')).toEqual(repeat);
       await expect(refund(tenantId, 701, 're_2')).rejects.toMatchObject({ code: 'ref_conflict' });
       await expect(
-        moneyOut.refund({ tenantId, amountCents: 700, source: 'stripe', ref: 're_2', reason: 'other' }),
+        trial.moneyOut.refund({ tenantId, amountCents: 700, source: 'stripe', ref: 're_2', reason: 'other' }),
       ).rejects.toMatchObject({ code: 'ref_conflict' });
       await expect(
         billing.topUps.add({ tenantId, amountCents: 700, source: 'stripe', ref: 're_2' }),
@@ -193,7 +180,7 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
 
     it('the money is available again when the database is lost after the withdrawal', async () => {
       const tenantId = await billing.tenant(1_000);
-      const losing = withdrawing(store, async () => {
+      const losing = withdrawing(trial.store, async () => {
         await database.query(
           `SELECT pg_terminate_backend(pid)
            FROM pg_stat_activity
@@ -201,7 +188,7 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
              AND datname = current_database()`,
         );
       });
-      const out = new MoneyOut(billing.dataSource, billing.messages, losing, options);
+      const out = trial.over(losing);
       await expect(refund(tenantId, 600, 're_3', out)).rejects.toThrow();
       await deliver(tenantId);
       expect(await available(tenantId)).toBe(1_000n * CENT);
@@ -214,12 +201,12 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
       await deliver(tenantId);
       const id = newId('msg');
       await database.query('INSERT INTO billing.withdrawal_intent (id, tenant_id) VALUES ($1, $2)', [id, tenantId]);
-      await store.withdraw({ tenantId, version: 2n, nanos: 900n * CENT });
-      expect(await moneyOut.giveBackAbandoned()).toBe(0);
+      await trial.store.withdraw({ tenantId, version: 2n, nanos: 900n * CENT });
+      expect(await trial.moneyOut.giveBackAbandoned()).toBe(0);
       await deliver(tenantId);
       expect(await available(tenantId)).toBe(100n * CENT);
       await database.query(`UPDATE billing.withdrawal_intent SET created_at = now() - interval '11 s'`);
-      expect(await Promise.all([moneyOut.giveBackAbandoned(), moneyOut.giveBackAbandoned()])).toContain(1);
+      expect(await Promise.all([trial.moneyOut.giveBackAbandoned(), trial.moneyOut.giveBackAbandoned()])).toContain(1);
       await deliver(tenantId);
       expect(await available(tenantId)).toBe(1_000n * CENT);
       expect(await intents()).toEqual([]);
@@ -239,7 +226,7 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
       for (const no of [0, 1.5]) await expect(adjust(tenantId, no)).rejects.toMatchObject({ code: 'invalid_amount' });
       for (const reason of ['', ' ', 'x'.repeat(501), 'nul\0', undefined as unknown as string]) {
         const wanted = { tenantId, amountCents: 1, source: 'manual', ref: 'r', reason };
-        await expect(moneyOut.adjust(wanted)).rejects.toMatchObject({ code: 'invalid_parameter' });
+        await expect(trial.moneyOut.adjust(wanted)).rejects.toMatchObject({ code: 'invalid_parameter' });
       }
     });
 

@@ -3,6 +3,7 @@ import { configureLogging } from '@tollgate/runtime';
 import { eventually, useRedis, useRedisCluster, type RedisServer } from '@tollgate/testing';
 import type { CredentialRecord } from '../credential-store';
 import { aRecord, inMemory, revokedAfterMs } from '../record.fixture';
+import { AuthBooks } from './auth-books.fixture';
 import { FILLER_LEASE_MS } from './filler';
 import { RedisCredentialStore } from './redis-credential-store';
 
@@ -18,36 +19,6 @@ const revoked = (record: CredentialRecord) => ({
   version: record.version + 1,
 });
 
-/** Auth's own database, and auth in `replicas` processes that share it. */
-class Books {
-  readonly records = new Map<string, CredentialRecord>();
-  readonly replicas: RedisCredentialStore[] = [];
-  /** The number of fillings that have started to write. */
-  fills = 0;
-  /** While set, a filling stops here, between reading and writing. */
-  hold: Promise<void> = Promise.resolve();
-
-  async addReplica(store: RedisCredentialStore): Promise<RedisCredentialStore> {
-    await store.start();
-    this.replicas.push(store);
-    store.refillWith(() => this.refill(store));
-    return store;
-  }
-
-  /** Commits, then projects, then answers. */
-  async commit(record: CredentialRecord, by = this.replicas[0]!): Promise<void> {
-    this.records.set(record.hash, record);
-    await by.put([record]);
-  }
-
-  private async refill(store: RedisCredentialStore): Promise<void> {
-    this.fills++;
-    const read = [...this.records.values()];
-    await this.hold;
-    await store.put(read);
-  }
-}
-
 function emptiedSuite(name: string, urlOf: () => string, nodes: () => { port: number; server: RedisServer }[]): void {
   const onAll = (...command: string[]) =>
     Promise.all(nodes().map(({ port, server }) => server.exec(['redis-cli', '-c', '-p', String(port), ...command])));
@@ -58,13 +29,13 @@ function emptiedSuite(name: string, urlOf: () => string, nodes: () => { port: nu
   describe(`a credential store that was emptied, ${name}`, () => {
     let opened: RedisCredentialStore[];
     let gateways: RedisCredentialStore[];
-    let books: Books;
+    let books: AuthBooks;
     let release: () => void;
 
     beforeEach(async () => {
       await empty();
       opened = [];
-      books = new Books();
+      books = new AuthBooks();
       gateways = [open(), open(), open()];
       await Promise.all(gateways.map((gateway) => gateway.start()));
     });
@@ -247,7 +218,7 @@ describe('one server', () => {
     ['it became a replica and was promoted again', promoteAgain],
   ])('serves at once after %s, and everything is written again, as the last moments may be lost', async (_, change) => {
     await cli('FLUSHALL');
-    const books = new Books();
+    const books = new AuthBooks();
     const gateway = new RedisCredentialStore({ url: redis.url });
     await gateway.start();
     const auth = await books.addReplica(new RedisCredentialStore({ url: redis.url }));
