@@ -57,8 +57,8 @@ export class TenantEnd {
   }
 
   /**
-   * RequestError not_found, tenant_not_closed. A repeat erases what was written meanwhile. UnavailableError when rows
-   * of auth or of billing may still have names: they lose them, and a repeat succeeds once they have.
+   * RequestError not_found, tenant_not_closed. A repeat erases what was written meanwhile. UnavailableError while
+   * rows of auth or of billing may still have names. These names are erased later, and then a repeat succeeds.
    */
   async erase({ tenantId, by }: RequestOf<'auth.tenants.erase'>): Promise<TenantRow> {
     const row = await transaction(this.database.dataSource, async (tx) => {

@@ -121,9 +121,9 @@ export class ChargeGatherer {
 
   /**
    * The charges that are not in the books yet (`fresh`), and these together with the repeats (`ended`), whose holds are
-   * released. A charge whose id is there with other content is quarantined: the first one stays. So is one of a
-   * month that metering has retired, if its id is not there. Once a person has closed such a charge, a repeat of it
-   * only releases its hold. A charge that the books refuse stays quarantined until they accept it, also if it was
+   * released. A charge whose id the books have with other content is quarantined, and the first one stays. A new
+   * charge of a month that metering has retired is quarantined, too. Once a person has closed such a charge, a repeat
+   * of it only releases its hold. A charge that the books refuse stays quarantined until they accept it, also if it was
    * dismissed, because its event is recorded.
    */
   private async withoutRepeats(

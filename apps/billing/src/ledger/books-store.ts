@@ -72,7 +72,7 @@ export interface DueBooks {
   only?: string | null;
 }
 
-/** No posting is deferred for longer. A later `due_at` is of a clock that was ahead and was set back: due at once. */
+/** The longest deferral of a posting. A later `due_at` is from a clock that was ahead: the posting is due at once. */
 const MAX_DEFERRED_MINUTES = 5;
 
 const DUE = `

@@ -3,7 +3,8 @@ import type { BalanceUpdate } from '@tollgate/contracts';
 import { logger, settlesWithin } from '@tollgate/runtime';
 
 /**
- * Within the deadline of the booking request: booked money is answered as booked, whether the store knows of it or not.
+ * Shorter than the deadline of the booking request. So the caller learns that the money is booked, even if the store
+ * does not answer.
  */
 const BOOKED_WAIT_MS = 2_000;
 

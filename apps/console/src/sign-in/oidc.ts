@@ -6,7 +6,8 @@ export const OIDC_PROVIDER = 'oidc';
 const MAX_NAME_CHARS = 100;
 const MAX_EMAIL_CHARS = 254;
 /**
- * The characters that become ASCII letters in lower case, as the Kelvin sign does: another address would be the same.
+ * The characters whose lower case is an ASCII letter, such as the Kelvin sign. With them, two different addresses would
+ * count as the same.
  */
 const BECOMES_ASCII = /[\u0130\u212a]/;
 

@@ -15,9 +15,9 @@ type Context = Parameters<Parameters<typeof createAuthMiddleware>[0]>[0];
 
 /**
  * Each code of an authenticator is accepted once (RFC 6238, 5.2), also by several processes: the library itself accepts
- * it again while its time has not passed. The hook takes the code's time step before the library sees the code. In
- * place of a code whose step cannot be taken, the library gets none. So it answers as for a wrong code, and counts it
- * as one. A step stays taken if the call then fails for another reason: the person uses the next code.
+ * it again while its time has not passed. The hook takes the code's time step before the library sees the code. If
+ * the step cannot be taken, the hook passes on a wrong code, which the library refuses and counts. A step stays taken
+ * if the call then fails for another reason: the person uses the next code.
  */
 export const codesWorkOnce = (pool: Pool) =>
   ({

@@ -48,8 +48,8 @@ export function measure(text: string): MeasuredText {
 }
 
 /**
- * Splits a text into its tokens. Only for ASCII, where each token is a string. There may be more than o200k_base's if
- * over 512 letters, blanks or signs are in a row.
+ * Splits a text into its tokens. Only for ASCII, where each token is a string. A run of more
+ * than 512 letters, blanks or signs may have more tokens than with o200k_base.
  */
 export function split(ascii: string): string[] {
   const { encode, decode } = o200kBase();

@@ -159,8 +159,8 @@ describe('a settlement', () => {
     const before = await fixture.sums();
     beforeNextFlush(crashAndRecover);
     await expect(fixture.store.settle([{ event }])).rejects.toThrow(UnavailableError);
-    // The crash loses it, unless the log writer ran in that very moment. The client repeats by itself, and another
-    // crash in between is again no success.
+    // The crash loses it, unless the log writer ran in that very moment. The client repeats by itself. A
+    // crash before its first call is durable is not reported as a success either.
     const client = new AdmissionClient(fixture.store);
     beforeNextFlush(crashAndRecover);
     expect(await client.settle({ event })).toMatchObject({ kind: 'settled', event });

@@ -81,8 +81,8 @@ export class AuthController {
   }
 
   /**
-   * UnavailableError: what the call would change could not be logged, so nothing was changed. An outage of
-   * PostgreSQL has the error of its statement.
+   * UnavailableError: the change could not be logged, so nothing was changed. If PostgreSQL is unavailable: the error
+   * of its statement.
    */
   private async answerOf(made: AccountCall, asked: Request): Promise<Response> {
     const answer = await passingOutages(() => accountCall.run(made, () => this.signIn.auth.handler(asked)), hasFailed);

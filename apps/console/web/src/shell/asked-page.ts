@@ -3,8 +3,8 @@ const STORED_AS = 'tollgate.asked-page';
 const OWN = '/console/';
 
 /**
- * The page that a person asked for before the sign-in. It is kept in the tab and not in an address, so no link of
- * somebody else chooses where a sign-in leads.
+ * The page that a person asked for before the sign-in. It is kept in the tab and not in an address, so that a
+ * link from somebody else cannot choose the page after the sign-in.
  */
 export const askedPage = {
   keep: (path: string): void => sessionStorage.setItem(STORED_AS, path),

@@ -9,9 +9,9 @@ const HOUR_MS = 60 * 60_000;
 const DAY_MS = 24 * HOUR_MS;
 
 /**
- * Nanos a day, and the days that this is the mean of: the last 7, or those since the first use. Earlier days would make
- * the rate too low, and so would the remaining hours of today. The answer knows 60 days, so an older use counts as
- * none.
+ * The mean cost in nanos a day, and the number of days that it covers: the last 7, or the days since the first use.
+ * Earlier days would make the rate too low, and so would the remaining hours of today. The answer covers 60 days, so an
+ * older use counts as none.
  */
 export function burnOf(
   { usage: { points }, before }: Pick<Overview, 'usage' | 'before'>,

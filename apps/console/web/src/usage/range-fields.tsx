@@ -29,7 +29,7 @@ export function RangeFields({ value, onChange, maxDays }: RangeFieldsProps) {
   );
 }
 
-/** Fields of the browser, which the keyboard fills. What is half written changes nothing: it applies by its button. */
+/** The browser's own date fields, because the keyboard can fill them. The range changes only when it is applied. */
 function DayFields({ value, onChange, maxDays }: RangeFieldsProps) {
   const [days, setDays] = useState<Days>(() => daysOf(value));
   const [error, setError] = useState<string>();
