@@ -1,7 +1,7 @@
 import { askForCredit, TenantUnknownError, type AdmissionStore, type AskForCredit } from '@tollgate/admission';
 import { RequestError, type Charge, type BalanceUpdate, type ReplyOf, type UsageEvent } from '@tollgate/contracts';
 import { PostgresMessages } from '@tollgate/messaging';
-import type { TestDatabase } from '@tollgate/testing';
+import { tenantRow, type TestDatabase } from '@tollgate/testing';
 import type { DataSource } from 'typeorm';
 import { ChargeGatherer } from '../../apps/billing/src/gather/charge-gatherer';
 import { Poster } from '../../apps/billing/src/post/poster';
@@ -84,18 +84,7 @@ export class RealStores implements Stores {
     { admission, empty }: { admission: AdmissionStore; empty?: () => Promise<void> },
   ): Promise<RealStores> {
     const messages = new PostgresMessages({ url: database.url, applicationName: 'test-model' });
-    messages.handle('auth.tenants.get', async ({ tenantId }) => {
-      return {
-        id: tenantId,
-        name: 'T',
-        plan: 'default',
-        status: 'active',
-        createdAt: new Date(0).toISOString(),
-        externalId: null,
-        closedAt: null,
-        erasedAt: null,
-      };
-    });
+    messages.handle('auth.tenants.get', async ({ tenantId }) => tenantRow(tenantId));
     messages.handle('auth.keys.get', async ({ id }) => ({ id }) as ReplyOf<'auth.keys.get'>);
     const [metering, billing] = [await openMeteringDatabase(database.url), await openBillingDatabase(database.url)];
     const spent = new MonthSpent(metering);

@@ -5,7 +5,7 @@ import { costNanos, newId, type Difference, type UsageEvent } from '@tollgate/co
 import { PostgresMessages, type KafkaMessages } from '@tollgate/messaging';
 import { MessagesModule, MessagesServer } from '@tollgate/messaging/nest';
 import { globalModule, provide } from '@tollgate/runtime';
-import { eventually, type TestDatabase } from '@tollgate/testing';
+import { eventually, tenantRow, type TestDatabase } from '@tollgate/testing';
 import { BillingModule } from '../../apps/billing/src';
 import { MeteringModule } from '../../apps/metering/src';
 import { ANY_PRICE } from '../../apps/metering/src/sample-events.fixture';
@@ -48,18 +48,7 @@ export class Books {
 
   async start(): Promise<void> {
     const { messages, admission } = this;
-    messages.handle('auth.tenants.get', async ({ tenantId }) => {
-      return {
-        id: tenantId,
-        name: 'T',
-        plan: 'default',
-        status: 'active',
-        createdAt: new Date(0).toISOString(),
-        externalId: null,
-        closedAt: null,
-        erasedAt: null,
-      };
-    });
+    messages.handle('auth.tenants.get', async ({ tenantId }) => tenantRow(tenantId));
     messages.consume('credit-news', 'admission', (updates) =>
       admission.applyBalanceUpdates(updates.map(parseBalanceUpdate)),
     );

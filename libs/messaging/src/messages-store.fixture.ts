@@ -81,8 +81,8 @@ export class Received {
 }
 
 /** A new store for each test of the calling `describe`, with instances that are closed after the test. */
-export function useInstances(createStore: () => Promise<MessagesStore>) {
-  let store: MessagesStore;
+export function useInstances<Store extends Pick<MessagesStore, 'open' | 'close'>>(createStore: () => Promise<Store>) {
+  let store: Store;
   let opened: Messages[];
   beforeEach(async () => {
     store = await createStore();

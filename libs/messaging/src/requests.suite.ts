@@ -1,7 +1,7 @@
 import { RequestError, UnavailableError } from '@tollgate/contracts';
-import { elapsedMs } from '@tollgate/testing';
+import { elapsedMs, tenantRow } from '@tollgate/testing';
 import type { Messages } from './messages';
-import type { MessagesStore } from './messages-store.fixture';
+import { useInstances, type MessagesStore } from './messages-store.fixture';
 
 /**
  * The guarantees of request–reply, for every implementation of the messages seam. `reach`: whether a request reaches
@@ -14,38 +14,18 @@ export function requestsSuite(
 ): void {
   describe(`request–reply on ${name}`, () => {
     const subject = 'auth.tenants.get';
-    const tenant = {
-      id: 'ten_1',
-      name: 'One',
-      plan: 'default',
-      status: 'active' as const,
-      createdAt: '2026-01-01T00:00:00.000Z',
-      externalId: null,
-      closedAt: null,
-      erasedAt: null,
-    };
+    const tenant = tenantRow('ten_1');
     /** The answering instances may just be joining. */
     const patient = { deadlineMs: 15_000 };
-    let store: Pick<MessagesStore, 'open' | 'close'>;
-    let opened: Messages[];
-    beforeEach(async () => {
-      store = await createStore();
-      opened = [];
-    });
-    afterEach(async () => {
-      await Promise.all(opened.map((messages) => messages.close()));
-      await store.close();
-    });
+    const { open } = useInstances(createStore);
 
     /** The instance to send from. Another instance (or the same, by `reach`) answers as `register` sets it up. */
     async function asking(register: (messages: Messages) => void): Promise<Messages> {
-      const answering = store.open();
-      opened.push(answering);
+      const answering = open();
       register(answering);
       await answering.start();
       if (reach === 'same-instance') return answering;
-      const messages = store.open();
-      opened.push(messages);
+      const messages = open();
       await messages.start();
       return messages;
     }

@@ -11,3 +11,4 @@ export * from './containers/postgres-server';
 export * from './containers/localhost-certificate';
 export { freePort } from './containers/free-port';
 export { RawSocket } from './raw-socket';
+export { tenantRow } from './tenant-row';

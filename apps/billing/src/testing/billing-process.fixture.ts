@@ -5,7 +5,7 @@ import type { Charge, ReconcileReport } from '@tollgate/contracts';
 import { PostgresMessages } from '@tollgate/messaging';
 import { MessagesModule, MessagesServer } from '@tollgate/messaging/nest';
 import { globalModule, provide } from '@tollgate/runtime';
-import { eventually, PATIENT_CALL_MS } from '@tollgate/testing';
+import { eventually, PATIENT_CALL_MS, tenantRow } from '@tollgate/testing';
 import { BillingModule } from '../billing.module';
 
 /**
@@ -27,18 +27,7 @@ export class BillingProcess {
   }
 
   async start(): Promise<this> {
-    this.messages.handle('auth.tenants.get', async ({ tenantId: id }) => {
-      return {
-        id,
-        name: 'T',
-        plan: 'default',
-        status: 'active',
-        createdAt: '',
-        externalId: null,
-        closedAt: null,
-        erasedAt: null,
-      };
-    });
+    this.messages.handle('auth.tenants.get', async ({ tenantId }) => tenantRow(tenantId));
     this.messages.handle('metering.events.digest', async ({ limit }) => {
       // One range that never matches, so every id is compared.
       expect(this.events.length).toBeLessThan(limit);

@@ -1,6 +1,6 @@
 import { newId, RequestError, type Charge, type BalanceUpdate, type ReplyOf } from '@tollgate/contracts';
 import { PostgresMessages, type Messages } from '@tollgate/messaging';
-import type { TestDatabase } from '@tollgate/testing';
+import { tenantRow, type TestDatabase } from '@tollgate/testing';
 import type { DataSource } from 'typeorm';
 import { ChargeGatherer } from '../gather/charge-gatherer';
 import { Poster } from '../post/poster';
@@ -54,16 +54,7 @@ export function useBilling(
     });
     messages.handle('auth.tenants.get', async ({ tenantId }) => {
       if (unknownTenants.has(tenantId)) throw new RequestError('not_found', 'No such tenant.');
-      return {
-        id: tenantId,
-        name: 'Test',
-        plan: 'default',
-        status: closedTenants.has(tenantId) ? 'closed' : 'active',
-        createdAt: new Date(0).toISOString(),
-        externalId: null,
-        closedAt: null,
-        erasedAt: null,
-      };
+      return { ...tenantRow(tenantId), ...(closedTenants.has(tenantId) && { status: 'closed' as const }) };
     });
     messages.handle('metering.spent', () => billing.spent());
     await messages.start();

@@ -13,21 +13,13 @@ const kafka = useKafka(TEST_BROKER);
 
 describe('messages on Kafka while Kafka and consumers come and go', () => {
   let store: KafkaStore;
-  let opened: KafkaMessages[];
-  beforeEach(async () => {
-    store = await KafkaStore.create(kafka.brokers);
-    opened = [];
-  });
-  afterEach(async () => {
-    await Promise.all(opened.map((messages) => messages.close()));
-    await store.close();
-  });
+  beforeEach(async () => (store = await KafkaStore.create(kafka.brokers)));
+  afterEach(() => store.close());
   async function start(
     handler?: (messages: readonly BalanceUpdate[]) => Promise<void>,
     options: Partial<KafkaMessagesOptions> = {},
   ): Promise<KafkaMessages> {
     const messages = store.open(options);
-    opened.push(messages);
     if (handler) messages.consume(TOPIC, SUITE_GROUP, handler);
     await messages.start();
     return messages;
@@ -78,7 +70,6 @@ describe('messages on Kafka while Kafka and consumers come and go', () => {
   it('fail in bounded time while Kafka is down, and work when it is back', async () => {
     const messages = await start();
     const answering = store.open();
-    opened.push(answering);
     answering.handle('auth.tenants.get', ({ tenantId }) => Promise.reject(new RequestError('not_found', tenantId)));
     await answering.start();
     await kafka.stop();

@@ -1,6 +1,6 @@
 import { newId, type Service, type UsageEvent } from '@tollgate/contracts';
 import { readSettings } from '@tollgate/runtime';
-import { eventually, LOCALHOST_CERTIFICATE, LOCALHOST_KEY, useKafka } from '@tollgate/testing';
+import { eventually, LOCALHOST_CERTIFICATE, LOCALHOST_KEY, tenantRow, useKafka } from '@tollgate/testing';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -65,16 +65,7 @@ describe.each(MECHANISMS)('a broker that requires a user by %s, over TLS', (mech
     const asking = kafkaMessages(login(), 'gateway');
     const consumed: unknown[] = [];
     messages.consume('usage-events', 'metering', async (batch) => void consumed.push(...batch));
-    answering.handle('auth.tenants.get', async ({ tenantId }) => ({
-      id: tenantId,
-      name: 'Acme',
-      plan: 'default',
-      status: 'active',
-      createdAt: '',
-      externalId: null,
-      closedAt: null,
-      erasedAt: null,
-    }));
+    answering.handle('auth.tenants.get', async ({ tenantId }) => tenantRow(tenantId, 'Acme'));
     try {
       await messages.start();
       await answering.start();

@@ -106,7 +106,9 @@ export class KafkaStore implements MessagesStore {
     return letters.filter((letter) => letter.group === group);
   }
 
+  /** Closes what it opened, and deletes its topics. */
   async close(): Promise<void> {
+    await Promise.all(this.opened.map((messages) => messages.close()));
     await Promise.all(this.processes.map((consumer) => consumer.kill()));
     await this.publisher.close();
     await withAdmin(this.connection, ADMIN_TIMEOUT_MS, async (admin) => {

@@ -4,7 +4,7 @@ import { forgedTests } from '../sign/forged.part';
 import { applyTopics, withAdmin } from '../admin/apply-topics';
 import { balanceUpdate, Received, SUITE_GROUP, TOPIC } from '../../messages-store.fixture';
 import { replayDead, toRecord, type DeadLetter } from './dead-letters';
-import type { KafkaMessages, KafkaMessagesOptions } from '../kafka-messages';
+import type { KafkaMessagesOptions } from '../kafka-messages';
 import { Signatures } from '../sign/signatures';
 import { TEST_IDENTITY } from '../sign/test-identity.fixture';
 import { KafkaStore, TEST_TOPICS } from '../test-store.fixture';
@@ -35,18 +35,10 @@ export function deadLettersTests(kafka: KafkaServer): void {
 
   describe('messages on Kafka that cannot be read', () => {
     let store: KafkaStore;
-    let opened: KafkaMessages[];
-    beforeEach(async () => {
-      store = await KafkaStore.create(kafka.brokers);
-      opened = [];
-    });
-    afterEach(async () => {
-      await Promise.all(opened.map((messages) => messages.close()));
-      await store.close();
-    });
+    beforeEach(async () => (store = await KafkaStore.create(kafka.brokers)));
+    afterEach(() => store.close());
     async function start(handler: Received['handler'], options: Partial<KafkaMessagesOptions> = {}) {
       const messages = store.open(options);
-      opened.push(messages);
       messages.consume(TOPIC, SUITE_GROUP, handler);
       await messages.start();
       return messages;
@@ -126,7 +118,6 @@ export function deadLettersTests(kafka: KafkaServer): void {
       const tomorrow = { ...TEST_TOPICS, [TOPIC]: { ...definition, schemaVersion: definition.schemaVersion + 1 } };
       const today = await start(new Received().handler);
       const publisher = store.open({ topics: tomorrow });
-      opened.push(publisher);
       await publisher.start();
       await publisher.publish(TOPIC, [balanceUpdate('a', 1), balanceUpdate('a', 2)]);
       await store.publishBytes(TOPIC, Buffer.from('poison'), 'a');

@@ -24,18 +24,10 @@ export function sharedRecordsTests(kafka: KafkaServer): void {
 
   describe('messages on Kafka that share a record', () => {
     let store: KafkaStore;
-    let opened: KafkaMessages[];
-    beforeEach(async () => {
-      store = await createStore();
-      opened = [];
-    });
-    afterEach(async () => {
-      await Promise.all(opened.map((messages) => messages.close()));
-      await store.close();
-    });
+    beforeEach(async () => (store = await createStore()));
+    afterEach(() => store.close());
     async function start(handler?: Received['handler'], more: Parameters<KafkaMessages['consume']>[3] = {}) {
       const messages = store.open();
-      opened.push(messages);
       if (handler) messages.consume(TOPIC, SUITE_GROUP, handler, more);
       await messages.start();
       return messages;

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { UnavailableError } from '@tollgate/contracts';
 import { metrics } from '@tollgate/runtime';
-import { eventually, leastMs, useKafka } from '@tollgate/testing';
+import { eventually, leastMs, tenantRow, useKafka } from '@tollgate/testing';
 import { DEFAULT_REQUEST_DEADLINE_MS, MessagesRefusedError } from '../../messages';
 import type { KafkaMessages } from '../kafka-messages';
 import { withAdmin } from '../admin/apply-topics';
@@ -12,38 +12,20 @@ const SUBJECT = 'auth.tenants.get';
 /** Reached only if no replica answers, also on a busy machine where a group is still rebalancing. */
 const PATIENT = { deadlineMs: 15_000 };
 const AWAY_MS = 3_000;
-const row = (id: string, name = 'any') => ({
-  id,
-  name,
-  plan: 'default',
-  status: 'active' as const,
-  createdAt: '',
-  externalId: null,
-  closedAt: null,
-  erasedAt: null,
-});
 
 describe('request–reply on Kafka, with several replicas', () => {
   let store: KafkaStore;
-  let opened: KafkaMessages[];
-  beforeEach(async () => {
-    store = await KafkaStore.create(kafka.brokers);
-    opened = [];
-  });
-  afterEach(async () => {
-    await Promise.all(opened.map((messages) => messages.close()));
-    await store.close();
-  });
-  async function start(handler?: (tenantId: string) => Promise<ReturnType<typeof row>>): Promise<KafkaMessages> {
+  beforeEach(async () => (store = await KafkaStore.create(kafka.brokers)));
+  afterEach(() => store.close());
+  async function start(handler?: (tenantId: string) => Promise<ReturnType<typeof tenantRow>>): Promise<KafkaMessages> {
     const messages = store.open();
-    opened.push(messages);
     if (handler) messages.handle(SUBJECT, ({ tenantId }) => handler(tenantId));
     await messages.start();
     return messages;
   }
 
   it('gives each requesting replica the replies to its own requests', async () => {
-    await Promise.all([start(async (id) => row(id)), start(async (id) => row(id))]);
+    await Promise.all([start(async (id) => tenantRow(id)), start(async (id) => tenantRow(id))]);
     const asking = await Promise.all([start(), start(), start(), start(), start()]);
     const replies = await Promise.all(
       asking.flatMap((messages, replica) =>
@@ -59,7 +41,7 @@ describe('request–reply on Kafka, with several replicas', () => {
   it('fails a reply that is too large alone and at once, and refuses a request that is too large', async () => {
     // Not even compression makes it fit.
     const large = randomBytes(1_000_000).toString('base64');
-    await start(async (id) => row(id, id === 'large' ? large : 'any'));
+    await start(async (id) => tenantRow(id, id === 'large' ? large : 'any'));
     const asking = await start();
     await asking.request(SUBJECT, { tenantId: 'warm' }, PATIENT);
     const failed = asking.request(SUBJECT, { tenantId: 'large' }, PATIENT).catch((error: unknown) => error);
@@ -80,7 +62,7 @@ describe('request–reply on Kafka, with several replicas', () => {
     });
     const groups = JSON.stringify(Array.from({ length: 20_000 }, (_, index) => group(index)));
     expect(groups.length).toBeGreaterThan(1_500_000);
-    await start(async (id) => row(id, groups));
+    await start(async (id) => tenantRow(id, groups));
     const asking = await start();
     expect((await asking.request(SUBJECT, { tenantId: 'a' }, PATIENT)).name).toBe(groups);
   });
@@ -92,7 +74,7 @@ describe('request–reply on Kafka, with several replicas', () => {
     await start(async (id) => {
       asked = true;
       await held;
-      return row(id);
+      return tenantRow(id);
     });
     const asking = await start();
     const reply = asking.request(SUBJECT, { tenantId: 'a' }, { deadlineMs: 60_000 });
@@ -108,7 +90,7 @@ describe('request–reply on Kafka, with several replicas', () => {
   it('is not blocked by handlers that never return', async () => {
     let hanging = 0;
     await start(async (id) => {
-      if (id !== 'hang') return row(id);
+      if (id !== 'hang') return tenantRow(id);
       hanging++;
       return new Promise(() => {});
     });
@@ -129,7 +111,7 @@ describe('request–reply on Kafka, with several replicas', () => {
   });
 
   it('loses no request to handlers that come and go in an orderly way', async () => {
-    await start(async (id) => row(id, 'first'));
+    await start(async (id) => tenantRow(id, 'first'));
     const asking = await start();
     let ended = false;
     let answered = 0;
@@ -149,7 +131,7 @@ describe('request–reply on Kafka, with several replicas', () => {
     const comeAndGo = async () => {
       slowestMs = 0;
       const before = answered;
-      const guest = await start(async (id) => row(id, 'guest'));
+      const guest = await start(async (id) => tenantRow(id, 'guest'));
       await eventually(() => expect(answered).toBeGreaterThan(before + 50), { timeoutMs: 30_000 });
       await guest.close();
       await eventually(() => expect(answered).toBeGreaterThan(before + 100), { timeoutMs: 30_000 });
@@ -173,7 +155,7 @@ describe('request–reply on Kafka, with several replicas', () => {
     const handled: string[] = [];
     await start(async (id) => {
       handled.push(id);
-      return row(id);
+      return tenantRow(id);
     });
     await eventually(() => asking.request(SUBJECT, { tenantId: 'now' }), { timeoutMs: 30_000 });
     await eventually(async () => {

@@ -39,18 +39,10 @@ const forged = (topic: string) => count('tollgate_messages_forged_total', { topi
 export function forgedTests(kafka: { brokers: readonly string[] }): void {
   describe('a forged message', () => {
     let store: KafkaStore;
-    let opened: KafkaMessages[];
-    beforeEach(async () => {
-      store = await KafkaStore.create(kafka.brokers);
-      opened = [];
-    });
-    afterEach(async () => {
-      await Promise.all(opened.map((messages) => messages.close()));
-      await store.close();
-    });
+    beforeEach(async () => (store = await KafkaStore.create(kafka.brokers)));
+    afterEach(() => store.close());
     function open(...services: Service[]): KafkaMessages {
       const messages = store.open({ identity: keysOf(...services) });
-      opened.push(messages);
       return messages;
     }
     const put = (topic: string, ...messages: OutgoingMessage[]) =>
@@ -246,7 +238,6 @@ export function forgedTests(kafka: { brokers: readonly string[] }): void {
       );
       const start = async (service: 'metering' | 'billing', handler?: (batch: readonly Charge[]) => Promise<void>) => {
         const messages = store.open({ identity: { services: [service], keys: files.get(service)! } });
-        opened.push(messages);
         if (handler) messages.consume('charges', 'billing', handler);
         await begin(messages);
         return messages;
