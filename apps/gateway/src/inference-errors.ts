@@ -111,13 +111,13 @@ export const INFERENCE_ERRORS = {
     message: 'Your remaining credit or budget is reserved by requests in progress. Retry when they finish.',
   },
   api_error: { status: 500, type: 'api_error', message: 'The service failed to process the request.' },
-  upstream_error: { status: 502, type: 'upstream_error', message: 'The model failed to answer.' },
+  upstream_error: { status: 502, type: 'upstream_error', message: 'The model failed to answer. Try again.' },
   overloaded_error: {
     status: 503,
     type: 'overloaded_error',
     message: 'The service cannot take the request at the moment. Try again shortly.',
   },
-  timeout_error: { status: 504, type: 'timeout_error', message: 'The model did not answer in time.' },
+  timeout_error: { status: 504, type: 'timeout_error', message: 'The model did not answer in time. Try again.' },
 } as const satisfies ErrorTable<InferenceErrorEntry>;
 
 export type InferenceErrorCode = keyof typeof INFERENCE_ERRORS;

@@ -61,7 +61,12 @@ async function ask(stream: boolean) {
 }
 
 const UPSTREAM_ERROR = {
-  error: { message: 'The model failed to answer.', type: 'upstream_error', param: null, code: 'upstream_error' },
+  error: {
+    message: 'The model failed to answer. Try again.',
+    type: 'upstream_error',
+    param: null,
+    code: 'upstream_error',
+  },
 };
 
 /** Sends an endless answer until the gateway closes the connection. */

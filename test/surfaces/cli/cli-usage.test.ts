@@ -149,7 +149,9 @@ it('the command says in its words what the server refuses of a tenant, and a ref
   const { tenantId } = await services.tenant();
   const create = ['tenant', 'create', 'x', '--external-id', newId('ten')];
   expect((await tollgate(create)).code).toBe(0);
-  expect((await tollgate(create)).stderr).toBe('tollgate: Another tenant has this --external-id.\n');
+  expect((await tollgate(create)).stderr).toBe(
+    'tollgate: Another tenant has this --external-id. Choose another one.\n',
+  );
   const booked = { tenantId, amountCents: 5_000, source: 'manual', ref: 'x' };
   await services.messages.request('billing.credit.add', booked);
   await eventually(async () => {

@@ -45,7 +45,8 @@ describe('a tenant', () => {
     const made = await answered('tenant', 'create', 'Acme', '--external-id', 'crm:4711');
     expect(made).toMatchObject({ name: 'Acme', externalId: 'crm:4711', status: 'active' });
     const again = await tollgate('tenant', 'create', 'Acme', '--external-id', 'crm:4711');
-    expect([again.code, again.stderr]).toEqual([1, 'tollgate: Another tenant has this --external-id.\n']);
+    const taken = 'tollgate: Another tenant has this --external-id. Choose another one.\n';
+    expect([again.code, again.stderr]).toEqual([1, taken]);
     expect(await answered('tenant', 'list', '--external-id', 'crm:4711')).toEqual([made]);
     expect(await answered('tenant', 'list', '--external-id', 'crm:4712')).toEqual([]);
     const renamed = await answered('tenant', 'rename', made.id, 'Acme Ltd', '--no-external-id');

@@ -51,13 +51,19 @@ export const CONSOLE_ERRORS = {
     message: `At most ${MAX_KEY_BUDGETS.toLocaleString('en')} keys of a tenant can have their own budget.`,
   },
   insufficient_credit: { status: 409, message: 'The amount exceeds the available credit.' },
-  ref_conflict: { status: 409, message: 'This ref has already been used with another amount, type or reason.' },
+  ref_conflict: {
+    status: 409,
+    message: 'This ref has already been used with another amount, type or reason. Use another ref for another booking.',
+  },
   payload_too_large: { status: 413, message: 'The body is too large.' },
   unsupported_media_type: { status: 415, message: 'The body must be JSON.' },
-  misdirected_request: { status: 421, message: 'The console is not served at this address.' },
+  misdirected_request: {
+    status: 421,
+    message: 'The console is not served at this address. Ask your operator for its address.',
+  },
   rate_limited: { status: 429, message: 'Too many attempts. Wait a minute.' },
   reconcile_busy: { status: 409, message: 'Too many reconcile runs are in progress. Wait until one ends.' },
-  internal_error: { status: 500, message: 'Something went wrong on our side.' },
+  internal_error: { status: 500, message: 'Something went wrong on our side. Try again.' },
   unavailable: { status: 503, message: 'A service is temporarily unavailable. Try again shortly.' },
 } as const satisfies ErrorTable;
 

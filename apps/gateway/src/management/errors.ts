@@ -12,9 +12,9 @@ export const MANAGEMENT_ERRORS = {
     status: 401,
     message: 'The request has no management token. Send it as "Authorization: Bearer fma_…".',
   },
-  invalid_token: { status: 401, message: 'The management token is not valid.' },
-  token_expired: { status: 401, message: 'The management token has expired.' },
-  token_revoked: { status: 401, message: 'The management token has been revoked.' },
+  invalid_token: { status: 401, message: 'The management token is not valid. Check it, or create a new one.' },
+  token_expired: { status: 401, message: 'The management token has expired. Create a new one.' },
+  token_revoked: { status: 401, message: 'The management token has been revoked. Create a new one.' },
   inference_key_not_accepted: {
     status: 401,
     message: 'This API does not accept inference keys (sk-svc-…). Send a management token (fma_…).',

@@ -52,9 +52,9 @@ export const OPERATOR_ERRORS = {
     status: 401,
     message: 'The request has no operator secret or token. Send it as "Authorization: Bearer …".',
   },
-  invalid_secret: { status: 401, message: 'The operator secret or token is not valid.' },
-  token_revoked: { status: 401, message: 'The operator token has been revoked.' },
-  token_expired: { status: 401, message: 'The operator token has expired.' },
+  invalid_secret: { status: 401, message: 'The operator secret or token is not valid. Check it.' },
+  token_revoked: { status: 401, message: 'The operator token has been revoked. Create a new one.' },
+  token_expired: { status: 401, message: 'The operator token has expired. Create a new one.' },
   insufficient_scope: {
     status: 403,
     message: 'The operator token does not have the scope that this endpoint requires.',
@@ -74,9 +74,12 @@ export const OPERATOR_ERRORS = {
   operator_exists: { status: 409, message: 'The console already has an operator.' },
   no_password: { status: 409, message: 'This person signs in by single sign-on and has no password.' },
   last_operator: { status: 409, message: 'This is the last operator of the console. Invite another one first.' },
-  external_id_taken: { status: 409, message: 'Another tenant has this externalId.' },
+  external_id_taken: { status: 409, message: 'Another tenant has this externalId. Choose another one.' },
   key_revoked: { status: 409, message: 'A revoked key cannot be rotated. Create a new key.' },
-  ambiguous_name: { status: 409, message: 'A name in the list belongs to several keys of this tenant.' },
+  ambiguous_name: {
+    status: 409,
+    message: 'A name in the list belongs to several keys of this tenant. Rename or revoke all but one.',
+  },
   tenant_closed: { status: 409, message: 'The tenant is permanently closed.' },
   tenant_not_closed: {
     status: 409,
@@ -86,7 +89,11 @@ export const OPERATOR_ERRORS = {
     status: 409,
     message: "The plan lacks profiles that the tenant's keys use. Map them with profiles.",
   },
-  ref_conflict: { status: 409, message: 'This ref has already been used with another amount, type or reason.' },
+  ref_conflict: {
+    status: 409,
+    message:
+      'This ref has already been used with another amount, type or reason. Send another ref for another booking.',
+  },
   too_many_budgets: {
     status: 409,
     message: `At most ${MAX_KEY_BUDGETS.toLocaleString('en')} keys of a tenant can have their own budget.`,

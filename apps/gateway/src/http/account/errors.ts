@@ -7,7 +7,7 @@ export const ACCOUNT_ERRORS = {
   invalid_request: { status: 400, message: 'The request is not valid HTTP.' },
   invalid_json: { status: 400, message: 'The body is not a JSON object.' },
   unknown_field: { status: 400, message: 'The body has a field that this endpoint does not know.' },
-  name_required: { status: 400, message: 'A name is required.' },
+  name_required: { status: 400, message: 'name is required.' },
   invalid_name: {
     status: 400,
     message:
