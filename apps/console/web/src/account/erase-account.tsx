@@ -1,9 +1,9 @@
-import { Button, Group, Modal, Stack, Text, TextInput, Title } from '@mantine/core';
+import { Button, Group, Modal, Text, TextInput, Title } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { useState, type FormEvent } from 'react';
+import { useState } from 'react';
 import { api } from '../backend/api';
-import { Failure } from '../parts/failure';
+import { ChangeForm } from '../parts/change-form';
 import { usePerson } from '../backend/me';
 import { PasswordField } from './password-field';
 
@@ -42,41 +42,29 @@ function Erasure({ onClose }: { onClose: () => void }) {
       await navigate({ to: '/sign-in', replace: true });
     },
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    erase.mutate();
-  };
   return (
     <Modal opened onClose={onClose} title="Erase the account">
-      <form onSubmit={submit}>
-        <Stack>
-          <Text>Your sessions, passkeys, second factor and roles are deleted. This cannot be undone.</Text>
-          <TextInput
-            label={`Type ${email} to confirm`}
-            autoComplete="off"
-            data-autofocus
-            value={typed}
-            onChange={({ currentTarget }) => setTyped(currentTarget.value.trim())}
+      <ChangeForm change={erase} action="Erase" isFinal disabled={typed.toLowerCase() !== email}>
+        <Text>Your sessions, passkeys, second factor and roles are deleted. This cannot be undone.</Text>
+        <TextInput
+          label={`Type ${email} to confirm`}
+          autoComplete="off"
+          data-autofocus
+          value={typed}
+          onChange={({ currentTarget }) => setTyped(currentTarget.value.trim())}
+        />
+        {hasPassword ? (
+          <PasswordField
+            label="Your password"
+            autoComplete="current-password"
+            required
+            value={password}
+            onChange={({ currentTarget }) => setPassword(currentTarget.value)}
           />
-          {hasPassword ? (
-            <PasswordField
-              label="Your password"
-              autoComplete="current-password"
-              required
-              value={password}
-              onChange={({ currentTarget }) => setPassword(currentTarget.value)}
-            />
-          ) : (
-            <Text size="sm">You have no password, so you must have signed in within the last ten minutes.</Text>
-          )}
-          <Group justify="flex-end">
-            <Button type="submit" color="red.9" disabled={typed.toLowerCase() !== email} loading={erase.isPending}>
-              Erase
-            </Button>
-          </Group>
-          <Failure error={erase.error} />
-        </Stack>
-      </form>
+        ) : (
+          <Text size="sm">You have no password, so you must have signed in within the last ten minutes.</Text>
+        )}
+      </ChangeForm>
     </Modal>
   );
 }

@@ -1,9 +1,9 @@
-import { Button, Group, Modal, Select, Stack, Text } from '@mantine/core';
+import { Modal, Select, Text } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
-import { useState, type FormEvent } from 'react';
+import { useState } from 'react';
 import type { IssuedKey, KeyRow } from '../../../src/api/answers';
 import { api } from '../backend/api';
-import { Failure } from '../parts/failure';
+import { ChangeForm } from '../parts/change-form';
 import { bodyOfKey, KEEP, KeyFields, type KeyDraft } from './key-fields';
 import { useTenant } from '../backend/me';
 import { NewKey } from './new-key';
@@ -29,23 +29,11 @@ export function ChangeKey({ of, onDone, onClose }: KeyChangeProps) {
       onClose();
     },
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    change.mutate();
-  };
   return (
     <Modal opened onClose={onClose} title={`Change the key ${of.name}`} size="lg">
-      <form onSubmit={submit}>
-        <Stack>
-          <KeyFields draft={draft} onChange={setDraft} exists />
-          <Group justify="flex-end">
-            <Button type="submit" loading={change.isPending}>
-              Save
-            </Button>
-          </Group>
-          <Failure error={change.error} />
-        </Stack>
-      </form>
+      <ChangeForm change={change} action="Save">
+        <KeyFields draft={draft} onChange={setDraft} exists />
+      </ChangeForm>
     </Modal>
   );
 }
@@ -67,34 +55,22 @@ export function RotateKey({ of, onDone, onClose }: KeyChangeProps) {
     mutationFn: () => api.post<IssuedKey>(path('keys', of.id, 'rotate'), { graceSeconds: Number(grace) }),
     onSuccess: onDone,
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    rotate.mutate();
-  };
   return (
     <ShownOnce onClose={onClose} title={`Rotate the key ${of.name}`} size="lg">
       {rotate.data ? (
         <NewKey value={rotate.data.key} onClose={onClose} />
       ) : (
-        <form onSubmit={submit}>
-          <Stack>
-            <Text>The key gets its next secret. Its id, usage, budget and limits stay.</Text>
-            <Select
-              label="The current secret works"
-              allowDeselect={false}
-              data-autofocus
-              data={GRACE_TIMES}
-              value={grace}
-              onChange={(value) => setGrace(value ?? DEFAULT_GRACE)}
-            />
-            <Group justify="flex-end">
-              <Button type="submit" loading={rotate.isPending}>
-                Make the next secret
-              </Button>
-            </Group>
-            <Failure error={rotate.error} />
-          </Stack>
-        </form>
+        <ChangeForm change={rotate} action="Make the next secret">
+          <Text>The key gets its next secret. Its id, usage, budget and limits stay.</Text>
+          <Select
+            label="The current secret works"
+            allowDeselect={false}
+            data-autofocus
+            data={GRACE_TIMES}
+            value={grace}
+            onChange={(value) => setGrace(value ?? DEFAULT_GRACE)}
+          />
+        </ChangeForm>
       )}
     </ShownOnce>
   );

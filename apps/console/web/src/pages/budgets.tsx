@@ -12,10 +12,10 @@ import {
   Title,
 } from '@mantine/core';
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
-import { useState, type FormEvent } from 'react';
+import { useState } from 'react';
 import type { BudgetList, BudgetRow } from '../../../src/api/answers';
 import { api, queryOf } from '../backend/api';
-import { Failure } from '../parts/failure';
+import { ChangeForm } from '../parts/change-form';
 import { Money, Time } from '../parts/format';
 import { useKeyChoice } from '../backend/key-choice';
 import { askAllEveryMs } from '../backend/live-lists';
@@ -178,50 +178,38 @@ function ChangeBudget(props: { of: BudgetRow; title: string; onClose: () => void
       onClose();
     },
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    change.mutate();
-  };
   return (
     <Modal opened onClose={onClose} title={title}>
-      <form onSubmit={submit}>
-        <Stack>
-          <Select
-            label="Budget"
-            allowDeselect={false}
-            data={[
-              { value: 'amount', label: 'an amount each month' },
-              { value: 'default', label: of.keyId === null ? 'as the plan says' : 'as the profile says' },
-              { value: 'none', label: 'no budget' },
-            ]}
-            value={kind}
-            onChange={(value) => setKind(value ?? 'default')}
+      <ChangeForm change={change} action="Save">
+        <Select
+          label="Budget"
+          allowDeselect={false}
+          data={[
+            { value: 'amount', label: 'an amount each month' },
+            { value: 'default', label: of.keyId === null ? 'as the plan says' : 'as the profile says' },
+            { value: 'none', label: 'no budget' },
+          ]}
+          value={kind}
+          onChange={(value) => setKind(value ?? 'default')}
+        />
+        {kind === 'amount' ? (
+          <NumberInput
+            label={`Amount a month (${currency})`}
+            required
+            min={0}
+            decimalScale={2}
+            value={amount}
+            onChange={setAmount}
           />
-          {kind === 'amount' ? (
-            <NumberInput
-              label={`Amount a month (${currency})`}
-              required
-              min={0}
-              decimalScale={2}
-              value={amount}
-              onChange={setAmount}
-            />
-          ) : null}
-          <TextInput
-            label="Thresholds (%)"
-            description="Percentages in ascending order. Empty: those of the configuration."
-            placeholder="50, 80, 100"
-            value={thresholds}
-            onChange={({ currentTarget }) => setThresholds(currentTarget.value)}
-          />
-          <Group justify="flex-end">
-            <Button type="submit" loading={change.isPending}>
-              Save
-            </Button>
-          </Group>
-          <Failure error={change.error} />
-        </Stack>
-      </form>
+        ) : null}
+        <TextInput
+          label="Thresholds (%)"
+          description="Percentages in ascending order. Empty: those of the configuration."
+          placeholder="50, 80, 100"
+          value={thresholds}
+          onChange={({ currentTarget }) => setThresholds(currentTarget.value)}
+        />
+      </ChangeForm>
     </Modal>
   );
 }

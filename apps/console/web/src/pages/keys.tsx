@@ -1,9 +1,9 @@
-import { Badge, Button, Group, Stack, Text } from '@mantine/core';
+import { Badge, Button, Group, Text } from '@mantine/core';
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
-import { useState, type FormEvent } from 'react';
+import { useState } from 'react';
 import type { IssuedKey, KeyList, KeyRow } from '../../../src/api/answers';
 import { api, queryOf } from '../backend/api';
-import { Failure } from '../parts/failure';
+import { ChangeForm } from '../parts/change-form';
 import { Time } from '../parts/format';
 import { KeyBudget } from '../keys/key-budget';
 import { ChangeKey, RotateKey } from '../keys/key-changes';
@@ -110,26 +110,14 @@ function CreateKey({ onClose, onCreated }: { onClose: () => void; onCreated: () 
     mutationFn: () => api.post<IssuedKey>(path('keys'), bodyOfKey(draft)),
     onSuccess: onCreated,
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    create.mutate();
-  };
   return (
     <ShownOnce onClose={onClose} title={create.data ? 'The new key' : 'Create a key'} size="lg">
       {create.data ? (
         <NewKey value={create.data.key} onClose={onClose} />
       ) : (
-        <form onSubmit={submit}>
-          <Stack>
-            <KeyFields draft={draft} onChange={setDraft} />
-            <Group justify="flex-end">
-              <Button type="submit" loading={create.isPending}>
-                Create
-              </Button>
-            </Group>
-            <Failure error={create.error} />
-          </Stack>
-        </form>
+        <ChangeForm change={create} action="Create">
+          <KeyFields draft={draft} onChange={setDraft} />
+        </ChangeForm>
       )}
     </ShownOnce>
   );

@@ -1,9 +1,10 @@
 import { Alert, Button, Group, Select, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
-import { useState, type FormEvent } from 'react';
+import { useState } from 'react';
 import type { InvitationCreated, MemberList, MemberRow, TenantRole } from '../../../src/api/answers';
 import { api, queryOf } from '../backend/api';
 import { Confirm, ConfirmButton } from '../parts/confirm';
+import { ChangeForm } from '../parts/change-form';
 import { Failure } from '../parts/failure';
 import { Time } from '../parts/format';
 import { usePerson, useTenant } from '../backend/me';
@@ -143,10 +144,6 @@ function Invite({ onClose, onInvited }: { onClose: () => void; onInvited: () => 
     mutationFn: () => api.post<InvitationCreated>(path('invitations'), { email, role }),
     onSuccess: onInvited,
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    invite.mutate();
-  };
   return (
     <ShownOnce onClose={onClose} title="Invite a person">
       {invite.data ? (
@@ -166,31 +163,23 @@ function Invite({ onClose, onInvited }: { onClose: () => void; onInvited: () => 
           </Group>
         </Stack>
       ) : (
-        <form onSubmit={submit}>
-          <Stack>
-            <TextInput
-              label="E-mail"
-              type="email"
-              required
-              data-autofocus
-              value={email}
-              onChange={({ currentTarget }) => setEmail(currentTarget.value)}
-            />
-            <Select
-              label="Role"
-              allowDeselect={false}
-              data={ROLES.filter(({ value }) => mayGrant(value))}
-              value={role}
-              onChange={(value) => setRole(value ?? 'member')}
-            />
-            <Group justify="flex-end">
-              <Button type="submit" loading={invite.isPending}>
-                Invite
-              </Button>
-            </Group>
-            <Failure error={invite.error} />
-          </Stack>
-        </form>
+        <ChangeForm change={invite} action="Invite">
+          <TextInput
+            label="E-mail"
+            type="email"
+            required
+            data-autofocus
+            value={email}
+            onChange={({ currentTarget }) => setEmail(currentTarget.value)}
+          />
+          <Select
+            label="Role"
+            allowDeselect={false}
+            data={ROLES.filter(({ value }) => mayGrant(value))}
+            value={role}
+            onChange={(value) => setRole(value ?? 'member')}
+          />
+        </ChangeForm>
       )}
     </ShownOnce>
   );

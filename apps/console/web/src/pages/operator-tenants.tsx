@@ -1,10 +1,11 @@
-import { Anchor, Badge, Button, Group, Modal, Select, Stack, TextInput } from '@mantine/core';
+import { Anchor, Badge, Button, Group, Modal, Select, TextInput } from '@mantine/core';
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useState, type FormEvent } from 'react';
+import { useState } from 'react';
 import type { TenantList, TenantRow } from '../../../src/api/answers';
 import { api, pathOf, queryOf } from '../backend/api';
 import { ConfirmButton } from '../parts/confirm';
+import { ChangeForm } from '../parts/change-form';
 import { Failure } from '../parts/failure';
 import { SearchField } from '../parts/filter';
 import { Money } from '../parts/format';
@@ -124,37 +125,25 @@ function CreateTenant({ onClose, onCreated }: { onClose: () => void; onCreated: 
       onClose();
     },
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    create.mutate();
-  };
   return (
     <Modal opened onClose={onClose} title="Create a tenant">
-      <form onSubmit={submit}>
-        <Stack>
-          <TextInput
-            label="Name"
-            required
-            maxLength={100}
-            data-autofocus
-            value={name}
-            onChange={({ currentTarget }) => setName(currentTarget.value)}
-          />
-          <Select
-            label="Plan"
-            data={plans.data?.data ?? []}
-            value={plan ?? plans.data?.data[0] ?? null}
-            onChange={setPlan}
-            allowDeselect={false}
-          />
-          <Group justify="flex-end">
-            <Button type="submit" loading={create.isPending}>
-              Create
-            </Button>
-          </Group>
-          <Failure error={create.error} />
-        </Stack>
-      </form>
+      <ChangeForm change={create} action="Create">
+        <TextInput
+          label="Name"
+          required
+          maxLength={100}
+          data-autofocus
+          value={name}
+          onChange={({ currentTarget }) => setName(currentTarget.value)}
+        />
+        <Select
+          label="Plan"
+          data={plans.data?.data ?? []}
+          value={plan ?? plans.data?.data[0] ?? null}
+          onChange={setPlan}
+          allowDeselect={false}
+        />
+      </ChangeForm>
     </Modal>
   );
 }

@@ -1,9 +1,10 @@
 import { Alert, Badge, Button, Checkbox, Group, Select, Stack, Text, TextInput } from '@mantine/core';
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
-import { useState, type FormEvent } from 'react';
+import { useState } from 'react';
 import type { IssuedToken, TokenList, TokenRow } from '../../../src/api/answers';
 import { api, queryOf } from '../backend/api';
 import { expiryOf, LIFETIMES } from '../keys/expiry';
+import { ChangeForm } from '../parts/change-form';
 import { Failure } from '../parts/failure';
 import { Time } from '../parts/format';
 import { useLive } from '../backend/live';
@@ -143,10 +144,6 @@ function CreateToken({ onClose, onCreated }: { onClose: () => void; onCreated: (
     mutationFn: () => api.post<IssuedToken>(path('tokens'), { name, scopes, expiresAt: expiryOf(lifetime) }),
     onSuccess: onCreated,
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    create.mutate();
-  };
   return (
     <ShownOnce onClose={onClose} title={create.data ? 'The new token' : 'Create a token'} size="lg">
       {create.data ? (
@@ -162,38 +159,30 @@ function CreateToken({ onClose, onCreated }: { onClose: () => void; onCreated: (
           </Group>
         </Stack>
       ) : (
-        <form onSubmit={submit}>
-          <Stack>
-            <TextInput
-              label="Name"
-              required
-              maxLength={100}
-              data-autofocus
-              value={name}
-              onChange={({ currentTarget }) => setName(currentTarget.value)}
-            />
-            <Checkbox.Group label="Scopes" description="No scope includes another." value={scopes} onChange={setScopes}>
-              <Stack gap="xs" mt="xs">
-                {SCOPES.map(({ value, label }) => (
-                  <Checkbox key={value} value={value} label={label} />
-                ))}
-              </Stack>
-            </Checkbox.Group>
-            <Select
-              label="Expires"
-              allowDeselect={false}
-              data={LIFETIMES}
-              value={lifetime}
-              onChange={(value) => setLifetime(value ?? 'never')}
-            />
-            <Group justify="flex-end">
-              <Button type="submit" disabled={scopes.length === 0} loading={create.isPending}>
-                Create
-              </Button>
-            </Group>
-            <Failure error={create.error} />
-          </Stack>
-        </form>
+        <ChangeForm change={create} action="Create" disabled={scopes.length === 0}>
+          <TextInput
+            label="Name"
+            required
+            maxLength={100}
+            data-autofocus
+            value={name}
+            onChange={({ currentTarget }) => setName(currentTarget.value)}
+          />
+          <Checkbox.Group label="Scopes" description="No scope includes another." value={scopes} onChange={setScopes}>
+            <Stack gap="xs" mt="xs">
+              {SCOPES.map(({ value, label }) => (
+                <Checkbox key={value} value={value} label={label} />
+              ))}
+            </Stack>
+          </Checkbox.Group>
+          <Select
+            label="Expires"
+            allowDeselect={false}
+            data={LIFETIMES}
+            value={lifetime}
+            onChange={(value) => setLifetime(value ?? 'never')}
+          />
+        </ChangeForm>
       )}
     </ShownOnce>
   );

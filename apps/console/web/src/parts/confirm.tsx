@@ -1,7 +1,7 @@
-import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Modal, Text, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
-import { useState, type FormEvent, type ReactNode } from 'react';
-import { Failure } from './failure';
+import { useState, type ReactNode } from 'react';
+import { ChangeForm } from './change-form';
 import { isTyped } from './typed';
 
 interface ConfirmProps {
@@ -27,31 +27,19 @@ export function Confirm({ title, text, action, typed = '', work, onDone, onClose
       onClose();
     },
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    mutation.mutate();
-  };
   return (
     <Modal opened onClose={onClose} title={title}>
-      <form onSubmit={submit}>
-        <Stack>
-          <Text>{text}</Text>
-          {typed === '' ? null : (
-            <TextInput
-              label={`Type ${typed} to confirm`}
-              value={value}
-              onChange={({ currentTarget }) => setValue(currentTarget.value)}
-              data-autofocus
-            />
-          )}
-          <Group justify="flex-end">
-            <Button type="submit" color="red.9" disabled={!isTyped(typed, value)} loading={mutation.isPending}>
-              {action}
-            </Button>
-          </Group>
-          <Failure error={mutation.error} />
-        </Stack>
-      </form>
+      <ChangeForm change={mutation} action={action} isFinal disabled={!isTyped(typed, value)}>
+        <Text>{text}</Text>
+        {typed === '' ? null : (
+          <TextInput
+            label={`Type ${typed} to confirm`}
+            value={value}
+            onChange={({ currentTarget }) => setValue(currentTarget.value)}
+            data-autofocus
+          />
+        )}
+      </ChangeForm>
     </Modal>
   );
 }
