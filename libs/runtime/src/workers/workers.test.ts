@@ -164,7 +164,7 @@ it('a worker that stands still is killed and started again, and the other one se
 });
 
 it('a worker that only stands still for shorter times is not killed', async () => {
-  const program = await start({ standstillMs: 8_000 });
+  const program = await start({ standstillMs: 20_000 });
   const [slow] = await workers(program);
   let times = 0;
   while (times < 3) if ((await ask(program, '/stand-still?ms=3000')) === slow) times += 1;
