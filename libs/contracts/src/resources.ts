@@ -193,14 +193,6 @@ export interface StatementEntry extends LedgerEntry {
   period: string;
 }
 
-/** Entries of a tenant, newest first. `from` inclusive, `to` exclusive: by the time of booking, ISO 8601 UTC. */
-export interface EntriesQuery extends PageQuery {
-  tenantId: string;
-  type?: LedgerEntry['type'];
-  from?: string;
-  to?: string;
-}
-
 /** What a tenant has, in amounts of the same moment as far as two stores can have one. */
 export interface CreditState {
   /** In the ledger. */

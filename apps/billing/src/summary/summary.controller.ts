@@ -1,15 +1,6 @@
 import { AdmissionStore } from '@tollgate/admission';
 import { Controller } from '@nestjs/common';
-import type {
-  BalanceUpdate,
-  BillingSummary,
-  CreditState,
-  EntriesQuery,
-  Page,
-  ReplyOf,
-  RequestOf,
-  StatementEntry,
-} from '@tollgate/contracts';
+import type { BalanceUpdate, BillingSummary, CreditState, ReplyOf, RequestOf } from '@tollgate/contracts';
 import { MessagePattern } from '@tollgate/messaging/nest';
 import { allBudgetUpdates } from '../budgets/budget-rows';
 import { BillingDataSource } from '../database';
@@ -17,7 +8,6 @@ import { readBooks } from '../ledger/books-store';
 import { balanceUpdate } from '../ledger/core/books';
 import { InjectOptions, type ServiceOptions } from '../options';
 import { billingSummary } from './billing-summary';
-import { listEntries } from './entries';
 import { billingFleet, tenantBalances } from './fleet';
 import { HeldSum } from './held-sum';
 import { creditState, spendableNanos } from './spendable';
@@ -55,11 +45,6 @@ export class SummaryController {
   async fleet(): Promise<ReplyOf<'billing.fleet'>> {
     const [fleet, held] = await Promise.all([billingFleet(this.dataSource), this.heldSum.now()]);
     return { ...fleet, held: held && { nanos: String(held.nanos), requests: held.requests } };
-  }
-
-  @MessagePattern('billing.entries.list')
-  entries(request: EntriesQuery): Promise<Page<StatementEntry>> {
-    return listEntries(this.dataSource, request);
   }
 
   @MessagePattern('billing.credit.news')

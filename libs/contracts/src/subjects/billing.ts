@@ -7,7 +7,6 @@ import type {
   BudgetState,
   ChargedRequest,
   CreditState,
-  EntriesQuery,
   IssuedInvoice,
   LedgerEntry,
   Page,
@@ -44,8 +43,6 @@ export interface BillingSubjects {
   ];
   /** Credit of all tenants, and what waits. */
   'billing.fleet': [Record<string, never>, BillingFleet];
-  /** The ledger of a tenant with the running balance. `after`: an entry's id. invalid_parameter */
-  'billing.entries.list': [EntriesQuery, Page<StatementEntry>];
   /**
    * The balance update of the tenant's books as they are now; null if there are none. It has no releases: settled holds
    * in the store have their own updates on the way, and count twice until then.
