@@ -128,7 +128,7 @@ async function hoursOf(
   const values: unknown[] = [tenantId, iso(hourOf(fromMs)), iso(topHourMs + HOUR_MS), maxHours];
   const filters = [...named('model', model, values), ...named('key_id', keyId, values)].join(' AND ') || 'true';
   // Dropped months have sums, but no events.
-  const from = `greatest($2::timestamptz, (SELECT kept_from()) - interval '2 days')`;
+  const from = `greatest($2::timestamptz, (SELECT kept_from()) - interval '48 hours')`;
   const range = { tenant: '$1', from, to: '$3' };
   const { amounts } = keyId === null ? hoursOfModels(range, filters) : hoursOfKeys(range, filters);
   const rows = await query<{ hour: Date }>(
