@@ -2,7 +2,7 @@ import { logger } from '@tollgate/runtime';
 import type { CatalogModel } from '../../catalog/catalog';
 import { Attempt, type AttemptOwner } from './attempt';
 import { AttemptRecord } from './attempt-record';
-import { choose, urlOf } from '../fleet/backend-choice';
+import { urlOf } from '../fleet/backend-choice';
 import { retries } from '../fleet/backend-metrics';
 import { type AnswerSink, attemptRequest, type Resources, type UpstreamCall } from './call';
 import type { UpstreamLimits } from '../fleet/connections';
@@ -73,6 +73,7 @@ export class Exchange implements AttemptOwner, Waiting {
     return this.chain.model;
   }
 
+  /** A backend of the model has failed it. */
   get hasFailed(): boolean {
     return this.chain.tried.length > 0;
   }
@@ -181,7 +182,7 @@ export class Exchange implements AttemptOwner, Waiting {
 
   onPlace(): boolean {
     const nowMs = performance.now();
-    const chosen = this.choose(nowMs);
+    const chosen = this.chain.choose(nowMs);
     if (chosen === 'full') return false;
     this.place.leave();
     this.askOrFallBack(chosen, nowMs);
@@ -196,7 +197,7 @@ export class Exchange implements AttemptOwner, Waiting {
   /** Asks a backend that was not tried yet, or waits for its place. */
   private next(): void {
     const nowMs = performance.now();
-    const chosen = this.choose(nowMs);
+    const chosen = this.chain.choose(nowMs);
     if (chosen !== 'full') this.askOrFallBack(chosen, nowMs);
     else if (!this.place.take(nowMs)) this.end(this.failure ?? ALL_BUSY);
   }
@@ -205,12 +206,6 @@ export class Exchange implements AttemptOwner, Waiting {
   private askOrFallBack(chosen: ManagedBackend | null, nowMs: number): void {
     if (!chosen?.isGood(nowMs) && this.fallBack(this.failure, nowMs)) return;
     this.ask(chosen, nowMs);
-  }
-
-  private choose(nowMs: number): ManagedBackend | 'full' | null {
-    this.chain.leaveOutLate(nowMs);
-    const { pool, tried } = this.chain;
-    return choose(pool.backends, tried, nowMs, this.call.affinity);
   }
 
   private ask(managed: ManagedBackend | null, nowMs: number): void {
@@ -237,7 +232,7 @@ export class Exchange implements AttemptOwner, Waiting {
 
   private retry(failure: UpstreamFailure, progress: Progress): void {
     const nowMs = performance.now();
-    if (this.time.isOver || this.choose(nowMs) === null) return this.end(failure);
+    if (this.time.isOver || this.chain.choose(nowMs) === null) return this.end(failure);
     if (this.hasPassedOn || !this.pays(nowMs)) return this.end(failure);
     this.restart();
     retries.inc({ model: this.model.id, result: 'made' });

@@ -1,6 +1,6 @@
 import { logCapped, logger } from '@tollgate/runtime';
 import type { CatalogModel } from '../../catalog/catalog';
-import { soonestSeconds, urlOf } from '../fleet/backend-choice';
+import { choose, soonestSeconds, urlOf } from '../fleet/backend-choice';
 import { fallbacks } from '../fleet/backend-metrics';
 import type { UpstreamCall } from './call';
 import { ALL_BUSY, mayHelpElsewhere, type UpstreamFailure } from './failure';
@@ -41,7 +41,7 @@ export class FallbackChain {
 
   constructor(
     private readonly fleet: Fleet,
-    private readonly call: Pick<UpstreamCall, 'model' | 'fallbacks' | 'request'>,
+    private readonly call: Pick<UpstreamCall, 'model' | 'fallbacks' | 'request' | 'affinity'>,
     private readonly time: TotalTime,
   ) {
     this.now = new ModelAttempts(call.model, fleet);
@@ -71,10 +71,11 @@ export class FallbackChain {
     for (const other of this.pool.backends) if (urlOf(other.backend) === url) this.addTried(other);
   }
 
-  /** Backends whose total time is over are not asked. */
-  leaveOutLate(nowMs: number): void {
+  /** The backend of the model to ask next: see `choose`. Backends whose total time is over are left out from now on. */
+  choose(nowMs: number): ManagedBackend | 'full' | null {
     for (const managed of this.pool.backends)
       if (this.time.isOverFor(managed.backend, nowMs) && !this.tried.includes(managed)) this.addTried(managed);
+    return choose(this.pool.backends, this.tried, nowMs, this.call.affinity);
   }
 
   noteFailure(failure: UpstreamFailure): void {
