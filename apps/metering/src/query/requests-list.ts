@@ -127,7 +127,7 @@ async function hoursOf(
   const topHourMs = hourOf(below.id === '' ? below.ms - 1 : below.ms);
   const values: unknown[] = [tenantId, iso(hourOf(fromMs)), iso(topHourMs + HOUR_MS), maxHours];
   const filters = [...named('model', model, values), ...named('key_id', keyId, values)].join(' AND ') || 'true';
-  // Dropped months have sums, but no events.
+  // Dropped months have sums, but no events. In hours, because a day may have 23 in the database's time zone.
   const from = `greatest($2::timestamptz, (SELECT kept_from()) - interval '48 hours')`;
   const range = { tenant: '$1', from, to: '$3' };
   const { amounts } = keyId === null ? hoursOfModels(range, filters) : hoursOfKeys(range, filters);
