@@ -1,4 +1,4 @@
-import { eventually, withDatabase } from '@tollgate/testing';
+import { eventually, onceServed, withDatabase } from '@tollgate/testing';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Ready } from '../e2e/deployment';
@@ -84,7 +84,7 @@ describe('a request with an Idempotency-Key whose gateway is killed', () => {
       if (before) await expectAnswer(process.ready, before);
       process.child.kill('SIGUSR2');
       await eventually(() => expect(process.stderr).toContain(`armed: ${step.at}`), { timeoutMs: ARMED_WITHIN_MS });
-      const broken = ask(process.ready, one).then(
+      const broken = onceServed(() => ask(process.ready, one)).then(
         (response) => response.text(),
         () => null,
       );
