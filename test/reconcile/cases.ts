@@ -1,5 +1,6 @@
 import { newId, type UsageEvent } from '@tollgate/contracts';
 import { usageEvent, type Books, type Served } from './books';
+import { invoiceCorruptions } from './invoice-cases';
 
 /** Corruptions of an admission store, as a bad restore or a manual change would cause them. */
 export interface Spoilers {
@@ -176,21 +177,7 @@ export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
         ['balance = balance of the admission store'],
       ],
     },
-    {
-      what: 'a missing invoice',
-      closed: true,
-      spoil: sql('DELETE FROM billing.invoice WHERE tenant_id = $1', tenant),
-      finds: ({ invoice }) => [
-        ['every closed month that was debited has its invoice'],
-        ['invoices are numbered without a gap', invoice],
-      ],
-    },
-    {
-      what: 'an invoice with another amount',
-      closed: true,
-      spoil: sql('UPDATE billing.invoice SET amount_cents = amount_cents + 1 WHERE tenant_id = $1', tenant),
-      finds: ({ invoice }) => [['every invoice is the sum of the usage entries of its month', invoice]],
-    },
+    ...invoiceCorruptions(books),
     {
       what: 'a deleted event',
       spoil: sql('DELETE FROM metering.usage_event WHERE id = $1', first),

@@ -5,7 +5,7 @@ import type { EntityManager } from 'typeorm';
 import { BillingDataSource } from '../database';
 import { assertReason, bookEntry, findFirst, type Booked } from '../ledger/booking';
 import { lockBooks } from '../ledger/books-store';
-import { INVOICE_SOURCE, type EntryRequest } from '../ledger/core/entry';
+import { INVOICE_SOURCE, VOID_REF, type EntryRequest } from '../ledger/core/entry';
 import { periodOf } from '../ledger/core/period';
 import { InjectOptions } from '../options';
 
@@ -81,7 +81,7 @@ export class Invoices {
         type: 'adjustment',
         amountCents: BigInt(invoice.amountCents),
         source: INVOICE_SOURCE,
-        ref: `void-${accountingNumber}`,
+        ref: `${VOID_REF}${accountingNumber}`,
         period: periodOf(this.options.now()),
         reason,
         contra: 'usage_revenue',

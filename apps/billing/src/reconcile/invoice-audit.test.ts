@@ -1,5 +1,6 @@
 import { useTestDatabase } from '@tollgate/testing';
 import { InvoiceCloser } from '../invoices/invoice-closer';
+import { Invoices } from '../invoices/invoices';
 import { CENT, charge, useBilling } from '../testing/billing.fixture';
 import { auditLedger } from './audit';
 import { auditInvoiceNumbers } from './invoice-audit';
@@ -52,11 +53,56 @@ describe('the audit of invoices', () => {
     ]);
     await corrupt(
       'INSERT INTO billing.invoice SELECT * FROM kept',
+      'CREATE TABLE kept_3 AS SELECT * FROM billing.invoice WHERE accounting_number = 3',
       'DELETE FROM billing.invoice WHERE accounting_number = 3',
     );
     expect(await found()).toMatchObject([
       { check: 'invoices are numbered without a gap', expected: 'invoice 3', actual: 'invoice 4' },
       { check: 'every closed month that was debited has its invoice' },
+    ]);
+    await corrupt('INSERT INTO billing.invoice SELECT * FROM kept_3');
+    expect(await found()).toEqual([]);
+  });
+
+  it('names an invoice whose month is open again', async () => {
+    const [{ tenant_id: tenantId } = { tenant_id: '' }] = await database.query<{ tenant_id: string }>(
+      'SELECT tenant_id FROM billing.invoice WHERE accounting_number = 1',
+    );
+    await corrupt(`UPDATE billing.tenant_month SET closed_at = NULL WHERE tenant_id = '${tenantId}'`);
+    expect(await found()).toEqual([
+      {
+        check: 'the month of every invoice is closed',
+        tenantId,
+        ids: ['1'],
+        expected: 'invoice 1, 2026-10: closed',
+        actual: 'invoice 1, 2026-10: open',
+      },
+    ]);
+    await corrupt(`UPDATE billing.tenant_month SET closed_at = now() WHERE tenant_id = '${tenantId}'`);
+  });
+
+  it('names an invoice that is void without its reversing entry, or reversed but not void', async () => {
+    const invoices = new Invoices(billing.dataSource, { postingIntervalMs: 0, now: () => new Date('2026-11-02') });
+    const { reply } = await invoices.void({ accountingNumber: 1, reason: 'wrong tenant' });
+    expect(await found()).toEqual([]);
+    const finding = (number: number, expected: string, actual: string) => ({
+      check: 'every void invoice has the entry that reverses it',
+      ids: [String(number)],
+      expected: `invoice ${number}: ${expected}`,
+      actual: `invoice ${number}: ${actual}`,
+    });
+    await corrupt(
+      'CREATE TABLE kept_void AS SELECT * FROM billing.invoice_void',
+      'DELETE FROM billing.invoice_void WHERE accounting_number = 1',
+    );
+    expect(await found()).toMatchObject([finding(1, `reversed by ${reply.entry.id}`, 'not void')]);
+    await corrupt(
+      'INSERT INTO billing.invoice_void SELECT * FROM kept_void',
+      'UPDATE billing.invoice_void SET accounting_number = 2 WHERE accounting_number = 1',
+    );
+    expect(await found()).toMatchObject([
+      finding(1, `reversed by ${reply.entry.id}`, 'not void'),
+      finding(2, 'not reversed', `void by ${reply.entry.id}`),
     ]);
   });
 });

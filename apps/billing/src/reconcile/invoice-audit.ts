@@ -1,6 +1,7 @@
 import { MAX_NAMED_OF_PART, named, type Found } from '@tollgate/contracts';
 import { query } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
+import { INVOICE_SOURCE, VOID_REF } from '../ledger/core/entry';
 
 /** Checks of some tenants, like those in audit.ts. */
 export const INVOICE_CHECKS = [
@@ -20,6 +21,27 @@ export const INVOICE_CHECKS = [
       FROM tenant_month m
       WHERE m.tenant_id = ANY($1) AND m.closed_at IS NOT NULL AND m.debited_cents > 0
         AND NOT EXISTS (SELECT FROM invoice WHERE tenant_id = m.tenant_id AND period = m.period)`,
+  },
+  {
+    check: 'the month of every invoice is closed',
+    sql: `SELECT i.tenant_id AS "tenantId", ARRAY[i.accounting_number::text] AS ids,
+        format('invoice %s, %s: closed', i.accounting_number, i.period) AS expected,
+        format('invoice %s, %s: open', i.accounting_number, i.period) AS actual
+      FROM invoice i JOIN tenant_month m USING (tenant_id, period)
+      WHERE i.tenant_id = ANY($1) AND m.closed_at IS NULL`,
+  },
+  {
+    // The entry counts: it is in the hash chain.
+    check: 'every void invoice has the entry that reverses it',
+    sql: `SELECT i.tenant_id AS "tenantId", ARRAY[i.accounting_number::text] AS ids,
+        format('invoice %s: %s', i.accounting_number, coalesce('reversed by ' || e.id, 'not reversed')) AS expected,
+        format('invoice %s: %s', i.accounting_number, coalesce('void by ' || v.entry_id, 'not void')) AS actual
+      FROM invoice i
+      LEFT JOIN invoice_void v USING (accounting_number)
+      LEFT JOIN journal_entry e ON e.tenant_id = i.tenant_id AND e.source = '${INVOICE_SOURCE}'
+        AND e.ref = '${VOID_REF}' || i.accounting_number
+      WHERE i.tenant_id = ANY($1) AND v.entry_id IS DISTINCT FROM e.id
+      ORDER BY i.accounting_number`,
   },
 ];
 

@@ -9,6 +9,8 @@ export type EntryType = 'topup' | 'usage' | 'adjustment' | 'refund';
 export const METERING_SOURCE = 'metering';
 /** The source of entries that reverse an invoice. It is reserved. */
 export const INVOICE_SOURCE = 'invoice';
+/** The ref of such an entry begins with this. The number of the invoice follows. */
+export const VOID_REF = 'void-';
 /** The source of entries that write off the last cent of a closed tenant. It is reserved. */
 export const LAST_CENT_SOURCE = 'last-cent';
 
