@@ -1,6 +1,8 @@
+import { fileProblem } from '@tollgate/runtime/file-problem';
 import { CommanderError } from 'commander';
 import { Failure, UsageFailure } from './command/failure';
 import { withoutHelpWord } from './command/help-word';
+import { writeWhole } from './command/whole-writes';
 import { tollgate } from './program';
 
 const FAILED = 1;
@@ -28,11 +30,16 @@ async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-// `tollgate … | head` closes the pipe early, which is no failure.
+writeWhole(process.stdout);
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error;
+  // `tollgate … | head` closes the pipe early, which is no failure.
+  if (error.code === 'EPIPE') return;
+  process.stderr.write(`tollgate: The output cannot be written: ${fileProblem(error)}.\n`);
+  process.exitCode = FAILED;
 });
+// A remark that nobody can read must not break off a command that changes something.
+process.stderr.on('error', () => {});
 
 void main(process.argv.slice(2)).then((code) => {
-  process.exitCode = code;
+  process.exitCode ??= code;
 });

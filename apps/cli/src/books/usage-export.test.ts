@@ -23,6 +23,15 @@ describe('an export of usage', () => {
     expect(await answering('a line\n').download('/usage/export', taken)).toBe(1);
   });
 
+  it('that the server breaks off is a failure', async () => {
+    const broken = new ReadableStream({
+      pull: (controller) => controller.error(new TypeError('terminated')),
+    });
+    jest.spyOn(globalThis, 'fetch').mockResolvedValueOnce(new Response(broken));
+    const out = new Writable({ write: (_chunk, _encoding, done) => done() });
+    await expect(client.download('/usage/export', out)).rejects.toThrow('broke off (terminated)');
+  });
+
   it.each([
     ['csv', null, 0],
     ['csv', 1, 1],

@@ -119,7 +119,7 @@ export class OperatorClient {
 
   /**
    * Writes the body of an answer to `out` as it comes, and leaves `out` open. Returns its lines, counted up to
-   * MAX_COUNTED_LINES.
+   * MAX_COUNTED_LINES. Null if `out` fails, as a pipe does whose reader leaves: who made `out` handles its error.
    */
   async download(path: string, out: NodeJS.WritableStream, timeoutMs = DOWNLOAD_TIMEOUT_MS): Promise<number | null> {
     const response = await this.send('GET', path, undefined, timeoutMs);
@@ -131,12 +131,13 @@ export class OperatorClient {
         yield chunk;
       }
     };
+    let errorOfOut: unknown;
+    out.once('error', (error: Error) => (errorOfOut = error));
     try {
       await pipeline(Readable.fromWeb(response.body as never), counted, out, { end: false });
       return lines;
     } catch (error) {
-      // `tollgate … | head` closes the pipe early, which is no failure.
-      if ((error as NodeJS.ErrnoException).code === 'EPIPE') return null;
+      if (error === errorOfOut) return null;
       throw new Failure(`The answer of ${this.operator.url} broke off (${reasonOf(error)}).`, 'unreachable');
     }
   }
