@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -72,4 +72,34 @@ it('certificates of a lost authority are made again', async () => {
   await make();
   expect(read('tls-kafka-cert')).not.toBe(server);
   await speakTo('kafka', 'kafka');
+});
+
+it.each(['tls-ca', 'tls-ca-key', 'tls-redis', 'tls-redis-key', 'tls-redis-cert'])(
+  'a start repairs certificates of which a full disk left %s empty',
+  async (name) => {
+    await make();
+    chmodSync(join(directory, name), 0o600);
+    writeFileSync(join(directory, name), '');
+    await make();
+    for (const server of SERVERS) {
+      await speakTo(server, server);
+      expect(read(`tls-${server}`)).toBe(read(`tls-${server}-key`) + read(`tls-${server}-cert`));
+    }
+  },
+);
+
+it('a start repairs certificates whose renewal ended in the middle', async () => {
+  await make();
+  const [authorityKey, key] = [read('tls-ca-key'), read('tls-redis-key')];
+  rmSync(join(directory, 'tls-ca'));
+  await make();
+  for (const [name, former] of [
+    ['tls-ca-key', authorityKey],
+    ['tls-redis-key', key],
+  ] as const) {
+    chmodSync(join(directory, name), 0o600);
+    writeFileSync(join(directory, name), former);
+  }
+  await make();
+  for (const server of SERVERS) await speakTo(server, server);
 });

@@ -127,6 +127,19 @@ it.each([
   expect(message.toString().trim()).toBe(refusal && `${refusal} ${file}. Run: chmod 600 ${file}`);
 });
 
+it('npm run stack makes an operator secret again that a full disk left empty', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'tollgate-stack-settings-'));
+  writeFileSync(join(directory, 'operator.secret'), '', { mode: 0o600 });
+  const script = `import { readSettings } from '${pathToFileURL(join(ROOT, 'tools/stack/settings.mjs')).href}';
+    console.log(readSettings(process.env).secrets.operatorSecret);`;
+  const env = { PATH: process.env['PATH'], TOLLGATE_DATA_DIR: directory };
+  const made = execFileSync(process.execPath, ['--input-type=module', '--eval', script], { cwd: ROOT, env }).toString();
+  const kept = readFileSync(join(directory, 'operator.secret'), 'utf8');
+  rmSync(directory, { recursive: true });
+  expect(made).toMatch(/^[\w-]{43}\n$/);
+  expect(kept).toBe(made);
+});
+
 it('npm run stack recreates HAProxy when one of the files that it mounts has changed', () => {
   interface Compose {
     services: { haproxy: { labels: Record<string, string>; volumes: string[] } };

@@ -12,7 +12,13 @@ import {
   X509Certificate,
   X509CertificateGenerator,
 } from '@peculiar/x509';
-import { createHash, randomBytes, webcrypto } from 'node:crypto';
+import {
+  createHash,
+  createPrivateKey,
+  randomBytes,
+  webcrypto,
+  X509Certificate as ParsedCertificate,
+} from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DIRECTORY_MODE, writeSecret } from './secrets.mjs';
@@ -33,7 +39,7 @@ const SERVERS = ['postgres', 'redis', 'kafka'];
 const LOCALHOST = 'localhost';
 
 /**
- * Makes the files that are missing or expire soon: `tls-ca` and its key, which no container gets; `tls-<server>-cert`,
+ * Makes the files that are missing, do not belong together or expire soon: `tls-ca` and its key, which no container gets; `tls-<server>-cert`,
  * `tls-<server>-key`, and both in one file, `tls-<server>`.
  * @param {string} directory
  * @returns {Promise<string>} a fingerprint; a server must be restarted when it changes
@@ -52,8 +58,7 @@ export async function makeCertificates(directory, now = Date.now()) {
   }
   const fingerprint = createHash('sha256').update(authority.certificate.toString('pem'));
   for (const server of SERVERS) {
-    const old = read(`tls-${server}-cert`);
-    let certificate = old === undefined ? undefined : new X509Certificate(old);
+    let certificate = readServer(read, server);
     if (!certificate || daysLeft(certificate, now) < RENEW_DAYS || !(await isSignedBy(certificate, authority, now))) {
       const made = await newServer(server, authority, now);
       const key = await keyPem(made.keys.privateKey);
@@ -80,8 +85,26 @@ const commonTo = (now, days) => ({
   signingAlgorithm: ALGORITHM,
 });
 
+/**
+ * Whether a certificate can be used with a key. A start that ended in the middle, or met a full disk, left an empty file,
+ * a part of one, or the files of two certificates.
+ */
+function belongTogether(certificate, key) {
+  try {
+    return new ParsedCertificate(certificate).checkPrivateKey(createPrivateKey(key));
+  } catch {
+    return false;
+  }
+}
+
+function readServer(read, server) {
+  const [key, certificate] = [read(`tls-${server}-key`), read(`tls-${server}-cert`)];
+  if (certificate === undefined || key === undefined || !belongTogether(certificate, key)) return undefined;
+  return read(`tls-${server}`) === key + certificate ? new X509Certificate(certificate) : undefined;
+}
+
 async function readAuthority(pem, key) {
-  if (pem === undefined || key === undefined) return undefined;
+  if (pem === undefined || key === undefined || !belongTogether(pem, key)) return undefined;
   const privateKey = await webcrypto.subtle.importKey('pkcs8', PemConverter.decodeFirst(key), ALGORITHM, true, [
     'sign',
   ]);

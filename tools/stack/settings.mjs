@@ -238,7 +238,9 @@ const quoted = (value) =>
 function keptOperatorSecret(dataDirectory) {
   mkdirSync(dataDirectory, { recursive: true });
   const file = join(dataDirectory, 'operator.secret');
-  if (!existsSync(file)) writeFileSync(file, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600 });
+  // A full disk left an empty one at the first start.
+  if (!existsSync(file) || readFileSync(file, 'utf8').trim() === '')
+    writeFileSync(file, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600 });
   if (statSync(file).mode & OTHERS) throw new SetupError(`Other users can read ${file}. Run: chmod 600 ${file}`);
   return readFileSync(file, 'utf8').trim();
 }

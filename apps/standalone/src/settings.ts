@@ -31,6 +31,7 @@ import {
   tooEasy,
   TracingSettings,
   TrustedProxiesSettings,
+  writeNewFile,
 } from '@tollgate/runtime';
 import { randomBytes } from 'node:crypto';
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -150,7 +151,7 @@ function keptSecret(given: string | undefined, directory: string, name: string, 
       accessSync(directory, constants.W_OK);
       return given;
     }
-    if (!existsSync(file)) writeFileSync(file, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600 });
+    if (!existsSync(file)) writeNewFile(file, `${randomBytes(32).toString('base64url')}\n`, 0o600);
     if (statSync(file).mode & OTHERS) throw new SettingsError(`Other users can read ${file}. Run: chmod 600 ${file}`);
     const kept = readFileSync(file, 'utf8').trim();
     if (entropyBits(kept) < minBits) throw new SettingsError(tooEasy(file, minBits));

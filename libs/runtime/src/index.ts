@@ -25,6 +25,7 @@ export * from './process/global-module';
 export * from './process/run-program';
 export * from './process/run-service';
 export * from './timing';
+export * from './write-new-file';
 export * from './periodic-task';
 export * from './tracing/trace-ids';
 export * from './tracing/tracer';

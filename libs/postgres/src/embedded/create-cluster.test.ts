@@ -1,4 +1,8 @@
-import { whyNotCreated } from './create-cluster';
+import fs, { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createCluster, whyNotCreated } from './create-cluster';
+import type { ServerUser } from './run-as';
 
 const why = (error: object) => whyNotCreated('/data', '/data/postgres', error as NodeJS.ErrnoException);
 const FULL =
@@ -22,4 +26,19 @@ it('another failure is told as PostgreSQL tells it', () => {
   expect(why({ message: 'initdb: error: invalid locale name "C"' })).toBe(
     'PostgreSQL could not set up /data/postgres: initdb: error: invalid locale name "C"',
   );
+});
+
+it('a password that a full disk does not take leaves no file, so that the next start makes one', async () => {
+  const root = mkdtempSync(join(tmpdir(), 'tollgate-cluster-'));
+  const user = { own: () => {}, run: () => Promise.resolve('') } as unknown as ServerUser;
+  jest.spyOn(fs, 'fsyncSync').mockImplementation(() => {
+    throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
+  });
+  try {
+    await expect(createCluster(root, join(root, 'postgres'), 'initdb', user)).rejects.toThrow('its disk is full');
+    expect(readdirSync(root)).toEqual([]);
+  } finally {
+    jest.restoreAllMocks();
+    rmSync(root, { recursive: true });
+  }
 });

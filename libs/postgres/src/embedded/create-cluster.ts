@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { writeNewFile } from '@tollgate/runtime';
 import type { ServerUser } from './run-as';
 
 /** An empty cluster, and its first WAL. */
@@ -18,8 +19,7 @@ export async function createCluster(root: string, cluster: string, initdb: strin
   const passwordCopy = `${draft}.password`;
   try {
     // Never overwritten, because another process may set up the same directory.
-    if (!existsSync(passwordFile))
-      writeFileSync(passwordFile, randomBytes(24).toString('base64url'), { mode: 0o600, flag: 'wx' });
+    if (!existsSync(passwordFile)) writeNewFile(passwordFile, randomBytes(24).toString('base64url'), 0o600);
     mkdirSync(draft, { mode: 0o700 });
     writeFileSync(passwordCopy, readFileSync(passwordFile), { mode: 0o600 });
     user.own(draft);
