@@ -1,6 +1,6 @@
 import { MAX_COMPARED_HEADS, type Difference, type JournalHead, type Page } from '@tollgate/contracts';
 import { fileProblem } from '@tollgate/runtime/file-problem';
-import { readFileSync } from 'node:fs';
+import { createReadStream } from 'node:fs';
 import type { Context } from '../command/context';
 import { Failure } from '../command/failure';
 import { counted, table } from '../command/table';
@@ -25,7 +25,7 @@ export async function showHeads({ client, output }: Context): Promise<void> {
 
 /** False if the journal was changed since the heads of this file were kept. */
 export async function compareJournal({ client, output }: Context, file: string): Promise<boolean> {
-  const heads = readHeads(file);
+  const heads = await readHeads(file);
   const differences: Difference[] = [];
   for (let from = 0; from < heads.length; from += MAX_COMPARED_HEADS) {
     const body = { heads: heads.slice(from, from + MAX_COMPARED_HEADS) };
@@ -51,18 +51,29 @@ function text(heads: number, differences: readonly Difference[]): string {
   ].join('\n');
 }
 
-function readHeads(file: string): JournalHead[] {
-  let content: string;
+async function readHeads(file: string): Promise<JournalHead[]> {
+  const heads = new Set<string>();
   try {
-    content = readFileSync(file, 'utf8');
+    for await (const line of linesOf(file)) for (const [head] of line.matchAll(HEAD)) heads.add(head);
   } catch (error) {
     throw new Failure(`${file} cannot be read: ${fileProblem(error)}.`, 'unreadable_file');
   }
-  const lines = new Set([...content.matchAll(HEAD)].map(([line]) => line));
-  if (lines.size === 0)
+  if (heads.size === 0)
     throw new Failure(`${file} has no heads: keep the output of tollgate journal heads.`, 'unreadable_file');
-  return [...lines].map((line) => {
-    const [tenantId, sequence, hash] = line.split(' ') as [string, string, string];
+  return [...heads].map((head) => {
+    const [tenantId, sequence, hash] = head.split(' ') as [string, string, string];
     return { tenantId, sequence: Number(sequence), hash };
   });
+}
+
+/** One after the other, because a log may be longer than a string. Not by readline, which keeps errors of the file. */
+async function* linesOf(file: string): AsyncGenerator<string> {
+  let rest = '';
+  for await (const chunk of createReadStream(file, 'utf8') as AsyncIterable<string>) {
+    const lines = chunk.split('\n');
+    lines[0] = rest + lines[0]!;
+    rest = lines.pop()!;
+    yield* lines;
+  }
+  yield rest;
 }
