@@ -177,6 +177,12 @@ export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
         ['balance = balance of the admission store'],
       ],
     },
+    {
+      what: 'a missing month',
+      spoil: sql('DELETE FROM billing.tenant_month WHERE tenant_id = $1', tenant),
+      finds: () => [['every charge is in a month of its tenant']],
+      only: true,
+    },
     ...invoiceCorruptions(books),
     {
       what: 'a deleted event',

@@ -125,6 +125,7 @@ describe('the audit of the ledger finds', () => {
 
   const covered = 'every charge range names its charges and sums them';
   const month = 'every month is the sum of its rows';
+  const ofMonth = 'every charge is in a month of its tenant';
   const total = 'charges = usage debits + carried';
   const chain = CHAIN_CHECK.check;
   it.each<[what: string, sql: string, checks: string[]]>([
@@ -141,7 +142,7 @@ describe('the audit of the ledger finds', () => {
     [
       'a charge moved to another month',
       `UPDATE billing.charge SET period = '2026-10' WHERE id = $first`,
-      [covered, month],
+      [covered, month, ofMonth],
     ],
     [
       'a doubled debit',
@@ -213,6 +214,7 @@ describe('the audit of the ledger finds', () => {
       `UPDATE billing.coverage SET from_seq = 2 WHERE tenant_id = $tenant AND number = 2`,
       [covered, 'charge ranges form a chain without gap or overlap'],
     ],
+    ['a missing month', `DELETE FROM billing.tenant_month WHERE tenant_id = $tenant`, [ofMonth]],
     ['a changed month', `UPDATE billing.tenant_month SET debited_cents = 1 WHERE tenant_id = $tenant`, [month]],
   ])('%s', async (_, sql, checks) => {
     await spoil(sql);

@@ -186,6 +186,21 @@ const ROW_CHECKS = [
       WHERE e.tenant_id = ANY($1) AND e.type = 'usage' AND NOT EXISTS (SELECT FROM coverage WHERE entry_id = e.id)`,
   },
   {
+    // Looks up the next month of a tenant's charges in charge_seq, and reads no charge beside its first.
+    check: 'every charge is in a month of its tenant',
+    sql: `WITH RECURSIVE of_charges AS (
+        SELECT tenant_id, (SELECT min(period) FROM charge c WHERE c.tenant_id = t.tenant_id) AS period
+        FROM unnest($1::text[]) AS t (tenant_id)
+        UNION ALL
+        SELECT tenant_id, (SELECT min(period) FROM charge c WHERE c.tenant_id = o.tenant_id AND c.period > o.period)
+        FROM of_charges o WHERE period IS NOT NULL)
+      SELECT tenant_id AS "tenantId", '{}'::text[] AS ids, format('%s: a month with charges', period) AS expected,
+        format('%s: no month', period) AS actual
+      FROM of_charges o
+      WHERE period IS NOT NULL
+        AND NOT EXISTS (SELECT FROM tenant_month m WHERE m.tenant_id = o.tenant_id AND m.period = o.period)`,
+  },
+  {
     check: 'every month is the sum of its rows',
     sql: `SELECT m.tenant_id AS "tenantId", '{}'::text[] AS ids,
         format('%s: %s charges, covered to %s, %s nanos gathering, %s cents', m.period, c.charges, v.covered,
