@@ -1,6 +1,6 @@
 import { newId, type UsageEvent } from '@tollgate/contracts';
 import { usageEvent, type Books, type Served } from './books';
-import { invoiceCorruptions } from './invoice-cases';
+import { monthCorruptions } from './month-cases';
 
 /** Corruptions of an admission store, as a bad restore or a manual change would cause them. */
 export interface Spoilers {
@@ -164,6 +164,14 @@ export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
       only: true,
     },
     {
+      what: 'missing books, also of the admission store',
+      spoil: async ({ tenantId }) => {
+        await books.spoil('DELETE FROM billing.tenant_books WHERE tenant_id = $1', [tenantId]);
+        await spoilers.forget(tenantId);
+      },
+      finds: () => [['every tenant with entries or charges has books']],
+    },
+    {
       what: 'a changed balance in the books',
       spoil: sql('UPDATE billing.tenant_books SET balance_cents = balance_cents + 1 WHERE tenant_id = $1', tenant),
       finds: () => [['balance = sum of entries'], ['balance = balance of the admission store']],
@@ -177,13 +185,7 @@ export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
         ['balance = balance of the admission store'],
       ],
     },
-    {
-      what: 'a missing month',
-      spoil: sql('DELETE FROM billing.tenant_month WHERE tenant_id = $1', tenant),
-      finds: () => [['every charge is in a month of its tenant']],
-      only: true,
-    },
-    ...invoiceCorruptions(books),
+    ...monthCorruptions(books),
     {
       what: 'a deleted event',
       spoil: sql('DELETE FROM metering.usage_event WHERE id = $1', first),

@@ -13,6 +13,7 @@ import type { Findings } from './findings';
 import { orphanHolds } from './holds';
 import { auditInvoiceNumbers } from './invoice-audit';
 import { askMetering } from './metering';
+import { auditMissingBooks } from './missing-books';
 import { RetiredMonths } from './retired-months';
 import { Stores } from './stores';
 
@@ -36,7 +37,7 @@ const MAX_NAMED_HOLDS = 20;
  *    events. No quarantined event is unrecorded.
  * 2. The ledger in itself, in one snapshot per page of tenants: charges = usage debits + carried remainder; balance = Σ
  *    entries; postings sum to zero; every entry has its place in the hash chain; every charge is covered once or still
- *    gathering; invoices are the sums of their months, numbered without a gap.
+ *    gathering; invoices are the sums of their months, numbered without a gap. No tenant of the ledger lacks books.
  * 3. Against the admission store: its balance is that of the same version of the books, its suspension is that of the
  *    books, its running sums are those of its holds, and no hold is left over.
  */
@@ -80,8 +81,10 @@ export class Reconciler {
   }
 
   private async tenants(findings: Findings, stopped: AbortSignal): Promise<void> {
-    const numbers = await auditInvoiceNumbers(this.dataSource);
-    findings.add(numbers.differences, numbers.truncated);
+    for (const audit of [auditMissingBooks, auditInvoiceNumbers]) {
+      const { differences, truncated } = await audit(this.dataSource);
+      findings.add(differences, truncated);
+    }
     for (let after: string | undefined; ;) {
       stopped.throwIfAborted();
       const { ids, next } = await this.stores.nextTenants(after);

@@ -1,10 +1,16 @@
 import type { Books, Served } from './books';
 import type { Corruption } from './cases';
 
-/** Every known corruption of invoices. */
-export function invoiceCorruptions(books: Books): Corruption[] {
+/** Every known corruption of months and invoices. */
+export function monthCorruptions(books: Books): Corruption[] {
   const spoil = (text: string) => (of: Served) => books.spoil(text, [of.tenantId]);
   return [
+    {
+      what: 'a missing month',
+      spoil: spoil('DELETE FROM billing.tenant_month WHERE tenant_id = $1'),
+      finds: () => [['every charge is in a month of its tenant']],
+      only: true,
+    },
     {
       what: 'a missing invoice',
       closed: true,
