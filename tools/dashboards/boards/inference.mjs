@@ -76,6 +76,11 @@ export const inference = {
         'short',
         line('sum by (backend) (tollgate_backend_open_breakers{backend=~"$backend"})', '{{backend}}'),
       ),
+      panel(
+        'Silent: models whose clients left before an answer began',
+        'short',
+        line('sum by (backend) (tollgate_backend_silent_models{backend=~"$backend"})', '{{backend}}'),
+      ),
       panel('Healthy', 'bool', line('min by (backend) (tollgate_backend_healthy{backend=~"$backend"})', '{{backend}}')),
       panel('Drained', 'bool', line('max by (backend) (tollgate_backend_drained{backend=~"$backend"})', '{{backend}}')),
     ],

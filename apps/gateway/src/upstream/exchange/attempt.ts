@@ -120,7 +120,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.dropped = true;
     // The connection is not open yet. onRequestStart aborts, or onResponseError learns that it cannot be opened.
     if (this.connection && !this.controller) return;
-    if (!this.isTold && this.mayHaveBegun && this.isSilent) this.managed.breaker.silence.clientLeft(performance.now());
+    if (!this.isTold && this.mayHaveBegun && this.isSilent) this.managed.clientLeft(performance.now());
     this.tell(null);
     this.controller?.abort(new Error('aborted by the gateway'));
   }
@@ -210,7 +210,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
 
   private notSilent(): void {
     this.isSilent = false;
-    this.managed.breaker.silence.answered();
+    this.managed.answered();
   }
 
   onResponseEnd(): void {

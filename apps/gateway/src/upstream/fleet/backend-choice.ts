@@ -10,7 +10,7 @@ type Test = (one: ManagedBackend, nowMs: number) => boolean;
 
 const isGoodAndFree: Test = (one, nowMs) => one.hasPlace && one.isGood(nowMs);
 /** Does not leave calls without an answer until their clients leave. */
-const isAnswering: Test = (one, nowMs) => isGoodAndFree(one, nowMs) && !one.breaker.silence.isSilent(nowMs);
+const isAnswering: Test = (one, nowMs) => isGoodAndFree(one, nowMs) && !one.breaker.silence.comesLast(nowMs);
 /** For use when nothing better is left: a request that makes backends fail must not close the model to all others. */
 const isWorthATry: Test = (one) => one.hasPlace && one.isUsable && !one.breaker.unreachable;
 /** Refuses at once, so a call learns without a wait whether it is back. */

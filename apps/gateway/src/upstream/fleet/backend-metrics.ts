@@ -5,6 +5,7 @@ export interface BackendState {
   name: string;
   inFlight: number;
   openBreakers: number;
+  silentModels: number;
   drained: boolean;
   healthy: boolean;
 }
@@ -76,6 +77,17 @@ new Gauge({
 });
 
 new Gauge({
+  name: 'tollgate_backend_silent_models',
+  help: 'Models for which the last five clients of a backend left before it began to answer: it is called last',
+  labelNames: ['backend'] as const,
+  registers,
+  collect() {
+    this.reset();
+    for (const { name, silentModels } of watched()) this.set({ backend: name }, silentModels);
+  },
+});
+
+new Gauge({
   name: 'tollgate_backend_drained',
   help: '1: an operator drained the backend; it gets no new calls',
   labelNames: ['backend'] as const,
@@ -89,7 +101,7 @@ new Gauge({
 
 new Gauge({
   name: 'tollgate_backend_healthy',
-  help: '1: the health checks of the backend succeed, or it has none. 0: it gets no calls while there are better ones',
+  help: '1: the health checks of the backend succeed, or it has none. 0: one fails, so it is called only as a last resort',
   labelNames: ['backend'] as const,
   aggregator: 'min',
   registers,

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { logger } from '@tollgate/runtime';
 import type { Backend, CatalogModel } from '../../catalog/catalog';
 import { BackendTimes, noteResult } from './backend-metrics';
 import { Breaker, type CallResult } from './breaker';
@@ -30,12 +31,20 @@ export class Engine {
     return this.failingChecks.size === 0;
   }
 
-  /** Of what may get calls: without calls no breaker closes, and nobody has to act. */
   get openBreakers(): number {
+    return this.count(({ isOpen }) => isOpen);
+  }
+
+  get silentModels(): number {
+    return this.count(({ silence }) => silence.isSilent);
+  }
+
+  /** Of what may get calls: without calls no breaker closes and no silence ends, and nobody has to act. */
+  private count(test: (one: Breaker) => boolean): number {
     if (this.drained) return 0;
-    let open = 0;
-    for (const [key, { isOpen }] of this.breakers) open += Number(isOpen && this.called.has(key));
-    return open;
+    let all = 0;
+    for (const [key, one] of this.breakers) all += Number(this.called.has(key) && test(one));
+    return all;
   }
 }
 
@@ -98,6 +107,21 @@ export class ManagedBackend {
   /** When it may be worth a call again, in ms from now. */
   waitMs(nowMs: number): number {
     return Math.max(this.breaker.restMs(nowMs), this.breaker.waitMs(nowMs));
+  }
+
+  /** The client of a call that was sent has left, and its answer had not begun. */
+  clientLeft(nowMs: number): void {
+    if (!this.breaker.silence.clientLeft(nowMs)) return;
+    logger('gateway').warn(
+      { backend: this.engine.name, model: this.model },
+      'a backend is silent: its last clients left before it began to answer; it is called last until it answers',
+    );
+  }
+
+  /** An answer began. */
+  answered(): void {
+    if (!this.breaker.silence.answered()) return;
+    logger('gateway').info({ backend: this.engine.name, model: this.model }, 'a silent backend answers again');
   }
 
   /** A call ended. Returns true if a connection in the background must find out whether it is reachable again. */

@@ -107,7 +107,7 @@ class EngineCheck {
     failingChecks.add(this);
     logger('gateway').warn(
       { backend: this.engine.name, reason },
-      'a backend is unhealthy: it gets no calls if others can',
+      'a backend is unhealthy: it is called only as a last resort',
     );
   }
 

@@ -1,3 +1,5 @@
+import fs from 'node:fs';
+import { metrics } from '@tollgate/runtime';
 import { eventually } from '@tollgate/testing';
 import type { CatalogModel } from '../../catalog/catalog';
 import {
@@ -13,6 +15,7 @@ import {
 } from '../exchange.fixture';
 import type { PlainRelay } from '../exchange/plain-answer';
 
+const LEVELS = { info: 30, warn: 40 };
 const CALLS = 200;
 /** Calls whose clients leave before a backend counts as silent. */
 const LEFT_IN_A_ROW = 5;
@@ -100,6 +103,63 @@ describe('a backend that sends no byte before its clients leave', () => {
       expect((await relay.run(exchangeOf(model, relay, upstream))).kind).toBe('client_closed');
     }
     expect([one.asked, managedOf(model)[0]!.breaker.isOpen]).toEqual([20, false]);
+  });
+});
+
+/** What the lines say that the log gets from now on. */
+function logLines(): object[] {
+  const lines: object[] = [];
+  jest.spyOn(fs, 'writeSync').mockImplementation((_: number, text: unknown) => {
+    const { level, component, backend: url, model, msg } = JSON.parse(String(text)) as Record<string, unknown>;
+    lines.push({ level, component, backend: url, model, msg });
+    return Buffer.byteLength(String(text));
+  });
+  return lines;
+}
+
+describe('what an operator sees of a silent backend', () => {
+  afterEach(() => jest.restoreAllMocks());
+  const silentModels = async (url: string) => {
+    const { values } = await metrics.getSingleMetric('tollgate_backend_silent_models')!.get();
+    return values.find(({ labels }) => labels['backend'] === url)?.value;
+  };
+
+  it('is a gauge, a warning when it begins, and a line when it ends', async () => {
+    jump(0);
+    const lines = logLines();
+    let answer = silent;
+    const one = await backend((request, response) => answer(request, response));
+    const model = modelWith([one, await backend(well)]);
+    upstream.fleet.follow([model]);
+    const about = { component: 'gateway', backend: one.name, model: managedOf(model)[0]!.model };
+    expect(await silentModels(one.name)).toBe(0);
+    await callOneByOne(model, CALLS);
+    expect(await silentModels(one.name)).toBe(1);
+    // The call that it gets every 10 s neither ends its silence nor repeats the warning.
+    jump(10_000);
+    expect(await silentModels(one.name)).toBe(1);
+    await callOneByOne(model, CALLS / 4);
+    expect(lines).toEqual([{ ...about, level: LEVELS.warn, msg: expect.stringContaining('is silent') }]);
+
+    answer = well;
+    jump(10_000);
+    await callOneByOne(model, CALLS / 4);
+    expect(await silentModels(one.name)).toBe(0);
+    expect(lines.slice(1)).toEqual([{ ...about, level: LEVELS.info, msg: expect.stringContaining('answers again') }]);
+  });
+
+  it('counts only while the backend may get calls', async () => {
+    jump(0);
+    const one = await backend(silent);
+    const model = modelWith([one, await backend(well)]);
+    upstream.fleet.follow([model]);
+    await callOneByOne(model, CALLS);
+    upstream.fleet.drainOnly(new Set([one.name]));
+    expect(await silentModels(one.name)).toBe(0);
+    upstream.fleet.drainOnly(new Set());
+    expect(await silentModels(one.name)).toBe(1);
+    upstream.fleet.follow([{ ...model, backends: [{ ...one, weight: 0 }] }]);
+    expect(await silentModels(one.name)).toBe(0);
   });
 });
 

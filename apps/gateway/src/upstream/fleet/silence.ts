@@ -13,23 +13,32 @@ export class Silence {
   private leftInARow = 0;
   private trialAtMs = 0;
 
-  isSilent(nowMs: number): boolean {
-    return this.leftInARow >= LEFT_IN_A_ROW && nowMs < this.trialAtMs;
+  get isSilent(): boolean {
+    return this.leftInARow >= LEFT_IN_A_ROW;
+  }
+
+  /** It is silent, and its next trial is not due. */
+  comesLast(nowMs: number): boolean {
+    return this.isSilent && nowMs < this.trialAtMs;
   }
 
   /** A call begins. */
   began(nowMs: number): void {
-    if (this.leftInARow >= LEFT_IN_A_ROW) this.trialAtMs = nowMs + TRIAL_EVERY_MS;
+    if (this.isSilent) this.trialAtMs = nowMs + TRIAL_EVERY_MS;
   }
 
-  /** The client of a call that was sent has left, and its answer had not begun. */
-  clientLeft(nowMs: number): void {
+  /** The client of a call that was sent has left, and its answer had not begun. Returns true if the silence begins. */
+  clientLeft(nowMs: number): boolean {
     this.leftInARow += 1;
-    if (this.leftInARow === LEFT_IN_A_ROW) this.trialAtMs = nowMs + TRIAL_EVERY_MS;
+    if (this.leftInARow !== LEFT_IN_A_ROW) return false;
+    this.trialAtMs = nowMs + TRIAL_EVERY_MS;
+    return true;
   }
 
-  /** An answer began. */
-  answered(): void {
+  /** An answer began. Returns true if this ends the silence. */
+  answered(): boolean {
+    const ends = this.isSilent;
     this.leftInARow = 0;
+    return ends;
   }
 }
