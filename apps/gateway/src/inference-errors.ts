@@ -66,7 +66,8 @@ export const INFERENCE_ERRORS = {
   request_timeout: {
     status: 408,
     type: 'invalid_request_error',
-    message: 'The body did not arrive in time. The limit is 10 s plus 1 s for each 128 KiB.',
+    message:
+      'The body did not arrive in time. The limit is 10 s plus 1 s for each 128 KiB. Check the connection, and try again.',
   },
   idempotency_in_progress: {
     status: 409,
@@ -76,7 +77,7 @@ export const INFERENCE_ERRORS = {
   payload_too_large: {
     status: 413,
     type: 'invalid_request_error',
-    message: `The body is larger than the limit of ${DEFAULT_MAX_BODY_MIB} MiB.`,
+    message: `The body is larger than the limit of ${DEFAULT_MAX_BODY_MIB} MiB. Send a smaller one.`,
   },
   unsupported_media_type: {
     status: 415,
@@ -110,7 +111,13 @@ export const INFERENCE_ERRORS = {
     type: 'rate_limit_error',
     message: 'Your remaining credit or budget is reserved by requests in progress. Retry when they finish.',
   },
-  api_error: { status: 500, type: 'api_error', message: 'The service failed to process the request.' },
+  api_error: {
+    status: 500,
+    type: 'api_error',
+    message:
+      'The service failed to process the request. Try again. If it fails again, give the operator the x-request-id ' +
+      'of the answer.',
+  },
   upstream_error: { status: 502, type: 'upstream_error', message: 'The model failed to answer. Try again.' },
   overloaded_error: {
     status: 503,

@@ -139,7 +139,7 @@ describe('the gateway neither asks for nor reads a body', () => {
   });
 
   it.each([
-    [length(9 * MIB + 1), '413', 'The body is larger than the limit of 9 MiB.'],
+    [length(9 * MIB + 1), '413', 'The body is larger than the limit of 9 MiB. Send a smaller one.'],
     ['Content-Encoding: gzip\r\nContent-Length: 100', '415', 'unsupported_media_type'],
   ])('that is too large or not JSON (%s)', async (form, status, words) => {
     const answer = await open(head(await gateway.caller(), form, EXPECT)).toEnd();

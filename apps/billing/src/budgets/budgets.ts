@@ -85,7 +85,7 @@ export class Budgets {
   async of({ tenantId, keyIds, byDefault }: RequestOf<'billing.budget.of'>): Promise<ReplyOf<'billing.budget.of'>> {
     for (const ids of [keyIds, byDefault ?? []])
       if (!Array.isArray(ids) || ids.length > MAX_PAGE_ROWS || !ids.every((id) => isId('key', id)))
-        throw new RequestError('invalid_parameter', `keyIds must be at most ${MAX_PAGE_ROWS} ids of keys.`);
+        throw new RequestError('invalid_parameter', `keyIds must be a list of at most ${MAX_PAGE_ROWS} key ids.`);
     const of = { tenantId, keyIds, period: this.period() };
     const data = await budgetStatesOf(this.dataSource.manager, of, this.thresholds());
     const hasBudget = ({ budgetCents, keyId }: BudgetState) =>

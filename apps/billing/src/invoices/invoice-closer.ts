@@ -74,7 +74,8 @@ export class InvoiceCloser {
   async close({ period, tenantId, by }: RequestOf<'billing.invoices.close'>): Promise<Closed> {
     if (typeof period !== 'string' || !PERIOD.test(period)) throw new RequestError('invalid_period');
     const now = await this.now();
-    if (period >= periodOf(now)) throw new RequestError('invalid_period', `${period} has not ended yet.`);
+    if (period >= periodOf(now))
+      throw new RequestError('invalid_period', `${period} has not ended yet. Close it when the month is over (UTC).`);
     // Before the closing, which is a transaction for each tenant: what it did is in the books.
     const tenant = tenantId === undefined ? {} : { tenantId };
     await recordChange(this.dataSource, by, { action: 'invoice.close', target: period, ...tenant });

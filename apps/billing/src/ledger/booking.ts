@@ -76,7 +76,8 @@ export async function findFirst(tx: EntityManager, books: Books, entry: EntryReq
   if (!row.input_hash.equals(inputHash(entry))) {
     throw new RequestError(
       'ref_conflict',
-      `${entry.source} ${entry.ref} was booked before with another amount, type or reason.`,
+      `${entry.source} ${entry.ref} was booked before with another amount, type or reason. ` +
+        'Send another ref for another booking.',
     );
   }
   const reply = { entry: ledgerEntry(row), balanceCents: Number(row.balance_after_cents), created: false };
@@ -96,7 +97,7 @@ export async function bookEntry(
 ): Promise<Booked> {
   const balanceCents = books.balanceCents + entry.amountCents;
   if (balanceCents > MAX_BALANCE_CENTS || balanceCents < -MAX_BALANCE_CENTS)
-    throw new RequestError('invalid_amount', 'The balance would exceed ±(2^53 − 1) cents.');
+    throw new RequestError('invalid_amount', 'The balance would exceed ±(2^53 − 1) cents. Book a smaller amount.');
   const booked = book(books, newId('ent'), entry);
   const [written] = await insertEntries(tx, [booked.entry]);
   const dueInMs = await saveBooks(tx, [booked.books], { postingIntervalMs });

@@ -75,7 +75,11 @@ export async function entryOfRequest(
   const [charge] = isText(requestId)
     ? await query<ChargeRow>(dataSource, 'SELECT * FROM charge WHERE id = $1', [requestId])
     : [];
-  if (!charge) throw new RequestError('not_found', 'This request has no charge.');
+  if (!charge)
+    throw new RequestError(
+      'not_found',
+      'Billing has no charge of this request. Check the id. A new charge arrives after a moment.',
+    );
   const month = [charge.tenant_id, charge.period];
   // Ranges do not overlap. The last range that starts before the charge includes it, or none does yet.
   const [range] = await query<{ entry_id: string | null; number: string; to_seq: string }>(

@@ -224,7 +224,7 @@ export class MoneyOut {
 
   private insufficient(availableCents: bigint): RequestError {
     const available = formatCents(availableCents, this.options.currency());
-    return new RequestError('insufficient_credit', `Only ${available} is available.`);
+    return new RequestError('insufficient_credit', `Only ${available} is available. Take at most this amount.`);
   }
 }
 

@@ -43,7 +43,7 @@ export async function tenantBalances(
   now: Date,
 ): Promise<ReplyOf<'billing.tenants.balances'>> {
   if (!Array.isArray(ids) || ids.length > MAX_TENANTS)
-    throw new RequestError('invalid_parameter', `ids must be at most ${MAX_TENANTS} ids.`);
+    throw new RequestError('invalid_parameter', `ids must be a list of at most ${MAX_TENANTS} tenant ids.`);
   const rows = await query<{ tenantId: string; balance: string; debited: string }>(
     dataSource,
     `SELECT b.tenant_id AS "tenantId", b.balance_cents AS balance, coalesce(m.debited_cents, 0) AS debited

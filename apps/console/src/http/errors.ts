@@ -55,7 +55,7 @@ export const CONSOLE_ERRORS = {
     status: 409,
     message: 'This ref has already been used with another amount, type or reason. Use another ref for another booking.',
   },
-  payload_too_large: { status: 413, message: 'The body is too large.' },
+  payload_too_large: { status: 413, message: 'The body is too large. Send a smaller one.' },
   unsupported_media_type: { status: 415, message: 'The body must be JSON.' },
   misdirected_request: {
     status: 421,

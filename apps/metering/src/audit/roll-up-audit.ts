@@ -87,7 +87,7 @@ function readCursor(after: string | undefined): Cursor {
   const [, tenantId, hour, events = '0', nanos = '0'] =
     /^(\S+) (\d{4}-\d\d-\d\dT\d\d:00:00Z)(?: (-?[\d.]+) (-?[\d.]+))?$/.exec(after) ?? [];
   if (tenantId === undefined || hour === undefined)
-    throw new RequestError('invalid_parameter', 'after must be a cursor of this list.');
+    throw new RequestError('invalid_parameter', 'after must be the nextCursor of an earlier page of this list.');
   return { tenantId, hour, events, nanos };
 }
 

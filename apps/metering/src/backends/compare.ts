@@ -60,7 +60,7 @@ export async function compareBackends(
   if (!Number.isInteger(hours) || hours < 1 || hours > MAX_COMPARED_HOURS)
     throw new RequestError('invalid_parameter', `hours must be a whole number from 1 to ${MAX_COMPARED_HOURS}.`);
   const beforeMs = before === undefined ? nowMs + HOUR_MS : Date.parse(before);
-  if (Number.isNaN(beforeMs)) throw new RequestError('invalid_parameter', 'before must be a time.');
+  if (Number.isNaN(beforeMs)) throw new RequestError('invalid_parameter', 'before must be an ISO 8601 time.');
   const from = new Date(hourOf(nowMs) - hours * HOUR_MS);
   const rows = await query<Row>(dataSource, COMPARE_SQL, [from, new Date(beforeMs), UNKNOWN_BACKEND, MAX_ROWS + 1]);
   // The last hour of a full answer may lack rows. The next answer starts with it.

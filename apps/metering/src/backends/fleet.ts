@@ -25,7 +25,10 @@ export async function recordReport(
 ): Promise<ReplyOf<'metering.backends.report'>> {
   const isReport = isId('msg', source) && Array.isArray(backends) && backends.length <= MAX_REPORTED_BACKENDS;
   if (!isReport || !backends.every(isBackend))
-    throw new RequestError('invalid_parameter', 'backends must be states of backends.');
+    throw new RequestError(
+      'invalid_parameter',
+      `source must be a message id, and backends a list of at most ${MAX_REPORTED_BACKENDS} states of backends.`,
+    );
   await transaction(dataSource, async (tx) => {
     await query(
       tx,

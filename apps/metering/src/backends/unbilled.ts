@@ -21,7 +21,11 @@ export async function recordUnbilled(
 ): Promise<ReplyOf<'metering.backends.unbilled'>> {
   const valid =
     typeof id === 'string' && Array.isArray(work) && work.length <= MAX_UNBILLED_LINES && work.every(isLine);
-  if (!valid) throw new RequestError('invalid_parameter', 'work must be lines of unbilled work.');
+  if (!valid)
+    throw new RequestError(
+      'invalid_parameter',
+      `id must be a string, and work a list of at most ${MAX_UNBILLED_LINES} lines of unbilled work.`,
+    );
   await transaction(dataSource, async (tx) => {
     await query(
       tx,

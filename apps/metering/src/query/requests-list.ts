@@ -206,6 +206,6 @@ function readCursor(after: string): Place {
   const ms = time === undefined ? NaN : Date.parse(time);
   // Negated, because a time that is none is NaN.
   if (!(ms >= BEGINNING_MS) || (id !== '' && !isId('req', id)))
-    throw new RequestError('invalid_parameter', 'after must be a cursor of this list.');
+    throw new RequestError('invalid_parameter', 'after must be the nextCursor of an earlier page of this list.');
   return { ms, id: id };
 }

@@ -13,7 +13,10 @@ export function readSteps({ from, to, step }: Pick<UsageSeriesQuery, 'from' | 't
   const toMs = Math.ceil(parseTime('to', to) / wholeMs) * wholeMs;
   if (fromMs > toMs) throw new RequestError('invalid_parameter', 'from must not be after to.');
   if (toMs - fromMs > MAX_SERIES_DAYS[step] * DAY_MS)
-    throw new RequestError('invalid_parameter', `The range must not be longer than ${MAX_SERIES_DAYS[step]} days.`);
+    throw new RequestError(
+      'invalid_parameter',
+      `With step ${step}, the range must not be longer than ${MAX_SERIES_DAYS[step]} days. Narrow it.`,
+    );
   return [iso(fromMs), iso(toMs)];
 }
 

@@ -61,7 +61,7 @@ export class UsageExport {
     if (asked.step !== 'request' && asked.step !== 'hour')
       throw new RequestError('invalid_parameter', 'step must be request or hour.');
     if (asked.step === 'hour' && (fromMs % HOUR_MS !== 0 || toMs % HOUR_MS !== 0))
-      throw new RequestError('invalid_parameter', 'from and to must be full hours.');
+      throw new RequestError('invalid_parameter', 'from and to must be full hours if step is hour.');
     const range: Range = {
       from: new Date(fromMs).toISOString(),
       to: new Date(toMs).toISOString(),
@@ -185,7 +185,8 @@ function hourCursor(after: string): string[] {
   return place as string[];
 }
 
-const wrongCursor = () => new RequestError('invalid_parameter', 'after must be a cursor of this export.');
+const wrongCursor = () =>
+  new RequestError('invalid_parameter', 'after must be the nextCursor of an earlier page of this export.');
 
 function exported({ started, ended, ...row }: Row): ExportedUsage {
   return { ...row, from: started.toISOString(), to: ended.toISOString() };

@@ -106,7 +106,7 @@ export class UsageQueries {
     if (groups.includes('backend') && to - from > MAX_BACKEND_USAGE_DAYS * 24 * HOUR_MS)
       throw new RequestError(
         'invalid_parameter',
-        `The range must not exceed ${MAX_BACKEND_USAGE_DAYS} days by backend.`,
+        `The range must not be longer than ${MAX_BACKEND_USAGE_DAYS} days if groupBy has backend. Narrow it.`,
       );
     // A range within one hour has no whole hour. All of it comes from the events, as the edge before wholeFrom = to.
     const wholeFrom = Math.min(Math.ceil(from / HOUR_MS) * HOUR_MS, to);

@@ -28,9 +28,15 @@ export async function recordRefusals(
   const nowMs = Date.now();
   const isReport = isId('msg', source) && Array.isArray(counts) && counts.length <= MAX_REFUSAL_COUNTS;
   if (!isReport || !counts.every((count) => isCount(count, nowMs)))
-    throw new RequestError('invalid_parameter', 'counts must be counts of refused requests.');
+    throw new RequestError(
+      'invalid_parameter',
+      `source must be a message id, and counts a list of at most ${MAX_REFUSAL_COUNTS} counts of refused requests.`,
+    );
   if (!Array.isArray(refused) || refused.length > MAX_REFUSED_IN_REPORT || !refused.every(isRefused))
-    throw new RequestError('invalid_parameter', 'refused must be a list of refused requests.');
+    throw new RequestError(
+      'invalid_parameter',
+      `refused must be a list of at most ${MAX_REFUSED_IN_REPORT} refused requests.`,
+    );
   await transaction(dataSource, async (tx) => {
     await query(
       tx,

@@ -31,9 +31,17 @@ export const ACCOUNT_ERRORS = {
     status: 405,
     message: 'This endpoint does not support this method. The Allow header lists the supported ones.',
   },
-  payload_too_large: { status: 413, message: `The body is larger than ${MAX_JSON_BODY_BYTES / 1024} KiB.` },
+  payload_too_large: {
+    status: 413,
+    message: `The body is larger than ${MAX_JSON_BODY_BYTES / 1024} KiB. Send a smaller one.`,
+  },
   unsupported_media_type: { status: 415, message: 'The body must be JSON. Send "Content-Type: application/json".' },
-  internal_error: { status: 500, message: 'The service failed to process the request.' },
+  internal_error: {
+    status: 500,
+    message:
+      'The service failed to process the request. Try again. If it fails again, give the operator the x-request-id ' +
+      'of the answer.',
+  },
   unavailable: {
     status: 503,
     message: 'The service cannot answer at the moment. Try again shortly.',

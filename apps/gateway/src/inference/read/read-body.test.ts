@@ -82,7 +82,7 @@ it.each([
   expect(share.bytes).toBeLessThanOrEqual(mib * MIB);
   const headers = { 'content-type': 'application/json', 'content-length': String(mib * MIB + 1) };
   expect(() => announcedBytes({ headers } as IncomingMessage, share.maxBytes)).toThrow(
-    `The body is larger than the limit of ${mib} MiB.`,
+    `The body is larger than the limit of ${mib} MiB. Send a smaller one.`,
   );
   const whole = reading(null, limit);
   for (let sent = 0; sent < mib; sent++) whole.stream.write(Buffer.alloc(MIB));

@@ -28,7 +28,7 @@ export function announcedBytes({ headers }: IncomingMessage, maxBytes: number): 
 
 /** Names the limit in force. It may have a fraction of a MiB. */
 function tooLarge(maxBytes: number): InferenceError {
-  const message = `The body is larger than the limit of ${maxBytes / 2 ** 20} MiB.`;
+  const message = `The body is larger than the limit of ${maxBytes / 2 ** 20} MiB. Send a smaller one.`;
   return new InferenceError('payload_too_large', { message });
 }
 
