@@ -4,6 +4,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { fileProblem } from '@tollgate/runtime/file-problem';
 import { Failure, UsageFailure } from './failure';
+import { inOptions } from './field-options';
 import { printable } from './table';
 
 const REQUEST_TIMEOUT_MS = 15_000;
@@ -16,19 +17,13 @@ const PAGE_ROWS = 200;
 const MAX_COUNTED_LINES = 2;
 const LINE_FEED = 10;
 const WRONG_REQUEST = 400;
-/** The options whose names are not those of their fields with dashes. */
-const OPTIONS: Readonly<Record<string, string>> = {
-  ...{ keyId: '--key', tenantId: '--tenant', from: '--from', to: '--to', model: '--model', groupBy: '--group-by' },
-  ...{ profile: '--profile', expiresAt: '--expires-at', owner: '--owner', tags: '--tags', models: '--models' },
-  ...{ externalId: '--external-id', source: '--source', ref: '--ref', reason: '--reason', provider: '--provider' },
-};
 const PREFIX = '/_operator/v1';
 /** The server's message for an unknown tenant, which does not say how to find the right one. */
-const NO_TENANT = 'No such tenant.';
+export const NO_TENANT = 'No such tenant.';
 /** The same for a key. */
-const NO_KEY = 'No such key.';
+export const NO_KEY = 'No such key.';
 /** The same for an operator token. */
-const NO_OPERATOR_TOKEN = 'No such operator token.';
+export const NO_OPERATOR_TOKEN = 'No such operator token.';
 
 export interface Operator {
   url: string;
@@ -215,21 +210,6 @@ function refusal(status: number, answer: unknown, url: string, path: string): Fa
   }
   // The command line determines only the request.
   return new Failure(inOptions(String(error.message)), error.code, status === WRONG_REQUEST);
-}
-
-/** Fields of the API that a message names further on. */
-const PHRASES: readonly [RegExp, string][] = [
-  [/ must be before to\./, ' must be before --to.'],
-  [/The default of to is/, 'The default of --to is'],
-  [/Another tenant has this externalId\./, 'Another tenant has this --external-id.'],
-  [/Name another one for each in profiles\./, 'Name another one for each with --profile <from>=<to>.'],
-];
-
-/** Names a field of the API by the option that it came from. */
-function inOptions(message: string): string {
-  const [field = ''] = /^\w+/.exec(message) ?? [];
-  const named = Object.hasOwn(OPTIONS, field) ? OPTIONS[field] + message.slice(field.length) : message;
-  return PHRASES.reduce((text, [words, option]) => text.replace(words, option), named);
 }
 
 function baseUrl(text: string, from: string): string {
