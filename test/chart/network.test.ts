@@ -56,7 +56,7 @@ it('one policy denies every pod of the release everything but DNS', () => {
     'app.kubernetes.io/instance': 'tollgate',
   });
   expect(all).toMatchObject({ policyTypes: ['Ingress', 'Egress'] });
-  expect(all!.egress!.flatMap(({ ports }) => ports.map(({ port }) => port))).toEqual([53, 53]);
+  expect(all!.egress!.flatMap(({ ports }) => ports.map(({ port }) => port))).toEqual([53, 53, 5353, 5353]);
 });
 
 it('every pod carries the labels that the policies select by', () => {

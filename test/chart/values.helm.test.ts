@@ -1,4 +1,7 @@
-import { type Manifest, podOf, variables } from './manifests';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { type Manifest, podOf, ROOT, variables } from './manifests';
 import { onlyOf, rendered } from './rendered';
 
 const envOf = (objects: readonly Manifest[], component: string, kind = 'Deployment') =>
@@ -83,6 +86,20 @@ describe('policies', () => {
     expect(onlyOf(objects, 'NetworkPolicy', 'billing').spec).toMatchObject({ policyTypes: ['Ingress', 'Egress'] });
   });
 
+  const dnsPorts = (networkPolicy: object) =>
+    (
+      onlyOf(rendered({ networkPolicy }), 'NetworkPolicy', 'deny').spec['egress'] as {
+        ports: { port: number; protocol: string }[];
+      }[]
+    ).flatMap(({ ports }) => ports.map(({ port, protocol }) => `${protocol} ${port}`));
+
+  it("allow DNS at its port, and at that of OpenShift's pods, or at the ports of the values", () => {
+    expect(dnsPorts({}).sort()).toEqual(['TCP 53', 'TCP 5353', 'UDP 53', 'UDP 5353']);
+    expect(dnsPorts({ dnsPorts: [53] }).sort()).toEqual(['TCP 53', 'UDP 53']);
+    // A rule without ports would open all.
+    expect(() => rendered({ networkPolicy: { dnsPorts: [] } })).toThrow('dnsPorts');
+  });
+
   it('are required to let Prometheus in if there is a PodMonitor', () => {
     const monitoring = { podMonitor: true };
     expect(() => rendered({ monitoring })).toThrow('networkPolicy.monitoring is required with monitoring.podMonitor');
@@ -125,6 +142,111 @@ it('fewer pods at most than at least are refused before anything changes', () =>
   expect(() => rendered({ gateway: { autoscaling: { enabled: true, minReplicas: 12 } } })).toThrow(
     'gateway.autoscaling.maxReplicas is less than minReplicas',
   );
+});
+
+describe('more pods than PostgreSQL has connections for are refused before anything changes', () => {
+  const scaled = (service: string, maxReplicas: number) => ({
+    [service]: { autoscaling: { enabled: true, maxReplicas } },
+  });
+
+  it.each(['auth', 'metering', 'billing', 'console'])('of %s, with and without an autoscaler', (service) => {
+    expect(() => rendered(scaled(service, 16))).toThrow(`${service}.autoscaling.maxReplicas must be at most 15`);
+    expect(() => rendered({ [service]: { replicas: 16 } })).toThrow(`${service}.replicas must be at most 15`);
+  });
+
+  it('but not of gateways, which do not use it, nor with roles of your own', () => {
+    const objects = rendered({ ...scaled('gateway', 50), auth: { replicas: 15 } });
+    expect(onlyOf(objects, 'HorizontalPodAutoscaler', 'gateway').spec['maxReplicas']).toBe(50);
+    const own = rendered({ ...scaled('billing', 16), jobs: { roles: { enabled: false } } });
+    expect(onlyOf(own, 'HorizontalPodAutoscaler', 'billing').spec['maxReplicas']).toBe(16);
+  });
+});
+
+describe('a value that is a map', () => {
+  interface Schema {
+    properties?: Record<string, Schema>;
+  }
+  const chart = (file: string) => readFileSync(join(ROOT, 'deploy/chart', file), 'utf8');
+  /** The paths of the maps with known values, by their depth. */
+  function mapsOf({ properties = {} }: Schema, path: string[] = []): string[][] {
+    return Object.entries(properties)
+      .filter(([, { properties: inner }]) => inner !== undefined)
+      .flatMap(([name, inner]) => [[...path, name], ...mapsOf(inner, [...path, name])]);
+  }
+  const maps = mapsOf(JSON.parse(chart('values.schema.json')) as Schema);
+  const nulled = (paths: string[][]) =>
+    paths.reduce<Record<string, object>>((values, path) => {
+      let at = values as Record<string, unknown>;
+      for (const name of path.slice(0, -1)) at = (at[name] ??= {}) as Record<string, unknown>;
+      at[path.at(-1)!] = null;
+      return values;
+    }, {});
+
+  it.each([1, 2])('is refused by name if it is null, at depth %i', (depth) => {
+    const wanted = maps.filter(({ length }) => length === depth);
+    expect(wanted.length).toBeGreaterThan(0);
+    let refusal = '';
+    try {
+      rendered(nulled(wanted.filter(([first]) => first !== 'kafka' || depth > 1)));
+    } catch (error) {
+      refusal = String((error as { stderr?: string }).stderr ?? error);
+    }
+    expect(refusal).not.toContain('nil pointer');
+    for (const path of wanted.filter(([first]) => first !== 'kafka' || depth > 1))
+      expect(refusal).toMatch(new RegExp(`\\b${path.at(-1)}\\b`));
+  });
+
+  it('is empty if it is null and has no known values', () => {
+    const values = parse(chart('values.yaml')) as Record<string, Record<string, unknown>>;
+    const open = (map: Record<string, unknown>, path: string[] = []): string[][] =>
+      Object.entries(map).flatMap(([name, value]) => {
+        if (value === null || typeof value !== 'object' || Array.isArray(value)) return [];
+        const here = [...path, name];
+        // Without the security context of the chart, our pods would run as root.
+        if (name === 'podSecurityContext') return [];
+        return maps.some((known) => known.join('.') === here.join('.'))
+          ? open(value as Record<string, unknown>, here)
+          : [here];
+      });
+    const paths = open(values);
+    expect(paths.length).toBeGreaterThan(5);
+    expect(rendered(nulled(paths)).length).toBeGreaterThan(20);
+  });
+});
+
+describe('image.digests', () => {
+  const digest = `sha256:${'0123456789abcdef'.repeat(4)}`;
+  const IMAGES = ['gateway', 'auth', 'metering', 'billing', 'console', 'tools', 'simulator'];
+  const imagesOf = (objects: readonly Manifest[]) =>
+    objects.flatMap((each) => podOf(each)?.containers.map(({ image }) => image) ?? []);
+
+  it('pins each image of ours', () => {
+    const digests = Object.fromEntries(IMAGES.map((name) => [name, digest]));
+    const objects = rendered({ simulator: { enabled: true }, image: { repository: 'registry/tollgate', digests } });
+    const ours = imagesOf(objects).filter((image) => image.startsWith('registry/'));
+    expect(new Set(ours)).toEqual(new Set(IMAGES.map((name) => `registry/tollgate/${name}@${digest}`)));
+  });
+
+  it('leaves the other images to the tag', () => {
+    const images = imagesOf(rendered({ image: { tag: 'v1', digests: { auth: digest } } }));
+    expect(images).toContain(`tollgate/auth@${digest}`);
+    expect(images).toContain('tollgate/gateway:v1');
+  });
+
+  it.each([
+    ['an image that is not ours', { gatway: digest }],
+    ['a text that is no digest', { gateway: 'latest' }],
+  ])('refuses %s', (_, digests) => {
+    expect(() => rendered({ image: { digests } })).toThrow('digests');
+  });
+});
+
+it('a change from an autoscaler to KEDA and back is not refused by KEDA, which knows no owner of the old one', () => {
+  const scaled = rendered({ billing: { autoscaling: { enabled: true } }, auth: { autoscaling: { enabled: true } } });
+  expect(onlyOf(scaled, 'HorizontalPodAutoscaler', 'billing').metadata.annotations).toEqual({
+    'validations.keda.sh/hpa-ownership': 'false',
+  });
+  expect(onlyOf(scaled, 'HorizontalPodAutoscaler', 'auth').metadata.annotations).toBeUndefined();
 });
 
 describe('the job roles verifies PostgreSQL', () => {

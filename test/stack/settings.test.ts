@@ -111,6 +111,18 @@ it('the maximum number of replicas fits the connections of PostgreSQL and the lo
   expect(new Set([...places].map(([, count]) => Number(count)))).toEqual(new Set([MAX_SCALE]));
 });
 
+it('the most pods that the chart allows, and one more in an upgrade, fit the limits of their logins', () => {
+  const most = Number(
+    /\$most := (\d+)/.exec(readFileSync(join(ROOT, 'deploy/chart/templates/scaling.yaml'), 'utf8'))![1],
+  );
+  const roles = readFileSync(join(ROOT, 'deploy/postgres/roles.sql'), 'utf8');
+  const pools = { auth: AUTH_POOL, metering: METERING_POOL, billing: BILLING_POOL, console: CONSOLE_POOL };
+  for (const [login, pool] of Object.entries(pools)) {
+    const [, limit] = new RegExp(`ALTER ROLE ${login} PASSWORD .* CONNECTION LIMIT (\\d+);`).exec(roles)!;
+    expect((most + 1) * pool).toBeLessThanOrEqual(Number(limit));
+  }
+});
+
 it.each([
   [0o600, ''],
   [0o640, 'Other users can read'],

@@ -36,7 +36,9 @@ labels: {{- include "tollgate.labels" . | nindent 2 }}
 {{/* One of our images. Arguments: root, image. */}}
 {{- define "tollgate.image" -}}
 {{- $image := .root.Values.image -}}
-image: {{ printf "%s/%s:%s" $image.repository .image ($image.tag | default .root.Chart.AppVersion) | quote }}
+{{- $version := printf ":%s" ($image.tag | default .root.Chart.AppVersion) -}}
+{{- with get ($image.digests | default dict) .image }}{{ $version = printf "@%s" . }}{{ end -}}
+image: {{ printf "%s/%s%s" $image.repository .image $version | quote }}
 imagePullPolicy: {{ $image.pullPolicy }}
 {{- end }}
 

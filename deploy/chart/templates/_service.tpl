@@ -7,7 +7,7 @@ the drain. A setting and its file count as one. Arguments: root, service.
 {{- $own := include "tollgate.ownEnv" . -}}
 {{- $names := list -}}
 {{- range fromYamlArray $own }}{{- $names = append $names (trimSuffix "_FILE" .name) }}{{- end -}}
-{{- $env := (get .root.Values .service).env -}}
+{{- $env := (get .root.Values .service).env | default dict -}}
 {{- range $name, $_ := omit $env "NODE_OPTIONS" "TOLLGATE_TRUSTED_PROXIES" }}
 {{- if has (trimSuffix "_FILE" $name) $names }}
 {{- fail (printf "%s.env.%s: the chart sets it" $.service $name) }}
@@ -42,7 +42,7 @@ the drain. A setting and its file count as one. Arguments: root, service.
 - { name: TOLLGATE_LOG_LEVEL, value: {{ $root.Values.logLevel }} }
 - { name: TOLLGATE_MESSAGE_KEYS_FILE, value: /etc/tollgate/secrets/message-keys }
 - { name: TOLLGATE_METRICS_TOKEN_FILE, value: /etc/tollgate/secrets/metrics-token }
-{{- if not (hasKey $values.env "NODE_OPTIONS") }}
+{{- if not (hasKey ($values.env | default dict) "NODE_OPTIONS") }}
 - { name: NODE_OPTIONS, value: '--enable-source-maps --max-old-space-size={{ $values.heapMib }}' }
 {{- end }}
 {{- if and $root.Values.simulator.enabled (has .service (list "gateway" "metering")) }}
@@ -66,7 +66,7 @@ the drain. A setting and its file count as one. Arguments: root, service.
 {{- if eq .service "console" }}
 - { name: TOLLGATE_CONSOLE_URL, value: {{ include "tollgate.consoleUrl" $root | quote }} }
 - { name: TOLLGATE_CONSOLE_INNER_API_URL, value: 'http://{{ include "tollgate.name" $root }}-gateway:{{ $root.Values.gateway.service.port }}' }
-{{- if not (hasKey $values.env "TOLLGATE_TRUSTED_PROXIES") }}
+{{- if not (hasKey ($values.env | default dict) "TOLLGATE_TRUSTED_PROXIES") }}
 - { name: TOLLGATE_TRUSTED_PROXIES, value: private }
 {{- end }}
 - { name: TOLLGATE_CONSOLE_SECRET_FILE, value: /etc/tollgate/secrets/console-secret }
