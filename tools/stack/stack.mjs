@@ -187,8 +187,22 @@ async function down({ volumes = false }) {
   const args = ['down', '--remove-orphans', ...(volumes ? ['--volumes'] : [])];
   const { code, output } = await compose(settings, args);
   if (code !== 0) throw new SetupError(`docker compose down failed: ${output.trim().split('\n').at(-1)}`);
+  await removeNetworks(settings);
   rmSync(operatorFile(settings), { force: true });
   say(`Stopped.${volumes ? ' The data are deleted.' : ' The data are kept for the next npm run stack.'}`);
+}
+
+/**
+ * Removes the other networks of the project. Compose removes only those of its files, and a start with
+ * TOLLGATE_TRACES_URL has one more file than a stop without it.
+ */
+async function removeNetworks({ project }) {
+  const label = `label=com.docker.compose.project=${project}`;
+  const { stdout } = await run('docker', ['network', 'ls', '--quiet', '--filter', label]);
+  const left = stdout.split('\n').filter((id) => id !== '');
+  if (left.length === 0) return;
+  const { code, output } = await run('docker', ['network', 'rm', ...left]);
+  if (code !== 0) throw new SetupError(`docker network rm failed: ${output.trim().split('\n').at(-1)}`);
 }
 
 const COMMANDS = {
