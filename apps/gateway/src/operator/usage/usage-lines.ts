@@ -123,12 +123,19 @@ export function focusLines(of: { currency: string; provider: string }): UsageLin
   };
 }
 
-/** Tags of FOCUS have keys: a tag `team:search` is the value search of team, any other one is true. */
+/**
+ * Tags of FOCUS have keys: a tag `team:search` is the value search of team, any other one is true. FOCUS allows a key
+ * once, and no list as its value. So the values of several tags with one key are one text, separated by commas, which
+ * no tag has.
+ */
 function tagsOf(names: KeyNames | null): Record<string, string | true> {
-  const pairs = (names?.tags ?? []).map((tag): [string, string | true] => {
+  const values = new Map<string, string[]>();
+  for (const tag of names?.tags.toSorted() ?? []) {
     const at = tag.indexOf(':');
-    return at > 0 ? [tag.slice(0, at), tag.slice(at + 1)] : [tag, true];
-  });
+    const key = at > 0 ? tag.slice(0, at) : tag;
+    values.set(key, [...(values.get(key) ?? []), ...(at > 0 ? [tag.slice(at + 1)] : [])]);
+  }
+  const pairs = [...values].map(([key, all]) => [key, all.length === 0 || all.join(',')] as const);
   return { ...Object.fromEntries(pairs), ...(names?.owner != null && { owner: names.owner }) };
 }
 
