@@ -7,6 +7,7 @@ export { enqueue } from './outbox/outbox';
 export * from './outbox/outbox-relay';
 export * from './kafka/kafka-messages';
 export * from './kafka/kafka-settings';
+export { fitsAnswer } from './kafka/requests/reply-size';
 export * from './kafka/admin/apply-topics';
 export * from './kafka/admin/apply-rights';
 export * from './kafka/admin/rights-plan';

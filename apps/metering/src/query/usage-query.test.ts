@@ -202,6 +202,26 @@ describe('groups', () => {
       MAX_GROUPS + 1,
     );
   });
+
+  it('are refused when their answer is larger than a message, though they are not too many', async () => {
+    const tenantId = newId('ten');
+    // Keys and numbers of which no two are alike: they hardly shrink.
+    const any = '(random() * 9e14)::bigint';
+    await database.query(
+      `INSERT INTO metering.usage_hour (tenant_id, hour, model, key_id, requests, prompt_tokens, cached_tokens,
+         completion_tokens, reasoning_tokens, estimated, cost_nanos)
+       SELECT $1, timestamptz '2020-01-01Z', 'm', 'key_' || left(encode(sha256(n::text::bytea), 'base64'), 26), ${any},
+         ${any}, ${any}, ${any}, ${any}, ${any}, ${any}
+       FROM generate_series(1, ${MAX_GROUPS}) n`,
+      [tenantId],
+    );
+    const refused = ask('2020-01-01', '2020-02-01', { tenantId, groupBy: ['key', 'hour', 'model'] });
+    await expect(refused).rejects.toMatchObject({
+      code: 'invalid_parameter',
+      message: expect.stringContaining('Narrow the range'),
+    });
+    expect((await ask('2020-01-01', '2020-02-01', { tenantId, groupBy: ['model'] })).groups).toHaveLength(1);
+  });
 });
 
 it('any range and grouping equals the events, before and after they are folded, and its parts add up', async () => {

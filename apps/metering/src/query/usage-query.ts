@@ -9,6 +9,7 @@ import {
   type UsageQuery,
   type UsageSummary,
 } from '@tollgate/contracts';
+import { fitsAnswer } from '@tollgate/messaging';
 import { query } from '@tollgate/postgres';
 import { MeteringDataSource } from '../database';
 import { checkKept, ofPartialHour } from '../retain/kept-from';
@@ -96,7 +97,7 @@ export class UsageQueries {
   /**
    * Usage of one tenant that ended in [from, to). RequestError invalid_parameter: an invalid time or grouping, from
    * after to, more than MAX_GROUPS groups, backends of more than MAX_BACKEND_USAGE_DAYS, backends or a part of an hour
-   * from before the kept events. UnavailableError.
+   * from before the kept events, an answer that is too large to be sent. UnavailableError.
    */
   async query(asked: UsageQuery): Promise<UsageSummary> {
     const from = parseTime('from', asked.from);
@@ -128,7 +129,12 @@ export class UsageQueries {
           'Narrow the range, or group by fewer fields.',
       );
     }
-    return { from: times[0]!, to: times[1]!, ...summarize(rows, groups) };
+    const summary = { from: times[0]!, to: times[1]!, ...summarize(rows, groups) };
+    if (await fitsAnswer(summary)) return summary;
+    throw new RequestError(
+      'invalid_parameter',
+      'The groups of the query are too many for one answer. Narrow the range, or group by fewer fields.',
+    );
   }
 }
 

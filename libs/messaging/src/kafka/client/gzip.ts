@@ -12,7 +12,7 @@ const MAX_SYNC_BYTES = 64 * 1024;
 const MAX_SYNC_OUTPUT_BYTES = 512 * 1024;
 /**
  * The largest decompressed batch. The largest one of this system is a reply of 8 MiB (MAX_REPLY_BYTES in
- * request-server.ts) with its headers, alone in its batch. All others have MAX_SEND_BYTES (900 KiB) at most. Brokers
+ * reply-size.ts) with its headers, alone in its batch. All others have MAX_SEND_BYTES (900 KiB) at most. Brokers
  * limit only compressed bytes, to 1 MiB (`max.message.bytes`), which may become 1 GiB.
  */
 export const MAX_BATCH_BYTES = 9 * 1024 * 1024;

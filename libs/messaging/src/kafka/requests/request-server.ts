@@ -5,7 +5,7 @@ import { expiredRequests, forgedMessages, unreadableRequests } from '../../messa
 import type { KafkaConnection } from '../client/connection';
 import type { ConsumerTuning } from '../consume/group-consumer';
 import { failureOf } from '../../request-failure';
-import { gzipCodec } from '../client/gzip';
+import { fitsReply } from './reply-size';
 import { MAX_MESSAGE_BYTES, type Publisher } from '../publish/publisher';
 import { readRequest, writeReply, type Outcome, type RequestMessage } from './request-message';
 import type { RightMissingError } from '../client/rights';
@@ -25,8 +25,6 @@ const MAX_HANDLING_MS = 10_000;
  * brokers' clock says.
  */
 const MAX_CLOCK_DIFFERENCE_MS = 10 * 60_000;
-/** A reply that is larger than MAX_MESSAGE_BYTES is sent if it has at most these bytes and shrinks to that size. */
-const MAX_REPLY_BYTES = 8 * 1024 * 1024;
 const HEARTBEAT_MS = 500;
 /** Its handlers delay no rebalance, so the rebalance need not wait for them. */
 const REBALANCE_TIMEOUT_MS = 10_000;
@@ -157,19 +155,14 @@ export class RequestServer {
     }
   }
 
-  /** Lists of usage are large, and shrink to a tenth. The publisher sends a large message alone, and compressed. */
+  /** The publisher sends a large message alone, and compressed. */
   private async reply(request: VerifiedRequest, outcome: Outcome): Promise<OutgoingMessage> {
     const sign = (message: OutgoingMessage) =>
       this.signatures.sign(this.names.topic('replies'), message, this.service, [request.from]);
     const reply = writeReply(request, outcome);
-    const value = reply.value!;
-    const bytes = value.length;
-    if (bytes <= MAX_MESSAGE_BYTES) return sign(reply);
-    const shrinks =
-      bytes <= MAX_REPLY_BYTES && (await gzipCodec.compress({ buffer: value })).length <= MAX_MESSAGE_BYTES;
-    if (shrinks) return sign(reply);
+    if (await fitsReply(reply.value!)) return sign(reply);
     this.log().error(
-      { subject: request.subject, bytes, maxBytes: MAX_MESSAGE_BYTES },
+      { subject: request.subject, bytes: reply.value!.length, maxBytes: MAX_MESSAGE_BYTES },
       'a reply is too large to be sent',
     );
     return sign(writeReply(request, { unavailable: true }));
