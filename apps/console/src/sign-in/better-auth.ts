@@ -35,13 +35,15 @@ export interface SignInLibraryOptions {
   /** The public origin. */
   origin: string;
   oidc: OidcOptions | null;
+  /** Without the issuer's answer, nobody signs in there. The cookies are the same. */
+  asksIssuer: boolean;
 }
 
 /**
  * better-auth on our schema. It keeps users, passwords (scrypt), sessions, TOTP and passkeys. Nobody can sign up: an
  * account comes from an invitation, or from an allowed domain of OpenID Connect.
  */
-export function signInLibrary({ pool, secret, origin, oidc }: SignInLibraryOptions) {
+export function signInLibrary({ pool, secret, origin, oidc, asksIssuer }: SignInLibraryOptions) {
   const isSecure = origin.startsWith('https:');
   const tries = { window: RATE_WINDOW_S, max: MAX_TRIES };
   return betterAuth({
@@ -116,7 +118,7 @@ export function signInLibrary({ pool, secret, origin, oidc }: SignInLibraryOptio
           afterVerification: ({ verification }) => requireVerified(verification.authenticationInfo.userVerified),
         },
       }),
-      genericOAuth({ config: oidc ? [providerOf(oidc)] : [] }),
+      genericOAuth({ config: oidc && asksIssuer ? [providerOf(oidc)] : [] }),
     ],
   });
 }

@@ -16,7 +16,8 @@ const oidc = {
   ...{ domains: ['example.com'], rolesClaim: 'groups', roles: [] },
 };
 const options: ConsoleOptions = { databaseUrl: '', secret: '', oidc, mail: null };
-const asked = jest.mocked(signInLibrary);
+const made = jest.mocked(signInLibrary);
+const timesAsked = () => made.mock.calls.filter(([{ asksIssuer }]) => asksIssuer).length;
 
 afterEach(() => jest.restoreAllMocks());
 
@@ -25,16 +26,16 @@ describe('an issuer that did not answer', () => {
     ['back', -HOUR_MS],
     ['forward', HOUR_MS],
   ])('is asked again after 30 s, although the wall clock was set %s', async (_, byMs) => {
-    asked.mockClear();
+    made.mockClear();
     const signIn = new SignIn({} as ConsoleDatabase, options);
     await signIn.serveAt('http://localhost:8082');
     const [wallMs, ownMs] = [Date.now() + byMs, performance.now()];
     jest.spyOn(Date, 'now').mockReturnValue(wallMs);
     const clock = jest.spyOn(performance, 'now').mockReturnValue(ownMs);
     expect(await signIn.hasOidc()).toBe(false);
-    expect(asked).toHaveBeenCalledTimes(1);
+    expect(timesAsked()).toBe(1);
     clock.mockReturnValue(ownMs + RETRY_MS);
     expect(await signIn.hasOidc()).toBe(false);
-    expect(asked).toHaveBeenCalledTimes(2);
+    expect(timesAsked()).toBe(2);
   });
 });

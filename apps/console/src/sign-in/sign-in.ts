@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { query } from '@tollgate/postgres';
-import { logger } from '@tollgate/runtime';
+import { logger, settlesWithin } from '@tollgate/runtime';
 import { ConsoleDatabase } from '../database';
 import { ConsoleError } from '../http/errors';
 import { ConsoleOptions } from '../options';
@@ -10,6 +10,8 @@ import { OIDC_PROVIDER, providerSignIn, type ProviderSignIn } from './oidc';
 
 /** How often an issuer that did not answer is asked again, at most. */
 const OIDC_RETRY_MS = 30_000;
+/** How long a start, or the page for sign-in, waits for the issuer. A later answer counts, too. */
+const ISSUER_WAIT_MS = 3_000;
 
 /** A signed-in person. */
 export interface SignedIn {
@@ -38,7 +40,9 @@ export class SignIn {
   /** Called once, when the server listens. */
   async serveAt(origin: string): Promise<void> {
     this.ownOrigin = origin;
-    await this.makeLibrary();
+    this.library = this.newLibrary(false);
+    await this.library.$context;
+    await this.askIssuer();
   }
 
   /** The console's public origin. */
@@ -75,7 +79,7 @@ export class SignIn {
     if (!this.options.oidc) return false;
     if (await this.offersOidc()) return true;
     if (performance.now() - this.oidcTriedAtMs < OIDC_RETRY_MS) return false;
-    await this.makeLibrary();
+    await this.askIssuer();
     return this.offersOidc();
   }
 
@@ -87,25 +91,41 @@ export class SignIn {
     return (await this.auth.$context).password.verify({ hash: row.hash, password });
   }
 
-  private async makeLibrary(): Promise<void> {
+  /**
+   * A library asks the issuer when it is made, for as long as the issuer takes, and answers no call before. So the
+   * library in force stays until the new one knows the issuer.
+   */
+  private async askIssuer(): Promise<void> {
+    const { oidc } = this.options;
+    if (!oidc) return;
     this.oidcTriedAtMs = performance.now();
-    const { secret, oidc } = this.options;
     const found: ProviderSignIn = {};
-    const offers = await providerSignIn.run(found, () => {
-      this.library = signInLibrary({ pool: this.database.pool, secret, origin: this.ownOrigin, oidc });
-      return this.offersOidc();
+    const asked = providerSignIn.run(found, async () => {
+      const library = this.newLibrary(true);
+      if (await knowsIssuer(library)) this.library = library;
     });
+    const isAnswered = await settlesWithin(ISSUER_WAIT_MS, asked);
+    const offers = await this.offersOidc();
     // One line for each outage of the issuer.
-    if (oidc && !offers && !this.isIssuerAway)
+    if (!offers && !this.isIssuerAway)
       logger('console').warn(
-        { issuer: oidc.issuer, reason: found.reason },
+        { issuer: oidc.issuer, reason: isAnswered ? found.reason : 'no answer yet' },
         'TOLLGATE_OIDC_ISSUER does not answer as an OpenID Connect issuer: people can sign in by password only',
       );
-    this.isIssuerAway = oidc !== null && !offers;
+    this.isIssuerAway = !offers;
   }
 
-  private async offersOidc(): Promise<boolean> {
-    const { socialProviders } = await this.auth.$context;
-    return socialProviders.some(({ id }) => id === OIDC_PROVIDER);
+  private newLibrary(asksIssuer: boolean): SignInLibrary {
+    const { secret, oidc } = this.options;
+    return signInLibrary({ pool: this.database.pool, secret, origin: this.ownOrigin, oidc, asksIssuer });
   }
+
+  private offersOidc(): Promise<boolean> {
+    return knowsIssuer(this.auth);
+  }
+}
+
+async function knowsIssuer(library: SignInLibrary): Promise<boolean> {
+  const { socialProviders } = await library.$context;
+  return socialProviders.some(({ id }) => id === OIDC_PROVIDER);
 }
