@@ -1,13 +1,16 @@
-import { mintInvitationSecret } from '@tollgate/contracts';
+import { mintInvitationSecret, newId } from '@tollgate/contracts';
 import { useTestDatabase } from '@tollgate/testing';
 import { ConsoleDatabase } from '../database';
 import type { SignIn } from '../sign-in/sign-in';
-import type { Changes } from './changes';
+import { type Change, type Changes, personAs } from './changes';
 import { Invitations } from './invitations';
+import { Members } from './members';
 
 let database: ConsoleDatabase;
 let invitations: Invitations;
+let members: Members;
 let hashed: string[];
+let recorded: Change[];
 afterAll(() => database.onApplicationShutdown());
 const test = useTestDatabase();
 beforeAll(async () => {
@@ -17,8 +20,11 @@ beforeEach(() => {
   hashed = [];
   const hash = (password: string) => Promise.resolve(String(hashed.push(password)));
   const signIn = { origin: 'https://console.example.com', auth: { $context: { password: { hash } } } };
-  const changes = { record: () => Promise.resolve() };
-  invitations = new Invitations(database, signIn as unknown as SignIn, changes as unknown as Changes);
+  recorded = [];
+  const record = (_: unknown, change: Change) => Promise.resolve(void recorded.push(change));
+  const changes = { record } as unknown as Changes;
+  invitations = new Invitations(database, signIn as unknown as SignIn, changes);
+  members = new Members(database, changes);
 });
 
 const FROM = { address: '10.1.1.1', requestId: 'r' };
@@ -34,4 +40,35 @@ it('the slow work of hashing a password is for holders of a link that works', as
   expect(await accept(secret, 'Ada@example.com')).toMatchObject({ operator: true });
   await expect(accept(secret, 'eve@example.com')).rejects.toMatchObject({ code: 'invitation_invalid' });
   expect(hashed).toEqual(['a long password']);
+});
+
+it('a person who is removed does not come back by another invitation to the same tenant', async () => {
+  const [tenantId, other] = [newId('ten'), newId('ten')];
+  await test.query(
+    `INSERT INTO console."user" (id, name, email, "emailVerified") VALUES ('owner', 'O', 'owner@example.com', true)`,
+  );
+  for (const tenant of [tenantId, other])
+    await test.query(`INSERT INTO console.membership (user_id, tenant_id, role) VALUES ('owner', $1, 'owner')`, [
+      tenant,
+    ]);
+  const owner = personAs('owner', 'owner@example.com', FROM);
+  const invite = async (tenant: string, email: string) => {
+    const { link } = await invitations.create(owner, { tenantId: tenant, email, role: 'admin' });
+    return new URL(link).hash.slice(1);
+  };
+  const [used, left] = [await invite(tenantId, 'bob@example.com'), await invite(tenantId, 'bob@example.com')];
+  const elsewhere = await invite(other, 'bob@example.com');
+  const anothers = await invite(tenantId, 'eve@example.com');
+  await accept(used, 'bob@example.com');
+  const [bob] = await test.query<{ id: string }>(`SELECT id FROM console."user" WHERE email = 'bob@example.com'`);
+  const person = { userId: bob!.id, email: 'bob@example.com' };
+
+  await members.remove(owner, tenantId, bob!.id, () => {});
+  await expect(invitations.acceptAs(person, left, FROM)).rejects.toMatchObject({ code: 'invitation_invalid' });
+  expect(await members.roleOf(bob!.id, tenantId)).toBeNull();
+  const before = { name: 'bob@example.com', role: 'admin', invitations: 1 };
+  expect(recorded.at(-1)).toEqual({ action: 'member.remove', target: bob!.id, tenantId, before });
+  // What is of another tenant, or of another person, stays.
+  expect(await invitations.acceptAs(person, elsewhere, FROM)).toMatchObject({ tenantId: other });
+  expect(await invitations.look(anothers)).toMatchObject({ email: 'eve@example.com' });
 });

@@ -112,12 +112,21 @@ export class Members {
     });
   }
 
-  /** Errors: not_found, last_owner, and those of `mayChange`. */
+  /**
+   * Other invitations of the person to the tenant end, too: nobody comes back by one. Errors: not_found, last_owner,
+   * and those of `mayChange`.
+   */
   async remove(by: Author, tenantId: string, userId: string, mayChange: MayChange): Promise<void> {
     await this.changeMember({ by, tenantId, userId, mayChange }, async (tx, { name, role, isLastOwner }) => {
       if (isLastOwner) throw new ConsoleError('last_owner');
       await query(tx, 'DELETE FROM membership WHERE tenant_id = $1 AND user_id = $2', [tenantId, userId]);
-      await this.changes.record(by, { action: 'member.remove', target: userId, tenantId, before: { name, role } });
+      const ended = await query(
+        tx,
+        'DELETE FROM invitation WHERE tenant_id = $1 AND lower(email) = $2 AND used_at IS NULL RETURNING id',
+        [tenantId, name],
+      );
+      const before = { name, role, ...(ended.length > 0 && { invitations: ended.length }) };
+      await this.changes.record(by, { action: 'member.remove', target: userId, tenantId, before });
     });
   }
 
