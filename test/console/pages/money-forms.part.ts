@@ -1,4 +1,5 @@
-import type { BillingSummary, MemberList, TenantList } from '../../../apps/console/src/api/answers';
+import type { Page, Request } from 'playwright-core';
+import type { BillingSummary, BudgetList, MemberList, TenantList } from '../../../apps/console/src/api/answers';
 import { openPage } from '../browser/looks';
 import type { OnPageWithAxe } from '../running/deployed';
 
@@ -91,6 +92,78 @@ export function moneyFormTests(deployed: () => OnPageWithAxe): void {
     expect(rows.slice(1).map((row) => row.split('\t').slice(1, 4))).toEqual(
       newestFirst.map(({ type, shown, after }) => [type, `${shown} USD`, `${after} USD`]),
     );
+  });
+
+  it.each([
+    [
+      'a double click on the preview',
+      async (page: Page) => {
+        await page.mouse.down({ clickCount: 2 });
+        await page.mouse.up({ clickCount: 2 });
+      },
+    ],
+    [
+      'an Enter that is held',
+      async (page: Page) => {
+        // After a change, there is another preview.
+        await page.getByLabel('Reason').press('End');
+        await page.keyboard.type('!');
+        await page.keyboard.down('Enter');
+        await page.getByRole('button', { name: 'Book it' }).waitFor();
+        // Down again without up in between.
+        await page.keyboard.down('Enter');
+        await page.keyboard.up('Enter');
+      },
+    ],
+  ])('%s books nothing: the person has not read the preview', async (_, act) => {
+    const { console_, page, call } = deployed();
+    const balance = async () => ((await call(`tenants/${tenantId}/credit`)) as BillingSummary).balanceCents;
+    await openPage(page, { base: console_.base, tenantId: '' }, ['/operator/tenants', 'Tenants']);
+    const before = await balance();
+    const dialog = await preview({ kind: 'top-up', amount: '1', reason: 'read first' });
+    const book = dialog.getByRole('button', { name: 'Book it' });
+    await book.hover();
+    const booked: string[] = [];
+    const note = (request: Request) => {
+      if (request.url().endsWith('/credit')) booked.push(request.method());
+    };
+    page.on('request', note);
+    await act(page);
+    await book.click();
+    await dialog.getByText('Booked. The balance is').waitFor();
+    page.off('request', note);
+    expect(booked).toEqual(['POST']);
+    expect(await balance()).toBe(before + 100);
+    await dialog.getByRole('button', { name: 'Done' }).click();
+    await dialog.waitFor({ state: 'detached' });
+  });
+
+  it('a budget is saved only if its amount is a number: a lone minus sign does not remove it', async () => {
+    const { console_, page, call, violations } = deployed();
+    const budgetCents = async () => ((await call(`tenants/${tenantId}/budgets`)) as BudgetList).tenant.budgetCents;
+    await openPage(page, { base: console_.base, tenantId }, ['settings/budgets', 'Budgets']);
+    const dialog = page.getByRole('dialog', { name: 'Budget of all keys together' });
+    const amount = dialog.getByLabel('Amount a month (USD)');
+    const save = dialog.getByRole('button', { name: 'Save' });
+    const open = () => page.getByRole('button', { name: 'Change: Budget of all keys together' }).click();
+    await open();
+    await dialog.getByRole('combobox', { name: 'Budget' }).click();
+    await page.getByRole('option', { name: 'an amount each month' }).click();
+    await amount.pressSequentially('5');
+    await save.click();
+    await dialog.waitFor({ state: 'detached' });
+    expect(await budgetCents()).toBe(500);
+    await open();
+    for (const typed of ['-', '.', '']) {
+      await amount.fill('');
+      await amount.pressSequentially(typed);
+      expect([typed, await save.isDisabled()]).toEqual([typed, true]);
+    }
+    expect(await violations()).toEqual([]);
+    await amount.pressSequentially('7.5');
+    await amount.press('Enter');
+    await dialog.waitFor({ state: 'detached' });
+    expect(await budgetCents()).toBe(750);
   });
 
   it('a person is invited in a form, and withdrawn again', async () => {

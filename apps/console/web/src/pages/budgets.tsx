@@ -170,7 +170,10 @@ function ChangeBudget(props: { of: BudgetRow; title: string; onClose: () => void
   const [amount, setAmount] = useState<string | number>(of.budgetCents === null ? '' : of.budgetCents / CENTS);
   const [thresholds, setThresholds] = useState(of.hasOwnThresholds ? of.thresholdsPercent.join(', ') : '');
   const target = of.keyId === null ? path('budget') : path('keys', of.keyId, 'budget');
-  const budgetCents = kind === 'default' ? 'default' : kind === 'none' ? null : Math.round(Number(amount) * CENTS);
+  const cents = Math.round(Number(amount) * CENTS);
+  const budgetCents = kind === 'default' ? 'default' : kind === 'none' ? null : cents;
+  // The field may have a lone sign. JSON makes null of a NaN, which is no budget.
+  const isMissing = kind === 'amount' && (amount === '' || Number.isNaN(cents));
   const change = useMutation({
     mutationFn: () => api.put<BudgetRow>(target, { budgetCents, thresholdsPercent: percentsOf(thresholds) }),
     onSuccess: async () => {
@@ -180,7 +183,7 @@ function ChangeBudget(props: { of: BudgetRow; title: string; onClose: () => void
   });
   return (
     <Modal opened onClose={onClose} title={title}>
-      <ChangeForm change={change} action="Save">
+      <ChangeForm change={change} action="Save" disabled={isMissing}>
         <Select
           label="Budget"
           allowDeselect={false}

@@ -14,7 +14,7 @@ import {
 } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useState, type FormEvent } from 'react';
+import { useState, type FormEvent, type KeyboardEvent, type MouseEvent } from 'react';
 import type { Booked, CreditPreview, TenantRow } from '../../../src/api/answers';
 import { api, pathOf } from '../backend/api';
 import { Failure } from '../parts/failure';
@@ -81,7 +81,7 @@ export function BookCredit(props: { tenant: TenantRow; onClose: () => void; onBo
           <Button onClick={onClose}>Done</Button>
         </Stack>
       ) : (
-        <form onSubmit={submit}>
+        <form onSubmit={submit} onKeyDown={ignoreHeldEnter}>
           <Stack>
             {unanswered === null || book.isPending ? null : <Unanswered tenantId={tenant.id} error={book.error} />}
             <Select
@@ -112,7 +112,7 @@ export function BookCredit(props: { tenant: TenantRow; onClose: () => void; onBo
             />
             {preview.data && !isRepeat ? <Previewed of={preview.data} currency={currency} /> : null}
             <Group justify="flex-end">
-              <Button type="submit" loading={preview.isPending || book.isPending}>
+              <Button type="submit" loading={preview.isPending || book.isPending} onClick={ignoreDoubleClick}>
                 {isRepeat ? 'Send it again' : mayBook ? 'Book it' : 'Preview'}
               </Button>
             </Group>
@@ -122,6 +122,16 @@ export function BookCredit(props: { tenant: TenantRow; onClose: () => void; onBo
       )}
     </Modal>
   );
+}
+
+/** The preview and the booking have one button, so its second click would book what nobody has read. */
+function ignoreDoubleClick(event: MouseEvent): void {
+  if (event.detail > 1) event.preventDefault();
+}
+
+/** The same for the repeats of a key. */
+function ignoreHeldEnter(event: KeyboardEvent): void {
+  if (event.key === 'Enter' && event.repeat) event.preventDefault();
 }
 
 function Unanswered({ tenantId, error }: { tenantId: string; error: unknown }) {
