@@ -57,6 +57,24 @@ export function takeoverTests(deployed: () => Deployed, helpers: Recovering): vo
     for (const link of links) expect(code(await use(link))).toEqual([404, 'recovery_invalid']);
   });
 
+  it('whoever finds an older session adds no passkey, which would open the account without password and code', async () => {
+    const { database } = deployed();
+    const email = 'left-open@example.com';
+    const browser = await member(email);
+    const options = () => browser.get(`${API}/auth/passkey/generate-register-options`);
+    const add = () => browser.post(`${API}/auth/passkey/verify-registration`, { response: {}, name: 'mine' });
+    const signedIn = (ago: string) =>
+      database.query(
+        `UPDATE console."session" SET "createdAt" = now() - $2::interval
+         WHERE "userId" = (SELECT id FROM console."user" WHERE email = $1)`,
+        [email, ago],
+      );
+    await signedIn('5 minutes');
+    expect((await options()).status).toBe(200);
+    await signedIn('10 minutes');
+    for (const answer of [await options(), await add()]) expect(code(answer)).toEqual([403, 'sign_in_again']);
+  });
+
   it.each(['password', 'code'])('a sign-in whose %s was checked before a reset opens nothing', async (proof) => {
     const { database, base } = deployed();
     const email = `overtaken-${proof}@example.com`;

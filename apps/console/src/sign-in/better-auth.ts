@@ -20,6 +20,10 @@ const DAY_S = 24 * 60 * 60;
 const SESSION_S = 7 * DAY_S;
 /** A request within this time of the last extension does not write to the database. */
 const SESSION_EXTENSION_S = DAY_S;
+/** What opens or ends an account for good needs a sign-in within this time, where no password is asked for. */
+export const FRESH_S = 10 * 60;
+/** The library's code for an older sign-in. */
+export const NOT_FRESH = 'SESSION_NOT_FRESH';
 /** Tries of one address in RATE_WINDOW_S. */
 const MAX_TRIES = 10;
 const RATE_WINDOW_S = 60;
@@ -77,7 +81,7 @@ export function signInLibrary({ pool, secret, origin, oidc, asksIssuer }: SignIn
         },
       },
     },
-    session: { expiresIn: SESSION_S, updateAge: SESSION_EXTENSION_S },
+    session: { expiresIn: SESSION_S, updateAge: SESSION_EXTENSION_S, freshAge: FRESH_S },
     account: {
       encryptOAuthTokens: true,
       accountLinking: { enabled: true, trustedProviders: oidc ? [OIDC_PROVIDER] : [] },

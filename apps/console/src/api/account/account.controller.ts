@@ -10,14 +10,12 @@ import { cursorParts, microsOf, timedPage } from '../../access/timed-pages';
 import { ConsoleDatabase } from '../../database';
 import { bodyOf, queryOf } from '../../http/body';
 import { ConsoleError } from '../../http/errors';
-import { MAX_PASSWORD_CHARS } from '../../sign-in/better-auth';
+import { FRESH_S, MAX_PASSWORD_CHARS } from '../../sign-in/better-auth';
 import { SignIn } from '../../sign-in/sign-in';
 import type { SessionRow } from '../answers';
 import { EmailField, exact, TimedPage } from '../fields';
 import { Tries } from '../tries';
 
-/** Period after sign-in in which a person without a password needs no other proof. */
-const FRESH_MS = 10 * 60_000;
 const readErasure = bodyOf(
   Type.Object({ email: EmailField, password: Type.String({ maxLength: MAX_PASSWORD_CHARS }) }, exact),
 );
@@ -104,7 +102,7 @@ export class AccountController {
   }
 
   /**
-   * The person types their address and password. A person without a password must have signed in within FRESH_MS.
+   * The person types their address and password. A person without a password must have signed in within FRESH_S.
    */
   @Post('account/erase')
   @AnySignedIn()
@@ -115,7 +113,7 @@ export class AccountController {
     if (email.toLowerCase() !== caller.email) throw new ConsoleError('invalid_request', 'email must be your own.');
     const isRight = await this.signIn.isPassword(caller.userId, password);
     if (isRight === false) throw new ConsoleError('invalid_credentials', 'The password is wrong.');
-    if (isRight === null && Date.now() - caller.signedInAtMs > FRESH_MS) throw new ConsoleError('sign_in_again');
+    if (isRight === null && Date.now() - caller.signedInAtMs > FRESH_S * 1_000) throw new ConsoleError('sign_in_again');
     await this.people.erase(by, caller.userId);
   }
 }

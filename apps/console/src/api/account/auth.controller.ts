@@ -19,7 +19,7 @@ import {
   HOME,
   PASSKEY_OPTIONS,
 } from '../../sign-in/auth-calls';
-import { AUTH_PATH, CLIENT_ADDRESS_HEADER } from '../../sign-in/better-auth';
+import { AUTH_PATH, CLIENT_ADDRESS_HEADER, NOT_FRESH } from '../../sign-in/better-auth';
 import { headersOf } from '../../sign-in/headers';
 import { passingOutages } from '../../sign-in/library-outages';
 import { providerSignIn, type ProviderSignIn } from '../../sign-in/oidc';
@@ -150,11 +150,12 @@ function withoutSecrets(answer: unknown): unknown {
 
 /** The library's messages are for people, and name no inner thing. */
 function failureOf({ status, headers }: Response, answer: unknown): ConsoleError {
-  const { message } = (answer ?? {}) as { message?: unknown };
+  const { code: reason, message } = (answer ?? {}) as { code?: unknown; message?: unknown };
   const text = typeof message === 'string' ? `${message.replace(/\.$/, '')}.` : undefined;
   if (status === 429)
     return new ConsoleError('rate_limited', undefined, { 'retry-after': headers.get('x-retry-after') ?? '60' });
   if (status >= 500) return new ConsoleError('internal_error');
+  if (reason === NOT_FRESH) return new ConsoleError('sign_in_again');
   const code: ConsoleErrorCode = status === 401 ? 'invalid_credentials' : 'sign_in_failed';
   return new ConsoleError(code, text);
 }
