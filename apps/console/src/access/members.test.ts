@@ -110,9 +110,8 @@ describe('a person whose role is taken while their own request is under way', ()
     await eventually(() => expect(asked).toBe(1));
     const own = act(calls('eve', { record: () => Promise.resolve() } as unknown as Changes));
     const outcome = expect(own).rejects.toMatchObject({ code: 'not_found' });
-    await eventually(async () =>
-      expect(await test.query(`SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'`)).not.toEqual([]),
-    );
+    const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+    await eventually(async () => expect(await test.query(waiting)).not.toEqual([]));
     open();
     await Promise.all([removed, outcome]);
     expect(await rolesOf()).toEqual(['ada', 'zoe'].map((id) => ({ user_id: id, role: 'owner' })));
