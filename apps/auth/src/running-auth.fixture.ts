@@ -97,7 +97,8 @@ export async function startAuth(
     { strategy: new MessagesServer(messages), logger: false },
   );
   await app.listen();
-  const request: RunningAuth['request'] = (subject, body, options) => messages.request(subject, body, options);
+  const request: RunningAuth['request'] = (subject, body, options = { deadlineMs: PATIENT_CALL_MS }) =>
+    messages.request(subject, body, options);
   return {
     request,
     edge,

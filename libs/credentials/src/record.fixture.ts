@@ -21,6 +21,33 @@ export function aRecord(over: Partial<CredentialRecord> = {}): CredentialRecord 
   };
 }
 
+/**
+ * Puts records in a test of another guarantee than the time limits of a store, which a busy machine may let pass. A
+ * repeat counts as one.
+ */
+export const put = (store: CredentialStore, records: readonly CredentialRecord[]): Promise<void> =>
+  eventually(() => store.put(records));
+
+/** Looks a record up, again where the store did not answer in time. */
+export const lookup = (store: CredentialStore, hash: string): Promise<CredentialRecord | null> =>
+  eventually(() => store.lookup(hash));
+
+/** Opens a store and starts it, both again where its backing store did not answer in time. */
+export const started = <Link extends { close(): Promise<void> }>(
+  open: () => Promise<{ store: CredentialStore; link: Link }>,
+): Promise<{ store: CredentialStore; link: Link }> =>
+  eventually(async () => {
+    const { store, link } = await open();
+    try {
+      await store.start();
+      return { store, link };
+    } catch (error) {
+      await store.close();
+      await link.close();
+      throw error;
+    }
+  });
+
 /** What a store has in memory. Throws while its last check is so old that it would check again before answering. */
 export function inMemory(store: CredentialStore, hash: string): CredentialRecord | null {
   const found = store.lookup(hash);

@@ -1,4 +1,5 @@
 import { hashCredential, newId, UnavailableError } from '@tollgate/contracts';
+import { PostgresCredentialStore } from '@tollgate/credentials';
 import { configureLogging, type WakeableDelay } from '@tollgate/runtime';
 import { eventually, inForceAfterMs } from '@tollgate/testing';
 import { minted, startAuth, useAuth } from '../running-auth.fixture';
@@ -144,19 +145,27 @@ describe('while the store is unavailable', () => {
     await releaseTheLoop();
     const value = minted('key');
     const { id } = await create('key', value);
-    await database.query('BEGIN');
-    await database.query('LOCK TABLE credentials.last_change');
-    // Each request is refused while the store still hangs.
-    const patient = { deadlineMs: 15_000 };
-    const first = auth.request('auth.keys.revoke', { tenantId, id }, patient);
-    const firstRefused = expect(first).rejects.toThrow('could not be answered');
-    await eventually(async () => expect(await unprojected()).toBe(1));
-    // Now the loop is in the middle of a batch with this key. Another change of the key does not wait for it.
-    await eventually(async () => expect(await database.query(PROJECTING)).toHaveLength(1));
-    await expect(auth.request('auth.keys.revoke', { tenantId, id }, patient)).rejects.toThrow('could not be answered');
-    await firstRefused;
-    expect(await unprojected()).toBe(1);
-    await database.query('COMMIT');
+    // With the time limits of a service.
+    const limited = await startAuth(
+      database.url,
+      (applicationName) => new PostgresCredentialStore({ url: database.url, applicationName }),
+    );
+    const revoke = () => limited.request('auth.keys.revoke', { tenantId, id }, { deadlineMs: 15_000 });
+    try {
+      await database.query('BEGIN');
+      await database.query('LOCK TABLE credentials.last_change');
+      // Each request is refused while the store still hangs.
+      const firstRefused = expect(revoke()).rejects.toThrow('could not be answered');
+      await eventually(async () => expect(await unprojected()).toBe(1));
+      // Now a loop is in the middle of a batch with this key. Another change of the key does not wait for it.
+      await eventually(async () => expect(await database.query(PROJECTING)).toHaveLength(1));
+      await expect(revoke()).rejects.toThrow('could not be answered');
+      await firstRefused;
+      expect(await unprojected()).toBe(1);
+      await database.query('COMMIT');
+    } finally {
+      await limited.close();
+    }
     await eventually(async () => expect(await auth.edge.lookup(value.hash)).toMatchObject({ version: 2 }));
     await eventually(async () => expect(await unprojected()).toBe(0));
   });

@@ -2,7 +2,7 @@ import { connectionConfig } from '@tollgate/postgres';
 import { configureLogging } from '@tollgate/runtime';
 import { eventually, useTestDatabase } from '@tollgate/testing';
 import { credentialsSuite } from '../credentials.suite';
-import { aRecord } from '../record.fixture';
+import { aRecord, lookup, put } from '../record.fixture';
 import { Link } from '../link.fixture';
 import { PostgresCredentialStore } from './postgres-credential-store';
 
@@ -55,8 +55,8 @@ describe('PostgresCredentialStore', () => {
 
   it('listens again after the server ended its LISTEN connection, and misses no change in between', async () => {
     const record = aRecord();
-    await store.put([record]);
-    await store.lookup(record.hash);
+    await put(store, [record]);
+    await lookup(store, record.hash);
     const [before] = await eventually(async () => {
       const rows = await database.query<{ pid: number }>(LISTENING);
       expect(rows).toHaveLength(1);
@@ -80,19 +80,19 @@ describe('PostgresCredentialStore', () => {
 
   it('drops its memory when the store was emptied', async () => {
     const record = aRecord();
-    await store.put([record]);
-    await store.lookup(record.hash);
+    await put(store, [record]);
+    await lookup(store, record.hash);
     await database.query('TRUNCATE credentials.credential');
     await database.query('UPDATE credentials.last_change SET number = 0');
     await eventually(async () => expect(await store.lookup(record.hash)).toBeNull());
-    await store.put([record]);
-    expect(await store.lookup(record.hash)).toEqual(record);
+    await put(store, [record]);
+    expect(await lookup(store, record.hash)).toEqual(record);
   });
 
   it('reads changes in the order in which they become visible, even if a writer commits late', async () => {
     const [slow, quick] = [aRecord(), aRecord()];
-    await store.put([slow, quick]);
-    await Promise.all([store.lookup(slow.hash), store.lookup(quick.hash)]);
+    await put(store, [slow, quick]);
+    await Promise.all([lookup(store, slow.hash), lookup(store, quick.hash)]);
     // A second writer within its transaction delays everyone behind it.
     await database.query('BEGIN');
     await database.query('UPDATE credentials.last_change SET number = number + 1');
@@ -103,7 +103,7 @@ describe('PostgresCredentialStore', () => {
     );
     let done = false;
     // It may wait until it is given up.
-    const put = eventually(() => store.put([{ ...quick, version: 2 }])).then(() => (done = true));
+    const written = put(store, [{ ...quick, version: 2 }]).then(() => (done = true));
     await eventually(async () => {
       const [row] = await database.query<{ waiting: number }>(
         `SELECT count(*)::int AS waiting FROM pg_stat_activity
@@ -113,7 +113,7 @@ describe('PostgresCredentialStore', () => {
     });
     expect(done).toBe(false);
     await database.query('COMMIT');
-    await put;
+    await written;
     await eventually(async () => {
       const found = await Promise.all([store.lookup(slow.hash), store.lookup(quick.hash)]);
       expect(found).toMatchObject([{ version: 2 }, { version: 2 }]);
@@ -142,7 +142,7 @@ describe('PostgresCredentialStore', () => {
   it('leaves no connection behind when it is closed', async () => {
     const extra = await open();
     await extra.store.start();
-    await extra.store.put([aRecord()]);
+    await put(extra.store, [aRecord()]);
     await extra.store.close();
     await extra.link.close();
     await eventually(async () => {

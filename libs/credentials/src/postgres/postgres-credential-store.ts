@@ -10,7 +10,7 @@ import { RECORD_COLUMNS, toRecord, toRow, type RecordRow } from './record-row';
 export interface PostgresCredentialStoreOptions {
   url: string;
   applicationName: string;
-  /** The time limit of a connection, and of a read. For tests. */
+  /** The time limit of a connection, and of a statement. For tests. */
   callTimeoutMs?: number;
 }
 
@@ -69,7 +69,7 @@ export class PostgresCredentialStore extends CredentialStore {
       ...config,
       max: WRITE_CONNECTIONS,
       connectionTimeoutMillis: callTimeoutMs ?? WRITE_CONNECT_TIMEOUT_MS,
-      query_timeout: WRITE_TIMEOUT_MS,
+      query_timeout: callTimeoutMs ?? WRITE_TIMEOUT_MS,
     });
     this.memory = new CredentialMemory(async (hashes) =>
       (await this.reads.query<RecordRow>(READ, [hashes])).rows.map(toRecord),
