@@ -1,5 +1,5 @@
 import { UnavailableError } from '@tollgate/contracts';
-import { eventually, useTestDatabase } from '@tollgate/testing';
+import { eventually, PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
 import { AdmissionClient } from './admission-client';
 import { DEFAULT_LEASE_MS, type AdmitRequest, type LookRequest, type Progress } from '../admission-store';
 import { PostgresAdmissionStore } from '../postgres/postgres-admission-store';
@@ -57,7 +57,9 @@ class WatchedStore extends PostgresAdmissionStore {
   }
 }
 
-const fixture = useFixture(async ({ now }) => new WatchedStore({ url: database.url, ...(now ? { now } : {}) }));
+const fixture = useFixture(
+  async ({ now }) => new WatchedStore({ url: database.url, callTimeoutMs: PATIENT_CALL_MS, ...(now ? { now } : {}) }),
+);
 let client: AdmissionClient;
 beforeEach(async () => {
   client = new AdmissionClient(fixture().store, { heartbeatIntervalMs: HEARTBEAT_INTERVAL_MS });

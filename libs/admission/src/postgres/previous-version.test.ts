@@ -1,11 +1,12 @@
 import { newId } from '@tollgate/contracts';
-import { useTestDatabase } from '@tollgate/testing';
+import { PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
 import { TOKEN_NANOS, useFixture } from '../suite/store.fixture';
 import { PostgresAdmissionStore } from './postgres-admission-store';
 
 const database = useTestDatabase();
 const fixture = useFixture(
-  async ({ now }) => new PostgresAdmissionStore({ url: database.url, ...(now ? { now } : {}) }),
+  async ({ now }) =>
+    new PostgresAdmissionStore({ url: database.url, callTimeoutMs: PATIENT_CALL_MS, ...(now ? { now } : {}) }),
 );
 
 it('a process of the previous version recalls claims with their answers in one call', async () => {
