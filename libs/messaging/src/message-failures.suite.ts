@@ -2,7 +2,6 @@ import type { BalanceUpdate } from '@tollgate/contracts';
 import { WakeableDelay } from '@tollgate/runtime';
 import { eventually } from '@tollgate/testing';
 import {
-  AFTER_FAILURES_MS,
   balanceUpdate,
   Received,
   SUITE_GROUP,
@@ -38,9 +37,9 @@ export function messageFailuresSuite(name: string, createStore: () => Promise<Me
       await messages.publish(TOPIC, [balanceUpdate('a', 1)]);
       await eventually(() => expect(failures).toBeGreaterThan(0));
       await messages.publish(TOPIC, [balanceUpdate('a', 2), balanceUpdate('a', 3)]);
-      await eventually(() => expect(failures).toBeGreaterThan(2), { timeoutMs: AFTER_FAILURES_MS });
+      await eventually(() => expect(failures).toBeGreaterThan(2));
       failing = false;
-      await eventually(() => received.assertAllInOrder(['a'], 3), { timeoutMs: AFTER_FAILURES_MS });
+      await eventually(() => received.assertAllInOrder(['a'], 3));
     });
 
     it('quarantines an unreadable message with its reason, and blocks no other', async () => {
@@ -125,7 +124,7 @@ export function messageFailuresSuite(name: string, createStore: () => Promise<Me
       await failing.stopConsuming();
       const received = new Received();
       await start(received.handler);
-      await eventually(() => received.assertAllInOrder(['a'], 1), { timeoutMs: AFTER_FAILURES_MS });
+      await eventually(() => received.assertAllInOrder(['a'], 1));
     });
 
     it('redelivers the batch of a killed consumer to another process, in order', async () => {
@@ -139,9 +138,7 @@ export function messageFailuresSuite(name: string, createStore: () => Promise<Me
       await start(received.handler);
       await publisher.publish(TOPIC, [balanceUpdate('a', 4)]);
       await victim.kill();
-      await eventually(() => expect(received.messages.map(({ version }) => version)).toContain('4'), {
-        timeoutMs: AFTER_FAILURES_MS,
-      });
+      await eventually(() => expect(received.messages.map(({ version }) => version)).toContain('4'));
       const versions = received.messages.map(({ version }) => Number(version));
       expect(versions.filter((version) => version > 1)).toEqual([2, 3, 4]);
     });
@@ -180,7 +177,7 @@ export function messageFailuresSuite(name: string, createStore: () => Promise<Me
         const batch = versions.flatMap((each) => tenants.map((tenant) => balanceUpdate(tenant, each)));
         if (version % 200 === 1) await instances.store.cut();
         // A failed publish may have succeeded. Publishing again is up to the caller.
-        await eventually(() => publisher.publish(TOPIC, batch), { timeoutMs: 30_000 });
+        await eventually(() => publisher.publish(TOPIC, batch));
       }
       await eventually(() => received.assertAllInOrder(tenants, 1_000), { timeoutMs: WAIT_LIMIT_MS, everyMs: 100 });
     });

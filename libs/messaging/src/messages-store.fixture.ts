@@ -31,8 +31,6 @@ export interface MessagesStore {
   close(): Promise<void>;
 }
 
-/** Longer than the pause before a retry, which grows to 5 s. */
-export const AFTER_FAILURES_MS = 15_000;
 export const SUITE_GROUP = 'admission';
 export const SECOND_GROUP = 'audit';
 /** The real topics, with a second group on one of them. */

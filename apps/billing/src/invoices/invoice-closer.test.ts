@@ -183,18 +183,15 @@ describe('closing months', () => {
     await blocker.query('SELECT FROM billing.tenant_books WHERE tenant_id = $1 FOR UPDATE', [tenants.at(-1)]);
     const closing = closer.closeDue();
     const failed = expect(closing).rejects.toThrow();
-    await eventually(
-      async () => {
-        const killed = await database.query(
-          `SELECT pg_terminate_backend(pid)
-           FROM pg_stat_activity
-           WHERE application_name = 'tollgate-billing' AND datname = current_database()
-         AND wait_event_type = 'Lock' AND query LIKE '%tenant_books%FOR UPDATE%'`,
-        );
-        expect(killed).toHaveLength(1);
-      },
-      { timeoutMs: 20_000 },
-    );
+    await eventually(async () => {
+      const killed = await database.query(
+        `SELECT pg_terminate_backend(pid)
+         FROM pg_stat_activity
+         WHERE application_name = 'tollgate-billing' AND datname = current_database()
+           AND wait_event_type = 'Lock' AND query LIKE '%tenant_books%FOR UPDATE%'`,
+      );
+      expect(killed).toHaveLength(1);
+    });
     await failed;
     await blocker.end();
     // All tenants before it are done, and nothing of the last one.

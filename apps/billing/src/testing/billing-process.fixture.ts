@@ -81,13 +81,10 @@ export class BillingProcess {
   /** Starts a run in this process and asks for its report until it is there. */
   async reconcile(): Promise<ReconcileReport> {
     const { id } = await this.messages.request('billing.reconcile.start', {});
-    return eventually(
-      async () => {
-        const run = await this.messages.request('billing.reconcile.get', { id });
-        if (run.state !== 'done') throw new Error(JSON.stringify(run));
-        return run.report;
-      },
-      { timeoutMs: 20_000 },
-    );
+    return eventually(async () => {
+      const run = await this.messages.request('billing.reconcile.get', { id });
+      if (run.state !== 'done') throw new Error(JSON.stringify(run));
+      return run.report;
+    });
   }
 }

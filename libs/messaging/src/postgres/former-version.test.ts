@@ -70,9 +70,7 @@ describe('PostgresMessages on a database of the former version', () => {
     for (const group of [SUITE_GROUP, SECOND_GROUP]) {
       const received = await consume(group);
       // A newer message is behind those that wait.
-      await eventually(() => expect(new Set(received.messages.map(({ version }) => version)).size).toBe(3_001), {
-        timeoutMs: 30_000,
-      });
+      await eventually(() => expect(new Set(received.messages.map(({ version }) => version)).size).toBe(3_001));
       const former = received.messages.map(({ version }) => Number(version)).filter((version) => version <= 3_000);
       expect(former).toEqual(range(1, 3_000));
     }
@@ -104,7 +102,7 @@ describe('PostgresMessages on a database of the former version', () => {
       await former.query('SELECT pg_advisory_unlock_all()');
       await eventually(() => received.assertAllInOrder(['a'], 1));
       await publishAsBefore([2]);
-      await eventually(() => received.assertAllInOrder(['a'], 2), { timeoutMs: 30_000 });
+      await eventually(() => received.assertAllInOrder(['a'], 2));
     } finally {
       await former.end();
     }

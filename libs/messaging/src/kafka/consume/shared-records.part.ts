@@ -3,7 +3,7 @@ import { metrics } from '@tollgate/runtime';
 import { eventually, type KafkaServer } from '@tollgate/testing';
 import type { KafkaMessage } from 'kafkajs';
 import { messageFailuresSuite } from '../../message-failures.suite';
-import { AFTER_FAILURES_MS, balanceUpdate, Received, SUITE_GROUP, TOPIC } from '../../messages-store.fixture';
+import { balanceUpdate, Received, SUITE_GROUP, TOPIC } from '../../messages-store.fixture';
 import { originOf, replayTopic, toRecord } from './dead-letters';
 import type { KafkaMessages } from '../kafka-messages';
 import { readTopic } from './read-topic';
@@ -13,7 +13,6 @@ import { KafkaStore, SHARING_TOPICS } from '../test-store.fixture';
 /** With a Kafka that other tests use too: every store has topics of its own. */
 export function sharedRecordsTests(kafka: KafkaServer): void {
   const createStore = () => KafkaStore.create(kafka.brokers, SHARING_TOPICS);
-  const JOIN = { timeoutMs: 30_000 };
   const versions = (count: number, tenant = 'a') =>
     Array.from({ length: count }, (_, index) => balanceUpdate(tenant, index + 1));
   /** Rejected by `validate`. */
@@ -60,8 +59,8 @@ export function sharedRecordsTests(kafka: KafkaServer): void {
       };
       const before = await handled();
       await start(received.handler);
-      await eventually(() => received.assertAllInOrder(['a'], more.length + 1), JOIN);
-      await eventually(() => received.assertAllInOrder(['b'], 2), JOIN);
+      await eventually(() => received.assertAllInOrder(['a'], more.length + 1));
+      await eventually(() => received.assertAllInOrder(['b'], 2));
       expect(received.messages).toHaveLength(more.length + 3);
       await eventually(async () => expect(await handled()).toBe(before + more.length + 3));
     });
@@ -72,13 +71,13 @@ export function sharedRecordsTests(kafka: KafkaServer): void {
       await today.publish(TOPIC, [balanceUpdate('a', 1), refused(9), balanceUpdate('a', 2), refused(8)]);
       await store.publishBytes(TOPIC, Buffer.from('poison'), 'a');
       await today.publish(TOPIC, [balanceUpdate('a', 3), balanceUpdate('a', 4)]);
-      await eventually(() => received.assertAllInOrder(['a'], 4), JOIN);
+      await eventually(() => received.assertAllInOrder(['a'], 4));
       expect(received.messages).toHaveLength(4);
       const dead = await eventually(async () => {
         const found = await letters();
         expect(found.map((letter) => originOf(letter).split('/').slice(2).join('/'))).toEqual(['0/1', '0/3', '1']);
         return found;
-      }, JOIN);
+      });
       expect(dead[0]).toMatchObject({ index: 1, reason: 'not today', key: Buffer.from('a') });
       expect(JSON.parse(String(dead[0]!.value))).toMatchObject({ data: refused(9) });
       await today.close();
@@ -93,15 +92,15 @@ export function sharedRecordsTests(kafka: KafkaServer): void {
 
       const later = new Received();
       await start(later.handler);
-      await eventually(() => expect(later.messages).toEqual([refused(9)]), JOIN);
+      await eventually(() => expect(later.messages).toEqual([refused(9)]));
       expect((await replay('all')).replayed).toHaveLength(2);
-      await eventually(() => expect(later.messages).toEqual([refused(9), refused(8)]), JOIN);
+      await eventually(() => expect(later.messages).toEqual([refused(9), refused(8)]));
       // The one that nobody can read is back, as a whole record.
       await eventually(async () => {
         const left = await letters();
         expect(left.map(({ value, index }) => [String(value), index])).toEqual([['poison', undefined]]);
         expect(left[0]!.offset).not.toBe(dead[2]!.offset);
-      }, JOIN);
+      });
     });
 
     it('are quarantined once when their batch is redelivered, and a batch is redelivered as a whole', async () => {
@@ -116,7 +115,7 @@ export function sharedRecordsTests(kafka: KafkaServer): void {
         { validate },
       );
       await messages.publish(TOPIC, [balanceUpdate('a', 1), refused(9), balanceUpdate('a', 2)]);
-      await eventually(() => received.assertAllInOrder(['a'], 2), { timeoutMs: AFTER_FAILURES_MS });
+      await eventually(() => received.assertAllInOrder(['a'], 2));
       expect(await letters()).toHaveLength(1);
     });
 
@@ -124,14 +123,14 @@ export function sharedRecordsTests(kafka: KafkaServer): void {
       const victim = await store.spawnConsumer(3);
       const publisher = await start();
       await publisher.publish(TOPIC, [balanceUpdate('a', 1)]);
-      await eventually(() => expect(victim.batches.flat()).toContain('1'), JOIN);
+      await eventually(() => expect(victim.batches.flat()).toContain('1'));
       await publisher.publish(TOPIC, versions(5).slice(1));
       // It hangs with the batch in hand.
-      await eventually(() => expect(victim.batches).toContainEqual(['2', '3', '4', '5']), JOIN);
+      await eventually(() => expect(victim.batches).toContainEqual(['2', '3', '4', '5']));
       await victim.kill();
       const received = new Received();
       await start(received.handler);
-      await eventually(() => expect(received.messages).toHaveLength(4), JOIN);
+      await eventually(() => expect(received.messages).toHaveLength(4));
       expect(received.messages).toEqual(versions(5).slice(1));
     });
 
@@ -142,7 +141,7 @@ export function sharedRecordsTests(kafka: KafkaServer): void {
       const releases = Array.from({ length: MAX_RECORD_BYTES / 16 }, (_, n) => `req_${n}`.padEnd(16, 'x'));
       const all = versions(5).map((each) => (each.version === large!.version ? { ...each, releases } : each));
       await publisher.publish(TOPIC, all);
-      await eventually(() => received.assertAllInOrder(['a'], 5), JOIN);
+      await eventually(() => received.assertAllInOrder(['a'], 5));
       expect(received.messages).toEqual(all);
       expect(await recordsOfTopic()).toHaveLength(3);
     });
@@ -159,9 +158,9 @@ export function sharedRecordsTests(kafka: KafkaServer): void {
       await store.publisher.send({ topic: `${store.prefix}${TOPIC}.dead`, messages: [toRecord(letter)] });
       const received = new Received();
       await start(received.handler);
-      await eventually(() => expect(received.messages).toEqual(versions(3)), JOIN);
+      await eventually(() => expect(received.messages).toEqual(versions(3)));
       expect((await replay('all')).replayed).toEqual([`${SUITE_GROUP}/0/0`]);
-      await eventually(() => expect(received.messages).toEqual([...versions(3), ...versions(3)]), JOIN);
+      await eventually(() => expect(received.messages).toEqual([...versions(3), ...versions(3)]));
       expect(await letters()).toEqual([]);
     });
   });

@@ -18,10 +18,9 @@ import { keysOf } from './test-identity.fixture';
 import { KafkaStore } from '../test-store.fixture';
 import type { OutgoingMessage } from '../publish/topic-publisher';
 
-const JOIN = { timeoutMs: 30_000 };
 const PATIENT = { deadlineMs: 20_000 };
 /** On a busy machine brokers may lose their leaders for a while. A failed start can be repeated. */
-const begin = (...all: KafkaMessages[]) => Promise.all(all.map((messages) => eventually(() => messages.start(), JOIN)));
+const begin = (...all: KafkaMessages[]) => Promise.all(all.map((messages) => eventually(() => messages.start())));
 const json = (value: unknown) => Buffer.from(JSON.stringify(value));
 const envelope = (data: unknown) => json({ id: newId('msg'), v: 1, at: new Date().toISOString(), data });
 
@@ -63,7 +62,7 @@ export function forgedTests(kafka: { brokers: readonly string[] }): void {
       const billing = open('billing');
       await begin(gateway, billing);
       await billing.publish(TOPIC, [balanceUpdate('a', 1)]);
-      await eventually(() => received.assertAllInOrder(['a'], 1), JOIN);
+      await eventually(() => received.assertAllInOrder(['a'], 1));
       const [genuine] = await lying(TOPIC);
       const headers = genuine!.headers as IHeaders;
       const rich = { ...balanceUpdate('a', 999_999_999), balanceNanos: '9000000000000' };
@@ -81,19 +80,19 @@ export function forgedTests(kafka: { brokers: readonly string[] }): void {
       const before = await forged(TOPIC);
       await put(TOPIC, ...forgeries.map(([message]) => message));
       await billing.publish(TOPIC, [balanceUpdate('a', 2), balanceUpdate('b', 1)]);
-      await eventually(() => received.assertAllInOrder(['a'], 2), JOIN);
+      await eventually(() => received.assertAllInOrder(['a'], 2));
       const dead = await eventually(async () => {
         const letters = await store.deadLetters(TOPIC, SUITE_GROUP);
         expect(letters).toHaveLength(forgeries.length);
         return letters;
-      }, JOIN);
+      });
       for (const [, reason] of forgeries)
         expect(dead.map((letter) => letter.reason)).toContainEqual(expect.stringMatching(reason));
       await eventually(async () => expect(await forged(TOPIC)).toBe(before + forgeries.length));
 
       // An operator replays them in good faith. They are still forged.
       await replayDead(store.connection, dead, { topicPrefix: store.prefix });
-      await eventually(async () => expect(await forged(TOPIC)).toBe(before + 2 * forgeries.length), JOIN);
+      await eventually(async () => expect(await forged(TOPIC)).toBe(before + 2 * forgeries.length));
       expect(await store.deadLetters(TOPIC, SUITE_GROUP)).toHaveLength(forgeries.length);
       const handled = received.messages.map(({ tenantId, version }) => `${tenantId}/${version}`).sort();
       expect(handled).toEqual(['a/1', 'a/2', 'b/1']);
@@ -131,7 +130,7 @@ export function forgedTests(kafka: { brokers: readonly string[] }): void {
         return { gateway, genuine: genuine! };
       }
       const passed = async (gateway: KafkaMessages, before: number, forgeries: number) => {
-        await eventually(async () => expect(await forged('requests.billing')).toBe(before + forgeries), JOIN);
+        await eventually(async () => expect(await forged('requests.billing')).toBe(before + forgeries));
         await gateway.request(SUBJECT, { ...request, ref: 'after' }, PATIENT);
         expect(booked).toEqual(['genuine', 'after']);
       };
@@ -203,7 +202,7 @@ export function forgedTests(kafka: { brokers: readonly string[] }): void {
         const asked = (await lying('requests.auth')).find(({ value }) => String(value).includes('held'));
         expect(asked).toBeDefined();
         return asked!;
-      }, JOIN);
+      });
       const [genuine] = (await lying('replies')).filter(({ value }) => String(value).includes('first'));
       const own = {
         key: null,
@@ -225,7 +224,7 @@ export function forgedTests(kafka: { brokers: readonly string[] }): void {
           'gateway',
         ),
       );
-      await eventually(async () => expect(await forged('replies')).toBe(before + 5), JOIN);
+      await eventually(async () => expect(await forged('replies')).toBe(before + 5));
       answer();
       expect(await reply).toEqual({ id: 'held', name: 'genuine' });
     });
@@ -258,7 +257,7 @@ export function forgedTests(kafka: { brokers: readonly string[] }): void {
         })();
         const some = async () => {
           const target = published.length + 5;
-          await eventually(() => expect(handled.length).toBeGreaterThan(target), JOIN);
+          await eventually(() => expect(handled.length).toBeGreaterThan(target));
         };
         const pair = { from: 'metering', to: 'billing' } as const;
         const ids = () =>
@@ -274,13 +273,13 @@ export function forgedTests(kafka: { brokers: readonly string[] }): void {
               expect(file.signing(pair)?.id).toBe(now[0]);
               for (const id of now) expect(file.named(pair, id)).toBeDefined();
             }
-          }, JOIN);
+          });
           // Messages signed with the old key are handled before it is removed.
           await some();
         }
         ended = true;
         await flow;
-        await eventually(() => expect(new Set(handled)).toEqual(new Set(published)), JOIN);
+        await eventually(() => expect(new Set(handled)).toEqual(new Set(published)));
         expect(await forged('charges')).toBe(before);
         expect(await store.deadLetters('charges' satisfies Topic, 'billing')).toEqual([]);
       } finally {
