@@ -8,7 +8,8 @@ import { CHAIN_CHECK } from './chain';
 
 // Each test spoils one row behind the triggers' back, as a bad restore or a manual change would.
 const database = useTestDatabase();
-const SHORT_MS = 1_000;
+/** Longer than a slow machine takes for a statement that waits for nothing. */
+const SHORT_MS = 3_000;
 
 describe('the audit of the ledger finds', () => {
   const billing = useBilling(database);
@@ -68,10 +69,10 @@ describe('the audit of the ledger finds', () => {
       const { url } = database;
       dataSource = await openDataSource({ url, schema: 'billing', applicationName: 'impatient', poolSize: 1 });
       const runner = dataSource.createQueryRunner();
-      // For the one connection of this pool: a second instead of a minute, on this side and on the server.
+      // For the one connection of this pool: seconds instead of a minute, on this side and on the server.
       const client = (await runner.connect()) as { connectionParameters: { query_timeout: number } };
-      client.connectionParameters.query_timeout = SHORT_MS;
       await runner.query(`SET statement_timeout = ${SHORT_MS}`);
+      client.connectionParameters.query_timeout = SHORT_MS;
       await runner.release();
       await database.query('BEGIN');
       await database.query('LOCK TABLE billing.charge IN ACCESS EXCLUSIVE MODE');
@@ -82,7 +83,7 @@ describe('the audit of the ledger finds', () => {
         const waiting = await database.query(
           `SELECT FROM pg_stat_activity WHERE application_name = 'impatient' AND datname = current_database()
             AND wait_event_type = 'Lock' AND query_start < clock_timestamp() - $1 * interval '1 ms'`,
-          [1.5 * SHORT_MS],
+          [1.2 * SHORT_MS],
         );
         expect(waiting).toHaveLength(1);
       });
@@ -95,7 +96,7 @@ describe('the audit of the ledger finds', () => {
     it('nothing, because they may take longer than other statements of the service', async () => {
       await database.query('COMMIT');
       expect((await audit).differences).toEqual([]);
-      expect(await dataSource.query('SHOW statement_timeout')).toEqual([{ statement_timeout: '1s' }]);
+      expect(await dataSource.query('SHOW statement_timeout')).toEqual([{ statement_timeout: '3s' }]);
     });
 
     it('nothing, because it is stopped in the middle of one', async () => {

@@ -8,17 +8,18 @@ const database = useTestDatabase();
 
 describe('the billing summary', () => {
   const billing = useBilling(database);
+  const now = new Date();
   const summary = (tenantId: string, page: { limit?: number; after?: string } = {}) =>
-    billingSummary(billing.dataSource, { tenantId, ...page });
+    billingSummary(billing.dataSource, { tenantId, ...page }, now);
 
   it('returns balance, entries newest first, remainder, and an open invoice per month with debits', async () => {
     const tenantId = await billing.tenant(1_000);
     await billing.gatherer.gather([
-      charge(tenantId, 3n * CENT + 7n),
+      charge(tenantId, 3n * CENT + 7n, { endedAt: now.toISOString() }),
       charge(tenantId, 20n * CENT, { endedAt: '2026-03-31T23:59:59.999Z' }),
     ]);
     await billing.poster.postDue();
-    const period = periodOf(new Date());
+    const period = periodOf(now);
     expect(await summary(tenantId)).toEqual({
       balanceCents: 977,
       carriedNanos: '7',

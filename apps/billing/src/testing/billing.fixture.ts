@@ -9,6 +9,8 @@ import { auditLedger } from '../reconcile/audit';
 import { TopUps } from '../topups/top-ups';
 
 export const CENT = 10_000_000n;
+/** One time for all charges of a test file, so that no month ends between two of them. */
+const ENDED_AT = new Date().toISOString();
 
 /** Billing below the transport, on the calling file's real database. */
 export interface TestBilling {
@@ -112,7 +114,7 @@ export function charge(tenantId: string, costNanos: bigint, overrides: Partial<C
     tenantId,
     keyId: 'key_test',
     costNanos: String(costNanos),
-    endedAt: new Date().toISOString(),
+    endedAt: ENDED_AT,
     ...overrides,
   };
 }
