@@ -1,5 +1,5 @@
 import { openDataSource, transaction } from '@tollgate/postgres';
-import { eventually, leastMs, OUTBOX_TABLE_SQL, useKafka, useTestDatabase } from '@tollgate/testing';
+import { elapsedMs, eventually, leastMs, OUTBOX_TABLE_SQL, useKafka, useTestDatabase } from '@tollgate/testing';
 import { ConfigResourceTypes, Kafka, logLevel } from 'kafkajs';
 import { balanceUpdate, SUITE_GROUP, Received, TOPIC } from '../../messages-store.fixture';
 import { enqueue } from '../../outbox/outbox';
@@ -70,12 +70,13 @@ describe('a topic that cannot be written', () => {
       const from = performance.now();
       let worstMs = 0;
       for (let version = 2; performance.now() - from < OUTAGE_MS; version++) {
-        const at = performance.now();
-        await Promise.all([
-          messages.publish(TOPIC, [balanceUpdate('a', version)]),
-          messages.request('auth.tenants.get', { tenantId: 'a' }, { deadlineMs: 15_000 }),
-        ]);
-        worstMs = Math.max(worstMs, performance.now() - at);
+        const tookMs = await elapsedMs(() =>
+          Promise.all([
+            messages.publish(TOPIC, [balanceUpdate('a', version)]),
+            messages.request('auth.tenants.get', { tenantId: 'a' }, { deadlineMs: 15_000 }),
+          ]),
+        );
+        worstMs = Math.max(worstMs, tookMs);
       }
       await failing;
       process.stderr.write(
@@ -119,13 +120,13 @@ describe('a topic that cannot be written', () => {
       relay.start();
       await eventually(() => received.assertAllInOrder(['a'], 2), { timeoutMs: 60_000 });
       let last = 2;
-      const tookMs = await leastMs(PROMPT_MS, async () => {
-        const from = performance.now();
-        await transaction(dataSource, (tx) => enqueue(tx, TOPIC, [balanceUpdate('a', ++last)]));
-        relay.wake();
-        await eventually(() => received.assertAllInOrder(['a'], last));
-        return performance.now() - from;
-      });
+      const tookMs = await leastMs(PROMPT_MS, () =>
+        elapsedMs(async () => {
+          await transaction(dataSource, (tx) => enqueue(tx, TOPIC, [balanceUpdate('a', ++last)]));
+          relay.wake();
+          await eventually(() => received.assertAllInOrder(['a'], last));
+        }),
+      );
       expect(tookMs).toBeLessThan(PROMPT_MS);
       expect(received.messages).toHaveLength(last);
       await mend(store);
