@@ -1,6 +1,6 @@
 import { UnavailableError } from '@tollgate/contracts';
 import { configureLogging } from '@tollgate/runtime';
-import { eventually, useRedis, useRedisCluster, type RedisServer } from '@tollgate/testing';
+import { eventually, inForceAfterMs, useRedis, useRedisCluster, type RedisServer } from '@tollgate/testing';
 import type { CredentialRecord } from '../credential-store';
 import { aRecord, inMemory, revokedAfterMs } from '../record.fixture';
 import { AuthBooks } from './auth-books.fixture';
@@ -55,6 +55,8 @@ function emptiedSuite(name: string, urlOf: () => string, nodes: () => { port: nu
     const onEach = <T>(work: (gateway: RedisCredentialStore) => T) => Promise.all(gateways.map(work));
     const complete = () =>
       eventually(() => onEach(async (gateway) => expect(await gateway.lookup(aRecord().hash)).toBeNull()));
+    /** How often another process takes over since then, on a machine so slow that a filler counts as dead. */
+    const takenOver = (sinceMs: number) => Math.floor(Math.max(0, performance.now() - sinceMs) / FILLER_LEASE_MS);
     async function issue(count: number): Promise<CredentialRecord[]> {
       const records = Array.from({ length: count }, () => aRecord());
       for (const record of records) books.records.set(record.hash, record);
@@ -68,25 +70,25 @@ function emptiedSuite(name: string, urlOf: () => string, nodes: () => { port: nu
     it('is filled once by many replicas; until then it serves known credentials and never says 401', async () => {
       // Not even auth has connected yet, so no value may be called unknown.
       await onEach((gateway) => expect(gateway.lookup(aRecord().hash)).rejects.toThrow(UnavailableError));
+      const addedMs = performance.now();
       await addReplicas(3);
       await complete();
-      expect(books.fills).toBe(1);
+      expect(books.fills).toBeLessThanOrEqual(1 + takenOver(addedMs));
       const [known, other] = (await issue(2)) as [CredentialRecord, CredentialRecord];
       await onEach(async (gateway) => expect(await gateway.lookup(known.hash)).toEqual(known));
 
+      const { fills } = books;
       holdFilling();
-      const heldFrom = performance.now();
+      const heldMs = performance.now();
       await empty();
-      await eventually(() => expect(books.fills).toBe(2));
+      await eventually(() => expect(books.fills).toBeGreaterThan(fills));
       await onEach((gateway) => expect(gateway.lookup(other.hash)).rejects.toThrow(UnavailableError));
       await onEach((gateway) => eventually(() => expect(inMemory(gateway, known.hash)).toEqual(known)));
       release();
-      // On a machine so slow that it counts as dead.
-      const takenOver = Math.floor((performance.now() - heldFrom) / FILLER_LEASE_MS);
       await eventually(() => onEach(async (gateway) => expect(await gateway.lookup(other.hash)).toEqual(other)));
       await complete();
       await onEach((gateway) => eventually(() => expect(inMemory(gateway, known.hash)).toEqual(known)));
-      expect(books.fills).toBeLessThanOrEqual(2 + takenOver);
+      expect(books.fills).toBeLessThanOrEqual(fills + 1 + takenOver(heldMs));
     });
 
     it('has a revocation in force everywhere within a second: before, during and after its filling', async () => {
@@ -124,9 +126,10 @@ function emptiedSuite(name: string, urlOf: () => string, nodes: () => { port: nu
       await complete();
       const [record] = (await issue(1)) as [CredentialRecord];
       await books.commit(revoked(record));
+      const before = books.fills;
       holdFilling();
       await empty();
-      await eventually(() => expect(books.fills).toBe(2));
+      await eventually(() => expect(books.fills).toBeGreaterThan(before));
       await late!.put([record]);
       await onEach((gateway) => expect(gateway.lookup(record.hash)).rejects.toThrow(UnavailableError));
       release();
@@ -162,18 +165,23 @@ function emptiedSuite(name: string, urlOf: () => string, nodes: () => { port: nu
       const [first] = await addReplicas(1);
       await complete();
       const [known] = (await issue(1)) as [CredentialRecord];
+      const before = books.fills;
       holdFilling();
       await empty();
-      await eventually(() => expect(books.fills).toBe(2));
+      await eventually(() => expect(books.fills).toBeGreaterThan(before));
       await first!.close();
       books.hold = Promise.resolve();
-      const from = performance.now();
+      const { fills } = books;
+      const fromMs = performance.now();
       await addReplicas(2);
-      await eventually(() => onEach(async (gateway) => expect(await gateway.lookup(known.hash)).toEqual(known)), {
-        timeoutMs: FILLER_LEASE_MS + 3_000,
-      });
-      process.stderr.write(`${name}: a filling taken over after ${(performance.now() - from).toFixed()} ms\n`);
-      expect(books.fills).toBe(3);
+      const tookMs = await inForceAfterMs(
+        () => onEach(async (gateway) => expect(await gateway.lookup(known.hash)).toEqual(known)),
+        fromMs,
+      );
+      process.stderr.write(`${name}: a filling taken over after ${tookMs.toFixed()} ms\n`);
+      expect(tookMs).toBeLessThan(FILLER_LEASE_MS + 3_000);
+      expect(books.fills).toBeGreaterThan(fills);
+      expect(books.fills).toBeLessThanOrEqual(fills + 1 + takenOver(fromMs + FILLER_LEASE_MS));
     });
 
     it('is filled again after it became an older copy, with nothing unknown meanwhile and nothing undone', async () => {
@@ -184,12 +192,13 @@ function emptiedSuite(name: string, urlOf: () => string, nodes: () => { port: nu
       await onEach(async (gateway) => expect(await gateway.lookup(record.hash)).toEqual(record));
       await books.commit(revoked(record));
       await expectRevoked(record);
+      const { fills } = books;
       holdFilling();
       // The state before the last change.
       await cli('HDEL', 'tgc:{credentials}:records', late.hash, record.hash);
       await cli('ZREM', 'tgc:{credentials}:changes', late.hash, record.hash);
       await cli('HSET', META, 'number', before.trim());
-      await eventually(() => expect(books.fills).toBe(2));
+      await eventually(() => expect(books.fills).toBeGreaterThan(fills));
       await onEach((gateway) => expect(gateway.lookup(late.hash)).rejects.toThrow(UnavailableError));
       await onEach((gateway) => eventually(() => expect(inMemory(gateway, record.hash)).toEqual(revoked(record))));
       release();
@@ -231,7 +240,8 @@ describe('one server', () => {
       await change();
       await eventually(async () => expect(await gateway.lookup(aRecord().hash)).toBeNull());
       await eventually(() => expect(inMemory(gateway, record.hash)).toEqual(revoked(record)));
-      expect(books.fills).toBe(2);
+      // Again where the server was away during the first attempt.
+      expect(books.fills).toBeGreaterThan(1);
     } finally {
       await Promise.all([gateway.close(), auth.close()]);
     }
