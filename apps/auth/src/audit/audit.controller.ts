@@ -8,8 +8,9 @@ import {
   type RequestOf,
 } from '@tollgate/contracts';
 import { MessagePattern } from '@tollgate/messaging/nest';
-import { auditPage, query, recordChange, transaction } from '@tollgate/postgres';
+import { auditPage, recordChange } from '@tollgate/postgres';
 import { AuthDatabase } from '../database';
+import { erasePerson } from './erase-person';
 
 /** The audit log of this service, and of the console. Each change of auth writes its row in its own transaction. */
 @Controller()
@@ -30,17 +31,9 @@ export class AuditController {
     return { recorded: true };
   }
 
-  /** The row of a person who erases their own account has no name either. Only the first of repeats adds the row. */
   @MessagePattern('auth.people.erase')
-  async erasePerson({ by, userId, email }: RequestOf<'auth.people.erase'>): Promise<{ erased: true }> {
-    await transaction(this.database.dataSource, async (tx) => {
-      // The console may ask again while the first request is still handled.
-      await query(tx, `SELECT pg_advisory_xact_lock(hashtextextended('tollgate-auth-erasure ' || $1, 0))`, [userId]);
-      const logged = `SELECT 1 FROM audit_log WHERE target = $1 AND action = 'account.erase'`;
-      if ((await query(tx, logged, [userId])).length === 0)
-        await recordChange(tx, by, { action: 'account.erase', target: userId });
-      await query(tx, 'SELECT erase_person($1, $2)', [userId, email.toLowerCase()]);
-    });
+  async erasePerson(person: RequestOf<'auth.people.erase'>): Promise<{ erased: true }> {
+    await erasePerson(this.database, person);
     return { erased: true };
   }
 }

@@ -1,5 +1,8 @@
-import { type Author, newId } from '@tollgate/contracts';
+import { type Author, newId, UnavailableError } from '@tollgate/contracts';
+import { eventually } from '@tollgate/testing';
+import { AuthDatabase } from '../database';
 import { minted, useAuth } from '../running-auth.fixture';
+import { erasePerson } from './erase-person';
 
 const { auth, database } = useAuth();
 
@@ -111,7 +114,7 @@ it('an erasure reads only the rows of its person, however large the log is', asy
     await database.query('ANALYZE auth.audit_log');
     await database.query('BEGIN');
     const before = await reads();
-    await database.query('SELECT auth.erase_person($1, $2)', [few.id, few.name]);
+    await database.query('SELECT auth.erase_changes_of_person($1, $2, 500)', [few.id, few.name]);
     const after = await reads();
     await database.query('COMMIT');
     expect(after.scans).toBe(before.scans);
@@ -135,4 +138,75 @@ it('nobody takes a person from the log in another way, not even the owner of the
     await expect(database.query(`UPDATE auth.audit_log SET ${set} ${rows}`, [eve.id])).rejects.toThrow(/append-only/);
     await database.query('ROLLBACK');
   }
+});
+
+it('a key of the person is revoked at once while its changes are still being erased', async () => {
+  const [busy, other] = [person('busy'), person('other')];
+  const tenantId = await auth.tenant();
+  const key = await newKey(tenantId, busy.name, busy);
+  await database.query('BEGIN');
+  try {
+    await database.query('SELECT id FROM auth.audit_log WHERE target = $1 FOR UPDATE', [key]);
+    const erased = auth.request('auth.people.erase', { userId: busy.id, email: busy.name, by: busy });
+    await eventually(async () => {
+      const waiting = 'SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))';
+      expect(await database.query(waiting)).toHaveLength(1);
+    });
+    await auth.request('auth.keys.revoke', { tenantId, id: key, by: other });
+    await database.query('COMMIT');
+    await erased;
+  } finally {
+    await database.query('ROLLBACK');
+  }
+  expect(await ownersOf([key])).toEqual([null]);
+  expect(JSON.stringify((await log()).filter(({ target }) => target === key))).not.toContain(busy.name);
+});
+
+it('many changes and keys of a person are erased in batches, each in a transaction of its own', async () => {
+  const many = person('many');
+  const tenantId = await auth.tenant();
+  const batchRows = 10;
+  const ids = (kind: 'key' | 'aud') => Array.from({ length: 2 * batchRows + 5 }, () => newId(kind));
+  const [keys, own, named] = [ids('key'), ids('aud'), ids('aud')];
+  await database.query(
+    `INSERT INTO auth.credential (id, kind, tenant_id, name, owner, hash, last4, profile)
+     SELECT id, 'key', $2, 'k', $3, encode(sha256(id::bytea), 'hex'), 'last', 'small' FROM unnest($1::text[]) AS id`,
+    [keys, tenantId, many.name],
+  );
+  const changes = `INSERT INTO auth.audit_log (id, at, author_kind, author_id, author_name, action, tenant_id, after)
+    SELECT id, now(), 'person', $3, $3, 'key.update', $2, jsonb_build_object('owner', $4::text)
+      FROM unnest($1::text[]) AS id`;
+  await database.query(changes, [own, tenantId, many.id, many.name]);
+  await database.query(changes, [named, tenantId, 'somebody', many.name]);
+  const asked = { userId: many.id, email: many.name, by: many };
+  // Each try is over after its first batch, as for a person with very many rows. The next one goes on from there.
+  const tries = { batchRows, tryMs: 0 };
+  let unfinished = 0;
+  const books = await AuthDatabase.open(database.url);
+  const tryOnce = () =>
+    erasePerson(books, asked, tries).then(
+      () => true,
+      (error: unknown) => {
+        expect(error).toBeInstanceOf(UnavailableError);
+        unfinished++;
+        return false;
+      },
+    );
+  while (!(await tryOnce())) expect(unfinished).toBeLessThan(20);
+  await books.onApplicationShutdown();
+  expect(new Set(await ownersOf(keys))).toEqual(new Set([null]));
+  for (const [table, rows] of [
+    ['credential', keys],
+    ['audit_log', own],
+    ['audit_log', named],
+  ]) {
+    const [state] = await database.query(
+      `SELECT count(*) FILTER (WHERE t::text ~ $2)::int AS named, count(DISTINCT xmin::text)::int AS transactions
+       FROM auth.${String(table)} t WHERE id = ANY ($1)`,
+      [rows, many.name],
+    );
+    expect(state).toEqual({ named: 0, transactions: 3 });
+  }
+  const logged = (await log()).filter(({ action, target }) => action === 'account.erase' && target === many.id);
+  expect(logged).toHaveLength(1);
 });

@@ -109,33 +109,60 @@ BEGIN
   RETURN line;
 END $$;
 
--- Erases a person from the audit log and from the owners of keys, for good. Runs with the owner's rights, like
--- erase_changes. `person_email` is in lower case. It may be the address of somebody else, because nobody proves one to
--- join a tenant. So it counts only in rows of the person, and in tenants where the person did something or was a
--- member. A repeat finds what was written meanwhile. Each search has an index, because the log may be large.
-CREATE OR REPLACE FUNCTION erase_person(person text, person_email text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+-- The tenants in which a person did something, or was a member. Nobody proves an address to join a tenant, so an
+-- address counts as that of the person only there, and in rows of the person.
+CREATE OR REPLACE FUNCTION tenants_of_person(person text) RETURNS text[] LANGUAGE sql STABLE
   SET search_path = auth, pg_temp AS $$
-DECLARE
-  tenants text[] := ARRAY(
+  SELECT ARRAY(
     SELECT tenant_id FROM audit_log WHERE author_kind = 'person' AND author_id = person
-    UNION SELECT tenant_id FROM audit_log WHERE target = person);
+    UNION SELECT tenant_id FROM audit_log WHERE target = person)
+$$;
+
+-- Erases a person from some `max_rows` rows of the audit log, for good. A caller commits, and repeats it while it
+-- answers true: a person has rows without a bound, and a statement has a timeout. Finds only rows that still name the
+-- person, so a repeat goes on where the former one ended, and finds what was written meanwhile. `person_email` is in
+-- lower case. Each search has an index, because the log may be large. Runs with the owner's rights, like erase_changes.
+CREATE OR REPLACE FUNCTION erase_changes_of_person(person text, person_email text, max_rows integer) RETURNS boolean
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path = auth, pg_temp AS $$
+DECLARE
+  tenants text[];
   -- Found before the UPDATE. If it searched for them, PostgreSQL would read the whole log after some ANALYZEs.
-  rows_of_person text[] := ARRAY(
+  next_rows text[] := ARRAY(
     SELECT id FROM audit_log
      WHERE author_kind = 'person' AND author_id = person AND (author_name IS NOT NULL OR address IS NOT NULL)
-    UNION ALL
-    SELECT id FROM audit_log
-     WHERE ARRAY[lower(before ->> 'name'), lower(after ->> 'name'), lower(before ->> 'owner'), lower(after ->> 'owner')]
-             @> ARRAY[person_email]
-       AND (tenant_id = ANY (tenants) OR target = person OR author_id = person));
+     LIMIT max_rows);
 BEGIN
+  IF cardinality(next_rows) < max_rows THEN
+    tenants := tenants_of_person(person);
+    next_rows := next_rows || ARRAY(
+      -- Without a limit of its own, so that it uses its index.
+      WITH named AS MATERIALIZED (
+        SELECT id FROM audit_log
+         WHERE ARRAY[
+             lower(before ->> 'name'), lower(after ->> 'name'), lower(before ->> 'owner'), lower(after ->> 'owner')]
+             @> ARRAY[person_email]
+           AND (tenant_id = ANY (tenants) OR target = person OR author_id = person))
+      SELECT id FROM named LIMIT max_rows);
+  END IF;
   PERFORM set_config('tollgate.erased_person', person, true), set_config('tollgate.erased_email', person_email, true);
-  UPDATE credential SET owner = NULL WHERE tenant_id = ANY (tenants) AND lower(owner) = person_email;
   UPDATE audit_log AS line
      SET (author_name, address, before, after) = (
        SELECT e.author_name, e.address, e.before, e.after FROM without_person(line, person, person_email) AS e)
-   WHERE id = ANY (rows_of_person);
+   WHERE id = ANY (next_rows);
   PERFORM set_config('tollgate.erased_person', '', true), set_config('tollgate.erased_email', '', true);
+  RETURN cardinality(next_rows) >= max_rows;
+END $$;
+
+-- The same for the owners of keys. The keys are found before they are locked, because a revocation waits for the lock.
+CREATE OR REPLACE FUNCTION erase_owner(person text, person_email text, max_rows integer) RETURNS boolean
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path = auth, pg_temp AS $$
+DECLARE
+  next_rows text[] := ARRAY(
+    SELECT id FROM credential
+     WHERE tenant_id = ANY (tenants_of_person(person)) AND lower(owner) = person_email LIMIT max_rows);
+BEGIN
+  UPDATE credential SET owner = NULL WHERE id = ANY (next_rows) AND lower(owner) = person_email;
+  RETURN cardinality(next_rows) >= max_rows;
 END $$;
 
 -- A row of the audit log changes in two ways: it loses personal data after its tenant was erased, or a person who is

@@ -20,3 +20,12 @@ BEGIN
    WHERE tenant_id = tenant_to_erase AND line IS DISTINCT FROM erased(line);
   RETURN first;
 END $$;
+
+-- In force: erase_changes_of_person and erase_owner in erasure.sql. The keys come last, because a revocation waits for
+-- their locks.
+CREATE OR REPLACE FUNCTION erase_person(person text, person_email text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+  SET search_path = auth, pg_temp AS $$
+BEGIN
+  WHILE erase_changes_of_person(person, person_email, 10000) LOOP END LOOP;
+  WHILE erase_owner(person, person_email, 10000) LOOP END LOOP;
+END $$;

@@ -28,7 +28,9 @@ GRANT INSERT ON audit_log TO tollgate_auth;
 -- Erases personal data of a closed tenant, with the owner's rights. Previous version: erase_tenant.
 GRANT EXECUTE ON FUNCTION begin_erasure(text), erase_credentials(text, text, integer),
   erase_changes(text, text, integer), erase_tenant(text) TO tollgate_auth;
--- Erases a person of the console from the audit log, with the owner's rights.
-GRANT EXECUTE ON FUNCTION erase_person(text, text) TO tollgate_auth;
+-- Erases a person of the console from the audit log and the owners of keys, with the owner's rights. Previous version:
+-- erase_person.
+GRANT EXECUTE ON FUNCTION erase_changes_of_person(text, text, integer), erase_owner(text, text, integer),
+  erase_person(text, text) TO tollgate_auth;
 GRANT INSERT, UPDATE, DELETE ON outbox TO tollgate_auth;
 GRANT INSERT ON outbox_refused TO tollgate_auth;

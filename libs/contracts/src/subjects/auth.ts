@@ -200,7 +200,7 @@ export interface AuthSubjects {
   /**
    * Erases a person of the console: from the audit log, whose rows keep the id only, and as the owner of keys. Others
    * lose the address only in tenants to which the person belonged. Adds the row of it once. A repeat erases what was
-   * written meanwhile.
+   * written meanwhile. UnavailableError: there are many rows, and a repeat goes on with those that are left.
    */
   'auth.people.erase': [Authored<{ userId: string; email: string }>, { erased: true }];
 }
