@@ -73,7 +73,7 @@ export type Refusal =
 
 export type AdmitResult =
   /**
-   * `storeEpoch` comes from a store that can be emptied while it runs. Pass it on with every later operation: it
+   * `storeEpoch` comes from a store that can lose holds while it runs. Pass it on with every later operation: it
    * distinguishes a hold that the store lost from one that ended.
    */
   | { kind: 'held'; holdNanos: bigint; outputTokens: number; limits: LimitState; storeEpoch?: string }
@@ -123,8 +123,8 @@ export interface ExtendRequest {
 }
 
 /**
- * `refused`: available credit or budget is below `minNanos`, or the store was emptied after the admission. The hold
- * stays as it is. `forbidden`: no such pending hold (expired, settled, void).
+ * `refused`: available credit or budget is below `minNanos`, or the store lost the hold. The hold stays as it
+ * is. `forbidden`: no such pending hold (expired, settled, void).
  */
 export type ExtendResult =
   { kind: 'extended'; grantedNanos: bigint; holdNanos: bigint } | { kind: 'refused' } | { kind: 'forbidden' };
@@ -161,7 +161,7 @@ export interface Settlement {
 /**
  * - `settled`: durable. `event` is the record in force. A repeat, and a settlement after expiry, return the first
  *   result with `repeated: true`.
- * - `lost`: the store was emptied after the admission, and the hold is gone. Only the caller still has the event. It
+ * - `lost`: the store was emptied after the admission, or lost the hold. Only the caller still has the event. It
  *   must publish it durably before the answer ends.
  * - `forbidden`: there is no such hold (never admitted, void, or released long ago). Counted like every forbidden
  *   transition (admission-metrics.ts).

@@ -24,14 +24,23 @@ export function admitArguments(
 
 export type AdmitReply = { known: false } | { known: true; created: boolean; results: (AdmitResult | RangeError)[] };
 
-export function readAdmitReply(reply: unknown): AdmitReply {
+export function readAdmitReply(reply: unknown, requests: readonly AdmitRequest[]): AdmitReply {
   const values = reply as Value[];
   if (values[0] === 'unknown') return { known: false };
-  const results: (AdmitResult | RangeError)[] = [];
   const storeEpoch = values[1] as string;
-  for (let at = HEADER_VALUES; at < values.length; at += VALUES_PER_RESULT)
-    results.push(readAdmit(values.slice(at, at + VALUES_PER_RESULT), storeEpoch));
+  const results = requests.map(({ claim }, i) => {
+    const from = HEADER_VALUES + i * VALUES_PER_RESULT;
+    return readAdmit(values.slice(from, from + VALUES_PER_RESULT), claim ? ofTenant(storeEpoch) : storeEpoch);
+  });
   return { known: true, created: values[0] === 1, results };
+}
+
+/**
+ * The epoch of the tenant alone. With it a hold that is lost in a failover counts as ended (`is_lost` in
+ * lua/03_state.lua). Its claim is lost too, so a repeat runs again, and only that run may be charged.
+ */
+function ofTenant(storeEpoch: string): string {
+  return storeEpoch.slice(0, storeEpoch.indexOf(':'));
 }
 
 function toArray(request: AdmitRequest): unknown[] {

@@ -36,7 +36,7 @@ import { admitMistake, settleMistake } from '../caller-mistakes';
 import { sendFaultless, TenantUnknownError, type ItemFailure } from '../item-failures';
 import { readExtend, readSettle, readWithdraw, type Value } from '../store-answers';
 import { admitArguments, readAdmitReply } from './admit-call';
-import { allOrNothing, callByTenant, PROBE, tenantKeys } from './by-tenant';
+import { allOrNothing, callByTenant, PROBE, tenantKeys, type Group } from './by-tenant';
 import { admissionLibrary } from './admission-library';
 import { CreditRestorer } from './credit-restorer';
 import { balanceUpdateValues, extensionValues, nanos, progressValues, settleArguments } from './json-arguments';
@@ -113,7 +113,7 @@ export class RedisAdmissionStore extends AdmissionStore {
       requests,
       ({ draft }) => draft.tenantId,
       (items) => admitArguments(items, this.now(), this.leaseMs, this.restorer !== undefined, this.claimLimits),
-      (reply, group) => this.readAdmitted(reply, group.tenantId, group.items.length),
+      (reply, group) => this.readAdmitted(reply, group),
       ({ claim }) => claim !== undefined,
     );
   }
@@ -273,9 +273,9 @@ export class RedisAdmissionStore extends AdmissionStore {
     return new Set([this.link, this.settling, this.background]);
   }
 
-  private readAdmitted(reply: unknown, tenantId: string, count: number): (AdmitResult | ItemFailure)[] {
-    const read = readAdmitReply(reply);
-    if (!read.known) return new Array<ItemFailure>(count).fill(this.unknown(tenantId));
+  private readAdmitted(reply: unknown, { tenantId, items }: Group<AdmitRequest>): (AdmitResult | ItemFailure)[] {
+    const read = readAdmitReply(reply, items);
+    if (!read.known) return new Array<ItemFailure>(items.length).fill(this.unknown(tenantId));
     if (read.created) void this.registry.tellAgain(tenantId);
     return read.results;
   }

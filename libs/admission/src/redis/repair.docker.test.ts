@@ -149,6 +149,9 @@ describe('a repair of what was written into Redis', () => {
     ['withdrawals', 'x'],
     ['budget', 'x'],
     ['life', 'another'],
+    ['admissions', 'x'],
+    ['had_admissions', 'x'],
+    ['history', '\0\xff'],
   ];
   it.each(FIELDS)('cures the field %s as %j', async (field, value) => {
     const held = await working();

@@ -2,7 +2,8 @@
 --   1 credit       hash   version, balance, settled, pending (nanos), in_flight, spent in month, requests_us and
 --                         tokens_us (the tenant's buckets), budget, …; life: the store epoch, made after the store was
 --                         emptied, when the books are asked or with the first hold. It distinguishes a lost hold from
---                         one that ended. The field keeps its former name, because stored tenants have it.
+--                         one that ended. The field keeps its former name, because stored tenants have it. In a
+--                         failover, admissions, history and had_admissions do (`is_lost`).
 --   2 keys         hash   key id → the same for each inference key; its budget separately, under key id .. BUDGET
 --   3 pending      hash   hold id → hold
 --   4 settled      hash   hold id → cost and record
@@ -28,7 +29,7 @@ end
 local function load_tenant(keys)
   local v = redis.call('HMGET', keys[CREDIT], 'version', 'balance', 'settled', 'pending', 'in_flight', 'month', 'spent',
     'requests_us', 'tokens_us', 'suspended', 'deadline_ms', 'restored', 'budget', EPOCH, 'hold_mean_ms',
-    'progressed_ms', 'written_us', 'model_means')
+    'progressed_ms', 'written_us', 'model_means', 'admissions', 'history', 'had_admissions')
   return {
     exists = v[1] ~= false,
     version = amount_of(v[1]), balance = amount_of(v[2]), settled = amount_of(v[3]), pending = amount_of(v[4]),
@@ -48,6 +49,9 @@ local function load_tenant(keys)
     written_us = tonumber(v[17] or 0),
     -- As packed; false: no hold has ended yet.
     model_means = v[18],
+    -- The holds made in this store epoch; the replication history in which the last one was made, and how many the
+    -- server had when that history began.
+    admissions = tonumber(v[19]) or 0, history = v[20] or '', had_admissions = tonumber(v[21]) or 0,
   }
 end
 
@@ -99,9 +103,49 @@ local function begin_store_epoch(keys, t)
   end
 end
 
--- Whether a missing hold that was admitted in this store epoch (false: unknown) was lost with all others of the tenant.
+-- The replication history of this server. Each promotion and each restart begins a new one. INFO takes several µs, so
+-- it is asked ten times a second at most: no server is demoted and promoted again in between.
+local HISTORY_US = 100000
+local history, history_at_us
+local function history_id()
+  local now = now_us('')
+  if not history or now < history_at_us or now - history_at_us > HISTORY_US then
+    history = redis.call('INFO', 'replication'):match('master_replid:(%w+)') or ''
+    history_at_us = now
+  end
+  return history
+end
+
+-- The store epoch that a call returns for its holds, `made` of which are new: the tenant's epoch, the replication
+-- history, and the number of the last hold.
+local function epoch_of_holds(keys, t, made)
+  local own = history_id()
+  if made > 0 then
+    t.had_admissions = t.history == own and t.had_admissions or t.admissions
+    t.admissions, t.history = t.admissions + made, own
+    redis.call('HSET', keys[CREDIT], 'admissions', text(t.admissions), 'history', own,
+      'had_admissions', text(t.had_admissions))
+  end
+  return t.store_epoch .. ':' .. own .. ':' .. text(t.admissions)
+end
+
+-- Whether a missing hold with this store epoch (false: unknown) was lost: with all others of the tenant, or because it
+-- had not reached the server that was promoted since. A hold that the server had when it was promoted has ended. An
+-- epoch of the former version is only that of the tenant.
 local function is_lost(keys, store_epoch)
-  return store_epoch and store_epoch ~= redis.call('HGET', keys[CREDIT], EPOCH)
+  if not store_epoch then
+    return false
+  end
+  local life, its_history, number = store_epoch:match('^([^:]*):?(%w*):?(%d*)$')
+  local t = load_tenant(keys)
+  if life ~= t.store_epoch then
+    return true
+  end
+  local own = history_id()
+  if number == '' or its_history == own then
+    return false
+  end
+  return tonumber(number) > (t.history == own and t.had_admissions or t.admissions)
 end
 
 -- rule 3: spendable and unspent

@@ -196,7 +196,7 @@ local function admit(keys, args)
   local taken, is_taken = {}, {}
   local keep_ms, max_claims = tonumber(args[5 + #list]), tonumber(args[6 + #list])
   begin_store_epoch(keys, t)
-  local out = { t.exists and 0 or 1, t.store_epoch }
+  local out = { t.exists and 0 or 1, '' }
   local t_moved, k_moved = read_buckets(t, now), false
 
   for i, a in ipairs(list) do
@@ -236,6 +236,7 @@ local function admit(keys, args)
   end
 
   save_admitted(keys, t, loaded, writes, deadline_ms, now_ms, t_moved, k_moved)
+  out[2] = epoch_of_holds(keys, t, #writes / 2)
   if #taken > 0 then
     take_claims(keys, taken, now_ms, keep_ms, max_claims)
   end

@@ -265,6 +265,8 @@ local function repair_tenant(keys, a, sum, spent, own_budget, is_lost_spent, dea
     -- The books were asked just now. What was spent in the month is requested again, as after a complete loss, if
     -- neither metering nor the stored state has it.
     restored = (spent or not is_lost_spent) and '1' or nil, [EPOCH] = was[EPOCH], budget = own_budget,
+    admissions = text(math.max(0, whole(was.admissions, 0))), history = was.history,
+    had_admissions = text(math.max(0, whole(was.had_admissions, 0))),
   }
   local writes = {}
   for field, value in pairs(fields) do
