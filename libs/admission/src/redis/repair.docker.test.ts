@@ -219,3 +219,20 @@ describe('a repair of what was written into Redis', () => {
     await expectSound(held);
   });
 });
+
+it('a sweep reaches the settled holds behind stray ids', async () => {
+  const { settled } = await working();
+  const strays = Array.from({ length: 20 }, (_, n) => ['0', `req_stray${n}`]).flat();
+  await client.zadd(key('unconfirmed'), ...strays);
+  const f = fixture();
+  f.nowMs += 120_000;
+  const { store } = f;
+  const found: string[] = [];
+  for (let n = 0; n < 100 && found.length === 0; n++)
+    found.push(
+      ...(await store.sweep({ limit: 5, confirmAfterMs: 60_000 }))
+        .filter(({ tenantId, outcome }) => tenantId === f.tenantId && outcome !== 'expired')
+        .map(({ id }) => id),
+    );
+  expect(found).toEqual([settled]);
+});

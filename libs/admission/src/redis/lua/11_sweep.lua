@@ -100,9 +100,10 @@ local function sweep(keys, args)
     if packed then
       local _, record = cmsgpack.unpack(packed)
       out[#out + 1] = record
-      moved[#moved + 1] = text(now_ms)
-      moved[#moved + 1] = owed[i]
     end
+    -- Also a stray id, which nothing of ours leaves: it would stay the oldest, and keep the others from their turn.
+    moved[#moved + 1] = text(now_ms)
+    moved[#moved + 1] = owed[i]
   end
   in_parts('ZADD', keys[UNCONFIRMED], moved, 2)
   return { expired, redis.call('HLEN', keys[PENDING]), redis.call('ZCARD', keys[UNCONFIRMED]), out }
