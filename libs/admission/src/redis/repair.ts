@@ -4,14 +4,23 @@ import { monthOf } from '../amounts';
 import { tenantKeys } from './by-tenant';
 import { amount, budgetChanges, nanos } from './json-arguments';
 
-/** Calls lua/15_repair.lua. Rejects when the tenant's shard does not answer. */
+/** Less than the caller waits for the call (BACKGROUND_TIMEOUT_MS): it holds the lock of the books until then. */
+const MAX_REPAIR_MS = 5_000;
+
+/**
+ * Calls lua/15_repair.lua. Rejects when the tenant's shard does not answer. Then the repair is not done later either:
+ * the books may have a newer version by then.
+ */
 export async function callRepair(link: RedisLink, repair: Repair, now: number | ''): Promise<RepairResult> {
   const { tenantId, version, balanceNanos, suspended, spent, budgets, releases } = repair;
+  const keys = tenantKeys(tenantId);
+  const until = await link.one({ function: 'repair_until', keys, args: [MAX_REPAIR_MS] });
   const droppedHolds = await link.one({
     function: 'repair',
-    keys: tenantKeys(tenantId),
+    keys,
     args: [
       now,
+      until as string,
       JSON.stringify([
         amount(version),
         nanos(balanceNanos),

@@ -276,13 +276,22 @@ local function repair_tenant(keys, a, sum, spent, own_budget, is_lost_spent, dea
   redis.call('HSET', keys[CREDIT], unpack(writes))
 end
 
+-- args: how many ms from now a `repair` may be reached. Returns the end of that time, in ms by this server's clock.
+local function repair_until(_, args)
+  return text(now_us('') / 1000 + tonumber(args[1]))
+end
+
 -- rule 30: repair
--- args: now_ms or '', [version, balance, suspended, [[month, spent by the tenant in it, [[key id, spent by the key],
--- …]], …], [[key id or '', version, nanos or false], …], ids of settled holds to release] as JSON. Returns the
--- number of unreadable holds, which it has dropped.
+-- args: now_ms or '', the end of its time (`repair_until`), [version, balance, suspended, [[month, spent by the tenant
+-- in it, [[key id, spent by the key], …]], …], [[key id or '', version, nanos or false], …], ids of settled holds to
+-- release] as JSON. Returns the number of unreadable holds, which it has dropped. Refuses when its time is over: a
+-- server that stalled may reach the call after its caller has unlocked the books, and must not undo a newer version.
 local function repair(keys, args)
+  if now_us('') / 1000 > tonumber(args[2]) then
+    return redis.error_reply('LATE the books are no longer locked')
+  end
   local now = now_us(args[1])
-  local month, a = month_of(now), cjson.decode(args[2])
+  local month, a = month_of(now), cjson.decode(args[3])
   -- All sums follow from the holds.
   local sums = { tenant = new_sum(), keys = {} }
   local unreadable, deadline_ms, progressed_ms = repair_pending(keys, sums)
