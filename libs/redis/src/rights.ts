@@ -51,7 +51,7 @@ export const REDIS_RIGHTS = {
     grants: [
       {
         for:
-          'admit, look, expected_ends, recall, claim_answers, extend, progress, settle, void, ' +
+          'admit, look, expected_ends, recall, recall_written, claim_answers, extend, progress, settle, void, ' +
           'apply_balance_updates, begin_restore, restore',
         keys: [...tenant, ...claims],
         commands: [

@@ -62,7 +62,7 @@ export class AdmissionClient {
       maxItems: MAX_EXPECTED_ENDS_PER_CALL,
     });
     this.recalls = new BatchQueue<RecallRequest, RecallResult>((requests) => store.recall(requests), {
-      answersWithinMs: admit,
+      answersWithinMs: settle,
     });
     this.answers = new BatchQueue<AnswerRequest, string | null>((requests) => store.answers(requests), {
       answersWithinMs: admit,

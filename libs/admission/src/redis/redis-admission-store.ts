@@ -131,7 +131,7 @@ export class RedisAdmissionStore extends AdmissionStore {
   }
 
   recall(requests: readonly RecallRequest[]): Promise<(RecallResult | UnavailableError)[]> {
-    return callRecall(this.link, requests, this.now(), this.claimLimits.keepMs);
+    return callRecall(this.settling, requests, this.now(), this.claimLimits.keepMs, this.settledReplicas);
   }
 
   answers(requests: readonly AnswerRequest[]): Promise<(string | null | UnavailableError)[]> {

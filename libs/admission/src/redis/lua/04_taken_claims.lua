@@ -20,7 +20,7 @@ local function standing_claim(keys, id, now_ms, keep_ms)
   if not packed then
     return nil
   end
-  local c = {}
+  local c = { packed = packed }
   c.request_id, c.fingerprint, c.created_ms, c.settled = cmsgpack.unpack(packed)
   if c.settled then
     return c.created_ms > now_ms - keep_ms and c or nil
@@ -110,8 +110,9 @@ local function settle_claim(keys, id, request_id, answer, keep_ms, max_chars)
 end
 
 -- args: now_ms or '', keep_ms, claim ids. Four values for each: 'running', 'settled' or false (free); the fingerprint;
--- the age in ms; the characters of the answer, or false.
-local function recall(keys, args)
+-- the age in ms; the characters of the answer, or false. `writes`: writes each settled claim again, unchanged, so that
+-- the caller can wait until replicas have what it read. WAIT covers only the writes of its own connection.
+local function recall(keys, args, writes)
   local now_ms = math.floor(now_us(args[1]) / 1000)
   local out = {}
   for i = 3, #args do
@@ -119,6 +120,9 @@ local function recall(keys, args)
     local n = #out
     out[n + 1], out[n + 2], out[n + 3], out[n + 4] = false, false, false, false
     if c then
+      if c.settled and writes == true then
+        redis.call('HSET', keys[CLAIMS], args[i], c.packed)
+      end
       out[n + 1], out[n + 2] = c.settled and 'settled' or 'running', c.fingerprint
       out[n + 3] = math.max(0, now_ms - c.created_ms)
       local chars = c.settled and redis.call('HSTRLEN', keys[ANSWERS], args[i]) or 0
@@ -126,6 +130,10 @@ local function recall(keys, args)
     end
   end
   return out
+end
+
+local function recall_written(keys, args)
+  return recall(keys, args, true)
 end
 
 -- args: a claim id and its fingerprint, for each claim. The answers of settled claims, whatever their age: `recall` found

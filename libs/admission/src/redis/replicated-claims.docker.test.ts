@@ -1,0 +1,41 @@
+import { newId } from '@tollgate/contracts';
+import { configureLogging } from '@tollgate/runtime';
+import { eventually, PRIMARY_NAME, useRedisSentinels, type RedisServer } from '@tollgate/testing';
+import { admit, recall, settle } from '../suite/claims.fixture';
+import { BALANCE, open, refusedAfterMs } from './faults.fixture';
+
+// An unavailable replica is the subject here; it would log a warning.
+configureLogging({ level: 'silent', pretty: false });
+
+describe('a claim', () => {
+  const group = useRedisSentinels();
+  const url = () => `redis+sentinel://${group.sentinels.map((port) => `127.0.0.1:${port}`).join(',')}/${PRIMARY_NAME}`;
+  const offset = async (server: RedisServer, index: number) => {
+    const info = await server.exec(['redis-cli', '-p', String(group.network.ports[index]), 'INFO', 'replication']);
+    return /(?:slave|master)_repl_offset:(\d+)/.exec(info)?.[1];
+  };
+
+  it('repeats a stored answer only when the replica has its settlement, where that is configured', async () => {
+    const { f, close } = await open({ url: url(), settledReplicas: 1 });
+    await f.setBalance(BALANCE);
+    const claimId = newId('key');
+    const { id } = await admit(f, claimId);
+    const unsettled = await admit(f, newId('key'));
+    await eventually(async () => {
+      const [written, copied] = [await offset(group.primary, 0), await offset(group.replica, 1)];
+      expect(copied).toBe(written);
+    });
+    const other = await open({ url: url(), settledReplicas: 1 });
+    await group.replica.pause();
+    expect(await refusedAfterMs(() => settle(f, id, claimId))).toBeGreaterThan(200);
+    // The gateway of the repeat did not make the settlement.
+    expect(await refusedAfterMs(() => recall(f, claimId, other.f.store))).toBeGreaterThan(200);
+    // Nothing is settled yet, so nothing can be lost.
+    expect(await recall(f, unsettled.request.claim!.id, other.f.store)).toMatchObject({ kind: 'running' });
+    await group.replica.unpause();
+    await eventually(async () =>
+      expect(await recall(f, claimId, other.f.store)).toMatchObject({ kind: 'settled', sealed: 'sealed' }),
+    );
+    await Promise.all([close(), other.close()]);
+  });
+});
