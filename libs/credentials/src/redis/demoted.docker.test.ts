@@ -29,6 +29,21 @@ describe('a server that a failover made a replica', () => {
     }
     await eventually(async () => expect(await store.lookup(known.hash)).toMatchObject({ version: 1 }));
   });
+
+  it('is noticed by the check for changes, so that look-ups need not ask for the role of the server', async () => {
+    store.refillWith(async () => {});
+    await store.start();
+    await eventually(async () => expect(await store.lookup(aRecord().hash)).toBeNull());
+    const asked = async () => {
+      const stats = await redis.exec(['redis-cli', '-p', String(redis.port), 'INFO', 'commandstats']);
+      return Number(/cmdstat_info:calls=(\d+)/.exec(stats)![1]);
+    };
+    const before = await asked();
+    const lookups = 1_000;
+    for (let n = 0; n < lookups; n++) expect(await store.lookup(aRecord().hash)).toBeNull();
+    // The checks for changes ask meanwhile.
+    expect((await asked()) - before).toBeLessThan(lookups);
+  });
 });
 
 /** The error of a look-up, or null. */

@@ -168,16 +168,18 @@ local function forget(keys)
   return (#hashes == MAX_FORGOTTEN or #over == MAX_FORGOTTEN) and 1 or 0
 end
 
--- args: hashes. Returns whether the store is complete, and the records (nil for a missing one). Returns no records of
--- an incomplete store: a late writer may have put an older record there than the one that was lost. A replica refuses.
+-- args: '1' to refuse at a replica or '', and hashes. Returns whether the store is complete, and the records (nil for a
+-- missing one). Returns no records of an incomplete store: a late writer may have put an older record there than the
+-- one that was lost.
 local function read(keys, args)
-  local refused = refused_here()
+  local refused = args[1] == '1' and refused_here()
   if refused then
     return refused
   end
   if redis.call('HEXISTS', keys[META], 'complete') == 0 then
     return { 0, {} }
   end
+  table.remove(args, 1)
   return { 1, records_of(keys, args) }
 end
 
