@@ -1,5 +1,5 @@
 import { costNanos, type UsageEvent } from '@tollgate/contracts';
-import { eventually, PATIENT_CALL_MS } from '@tollgate/testing';
+import { eventually } from '@tollgate/testing';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout } from 'node:timers/promises';
 import { readEvents } from '../../apps/simulator/src/use-simulator.fixture';
@@ -7,10 +7,7 @@ import { LOCKED_WITHIN_MS, lockOnceHeld } from './streams/locked-stream';
 import { reportedUsageTests } from './answers/reported-usage.part';
 import { type Caller, expectSettledAt, useGateway } from './use-gateway';
 
-const gateway = useGateway({
-  simulator: { defaults: { answerTokens: 200 } },
-  admissionTimeoutMs: PATIENT_CALL_MS,
-});
+const gateway = useGateway({ simulator: { defaults: { answerTokens: 200 } } });
 const messages = [{ role: 'user', content: 'Say something about gateways.' }];
 /** Time from the client's leaving to the backend's stop. */
 const MAX_STOP_MS = 100;

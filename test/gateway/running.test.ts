@@ -1,5 +1,4 @@
 import { bodiesTests } from './requests/bodies.part';
-import { lateSettlementsTests } from './streams/late-settlements.part';
 import { shortcutTests } from './requests/shortcut.part';
 import { streamsTests } from './streams/streams.part';
 import { useGateway } from './use-gateway';
@@ -7,6 +6,5 @@ import { useGateway } from './use-gateway';
 // The parts share one start, because it takes more processor time than most of them. Each makes its own tenants.
 const gateway = useGateway();
 describe('bodies', () => bodiesTests(gateway));
-describe('late settlements', () => lateSettlementsTests(gateway));
 describe('the shortcut', () => shortcutTests(gateway));
 describe('streams', () => streamsTests(gateway));

@@ -6,7 +6,7 @@ import { CredentialStore, PostgresCredentialStore, type CredentialRecord } from 
 import { PostgresMessages } from '@tollgate/messaging';
 import { MessagesModule } from '@tollgate/messaging/nest';
 import { ConfigSource, FileConfigSource } from '@tollgate/runtime';
-import { eventually, useTestDatabase, type TestDatabase } from '@tollgate/testing';
+import { eventually, PATIENT_CALL_MS, useTestDatabase, type TestDatabase } from '@tollgate/testing';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -51,7 +51,10 @@ export interface GatewayUnderTest {
 
 export interface GatewayTestOptions extends GatewayOptions {
   simulator?: SimulatorConfig;
-  /** The time limit of the admission store. Default: that of a gateway, which refuses what it cannot admit in time. */
+  /**
+   * The time limit of the admission store. By default so long that no test meets the refusal of a gateway whose store
+   * does not answer within a second because the machine stands still.
+   */
   admissionTimeoutMs?: number;
   yaml?: (simulatorUrl: string) => string;
 }
@@ -90,7 +93,7 @@ ${plans}
 /** Starts a gateway for one test file, on a real port, with the seams on a real PostgreSQL, and the simulator. */
 export function useGateway({
   simulator: simulatorConfig = {},
-  admissionTimeoutMs,
+  admissionTimeoutMs = PATIENT_CALL_MS,
   yaml = () => configYaml(),
   ...options
 }: GatewayTestOptions = {}): GatewayUnderTest {
@@ -113,8 +116,7 @@ export function useGateway({
     const messages = new PostgresMessages({ url, applicationName: 'gateway-test-messages' });
     const reads = { applicationName: 'gateway-test-credentials', callTimeoutMs: CALL_TIMEOUT_MS };
     const credentials = new PostgresCredentialStore({ url, ...reads });
-    const patience = admissionTimeoutMs === undefined ? {} : { callTimeoutMs: admissionTimeoutMs };
-    const admission = new PostgresAdmissionStore({ url, ...patience });
+    const admission = new PostgresAdmissionStore({ url, callTimeoutMs: admissionTimeoutMs });
     const events: UsageEvent[] = [];
     messages.consume('usage-events', 'metering', async (batch) => void events.push(...batch));
     await Promise.all([credentials.start(), admission.start()]);

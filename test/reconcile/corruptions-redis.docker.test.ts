@@ -1,6 +1,6 @@
 import { askForCredit, RedisAdmissionStore } from '@tollgate/admission';
 import { PostgresMessages } from '@tollgate/messaging';
-import { useRedis, useTestDatabase } from '@tollgate/testing';
+import { PATIENT_CALL_MS, useRedis, useTestDatabase } from '@tollgate/testing';
 import Redis from 'ioredis';
 import { corruptionSuite } from './corruptions';
 
@@ -23,7 +23,8 @@ describe('reconcile with admission in Redis', () => {
   corruptionSuite(database, async () => {
     const messages = new PostgresMessages({ url: database.url, applicationName: 'books-test' });
     // As in production, the store asks the books for an unknown tenant.
-    admission = new RedisAdmissionStore({ url: redis.url, onUnknownTenant: askForCredit(messages) });
+    const onUnknownTenant = askForCredit(messages);
+    admission = new RedisAdmissionStore({ url: redis.url, onUnknownTenant, callTimeoutMs: PATIENT_CALL_MS });
     await admission.start();
     client = new Redis(redis.url);
     return {

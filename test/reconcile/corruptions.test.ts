@@ -1,5 +1,5 @@
 import { PostgresAdmissionStore } from '@tollgate/admission';
-import { useTestDatabase } from '@tollgate/testing';
+import { PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
 import { corruptionSuite } from './corruptions';
 
 let admission: PostgresAdmissionStore;
@@ -9,7 +9,7 @@ const database = useTestDatabase();
 
 describe('reconcile with admission in PostgreSQL', () => {
   corruptionSuite(database, async () => {
-    admission = new PostgresAdmissionStore({ url: database.url });
+    admission = new PostgresAdmissionStore({ url: database.url, callTimeoutMs: PATIENT_CALL_MS });
     await admission.start();
     const hold = (id: string, tenantId: string, state: string, record: unknown) =>
       database.query(

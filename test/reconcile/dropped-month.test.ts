@@ -1,6 +1,6 @@
 import { PostgresAdmissionStore } from '@tollgate/admission';
 import { idBound, newId, type UsageEvent } from '@tollgate/contracts';
-import { eventually, useTestDatabase } from '@tollgate/testing';
+import { eventually, PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
 import { openBillingDatabase } from '../../apps/billing/src/database';
 import { Charges } from '../../apps/billing/src/reconcile/charges';
 import { RetiredMonths } from '../../apps/billing/src/reconcile/retired-months';
@@ -30,7 +30,7 @@ const events: UsageEvent[] = [14, 14, 13, 0].map((ago, index) => {
 });
 
 beforeAll(async () => {
-  admission = new PostgresAdmissionStore({ url: database.url });
+  admission = new PostgresAdmissionStore({ url: database.url, callTimeoutMs: PATIENT_CALL_MS });
   await admission.start();
   [billing, metering] = await Promise.all([openBillingDatabase(database.url), openMeteringDatabase(database.url)]);
   books = new Books(database, admission);

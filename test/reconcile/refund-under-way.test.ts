@@ -1,5 +1,5 @@
 import { PostgresAdmissionStore } from '@tollgate/admission';
-import { eventually, useTestDatabase } from '@tollgate/testing';
+import { eventually, PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
 import { Client } from 'pg';
 import { Books } from './books';
 
@@ -15,7 +15,7 @@ const database = useTestDatabase();
 describe('reconcile while a refund has left the admission store but is not in the books', () => {
   let books: Books;
   beforeAll(async () => {
-    admission = new PostgresAdmissionStore({ url: database.url });
+    admission = new PostgresAdmissionStore({ url: database.url, callTimeoutMs: PATIENT_CALL_MS });
     await admission.start();
     books = new Books(database, admission);
     await books.start();

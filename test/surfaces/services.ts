@@ -4,7 +4,7 @@ import { CredentialStore, PostgresCredentialStore } from '@tollgate/credentials'
 import { PostgresMessages, type Messages } from '@tollgate/messaging';
 import { MessagesModule } from '@tollgate/messaging/nest';
 import { ConfigSource, globalModule, Health, provide, readConfigFile, type TollgateConfig } from '@tollgate/runtime';
-import { eventually, useTestDatabase, type TestDatabase } from '@tollgate/testing';
+import { eventually, PATIENT_CALL_MS, useTestDatabase, type TestDatabase } from '@tollgate/testing';
 import { join } from 'node:path';
 import { AuthModule } from '../../apps/auth/src';
 import { BillingModule, type BillingOptions } from '../../apps/billing/src';
@@ -89,7 +89,7 @@ async function startServices(
   const messages = new PostgresMessages({ url, applicationName: 'services-test-messages' });
   const reads = { applicationName: 'services-test-credentials', callTimeoutMs: CALL_TIMEOUT_MS };
   const credentials = new PostgresCredentialStore({ url, ...reads });
-  const admission = new PostgresAdmissionStore({ url });
+  const admission = new PostgresAdmissionStore({ url, callTimeoutMs: PATIENT_CALL_MS });
   await Promise.all([credentials.start(), admission.start()]);
   const config = new FileConfig(configFile);
   const simulator = await startSimulator({});

@@ -1,3 +1,4 @@
+import { onceServed } from '@tollgate/testing';
 import { Client } from 'pg';
 import type { Caller, GatewayUnderTest } from '../use-gateway';
 
@@ -31,7 +32,7 @@ export async function lockedStream(gateway: GatewayUnderTest, caller: Caller, si
     stream: true,
     simulator: { ...simulator, firstTokenDelayMs: LOCKED_WITHIN_MS },
   };
-  const answer = gateway.post('/v1/chat/completions', body, caller);
+  const answer = onceServed(() => gateway.post('/v1/chat/completions', body, caller));
   await locked;
   return { answer, release };
 }
