@@ -33,17 +33,24 @@ async function loadUntilKilled(
       },
       () => void broken++,
     );
-  const streams = Array.from({ length: 20 }, (_, i) =>
-    note(
-      complete(tollgate.ready, tenant.key, {
-        messages: [{ role: 'user', content: `stream ${i}` }],
-        stream: true,
-        // Half of them would run for more than a minute. The others end around the kill.
-        simulator:
-          i % 2 ? { tokensPerSecond: 50, answerTokens: 4_000 } : { tokensPerSecond: 200, answerTokens: 40 + i * 20 },
-      }),
-    ),
-  );
+  const streams = Array.from({ length: 20 }, async (_, i) => {
+    const stream = {
+      messages: [{ role: 'user', content: `stream ${i}` }],
+      stream: true,
+      // Half of them would run for more than a minute. The others end around the kill.
+      simulator:
+        i % 2 ? { tokensPerSecond: 50, answerTokens: 4_000 } : { tokensPerSecond: 200, answerTokens: 40 + i * 20 },
+    };
+    // A stream that a busy store refused begins again, so that the endless ones run when all is killed.
+    for (let again = true; again; again = again && !killed) {
+      const asked = complete(tollgate.ready, tenant.key, stream);
+      await note(asked);
+      again = await asked.then(
+        ({ status }) => status === 503,
+        () => false,
+      );
+    }
+  });
   const workers = Array.from({ length: 40 }, async (_, worker) => {
     while (toStart > 0 && !killed) {
       const i = toStart--;

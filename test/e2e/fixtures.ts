@@ -107,20 +107,20 @@ export interface Completion {
 
 /**
  * One chat as a client sees it. Resolves when the answer is complete. Rejects if the connection breaks.
- * @param begun called when the headers have arrived
+ * @param begun called with the status when the headers have arrived
  */
 export async function complete(
   ready: Ready,
   key: string,
   body: Record<string, unknown>,
-  begun: () => void = () => {},
+  begun: (status: number) => void = () => {},
 ): Promise<Completion> {
   const response = await fetch(`${ready.inferenceUrl}/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: JSON.stringify({ model: 'sim', ...body }),
   });
-  begun();
+  begun(response.status);
   const text = await response.text();
   const failed = (code: string | null) => ({
     status: response.status,

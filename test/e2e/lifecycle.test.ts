@@ -1,3 +1,4 @@
+import { eventually, onceServed } from '@tollgate/testing';
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -5,7 +6,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { call } from './deployment';
-import { complete, createTenant, underWay, withStoppedDatabase, writeConfig } from './fixtures';
+import { complete, createTenant, embedded, withStoppedDatabase, writeConfig } from './fixtures';
 import { postgresPid, StandaloneProcess, useDataDirectory } from './standalone-process';
 
 // Only the standalone form: the embedded server, its data directory, and the messages of a failed start.
@@ -20,17 +21,16 @@ describe('stopping the only process', () => {
   it('flushes the books before it stops PostgreSQL', async () => {
     const first = await StandaloneProcess.start(env());
     const tenant = await createTenant(first.ready, 1_000);
-    const stream = complete(first.ready, tenant.key, {
-      messages: [{ role: 'user', content: 'x' }],
-      stream: true,
-      simulator: { tokensPerSecond: 60, answerTokens: 420 },
+    const asked = (body: object) =>
+      onceServed(() => complete(first.ready, tenant.key, { messages: [{ role: 'user', content: 'x' }], ...body }));
+    const stream = asked({ stream: true, simulator: { tokensPerSecond: 60, answerTokens: 420 } });
+    const plain = asked({ max_tokens: 20, simulator: { firstTokenDelayMs: 7_000 } });
+    // Both are admitted, so neither is refused any more because the store is busy.
+    await eventually(async () => {
+      const holds = `SELECT count(*)::int AS count FROM admission.hold WHERE state = 'pending'`;
+      const { rows } = await embedded(directory.path)((client) => client.query<{ count: number }>(holds));
+      expect(rows).toEqual([{ count: 2 }]);
     });
-    const plain = complete(first.ready, tenant.key, {
-      messages: [{ role: 'user', content: 'x' }],
-      max_tokens: 20,
-      simulator: { firstTokenDelayMs: 7_000 },
-    });
-    await underWay([first.ready], 2);
     const exit = first.end('SIGINT');
     const answers = await Promise.all([stream, plain]);
     expect(answers.map((answer) => answer.status)).toEqual([200, 200]);

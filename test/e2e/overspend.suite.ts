@@ -9,10 +9,9 @@ const STREAMS = 3;
 const POSTED_TIMEOUT_MS = 20_000;
 
 async function balanceOf(ready: Ready, tenantId: string): Promise<{ balanceCents: number; carriedNanos: string }> {
-  const { body } = await operator(ready).get<{ data: { balanceCents: number; carriedNanos: string } }>(
-    `/_operator/v1/tenants/${tenantId}/credit`,
-  );
-  return body.data;
+  const path = `/_operator/v1/tenants/${tenantId}/credit`;
+  const ask = () => operator(ready).get<{ data: { balanceCents: number; carriedNanos: string } }>(path);
+  return (await answered(ask, 200)).data;
 }
 
 /**
@@ -82,7 +81,7 @@ export function overspendSuite(tollgate: Deployment): void {
   describe('a long stream without max_tokens', () => {
     it('ends normally when the credit is used up, with less than one token left', async () => {
       const tenant = await createTenant(tollgate.ready, 5);
-      const answer = await complete(tollgate.ready, tenant.key, {
+      const answer = await asked(tollgate.ready, tenant.key, {
         messages: [{ role: 'user', content: 'go on' }],
         stream: true,
         simulator: { answerTokens: 4_000 },

@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { eventually } from '@tollgate/testing';
+import { eventually, onceServed } from '@tollgate/testing';
 import { operator } from './deployment';
 import { complete, createTenant, writeConfig } from './fixtures';
 import { StandaloneProcess, useDataDirectory } from './standalone-process';
@@ -19,7 +19,7 @@ it('a profile with active keys cannot be removed, at run time or at a start, unt
   const first = await StandaloneProcess.start(env);
   const tenant = await createTenant(first.ready, 1_000, 'slow');
   const answered = async (by: typeof first) =>
-    (await complete(by.ready, tenant.key, { messages: [{ role: 'user', content: 'x' }] })).status;
+    (await onceServed(() => complete(by.ready, tenant.key, { messages: [{ role: 'user', content: 'x' }] }))).status;
 
   writeFileSync(file, less);
   await eventually(() => expect(first.stderr).toMatch(LINE));
@@ -38,7 +38,9 @@ it('a profile with active keys cannot be removed, at run time or at a start, unt
   writeFileSync(file, whole);
   const again = await StandaloneProcess.start(env);
   expect(await answered(again)).toBe(200);
-  await operator(again.ready).delete(`/_operator/v1/tenants/${tenant.id}/keys/${tenant.keyId}`);
+  const path = `/_operator/v1/tenants/${tenant.id}/keys/${tenant.keyId}`;
+  const revoked = await onceServed(() => operator(again.ready).delete(path));
+  expect(revoked.status).toBe(204);
   writeFileSync(file, less);
   await eventually(() => expect(again.stderr).toContain('configuration read again'));
   expect(await again.end()).toBe(0);

@@ -1,6 +1,7 @@
 import OpenAI from 'openai';
-import { eventually } from '@tollgate/testing';
+import { eventually, onceServed } from '@tollgate/testing';
 import { call, type Deployment } from './deployment';
+import { answered } from './fixtures';
 
 interface Usage {
   data: {
@@ -27,9 +28,14 @@ export function quickstartSuite(tollgate: Deployment): void {
   describe('a new user with the official client', () => {
     let client: OpenAI;
     let token: string;
+    /** Usage since then is that of these tests. By default it begins with the month, which may end meanwhile. */
+    const from = new Date().toISOString();
     beforeAll(() => {
-      client = new OpenAI({ baseURL: tollgate.ready.inferenceUrl, apiKey: tollgate.ready.demo!.key, maxRetries: 0 });
-      token = tollgate.ready.demo!.token;
+      const { inferenceUrl: baseURL, demo } = tollgate.ready;
+      // A busy store may refuse a request at first.
+      const repeating: typeof fetch = (...asked) => onceServed(() => fetch(...asked));
+      client = new OpenAI({ baseURL, apiKey: demo!.key, maxRetries: 0, fetch: repeating });
+      token = demo!.token;
     });
     const expected = { requests: 0, promptTokens: 0, completionTokens: 0 };
     const count = (usage: { prompt_tokens: number; completion_tokens?: number } | null | undefined) => {
@@ -108,7 +114,7 @@ export function quickstartSuite(tollgate: Deployment): void {
     it('sees these tokens in the usage and the debit in the ledger within 2 s', async () => {
       await eventually(
         async () => {
-          const { body } = await call<Usage>(`${tollgate.ready.managementUrl}/usage`, token);
+          const { body } = await call<Usage>(`${tollgate.ready.managementUrl}/usage?from=${from}`, token);
           expect(body.data.totals).toMatchObject({
             ...expected,
             totalTokens: expected.promptTokens + expected.completionTokens,
@@ -123,13 +129,13 @@ export function quickstartSuite(tollgate: Deployment): void {
           expect(debits.length).toBeGreaterThan(0);
           expect(debits.every((entry) => entry.amountCents < 0 && entry.source === 'metering')).toBe(true);
           expect(body.data.balanceCents).toBe(body.data.entries.reduce((sum, entry) => sum + entry.amountCents, 0));
-          expect(body.data.invoices).toEqual([
-            expect.objectContaining({
-              period: new Date().toISOString().slice(0, 7),
-              status: 'open',
-              amountCents: 1_000 - body.data.balanceCents,
-            }),
-          ]);
+          // There may be two, because the month may have ended meanwhile.
+          const { invoices } = body.data;
+          expect(invoices.length).toBeGreaterThan(0);
+          const months = [from, new Date().toISOString()].map((at) => at.slice(0, 7));
+          for (const { period, status } of invoices) expect([months.includes(period), status]).toEqual([true, 'open']);
+          const billed = invoices.reduce((sum, { amountCents }) => sum + amountCents, 0);
+          expect(billed).toBe(1_000 - body.data.balanceCents);
         },
         { timeoutMs: 2_000 },
       );
@@ -137,12 +143,11 @@ export function quickstartSuite(tollgate: Deployment): void {
 
     it('is charged by the price list to the nano, including the carried remainder', async () => {
       // sim-large 50/200, sim-small 0.15/0.60, sim-embed 0.02 per million tokens, computed from the answers.
-      const { body } = await call<{
-        data: {
-          totals: { costCents: number };
-          groups: { model: string; promptTokens: number; completionTokens: number }[];
-        };
-      }>(`${tollgate.ready.managementUrl}/usage?groupBy=model`, token);
+      interface ByModel {
+        data: { groups: { model: string; promptTokens: number; completionTokens: number }[] };
+      }
+      const usage = `${tollgate.ready.managementUrl}/usage?groupBy=model&from=${from}`;
+      const body = await answered(() => call<ByModel>(usage, token), 200);
       const nanosPerToken: Record<string, [number, number]> = {
         'sim-large': [50_000, 200_000],
         'sim-small': [150, 600],

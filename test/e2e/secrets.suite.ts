@@ -1,5 +1,6 @@
+import { onceServed } from '@tollgate/testing';
 import { call, operator, type Deployment } from './deployment';
-import { complete, createTenant } from './fixtures';
+import { answered, complete, createTenant } from './fixtures';
 import { reconciled } from './reconcile';
 
 /** For a deployment that logs everything (TOLLGATE_LOG_LEVEL=trace). */
@@ -11,26 +12,30 @@ export function secretsSuite(tollgate: Deployment): void {
       const tenant = await createTenant(ready, 1_000);
       const token = ready.demo!.token;
       const prompt = 'an-unmistakable-prompt-4711';
+      const ask = (key: string, more: object = {}) =>
+        onceServed(() => complete(ready, key, { messages: [{ role: 'user', content: prompt }], ...more }));
       const answers = [
-        await complete(ready, tenant.key, { messages: [{ role: 'user', content: prompt }] }),
-        await complete(ready, tenant.key, { messages: [{ role: 'user', content: prompt }], stream: true }),
-        await complete(ready, tenant.key, { messages: [{ role: 'user', content: prompt }], temperature: 9 }),
-        await complete(ready, `${tenant.key}x`, { messages: [{ role: 'user', content: prompt }] }),
+        await ask(tenant.key),
+        await ask(tenant.key, { stream: true }),
+        await ask(tenant.key, { temperature: 9 }),
+        await ask(`${tenant.key}x`),
       ];
       expect(answers.map((answer) => answer.status)).toEqual([200, 200, 400, 401]);
-      const issued = await call<{ data: { id: string; key: string } }>(`${ready.managementUrl}/keys`, token, {
-        method: 'POST',
-        body: JSON.stringify({ name: 'another' }),
-      });
-      const minted = await operator(ready).post<{ data: { token: string } }>(
-        `/_operator/v1/tenants/${tenant.id}/tokens`,
-        { name: 't', scopes: ['keys:read'] },
+      const another = { method: 'POST', body: JSON.stringify({ name: 'another' }) };
+      const issued = await answered(
+        () => call<{ data: { id: string; key: string } }>(`${ready.managementUrl}/keys`, token, another),
+        201,
+      );
+      const tokens = `/_operator/v1/tenants/${tenant.id}/tokens`;
+      const minted = await answered(
+        () => operator(ready).post<{ data: { token: string } }>(tokens, { name: 't', scopes: ['keys:read'] }),
+        201,
       );
       await call(`${ready.managementUrl}/usage`, token);
-      await call(`${ready.managementUrl}/keys/${issued.body.data.id}`, token, { method: 'DELETE' });
+      await call(`${ready.managementUrl}/keys/${issued.data.id}`, token, { method: 'DELETE' });
       await call(`${ready.managementUrl}/keys`, tenant.key);
       // Places where people put a credential by mistake.
-      const pasted = [tenant.key, token, minted.body.data.token];
+      const pasted = [tenant.key, token, minted.data.token];
       for (const secret of pasted) {
         const escaped = secret.replace('-', '%2D').replace('_', '%5F');
         for (const path of [`/models?key=${secret}`, `/${secret}`, `/models/${escaped}`, `/models#${secret}`])
@@ -47,8 +52,8 @@ export function secretsSuite(tollgate: Deployment): void {
         `${tenant.key}x`,
         ready.demo!.key,
         token,
-        issued.body.data.key,
-        minted.body.data.token,
+        issued.data.key,
+        minted.data.token,
         ready.operatorSecret,
         prompt,
       ];

@@ -131,6 +131,7 @@ class Lane {
     process.child.kill('SIGUSR2');
     await eventually(() => expect(process.stderr).toContain(`armed: ${step.at}`), { timeoutMs: ARMED_WITHIN_MS });
     let broken = 0;
+    // A busy store may refuse them before they reach the step.
     const asked = (step.requests ?? REQUESTS).map((body) =>
       onceServed(() => complete(ready, tenant.key, body)).then(
         (completion) => {

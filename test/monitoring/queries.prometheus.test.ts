@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { eventually } from '@tollgate/testing';
+import { eventually, onceServed } from '@tollgate/testing';
 import { complete, createTenant } from '../e2e/fixtures';
 import { reconcileReport } from '../e2e/reconcile';
 import { useStandalone } from '../e2e/standalone';
@@ -45,7 +45,8 @@ beforeAll(async () => {
     createTenant(ready, 10_000, 'slow'),
   ]);
   const messages = [{ role: 'user', content: 'Hello' }];
-  const chat = (key: string, body: object = {}) => complete(ready, key, { messages, max_tokens: 50, ...body });
+  const chat = (key: string, body: object = {}) =>
+    onceServed(() => complete(ready, key, { messages, max_tokens: 50, ...body }));
   expect((await chat(rich.key)).status).toBe(200);
   expect((await chat(rich.key, { stream: true })).status).toBe(200);
   expect((await chat(poor.key)).code).toBe('credit_exhausted');
