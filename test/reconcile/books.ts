@@ -2,13 +2,14 @@ import type { INestMicroservice } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { AdmissionStore, parseBalanceUpdate, type AdmitRequest } from '@tollgate/admission';
 import { costNanos, newId, type Difference, type UsageEvent } from '@tollgate/contracts';
-import { PostgresMessages, type KafkaMessages } from '@tollgate/messaging';
+import type { KafkaMessages, PostgresMessages } from '@tollgate/messaging';
 import { MessagesModule, MessagesServer } from '@tollgate/messaging/nest';
 import { globalModule, provide } from '@tollgate/runtime';
 import { eventually, tenantRow, type TestDatabase } from '@tollgate/testing';
 import { BillingModule } from '../../apps/billing/src';
 import { MeteringModule } from '../../apps/metering/src';
 import { ANY_PRICE } from '../../apps/metering/src/sample-events.fixture';
+import { PatientMessages } from '../surfaces/patient-messages';
 
 /** Longer than these tests run, because the sweeper would repair some of the corruptions. */
 const NO_SWEEP_MS = 3_600_000;
@@ -40,7 +41,7 @@ export class Books {
   constructor(
     private readonly database: TestDatabase,
     readonly admission: AdmissionStore,
-    readonly messages: PostgresMessages | KafkaMessages = new PostgresMessages({
+    readonly messages: PostgresMessages | KafkaMessages = new PatientMessages({
       url: database.url,
       applicationName: 'books-test',
     }),
@@ -111,7 +112,11 @@ export class Books {
 
   /** Closes the running month of a tenant as if it had ended. Returns the number of its invoice. */
   async close({ tenantId }: Served): Promise<string> {
-    const period = new Date().toISOString().slice(0, 7);
+    // That of its last charge: the clock may have passed the end of the month since.
+    const [{ period }] = (await this.database.query<{ period: string }>(
+      'SELECT max(period) AS period FROM billing.charge WHERE tenant_id = $1',
+      [tenantId],
+    )) as [{ period: string }];
     this.billingIsAheadMs = MONTH_MS;
     try {
       await this.messages.request('billing.invoices.close', { period, tenantId });

@@ -1,7 +1,7 @@
 import { askForCredit, RedisAdmissionStore } from '@tollgate/admission';
-import { PostgresMessages } from '@tollgate/messaging';
 import { PATIENT_CALL_MS, useRedis, useTestDatabase } from '@tollgate/testing';
 import Redis from 'ioredis';
+import { PatientMessages } from '../surfaces/patient-messages';
 import { corruptionSuite } from './corruptions';
 
 const database = useTestDatabase();
@@ -21,7 +21,7 @@ const key = (tenantId: string, name: string) => `tga:{${tenantId}}:${name}`;
 
 describe('reconcile with admission in Redis', () => {
   corruptionSuite(database, async () => {
-    const messages = new PostgresMessages({ url: database.url, applicationName: 'books-test' });
+    const messages = new PatientMessages({ url: database.url, applicationName: 'books-test' });
     // As in production, the store asks the books for an unknown tenant.
     const onUnknownTenant = askForCredit(messages);
     admission = new RedisAdmissionStore({ url: redis.url, onUnknownTenant, callTimeoutMs: PATIENT_CALL_MS });

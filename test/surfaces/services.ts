@@ -1,7 +1,7 @@
 import { AdmissionStore, PostgresAdmissionStore } from '@tollgate/admission';
 import { mintCredential, SCOPES, type Scope } from '@tollgate/contracts';
 import { CredentialStore, PostgresCredentialStore } from '@tollgate/credentials';
-import { PostgresMessages, type Messages } from '@tollgate/messaging';
+import type { Messages } from '@tollgate/messaging';
 import { MessagesModule } from '@tollgate/messaging/nest';
 import { ConfigSource, globalModule, Health, provide, readConfigFile, type TollgateConfig } from '@tollgate/runtime';
 import { eventually, PATIENT_CALL_MS, useTestDatabase, type TestDatabase } from '@tollgate/testing';
@@ -25,6 +25,7 @@ import { createOperatorApp, createPublicApp, GatewayModule, stopOf } from '../..
 import { MeteringModule } from '../../apps/metering/src';
 import { ANY_PRICE } from '../../apps/metering/src/sample-events.fixture';
 import { type Simulator, startSimulator } from '../../apps/simulator/src';
+import { PatientMessages } from './patient-messages';
 
 export const OPERATOR_SECRET = 'a-secret-of-the-operator';
 export const CONSOLE_ORIGIN = 'https://console.example.com';
@@ -86,7 +87,7 @@ async function startServices(
   configFile: string,
 ): Promise<Services> {
   const { url } = database;
-  const messages = new PostgresMessages({ url, applicationName: 'services-test-messages' });
+  const messages = new PatientMessages({ url, applicationName: 'services-test-messages' });
   const reads = { applicationName: 'services-test-credentials', callTimeoutMs: CALL_TIMEOUT_MS };
   const credentials = new PostgresCredentialStore({ url, ...reads });
   const admission = new PostgresAdmissionStore({ url, callTimeoutMs: PATIENT_CALL_MS });
