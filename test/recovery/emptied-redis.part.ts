@@ -1,5 +1,5 @@
 import { NANOS_PER_CENT } from '@tollgate/contracts';
-import { eventually } from '@tollgate/testing';
+import { eventually, onceServed } from '@tollgate/testing';
 import { Client } from 'pg';
 import type { Deployment, Replicas } from '../services/deployment';
 import { BUDGET_CENTS, Deployed, expectDoneOrLater, SETTLED_LIMIT_MS, type Answer } from './deployed';
@@ -107,7 +107,7 @@ export function emptiedRedisTests(deployment: Deployment, replicas: Replicas): v
       await lock.query('LOCK TABLE billing.charge IN SHARE MODE');
       let ungathered = 0n;
       for (let n = 0; n < 10; n++) {
-        const answer = await deployed.chat(tenant.key, { tokens: 20 });
+        const answer = await onceServed(() => deployed.chat(tenant.key, { tokens: 20 }));
         expect(answer.status).toBe(200);
         tenant.answers.push(answer);
         ungathered += answer.costNanos;

@@ -8,7 +8,7 @@ import {
   type UsageEvent,
 } from '@tollgate/contracts';
 import { listDead } from '@tollgate/messaging';
-import { eventually } from '@tollgate/testing';
+import { eventually, onceServed } from '@tollgate/testing';
 import type { Deployment, Replicas } from '../services/deployment';
 import type { ServiceProcess } from '../services/service-process';
 import { charge, balanceUpdate, usageEvent } from './events';
@@ -171,7 +171,7 @@ export function poisonTests(deployment: Deployment, services: Replicas): void {
         expect(await services.billing[0]!.metrics()).toMatch(repaired);
       }, TIMEOUT);
       await expectDead('credit-news', tenantId, dead, services.gateway);
-      expect((await deployed.chat(key)).status).toBe(200);
+      expect((await onceServed(() => deployed.chat(key))).status).toBe(200);
     });
 
     it('of tenant-news are quarantined with their reason, are counted, and block no others', async () => {

@@ -45,7 +45,10 @@ let repairedAgain: string;
 const nanosOf = (answers: readonly Answer[]) => answers.reduce((sum, { costNanos }) => sum + costNanos, 0n);
 const idsOf = (answers: readonly Answer[]) => answers.map(({ id }) => id!).sort();
 
-function operator<T>(path: string, method = 'GET', body?: unknown) {
+/** Sends a request that is safe to repeat, and repeats it while a service that is busy makes it a 503. */
+const operator = <T>(path: string, method = 'GET', body?: unknown) => onceServed(() => sent<T>(path, method, body));
+
+function sent<T>(path: string, method = 'GET', body?: unknown) {
   const url = `${gateways[0]!.addresses.operatorUrl}/_operator/v1${path}`;
   return call<T>(url, OPERATOR_SECRET, { method, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
 }
@@ -105,7 +108,7 @@ async function beforeTheMoment(): Promise<void> {
   chargeLost[spender.id] = await chats(spender, 1);
   await recorded([...chargeLost[steady.id]!, ...chargeLost[spender.id]!]);
   // Billing does not answer. The suspension is committed all the same.
-  expect((await operator(`/tenants/${suspended.id}/suspend`, 'POST')).status).toBe(503);
+  expect((await sent(`/tenants/${suspended.id}/suspend`, 'POST')).status).toBe(503);
   await eventually(async () => expect(await postgres.query('SELECT FROM auth.outbox')).toEqual([]), TIMEOUT);
 
   services.metering.child.kill('SIGSTOP');

@@ -74,8 +74,7 @@ export function consoleTests(deployment: Deployment, replicas: Replicas): void {
         expect.stringMatching(new RegExp(`^${originOf(other)}/console/sign-in\\?error=`)),
       ]);
       await signIn(browser, 'operator@example.com');
-      const lines = logged(other, /TOLLGATE_OIDC_CLIENT_SECRET/);
-      expect(lines).toHaveLength(1);
+      await eventually(() => expect(logged(other, /TOLLGATE_OIDC_CLIENT_SECRET/)).toHaveLength(1));
       expect(other.stderr).not.toContain('a-secret-that-the-issuer-does-not-know');
       expect(await other.end()).toBe(0);
     } finally {
@@ -86,7 +85,7 @@ export function consoleTests(deployment: Deployment, replicas: Replicas): void {
 
   it('while it is down, inference is not affected, and a link is unavailable until it is back', async () => {
     await service.end('SIGKILL');
-    expect((await chat(gateway(), tenant.key)).status).toBe(200);
+    expect((await onceServed(() => chat(gateway(), tenant.key))).status).toBe(200);
     const url = `${gateway().addresses.operatorUrl}/_operator/v1/operator-invitations`;
     const asked = await call<{ error: { code: string } }>(url, OPERATOR_SECRET, { method: 'POST', body: '{}' });
     expect([asked.status, asked.body.error.code]).toEqual([503, 'unavailable']);

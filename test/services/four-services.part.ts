@@ -1,4 +1,4 @@
-import { eventually } from '@tollgate/testing';
+import { eventually, onceServed } from '@tollgate/testing';
 import { call } from '../e2e/deployment';
 import type { Deployment } from './deployment';
 import { chat, newTenant } from './first-steps';
@@ -51,10 +51,12 @@ export function fourServicesTests(deployment: Deployment): void {
   it('serve a request of a new tenant, meter it, debit it, and stop cleanly', async () => {
     const services: ServiceProcess[] = await Promise.all(APPS.map((app) => deployment.start(app)));
     const gateway = services[3]!;
+    const begun = new Date().toISOString();
     const tenant = await newTenant(gateway);
     const first = 1;
     // Expensive enough for a debit of whole cents.
-    const answer = await chat(gateway, tenant.key, { max_tokens: 1_000, simulator: { answerTokens: 1_000 } });
+    const long = { max_tokens: 1_000, simulator: { answerTokens: 1_000 } };
+    const answer = await onceServed(() => chat(gateway, tenant.key, long));
     expect(answer.status).toBe(200);
 
     const management = `${gateway.addresses.publicUrl}/_api/v1`;
@@ -62,7 +64,8 @@ export function fourServicesTests(deployment: Deployment): void {
     await eventually(
       async () => {
         const usage = await call<{ data: { totals: { requests: number; costCents: number } } }>(
-          `${management}/usage`,
+          // By default it begins with the month, which may end meanwhile.
+          `${management}/usage?from=${begun}`,
           tenant.token,
         );
         expect(usage.body.data.totals).toMatchObject({ requests: first + 1 });

@@ -1,4 +1,4 @@
-import { eventually } from '@tollgate/testing';
+import { eventually, onceServed } from '@tollgate/testing';
 import { Client } from 'pg';
 import type { Deployment } from './deployment';
 import { chat, newTenant } from './first-steps';
@@ -27,7 +27,7 @@ export function silentKafkaTests(deployment: Deployment): void {
     await deployment.kafka.pause();
     try {
       // The usage event of this request cannot be published.
-      expect((await chat(services[0]!, tenant.key)).status).toBe(200);
+      expect((await onceServed(() => chat(services[0]!, tenant.key))).status).toBe(200);
       const ends = await Promise.all(services.map(stop));
       const times = ends.map(({ tookMs }, i) => `${APPS[i]} ${(tookMs / 1_000).toFixed(1)} s`);
       process.stderr.write(`Stops while Kafka is silent: ${times.join(', ')}\n`);
