@@ -10,6 +10,7 @@ import { openPage } from '../browser/looks';
 import type { RunningConsole } from '../running/running-console';
 
 const ARRIVES_WITHIN_MS = 120_000;
+const DAY_MS = 86_400_000;
 const NANOS_PER_CENT = 10_000_000n;
 const SERVED = 6;
 const CUT = 3;
@@ -106,15 +107,17 @@ interface Issued {
 }
 
 async function ask(console_: RunningConsole, key: string, { tokens }: { tokens: number }): Promise<void> {
-  const answer = await fetch(`${console_.inferenceUrl}/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({
-      model: 'sim-small',
-      messages: [{ role: 'user', content: 'word '.repeat(tokens) }],
-      max_tokens: tokens,
+  const answer = await onceServed(() =>
+    fetch(`${console_.inferenceUrl}/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        model: 'sim-small',
+        messages: [{ role: 'user', content: 'word '.repeat(tokens) }],
+        max_tokens: tokens,
+      }),
     }),
-  });
+  );
   expect(answer.status).toBe(200);
   await answer.text();
 }
@@ -122,17 +125,19 @@ async function ask(console_: RunningConsole, key: string, { tokens }: { tokens: 
 /** Reads the beginning of a stream, and closes the connection. */
 async function askAndLeave(console_: RunningConsole, key: string): Promise<void> {
   const left = new AbortController();
-  const answer = await fetch(`${console_.inferenceUrl}/chat/completions`, {
-    method: 'POST',
-    signal: left.signal,
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({
-      model: 'sim-small',
-      messages: [{ role: 'user', content: 'A long story' }],
-      stream: true,
-      max_tokens: 2_000,
+  const answer = await onceServed(() =>
+    fetch(`${console_.inferenceUrl}/chat/completions`, {
+      method: 'POST',
+      signal: left.signal,
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        model: 'sim-small',
+        messages: [{ role: 'user', content: 'A long story' }],
+        stream: true,
+        max_tokens: 2_000,
+      }),
     }),
-  });
+  );
   expect(answer.status).toBe(200);
   const reader = answer.body!.getReader();
   let text = '';
@@ -140,12 +145,14 @@ async function askAndLeave(console_: RunningConsole, key: string): Promise<void>
   left.abort();
 }
 
-/** The tenant's requests and their exact cost, from the export of usage. */
+/** The tenant's requests of the last day and their exact cost, from the export of usage. */
 async function exported(
   { operatorUrl, operatorSecret }: RunningConsole,
   tenantId: string,
 ): Promise<{ requests: number; nanos: bigint }> {
-  const url = `${operatorUrl}/_operator/v1/usage/export?format=ndjson&step=hour&tenantId=${tenantId}`;
+  // By default it begins with the month, which may end during the test.
+  const from = new Date(Date.now() - DAY_MS).toISOString();
+  const url = `${operatorUrl}/_operator/v1/usage/export?format=ndjson&step=hour&from=${from}&tenantId=${tenantId}`;
   const answer = await fetch(url, { headers: { authorization: `Bearer ${operatorSecret}` } });
   const lines = (await answer.text()).split('\n').filter((line) => line !== '');
   const rows = lines.map((line) => JSON.parse(line) as { requests: number; costNanos: string });
