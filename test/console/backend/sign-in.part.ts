@@ -1,4 +1,4 @@
-import type { TestDatabase } from '@tollgate/testing';
+import { eventually, type TestDatabase } from '@tollgate/testing';
 import { BrowserSession } from '../running/browser';
 import { type Issuer, signInAtIssuer } from '../running/issuer';
 import { REFUSED_ADDRESS, type Mailbox } from '../running/mailbox';
@@ -240,7 +240,7 @@ export function signInTests(
         const { session, page } = await atIssuer('ada');
         expect(page.pathname).toBe('/console/sign-in');
         expect((await session.get(`${API}/me`)).status).toBe(401);
-        expect(stderr()).toContain('TOLLGATE_OIDC_CLIENT_SECRET');
+        await eventually(() => expect(stderr()).toContain('TOLLGATE_OIDC_CLIENT_SECRET'));
         expect(stderr()).not.toContain(CLIENT_SECRET);
         await signIn(new BrowserSession(base), 'viewer@example.com');
       } finally {

@@ -1,3 +1,5 @@
+import { onceServed } from '@tollgate/testing';
+
 /**
  * Sends a short request, and reads its answer.
  * @param callersId that its caller chose
@@ -8,15 +10,13 @@ export async function shortRequest(
   key: string,
   callersId?: string,
 ): Promise<string> {
-  const answer = await fetch(`${inferenceUrl}/chat/completions`, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${key}`,
-      'content-type': 'application/json',
-      ...(callersId !== undefined && { 'x-request-id': callersId }),
-    },
-    body: JSON.stringify({ model: 'sim-small', messages: [{ role: 'user', content: 'Hello' }], max_tokens: 5 }),
-  });
+  const headers = {
+    authorization: `Bearer ${key}`,
+    'content-type': 'application/json',
+    ...(callersId !== undefined && { 'x-request-id': callersId }),
+  };
+  const body = JSON.stringify({ model: 'sim-small', messages: [{ role: 'user', content: 'Hello' }], max_tokens: 5 });
+  const answer = await onceServed(() => fetch(`${inferenceUrl}/chat/completions`, { method: 'POST', headers, body }));
   expect(answer.status).toBe(200);
   await answer.text();
   const id = answer.headers.get('x-tollgate-request-id')!;

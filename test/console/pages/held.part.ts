@@ -1,4 +1,4 @@
-import { eventually } from '@tollgate/testing';
+import { eventually, onceServed } from '@tollgate/testing';
 import type { Overview } from '../../../apps/console/src/api/answers';
 import { openPage } from '../browser/looks';
 import type { OnPage } from '../running/deployed';
@@ -15,18 +15,20 @@ export function heldTests(deployed: () => OnPage): void {
     await call(`operator/tenants/${id}/credit`, booking);
     const { key } = (await call(`tenants/${id}/keys`, { name: 'holding' })) as { key: string };
     const left = new AbortController();
-    const answer = await fetch(`${console_.inferenceUrl}/chat/completions`, {
-      method: 'POST',
-      signal: left.signal,
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({
-        model: 'sim-small',
-        messages: [{ role: 'user', content: 'A long story' }],
-        stream: true,
-        // It does not end before this test does.
-        simulator: { tokensPerSecond: 1, answerTokens: 4_000 },
+    const answer = await onceServed(() =>
+      fetch(`${console_.inferenceUrl}/chat/completions`, {
+        method: 'POST',
+        signal: left.signal,
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({
+          model: 'sim-small',
+          messages: [{ role: 'user', content: 'A long story' }],
+          stream: true,
+          // It does not end before this test does.
+          simulator: { tokensPerSecond: 1, answerTokens: 4_000 },
+        }),
       }),
-    });
+    );
     expect(answer.status).toBe(200);
     const held = page.locator('[data-figure="Held"]');
     try {

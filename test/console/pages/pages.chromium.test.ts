@@ -1,5 +1,5 @@
 import { newId } from '@tollgate/contracts';
-import { eventually } from '@tollgate/testing';
+import { eventually, onceServed } from '@tollgate/testing';
 import { gzipSync } from 'node:zlib';
 import type { Page } from 'playwright-core';
 import type { Configuration } from '../../../apps/console/src/api/answers';
@@ -54,17 +54,20 @@ beforeAll(async () => {
   page.on('request', (request) => {
     if (request.resourceType() === 'script') scripts.add(request.url());
   });
-  const answer = await fetch(`${console_.inferenceUrl}/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${console_.demo!.key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'sim-small', messages: [{ role: 'user', content: 'Hello' }] }),
-  });
+  const answer = await onceServed(() => chat('sim-small'));
   expect(answer.status).toBe(200);
   requestId = answer.headers.get('x-request-id')!;
   const { usage } = (await answer.json()) as { usage: { prompt_tokens: number; completion_tokens: number } };
   // The prices of sim-small in nanos per token.
   cost = `0.${String(usage.prompt_tokens * 150 + usage.completion_tokens * 600).padStart(9, '0')}`.replace(/0+$/, '');
 });
+
+const chat = (model: string) =>
+  fetch(`${console_.inferenceUrl}/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${console_.demo!.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }] }),
+  });
 
 const tokens = () => `${console_.base}/console/t/${console_.demo!.tenantId}/settings/tokens`;
 
@@ -126,12 +129,7 @@ it('a token is made, used, replaced and revoked as the contract says', async () 
 
 describe('pages', () => {
   beforeAll(async () => {
-    const refused = await fetch(`${console_.inferenceUrl}/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${console_.demo!.key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'none', messages: [{ role: 'user', content: 'Hello' }] }),
-    });
-    expect(refused.status).toBe(404);
+    expect((await onceServed(() => chat('none'))).status).toBe(404);
   });
 
   it('a request and its cost are shown to the last digit, with its way into the books, and so are errors', async () => {

@@ -1,3 +1,4 @@
+import { onceServed } from '@tollgate/testing';
 import { Agent, fetch, type Headers, type Response } from 'undici';
 
 /** An answer never takes this long, however slow the machine is. */
@@ -28,8 +29,16 @@ export class BrowserSession {
     return this.send('POST', path, body, headers);
   }
 
-  /** `headers`: instead of those of a browser. Undefined: the request has no such header. */
-  async send(
+  /**
+   * Asks again while a busy service makes the answer a 503.
+   * @param headers  instead of those of a browser. Undefined: the request has no such header.
+   */
+  send(method: string, path: string, body?: unknown, headers: Record<string, string | undefined> = {}): Promise<Reply> {
+    return onceServed(() => this.sendOnce(method, path, body, headers));
+  }
+
+  /** As `send`, but a 503 is an answer like any other. */
+  async sendOnce(
     method: string,
     path: string,
     body?: unknown,

@@ -5,6 +5,7 @@ import { BrowserSession } from './browser';
 import { API } from './people';
 
 const MAX_STEPS = 10;
+const MAX_TRIES = 5;
 
 export interface Issuer {
   url: string;
@@ -37,12 +38,24 @@ export async function startIssuer(people: People, secret: string): Promise<Issue
 
 /**
  * What a browser does when a person chooses single sign-on: it follows the console to the provider and back. Returns
- * the page of the console where it ends. `start`: the call that leads to the provider.
+ * the page of the console where it ends. `start`: the call that leads to the provider. It begins again if the console
+ * was too busy at the end.
  */
 export async function signInAtIssuer(
   console_: BrowserSession,
   login: string,
   start: 'sign-in/social' | 'link-social' = 'sign-in/social',
+): Promise<URL> {
+  for (let tries = 1; ; tries++) {
+    const page = await wayOverIssuer(console_, login, start);
+    if (page.searchParams.get('error') !== 'unavailable' || tries === MAX_TRIES) return page;
+  }
+}
+
+async function wayOverIssuer(
+  console_: BrowserSession,
+  login: string,
+  start: 'sign-in/social' | 'link-social',
 ): Promise<URL> {
   const begun = await console_.post(`${API}/auth/${start}`, { provider: 'oidc', callbackURL: 'https://evil.example/' });
   if (begun.status !== 200) throw new Error(`no way to the provider: ${begun.text}`);
