@@ -4,6 +4,8 @@ import { isId, MAX_TOKEN_COUNT, type InferenceKind, type Outcome, type UsageEven
 const MAX_NANOS = 2n ** 63n - 1n;
 /** Like `parsePrice` of the contracts: 1,000,000 per million tokens. */
 const MAX_PRICE = 10n ** 15n;
+/** A number of fewer digits is below both maxima. */
+const SURELY_LESS_CHARS = 16;
 const MAX_NAME_CHARS = 256;
 /** An event that ends later than this from now comes from a wrong clock. It would be debited in a far month. */
 const MAX_CLOCK_AHEAD_MS = 24 * 60 * 60 * 1000;
@@ -11,7 +13,7 @@ const MAX_CLOCK_AHEAD_MS = 24 * 60 * 60 * 1000;
 const KINDS = new Set<InferenceKind>(['chat', 'completion', 'embedding']);
 const OUTCOMES = new Set<Outcome>(['complete', 'client_closed', 'upstream_error', 'credit_ended', 'expired']);
 /** Without 24:00, which Date.parse reads: each instant has one text, by which events are summed by the hour. */
-const TIME = /^2\d{3}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\d\.\d{3}Z$/;
+const TIME = /^2\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3])(?::[0-5]\d){2}\.\d{3}Z$/;
 /** Printable. PostgreSQL refuses NUL, and lone surrogates are not text. */
 const NAME = /^[^\p{Cc}\p{Cs}]+$/u;
 const DIGITS = /^\d{1,19}$/;
@@ -96,7 +98,8 @@ function isName(value: unknown): value is string {
 
 /** A decimal string of digits alone, at most `max`. */
 function isAmount(value: unknown, max: bigint): value is string {
-  return typeof value === 'string' && DIGITS.test(value) && BigInt(value) <= max;
+  if (typeof value !== 'string' || !DIGITS.test(value)) return false;
+  return value.length < SURELY_LESS_CHARS || BigInt(value) <= max;
 }
 
 /**
@@ -104,7 +107,6 @@ function isAmount(value: unknown, max: bigint): value is string {
  */
 function isTime(value: unknown): value is string {
   if (typeof value !== 'string' || !TIME.test(value)) return false;
-  const ms = Date.parse(value);
   const day = Number(value.slice(8, 10));
-  return !Number.isNaN(ms) && (day <= 28 || new Date(ms).getUTCDate() === day);
+  return day <= 28 || new Date(value).getUTCDate() === day;
 }
