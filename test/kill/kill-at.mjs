@@ -4,14 +4,17 @@ import runtime from '@tollgate/runtime';
 
 const [point, of] = process.env.KILL_AT.split(' ');
 
-// In the standalone form a service publishes in its own transaction. Here it uses its outbox, as with brokers.
-if (point.startsWith('outbox-')) {
+// In the standalone form a service publishes in its own transaction. Here it does as with brokers.
+if (/^(outbox-|publish)/.test(point)) {
   const { start } = messaging.OutboxRelay.prototype;
   messaging.OutboxRelay.prototype.start = function () {
     this.messages.transactional = undefined;
     start.call(this);
   };
 }
+
+// As while the topics cannot be written: then the messages go to the outbox.
+if (point.startsWith('outbox-')) messaging.AfterCommitPublisher.prototype.isAway = () => true;
 
 function arm() {
   runtime.armFailPoints((reached, reachedOf) => {

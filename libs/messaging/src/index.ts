@@ -3,6 +3,7 @@ export * from './postgres/postgres-messages';
 export * from './postgres/stored-dead-letters';
 export * from './worker-messages';
 export { MIGRATIONS } from './postgres/queues';
+export * from './outbox/after-commit-publisher';
 export { enqueue } from './outbox/outbox';
 export * from './outbox/outbox-relay';
 export * from './kafka/kafka-messages';

@@ -19,7 +19,9 @@ export const FAIL_POINTS = [
   // Metering, for one batch.
   'recording',
   'recorded',
-  // The outboxes of metering and billing.
+  // Metering and billing, where they do not publish in the same transaction: after it, and by their outboxes.
+  'publishing',
+  'published',
   'outbox-taken',
   'outbox-published',
   'outbox-emptied',

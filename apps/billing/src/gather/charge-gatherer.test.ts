@@ -1,4 +1,5 @@
-import { newId, type Charge } from '@tollgate/contracts';
+import { newId, type BalanceUpdate, type Charge } from '@tollgate/contracts';
+import { AfterCommitPublisher, type Messages } from '@tollgate/messaging';
 import { useTestDatabase } from '@tollgate/testing';
 import { CENT, charge, expectBooksToProve, sumNanos, useBilling, type TestBilling } from '../testing/billing.fixture';
 import { openRejected } from './rejected';
@@ -43,6 +44,30 @@ describe('gathering', () => {
       },
       { tenantId, version: '3', balanceNanos: String(6n * CENT + CENT / 2n), releases: [second.id], suspended: false },
     ]);
+  });
+
+  it('releases the holds at the next delivery if the process died between the commit and the publication', async () => {
+    const tenantId = await billing.tenant(10);
+    const first = charge(tenantId, 3n * CENT);
+    const published: BalanceUpdate[] = [];
+    let publish: (updates: readonly BalanceUpdate[]) => Promise<void>;
+    const messages = { publish: (_topic: string, updates: readonly BalanceUpdate[]) => publish(updates) };
+    const publisher = new AfterCommitPublisher(billing.dataSource, messages as unknown as Messages, {
+      name: 'billing',
+    });
+    await new Promise<void>((died) => {
+      publish = () => {
+        died();
+        return new Promise(() => {});
+      };
+      void billing.gatherer.gather([first], publisher);
+    });
+    expect(await billing.books(tenantId)).toMatchObject({ version: 2 });
+    publish = async (updates) => void published.push(...updates);
+    expect(await billing.gatherer.gather([first], publisher)).toMatchObject({ gathered: 0, repeated: 1 });
+    expect(published).toMatchObject([{ tenantId, version: '2', releases: [first.id] }]);
+    // That of the top-up.
+    expect(await billing.updates(tenantId)).toHaveLength(1);
   });
 
   it('stays exact without deadlocks when consumers get overlapping batches of 100 tenants at once', async () => {

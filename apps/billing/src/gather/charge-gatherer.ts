@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import type { Charge } from '@tollgate/contracts';
-import { enqueue } from '@tollgate/messaging';
+import type { BalanceUpdate, Charge } from '@tollgate/contracts';
+import { enqueue, type AfterCommitPublisher } from '@tollgate/messaging';
 import { query, sqlState, transaction } from '@tollgate/postgres';
 import { failPoint, logger } from '@tollgate/runtime';
 import type { EntityManager } from 'typeorm';
@@ -27,11 +27,22 @@ export interface GatherResult {
   rejected: number;
 }
 
-/** The result of one transaction. */
+/** What one transaction gathers. */
+interface Batch {
+  charges: readonly ReadCharge[];
+  unreadable: readonly Rejected[];
+  publisher: AfterCommitPublisher | undefined;
+  /** Quarantines new charges with this reason instead of gathering them. */
+  refusal?: string;
+}
+
+/** Its result. */
 interface Taken {
   dueInMs: number | null;
   fresh: readonly ReadCharge[];
   rejected: readonly Rejected[];
+  /** Balance updates that must be published after the commit. */
+  unpublished: readonly BalanceUpdate[];
 }
 
 /**
@@ -42,9 +53,9 @@ interface Taken {
  * 2. Skip the charges that are already there.
  * 3. Number the new charges per tenant and month, add them up, and append them. A charge of a closed month goes to the
  *    running one, by the clocks that close the months.
- * 4. Put a balance update into the outbox: the new balance, and all holds of the batch for release. These include the
- *    holds of repeats, of dismissed events, and of quarantined charges that a person has closed, but not those of
- *    other quarantined charges.
+ * 4. Put a balance update into the outbox, or publish it after the commit: the new balance, and all holds of the batch
+ *    for release. These include the holds of repeats, of dismissed events, and of quarantined charges that a person has
+ *    closed, but not those of other quarantined charges.
  * 5. Add to the month's spending of tenants and keys, and record the budget thresholds that this reaches.
  *
  * So a hold is released as soon as its charge is durable here, not only when whole cents are posted.
@@ -64,58 +75,68 @@ export class ChargeGatherer {
     },
   ) {}
 
-  async gather(batch: readonly Charge[]): Promise<GatherResult> {
+  /** @param publisher only for charges that are delivered again unless this call returns: acknowledge them after it */
+  async gather(batch: readonly Charge[], publisher?: AfterCommitPublisher): Promise<GatherResult> {
     const { charges, rejected: unreadable } = sort(batch);
-    const { dueInMs, fresh, rejected } = await this.takeAll([...charges.values()], unreadable);
+    const taken = await this.takeAll([...charges.values()], unreadable, publisher);
+    const { dueInMs, fresh, rejected } = taken;
     observeLag(fresh);
+    await publisher?.publish('credit-news', taken.unpublished);
     const repeated = batch.length - fresh.length - rejected.length;
     return { dueInMs, gathered: fresh.length, repeated, rejected: rejected.length };
   }
 
-  private async takeAll(charges: readonly ReadCharge[], unreadable: readonly Rejected[]): Promise<Taken> {
+  private async takeAll(
+    charges: readonly ReadCharge[],
+    unreadable: readonly Rejected[],
+    publisher: AfterCommitPublisher | undefined,
+  ): Promise<Taken> {
     try {
-      return await this.take(charges, unreadable);
+      return await this.take({ charges, unreadable, publisher });
     } catch (error) {
       if (!isBroken(error)) throw error;
     }
-    const taken = [await this.take([], unreadable)];
-    for (const own of byTenant(charges).values()) taken.push(await this.takeAlone(own));
+    const taken = [await this.take({ charges: [], unreadable, publisher })];
+    for (const own of byTenant(charges).values()) taken.push(await this.takeAlone(own, publisher));
     const due = taken.flatMap(({ dueInMs }) => (dueInMs === null ? [] : [dueInMs]));
     return {
       dueInMs: due.length === 0 ? null : Math.min(...due),
       fresh: taken.flatMap(({ fresh }) => fresh),
       rejected: taken.flatMap(({ rejected }) => rejected),
+      unpublished: taken.flatMap(({ unpublished }) => unpublished),
     };
   }
 
   /** Gathers the charges of one tenant. */
-  private async takeAlone(charges: readonly ReadCharge[]): Promise<Taken> {
+  private async takeAlone(charges: readonly ReadCharge[], publisher: AfterCommitPublisher | undefined): Promise<Taken> {
     try {
-      return await this.take(charges, []);
+      return await this.take({ charges, unreadable: [], publisher });
     } catch (error) {
       if (!isBroken(error)) throw error;
       const { tenantId } = charges[0]!;
       logger('billing').error({ err: error, tenantId }, 'the charges violate a ledger rule: run reconcile');
       // The same text at each attempt, so that a repeat only counts up.
       const reason = `the books of this tenant refuse it: ${sqlState(error) ?? 'LedgerError'}`;
-      return this.take(charges, [], reason);
+      return this.take({ charges, unreadable: [], publisher, refusal: reason });
     }
   }
 
-  /** @param refusal quarantines new charges with this reason instead of gathering them */
-  private take(charges: readonly ReadCharge[], unreadable: readonly Rejected[], refusal?: string): Promise<Taken> {
+  private take({ charges, unreadable, publisher, refusal }: Batch): Promise<Taken> {
     return transaction(this.dataSource, async (tx) => {
       const books = await lockBooks(
         tx,
         charges.map((charge) => charge.tenantId),
       );
       const { fresh, ended, refused } = await this.withoutRepeats(tx, charges, refusal);
-      const dueInMs = await this.append(tx, books, fresh, ended);
+      const dueInMs = await this.append(tx, books, fresh);
+      const updates = updatesOf(books, ended);
+      const unpublished = publisher ? await publisher.within(tx, 'credit-news', updates) : [];
+      if (!publisher) await enqueue(tx, 'credit-news', updates);
       await addSpending(tx, fresh, this.options.thresholdsPercent?.() ?? DEFAULT_THRESHOLDS_PERCENT);
       const rejected = [...unreadable, ...refused];
       await quarantine(tx, rejected);
       failPoint('gathering');
-      return { dueInMs, fresh, rejected };
+      return { dueInMs, fresh, rejected, unpublished };
     });
   }
 
@@ -166,7 +187,6 @@ export class ChargeGatherer {
     tx: EntityManager,
     books: Map<string, Books>,
     fresh: readonly ReadCharge[],
-    ended: readonly ReadCharge[],
   ): Promise<number | null> {
     const freshOf = byTenant(fresh);
     const loaded = await loadMonths(tx, fresh);
@@ -184,19 +204,7 @@ export class ChargeGatherer {
     }
     await insertCharges(tx, numbered);
     await saveMonths(tx, months);
-    const dueInMs = await saveBooks(tx, changed, this.options);
-    const releases = byTenant(ended);
-    await enqueue(
-      tx,
-      'credit-news',
-      [...releases].map(([tenantId, charges]) =>
-        balanceUpdate(
-          books.get(tenantId)!,
-          charges.map((charge) => charge.id),
-        ),
-      ),
-    );
-    return dueInMs;
+    return saveBooks(tx, changed, this.options);
   }
 
   /** PostgreSQL is asked for its clock only if a charge may be late: nothing else depends on the running month. */
@@ -211,6 +219,16 @@ export class ChargeGatherer {
     const { earlier } = await readClocks(mayBeLate ? { now, databaseNow } : { now }, tx);
     return { running: periodOf(earlier), closedThrough };
   }
+}
+
+/** The balance update of each tenant, which releases the holds of these charges. */
+function updatesOf(books: ReadonlyMap<string, Books>, ended: readonly ReadCharge[]): BalanceUpdate[] {
+  return [...byTenant(ended)].map(([tenantId, charges]) =>
+    balanceUpdate(
+      books.get(tenantId)!,
+      charges.map((charge) => charge.id),
+    ),
+  );
 }
 
 const LATE = 'its month is closed for usage, and this id was never charged';

@@ -1,5 +1,6 @@
 import { Controller } from '@nestjs/common';
 import type { Charge } from '@tollgate/contracts';
+import { AfterCommitPublisher } from '@tollgate/messaging';
 import { EventPattern } from '@tollgate/messaging/nest';
 import { failPoint, traceMessages } from '@tollgate/runtime';
 import { AfterCommit } from '../post/after-commit';
@@ -12,6 +13,7 @@ import { PostingTraces } from '../post/posting-traces';
 export class ChargesController {
   constructor(
     private readonly gatherer: ChargeGatherer,
+    private readonly publisher: AfterCommitPublisher,
     private readonly after: AfterCommit,
     private readonly postings: PostingTraces,
     @InjectOptions() private readonly options: Pick<ServiceOptions, 'tracer'>,
@@ -20,7 +22,7 @@ export class ChargesController {
   @EventPattern('charges', 'billing')
   async gather(batch: readonly Charge[]): Promise<void> {
     const startMs = Date.now();
-    const result = await this.gatherer.gather(batch);
+    const result = await this.gatherer.gather(batch, this.publisher);
     failPoint('gathered');
     countCharges(result);
     this.after.committed(result.dueInMs);

@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { Messages } from '@tollgate/messaging';
+import { AfterCommitPublisher, Messages } from '@tollgate/messaging';
 import { Outbox } from '@tollgate/messaging/nest';
 import { BillingDataSource } from '../database';
 
@@ -10,5 +10,13 @@ const outbox = {
   useFactory: (books: BillingDataSource, messages: Messages) => new Outbox(books, messages, { name: 'billing' }),
 };
 
-@Module({ providers: [outbox], exports: [Outbox] })
+/** The same for balance updates of charges that are delivered again until they are acknowledged. */
+const afterCommit = {
+  provide: AfterCommitPublisher,
+  inject: [BillingDataSource, Messages],
+  useFactory: (books: BillingDataSource, messages: Messages) =>
+    new AfterCommitPublisher(books, messages, { name: 'billing' }),
+};
+
+@Module({ providers: [outbox, afterCommit], exports: [Outbox, AfterCommitPublisher] })
 export class OutboxModule {}

@@ -1,5 +1,5 @@
-import type { UsageEvent } from '@tollgate/contracts';
-import { enqueue } from '@tollgate/messaging';
+import type { Charge, UsageEvent } from '@tollgate/contracts';
+import { enqueue, type AfterCommitPublisher } from '@tollgate/messaging';
 import { copyInOn, sqlState, transaction } from '@tollgate/postgres';
 import { failPoint, logCapped, logger } from '@tollgate/runtime';
 import type { DataSource, EntityManager } from 'typeorm';
@@ -53,13 +53,17 @@ export class UsageConsumer {
    * 3. Leave out those that a person has dismissed, and let billing release their holds, again at each repeat. Record
    *    the new events. The primary key ensures that they are new.
    * 4. Add to the sums, for the new events only.
-   * 5. Put the charges into the outbox.
+   * 5. Put the charges into the outbox, unless step 6 follows.
    *
-   * The caller acknowledges after the commit.
+   * After the commit:
+   *
+   * 6. Publish the charges, if they are not published or stored yet.
+   *
+   * @param publisher only for events that are delivered again unless this call returns: the caller acknowledges after it
    */
-  async consume(messages: readonly unknown[]): Promise<BatchResult> {
+  async consume(messages: readonly unknown[], publisher?: AfterCommitPublisher): Promise<BatchResult> {
     const { rated, rejected } = await this.sortOut(messages);
-    const { fresh, retired, quarantined } = await this.commit(onePerId(rated), rejected);
+    const { fresh, retired, quarantined, unpublished } = await this.commit(onePerId(rated), rejected, publisher);
     failPoint('recorded');
     report(quarantined);
     reportRetired(retired);
@@ -67,6 +71,7 @@ export class UsageConsumer {
     const result = { recorded, repeated: messages.length - recorded - refused, rejected: refused };
     const chargedNanos = fresh.reduce((sum, { chargeNanos }) => sum + chargeNanos, 0n);
     countBatch(result, chargedNanos);
+    await publisher?.publish('charges', unpublished);
     return result;
   }
 
@@ -78,11 +83,15 @@ export class UsageConsumer {
     return { rated: sorted.rated, rejected: [...rejected, ...sorted.rejected] };
   }
 
-  private async commit(rated: readonly RatedEvent[], rejected: readonly Rejected[]): Promise<Recorded> {
+  private async commit(
+    rated: readonly RatedEvent[],
+    rejected: readonly Rejected[],
+    publisher: AfterCommitPublisher | undefined,
+  ): Promise<Recorded> {
     for (let attempt = 1; ; attempt++) {
       const look = this.expectRepeats || attempt > 1 || rated.some(({ event }) => mayBeRetired(event.id));
       try {
-        const recorded = await transaction(this.dataSource, (tx) => record(tx, rated, rejected, look));
+        const recorded = await transaction(this.dataSource, (tx) => record(tx, rated, rejected, look, publisher));
         this.expectRepeats = recorded.fresh.length + recorded.retired.length < rated.length;
         return recorded;
       } catch (error) {
@@ -100,6 +109,8 @@ interface Recorded {
   retired: readonly RatedEvent[];
   /** Events that were quarantined. */
   quarantined: readonly Rejected[];
+  /** Charges that must be published after the commit. */
+  unpublished: readonly Charge[];
 }
 
 /**
@@ -111,6 +122,7 @@ async function record(
   rated: readonly RatedEvent[],
   rejected: readonly Rejected[],
   look: boolean,
+  publisher: AfterCommitPublisher | undefined,
 ): Promise<Recorded> {
   // Everything about a recorded event is a repeat, even if it would be refused.
   const refusedIds = rejected.flatMap(({ value, wrong }) => (wrong === 'form' ? [] : [(value as UsageEvent).id]));
@@ -130,7 +142,8 @@ async function record(
   const isDismissed = (id: string) => dismissedBefore.has(id) && !known.has(id);
   const { fresh, rejected: quarantined, dismissed } = withoutDismissed(open, refused, isDismissed);
   if (quarantined.length > 0) await quarantine(tx, quarantined);
-  if (fresh.length + again.length + retired.length + dismissed.length === 0) return { fresh, retired, quarantined };
+  if (fresh.length + again.length + retired.length + dismissed.length === 0)
+    return { fresh, retired, quarantined, unpublished: [] };
   const recorded = fresh.length > 0 ? recordEvents(await copyInOn(tx), fresh) : undefined;
   // Computed while PostgreSQL copies.
   const sums = sumUp(fresh);
@@ -150,9 +163,10 @@ async function record(
       fresh.map(({ event }) => event),
     );
   }
-  await enqueue(tx, 'charges', charges);
+  const unpublished = publisher ? await publisher.within(tx, 'charges', charges) : [];
+  if (!publisher) await enqueue(tx, 'charges', charges);
   failPoint('recording');
-  return { fresh, retired, quarantined };
+  return { fresh, retired, quarantined, unpublished };
 }
 
 function sortByForm(messages: readonly unknown[]): { valid: UsageEvent[]; rejected: Rejected[] } {

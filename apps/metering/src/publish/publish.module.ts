@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { Messages } from '@tollgate/messaging';
+import { AfterCommitPublisher, Messages } from '@tollgate/messaging';
 import { Outbox } from '@tollgate/messaging/nest';
 import { MeteringDataSource } from '../database';
 
@@ -10,5 +10,13 @@ const outbox = {
   useFactory: (charges: MeteringDataSource, messages: Messages) => new Outbox(charges, messages, { name: 'metering' }),
 };
 
-@Module({ providers: [outbox], exports: [Outbox] })
+/** The same for charges of events that are delivered again until they are acknowledged. */
+const afterCommit = {
+  provide: AfterCommitPublisher,
+  inject: [MeteringDataSource, Messages],
+  useFactory: (charges: MeteringDataSource, messages: Messages) =>
+    new AfterCommitPublisher(charges, messages, { name: 'metering' }),
+};
+
+@Module({ providers: [outbox, afterCommit], exports: [Outbox, AfterCommitPublisher] })
 export class PublishModule {}

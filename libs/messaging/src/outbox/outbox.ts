@@ -28,6 +28,25 @@ export function announceDirectly(dataSource: DataSource): boolean {
 }
 
 /**
+ * Publishes in this transaction, if and only if it commits, where the transport keeps its messages in the same
+ * database. Call `OutboxRelay.wake` after the commit. False: it does not, and nothing was published or stored.
+ */
+export async function publishWithin<T extends Topic>(
+  tx: EntityManager,
+  topic: T,
+  messages: readonly TopicTypes[T][],
+): Promise<boolean> {
+  const own = direct.get(tx.dataSource);
+  if (!own) return false;
+  if (await own.publisher.publish(tx, topic, messages)) {
+    own.topics.add(topic);
+    return true;
+  }
+  own.hasStored = true;
+  return false;
+}
+
+/**
  * Stores messages in the `outbox` of the service's own schema, in the transaction of the change that they announce.
  * They are published if and only if it commits. Where the transport keeps its messages in the same database, they are
  * published by this very transaction, and the outbox stays empty. Call `OutboxRelay.wake` after the commit. A row that
@@ -39,15 +58,7 @@ export async function enqueue<T extends Topic>(
   topic: T,
   messages: readonly TopicTypes[T][],
 ): Promise<void> {
-  if (messages.length === 0) return;
-  const own = direct.get(tx.dataSource);
-  if (own) {
-    if (await own.publisher.publish(tx, topic, messages)) {
-      own.topics.add(topic);
-      return;
-    }
-    own.hasStored = true;
-  }
+  if (messages.length === 0 || (await publishWithin(tx, topic, messages))) return;
   await query(tx, 'INSERT INTO outbox (topic, data) SELECT $1, value FROM jsonb_array_elements($2::jsonb)', [
     topic,
     JSON.stringify(messages),
