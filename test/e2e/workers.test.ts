@@ -224,13 +224,17 @@ describe('a process that dies', () => {
     });
     const [killed, other] = workers();
     process.kill(killed!, 'SIGKILL');
-    await eventually(async () => expect((await readiness()).status).toBe('unavailable'));
+    // Its end, which lasts, and not the readiness meanwhile: a new worker may be ready before this process looks.
+    await eventually(() => expect(workers()).not.toContain(killed));
     // After one more answer this process has read the ends of the cut streams. They came before that of the worker.
     await readiness();
     leaving.abort();
     expect((await hello(tenant.key)).status).toBe(200);
     await eventually(async () => expect((await readiness()).status).toBe('ok'), { timeoutMs: AGAIN_TIMEOUT_MS });
-    expect((await series()).get('tollgate_worker_restarts_total')).toBeGreaterThanOrEqual(1);
+    // A worker that is busy is left out of a single answer.
+    await eventually(async () =>
+      expect((await series()).get('tollgate_worker_restarts_total')).toBeGreaterThanOrEqual(1),
+    );
     expect(workers()).toHaveLength(WORKERS);
     expect(workers()).toContain(other);
     expect(workers()).not.toContain(killed);
