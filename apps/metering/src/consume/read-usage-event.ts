@@ -107,6 +107,6 @@ function isAmount(value: unknown, max: bigint): value is string {
  */
 function isTime(value: unknown): value is string {
   if (typeof value !== 'string' || !TIME.test(value)) return false;
-  const day = Number(value.slice(8, 10));
-  return day <= 28 || new Date(value).getUTCDate() === day;
+  const [year, month, day] = [Number(value.slice(0, 4)), Number(value.slice(5, 7)), Number(value.slice(8, 10))];
+  return day <= 28 || day <= new Date(Date.UTC(year, month, 0)).getUTCDate();
 }
