@@ -48,8 +48,15 @@ export function workersTests(deployment: Deployment): void {
     await eventually(() => expect(childrenOf(gateway.child)).not.toContain(killed));
     return killed!;
   }
+  /** None is missing either: the gateway may not have noticed a death yet, or pauses before it starts another worker. */
   const allReady = () =>
-    eventually(async () => expect((await gateway.readiness()).status).toBe('ok'), { timeoutMs: AGAIN_TIMEOUT_MS });
+    eventually(
+      async () => {
+        expect(childrenOf(gateway.child)).toHaveLength(WORKERS);
+        expect((await gateway.readiness()).status).toBe('ok');
+      },
+      { timeoutMs: AGAIN_TIMEOUT_MS },
+    );
 
   /** The processes that have logged this. */
   const loggedBy = (text: string) =>

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 import { UnavailableError } from '@tollgate/contracts';
 import { elapsedMs, eventually, useRedis, useRedisCluster } from '@tollgate/testing';
 import { Cluster } from 'ioredis';
@@ -38,7 +39,12 @@ describe('functions that are missing', () => {
       const server = connect(redis.port, '127.0.0.1');
       for (const socket of [client, server]) sockets.add(socket.on('error', () => {}).setNoDelay(true));
       client.pipe(server);
-      server.on('data', (bytes) => setTimeout(() => client.writable && client.write(bytes), delayMs));
+      // In order, also when the delay has become shorter.
+      let sent: Promise<unknown> = Promise.resolve();
+      server.on('data', (bytes) => {
+        const due = Promise.all([sent, setTimeout(delayMs)]);
+        sent = due.then(() => client.writable && client.write(bytes));
+      });
     }).listen(0, '127.0.0.1');
     await once(proxy, 'listening');
     const link = new RedisLink({

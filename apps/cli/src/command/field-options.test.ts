@@ -25,6 +25,8 @@ describe('fields of the API become options', () => {
     ['Another tenant has this externalId. Choose another.', 'Another tenant has this --external-id. Choose another.'],
     ['It is longer than 31 days if groupBy has backend.', 'It is longer than 31 days if --group-by has backend.'],
     ['tenantId must be an id.', '--tenant must be an id.'],
+    // Its field is one of a file, which has the names of the API.
+    ['keys.0.expiresAt: expiresAt must be a time.', 'keys.0.expiresAt: expiresAt must be a time.'],
   ])('%s', (message, shown) => {
     expect(inOptions(message)).toBe(shown);
   });

@@ -19,11 +19,15 @@ export const PHRASES: readonly [RegExp, string][] = [
   [/Name another one for each in profiles\./, 'Name another one for each with --profile <from>=<to>.'],
 ];
 
+/** A field of a key in a file: the file has the names of the API. */
+const IN_FILE = /^"?keys\.\d/;
+
 /**
  * A message of the operator API for the command line: it names fields by the options that they came from. Those are
  * the first word, words in camel case, and PHRASES.
  */
 export function inOptions(message: string): string {
+  if (IN_FILE.test(message)) return message;
   const named = message.replace(/^\w+/, optionOf).replace(CAMEL_CASE, optionOf);
   return PHRASES.reduce((text, [words, option]) => text.replace(words, option), named);
 }
