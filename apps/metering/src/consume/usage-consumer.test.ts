@@ -1,5 +1,4 @@
 import { newId, type Charge, type UsageEvent } from '@tollgate/contracts';
-import { AfterCommitPublisher, type Messages } from '@tollgate/messaging';
 import { assertRuns } from '@tollgate/testing';
 import fc from 'fast-check';
 import { openMeteringDatabase } from '../database';
@@ -177,28 +176,6 @@ describe('repeats', () => {
     expect(defaultBudgets).toEqual({ tenantCents: 5 });
     expect(sent.filter(({ id }) => id === first.id)).toEqual([sent[0], stored]);
     await expectSumsToEqualEvents();
-  });
-
-  it('are charged by the next delivery if the process died between the commit and the publication', async () => {
-    const [first, second] = [usageEvent(), usageEvent()];
-    const published: Charge[] = [];
-    let publish: (charges: readonly Charge[]) => Promise<void> = async (charges) => void published.push(...charges);
-    const messages = {
-      publish: (_topic: string, charges: readonly Charge[]) => publish(charges),
-    } as unknown as Messages;
-    const publisher = new AfterCommitPublisher(database.dataSource, messages, { name: 'metering' });
-    await new Promise<void>((died) => {
-      publish = () => {
-        died();
-        return new Promise(() => {});
-      };
-      void consumer.consume([first], publisher);
-    });
-    expect([await count('usage_event'), await count('outbox')]).toEqual([1, 0]);
-    publish = async (charges) => void published.push(...charges);
-    expect(await consumer.consume([first, second], publisher)).toMatchObject({ recorded: 1, repeated: 1 });
-    expect(published.map(({ id }) => id).sort()).toEqual([first.id, second.id]);
-    expect(await count('outbox')).toBe(0);
   });
 
   it('at several consumers at once count once, in any order', async () => {

@@ -35,3 +35,8 @@ local function iso_time(ms)
     '%04d-%02d-%02dT%02d:%02d:%02d.%03dZ', year, month, day,
     math.floor(rest / 3600000), math.floor(rest / 60000) % 60, math.floor(rest / 1000) % 60, rest % 1000)
 end
+
+-- args: how many ms from now a `repair` may be reached. Returns the end of that time, in ms by this server's clock.
+local function repair_until(_, args)
+  return text(now_us('') / 1000 + tonumber(args[1]))
+end

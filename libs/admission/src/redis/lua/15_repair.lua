@@ -276,11 +276,6 @@ local function repair_tenant(keys, a, sum, spent, own_budget, is_lost_spent, dea
   redis.call('HSET', keys[CREDIT], unpack(writes))
 end
 
--- args: how many ms from now a `repair` may be reached. Returns the end of that time, in ms by this server's clock.
-local function repair_until(_, args)
-  return text(now_us('') / 1000 + tonumber(args[1]))
-end
-
 -- rule 30: repair
 -- args: now_ms or '', the end of its time (`repair_until`), [version, balance, suspended, [[month, spent by the tenant
 -- in it, [[key id, spent by the key], …]], …], [[key id or '', version, nanos or false], …], ids of settled holds to
