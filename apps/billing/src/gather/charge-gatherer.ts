@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { BalanceUpdate, Charge } from '@tollgate/contracts';
-import { enqueue, type AfterCommitPublisher } from '@tollgate/messaging';
+import { withinOrStored, type AfterCommitPublisher } from '@tollgate/messaging';
 import { query, sqlState, transaction } from '@tollgate/postgres';
 import { failPoint, logger } from '@tollgate/runtime';
 import type { EntityManager } from 'typeorm';
@@ -129,9 +129,7 @@ export class ChargeGatherer {
       );
       const { fresh, ended, refused } = await this.withoutRepeats(tx, charges, refusal);
       const dueInMs = await this.append(tx, books, fresh);
-      const updates = updatesOf(books, ended);
-      const unpublished = publisher ? await publisher.within(tx, 'credit-news', updates) : [];
-      if (!publisher) await enqueue(tx, 'credit-news', updates);
+      const unpublished = await withinOrStored(publisher, tx, 'credit-news', updatesOf(books, ended));
       await addSpending(tx, fresh, this.options.thresholdsPercent?.() ?? DEFAULT_THRESHOLDS_PERCENT);
       const rejected = [...unreadable, ...refused];
       await quarantine(tx, rejected);

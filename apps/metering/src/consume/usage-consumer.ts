@@ -1,5 +1,5 @@
 import type { Charge, UsageEvent } from '@tollgate/contracts';
-import { enqueue, type AfterCommitPublisher } from '@tollgate/messaging';
+import { withinOrStored, type AfterCommitPublisher } from '@tollgate/messaging';
 import { copyInOn, sqlState, transaction } from '@tollgate/postgres';
 import { failPoint, logCapped, logger } from '@tollgate/runtime';
 import type { DataSource, EntityManager } from 'typeorm';
@@ -163,8 +163,7 @@ async function record(
       fresh.map(({ event }) => event),
     );
   }
-  const unpublished = publisher ? await publisher.within(tx, 'charges', charges) : [];
-  if (!publisher) await enqueue(tx, 'charges', charges);
+  const unpublished = await withinOrStored(publisher, tx, 'charges', charges);
   failPoint('recording');
   return { fresh, retired, quarantined, unpublished };
 }

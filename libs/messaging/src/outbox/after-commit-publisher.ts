@@ -61,3 +61,15 @@ export class AfterCommitPublisher {
     return performance.now() < (this.failedAtMs.get(topic) ?? -Infinity) + APART_MS;
   }
 }
+
+/** `within` of the publisher. Without one nobody delivers the batch again, so the outbox has the messages. */
+export async function withinOrStored<T extends Topic>(
+  publisher: AfterCommitPublisher | undefined,
+  tx: EntityManager,
+  topic: T,
+  messages: readonly TopicTypes[T][],
+): Promise<readonly TopicTypes[T][]> {
+  if (publisher) return publisher.within(tx, topic, messages);
+  await enqueue(tx, topic, messages);
+  return [];
+}
