@@ -5,7 +5,7 @@ import { KEYS } from './keys';
 
 /** A filler that writes nothing for this time has died or hangs, and another one takes over. */
 export const FILLER_LEASE_MS = 3_000;
-const FILL_AGAIN_MS = 1_000;
+export const FILL_AGAIN_MS = 1_000;
 
 /** Writes all credentials again. */
 export type Refill = () => Promise<unknown>;
