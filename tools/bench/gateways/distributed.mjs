@@ -12,12 +12,9 @@ import { redisSize, startKafka, startPostgres, startRedis } from './servers.mjs'
 import { configOf, newTenant, usableHeaders } from './tollgate.mjs';
 
 const READY_TIMEOUT_MS = 90_000;
-const GATEWAY_HEAP = [
-  '--max-semi-space-size=64',
-  '--no-allocation-site-pretenuring',
-  '--heap-growing-percent=60',
-  '--v8-pool-size=1',
-];
+// The flags of V8 in the images' commands.
+const COLLECTIONS = ['--heap-growing-percent=60', '--v8-pool-size=1'];
+const GATEWAY_HEAP = ['--max-semi-space-size=64', '--no-allocation-site-pretenuring', ...COLLECTIONS];
 const WITH_DATABASE = ['auth', 'metering', 'billing'];
 const mainOf = (app) => join(ROOT, 'apps', app, 'dist/main.js');
 const tollgate = (args, env) => runNode(REST, [mainOf('cli'), ...args], { env });
@@ -104,7 +101,8 @@ async function startServices({ home, backend, servers, stops, optionsOf, gateway
     if (WITH_DATABASE.includes(app)) await runNode(REST, [mainOf(app), '--migrate'], { env });
     const core = app === 'gateway' ? MEASURED : REST;
     // The options that docker-compose.yml and the image give it.
-    const flags = app === 'gateway' ? ['--max-old-space-size=1024', ...GATEWAY_HEAP] : ['--max-old-space-size=320'];
+    const flags =
+      app === 'gateway' ? ['--max-old-space-size=1024', ...GATEWAY_HEAP] : ['--max-old-space-size=320', ...COLLECTIONS];
     const running = startNode(core, ['--enable-source-maps', ...flags, INSPECTABLE, ...optionsOf(app), mainOf(app)], {
       env,
     });
