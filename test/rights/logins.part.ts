@@ -89,6 +89,7 @@ export function loginsTests(server: RolesServer, tenantId: string): void {
         console: [
           'operator SET user_id = user_id',
           'membership SET tenant_id = tenant_id',
+          'first_issuer SET issuer = issuer',
           'invitation SET operator = true',
           'invitation SET token_hash = token_hash',
         ],

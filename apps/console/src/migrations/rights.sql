@@ -17,6 +17,8 @@ GRANT INSERT, UPDATE, DELETE ON "session", "account", "verification", "twoFactor
 GRANT INSERT, DELETE ON operator TO tollgate_console;
 -- Each sign-in by OpenID Connect sets anew who operates by a group of the provider.
 GRANT INSERT, DELETE ON provider_operator TO tollgate_console;
+-- Once, the first issuer of OpenID Connect.
+GRANT INSERT ON first_issuer TO tollgate_console;
 GRANT INSERT, UPDATE (role), DELETE ON membership TO tollgate_console;
 GRANT INSERT, UPDATE (used_at, mailed), DELETE ON invitation TO tollgate_console;
 GRANT INSERT, DELETE ON recovery TO tollgate_console;

@@ -8,6 +8,7 @@ import { ConsoleError } from '../http/errors';
 import type { OidcOptions } from '../options';
 import { accountCall, accountHooks, callInProgress } from './account-changes';
 import { CODE_DIGITS, CODE_STEP_S } from './code-steps';
+import { issuerAccounts } from './issuer-accounts';
 import { noteOutage } from './library-outages';
 import { OIDC_PROVIDER, providerOf, providerSignIn } from './oidc';
 import { codesWorkOnce } from './used-codes';
@@ -83,7 +84,6 @@ export function signInLibrary({ pool, secret, origin, oidc, asksIssuer }: SignIn
     },
     session: { expiresIn: SESSION_S, updateAge: SESSION_EXTENSION_S, freshAge: FRESH_S },
     account: {
-      encryptOAuthTokens: true,
       accountLinking: { enabled: true, trustedProviders: oidc ? [OIDC_PROVIDER] : [] },
     },
     rateLimit: {
@@ -123,6 +123,7 @@ export function signInLibrary({ pool, secret, origin, oidc, asksIssuer }: SignIn
         },
       }),
       genericOAuth({ config: oidc && asksIssuer ? [providerOf(oidc)] : [] }),
+      issuerAccounts(pool, oidc?.issuer ?? ''),
     ],
   });
 }

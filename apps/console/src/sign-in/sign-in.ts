@@ -104,6 +104,8 @@ export class SignIn {
       const library = this.newLibrary(true);
       if (await knowsIssuer(library)) this.library = library;
     });
+    // The database may be away.
+    asked.catch((error: unknown) => (found.reason = String(error)));
     const isAnswered = await settlesWithin(ISSUER_WAIT_MS, asked);
     const offers = await this.offersOidc();
     // One line for each outage of the issuer.

@@ -33,6 +33,9 @@ const SIGN_ON_FAILURES: Readonly<Record<string, string>> = {
   email_not_found:
     'Your address is not verified, its domain may not sign in here, or it has characters that are not allowed.',
   email_does_not_match: 'Sign in at the provider with the address of this account.',
+  another_subject:
+    'This address has an account that is connected with another account of the provider. If it is yours, sign in ' +
+    'by password and connect this one, too. Otherwise ask your operator.',
   account_already_linked_to_different_user: 'This account of the provider is connected with another person here.',
   unavailable: 'A service does not answer now. Try again shortly.',
   access_denied: 'The provider did not let you in.',
