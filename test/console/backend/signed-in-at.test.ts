@@ -10,10 +10,11 @@ const ended = new AbortController();
 afterAll(() => ended.abort());
 
 let printed: Record<string, unknown>;
+let log: string;
 beforeAll(async () => {
-  const { stdout } = await promisify(execFile)(process.execPath, [SCRIPT, database.url], { signal: ended.signal });
-  // Its log comes first.
-  printed = JSON.parse(stdout.trim().split('\n').at(-1)!) as Record<string, unknown>;
+  const run = await promisify(execFile)(process.execPath, [SCRIPT, database.url], { signal: ended.signal });
+  log = run.stderr;
+  printed = JSON.parse(run.stdout) as Record<string, unknown>;
 });
 
 it('an account belongs to its issuer: an equal subject of another one gets an account of its own', () => {
@@ -49,8 +50,9 @@ it('an issuer that stops answering during a sign-in does not hold it', () => {
   expect(printed).toMatchObject({ 'silentAt/token': 'UnavailableError', 'silentAt/profile': 'UnavailableError' });
 });
 
-it('an issuer that names itself otherwise is none', () => {
+it('an issuer that names itself otherwise is none, and the log has the name', () => {
   expect(printed).toMatchObject({ offersMisnamed: false });
+  expect(log).toMatch(/"reason":"its discovery document names the issuer/);
 });
 
 it('no token of the issuer is stored', () => {

@@ -1,6 +1,6 @@
 import type { ConsoleDatabase } from '../database';
 import type { ConsoleOptions } from '../options';
-import { signInLibrary } from './better-auth';
+import { signInLibrary, type SignInLibrary } from './better-auth';
 import { SignIn } from './sign-in';
 
 const HOUR_MS = 3_600_000;
@@ -38,4 +38,18 @@ describe('an issuer that did not answer', () => {
     expect(await signIn.hasOidc()).toBe(false);
     expect(timesAsked()).toBe(2);
   });
+});
+
+it('a database that does not answer when the issuer does leaves single sign-on out, until both answer', async () => {
+  const signIn = new SignIn({} as ConsoleDatabase, options);
+  await signIn.serveAt('http://localhost:8082');
+  const later = performance.now() + RETRY_MS;
+  const clock = jest.spyOn(performance, 'now').mockReturnValue(later);
+  const library = (ids: string[]) => ({ $context: Promise.resolve({ socialProviders: ids.map((id) => ({ id })) }) });
+  const away = { $context: Promise.reject(new Error('no connection')) };
+  made.mockReturnValueOnce(away as unknown as SignInLibrary);
+  expect(await signIn.hasOidc()).toBe(false);
+  made.mockReturnValueOnce(library(['oidc']) as unknown as SignInLibrary);
+  clock.mockReturnValue(later + RETRY_MS);
+  expect(await signIn.hasOidc()).toBe(true);
 });
