@@ -1,6 +1,7 @@
 -- A subject of OpenID Connect is unique at its issuer only. "accountId" of the provider 'oidc' is the subject alone for
--- the issuer of this row, as versions without this table wrote it, and the issuer, a space and the subject for others,
--- and for subjects with a space. The issuer has no slash at its end. Without the row, a console adds the first issuer that it learns of.
+-- the issuer of this row, as versions without this table wrote it. For other issuers, and for subjects with a space, it
+-- is the issuer, a space and the subject. The issuer has no slash at its end. Without the row, a console adds the first
+-- issuer that it learns of.
 CREATE TABLE first_issuer (
   only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
   issuer text NOT NULL

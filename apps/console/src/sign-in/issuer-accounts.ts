@@ -52,7 +52,8 @@ export const issuerAccounts = (pool: Pool, configured: string) =>
       };
       const account = {
         create: {
-          before: async ({ userId }: { userId: string }) => {
+          before: async ({ userId, providerId }: { userId: string; providerId: string }) => {
+            if (providerId !== OIDC_PROVIDER) return;
             await refuseAnotherSubject(userId);
             return { data: NO_TOKENS };
           },
