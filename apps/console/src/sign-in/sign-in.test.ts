@@ -43,7 +43,8 @@ describe('an issuer that did not answer', () => {
 it('a database that does not answer when the issuer does leaves single sign-on out, until both answer', async () => {
   const signIn = new SignIn({} as ConsoleDatabase, options);
   await signIn.serveAt('http://localhost:8082');
-  const later = performance.now() + RETRY_MS;
+  // Whole milliseconds, whose differences are exact.
+  const later = Math.ceil(performance.now()) + RETRY_MS;
   const clock = jest.spyOn(performance, 'now').mockReturnValue(later);
   const library = (ids: string[]) => ({ $context: Promise.resolve({ socialProviders: ids.map((id) => ({ id })) }) });
   const away = { $context: Promise.reject(new Error('no connection')) };
