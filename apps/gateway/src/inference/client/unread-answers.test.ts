@@ -190,3 +190,12 @@ it('an answer is complete after its last byte: nothing follows it, not even the 
   const text = Buffer.concat(chunks);
   expect(text.subarray(text.indexOf('\r\n\r\n') + 4).equals(LONG)).toBe(true);
 });
+
+it('the answer to HEAD ends, however long its body would be', async () => {
+  const answering = next((client) => client.answer(200, LONG));
+  const socket = unreadingClient('HEAD / HTTP/1.1\r\nHost: x\r\n\r\n');
+  const response = await answering;
+  expect(response.writableEnded).toBe(true);
+  const [head] = (await once(socket.resume(), 'data')) as [Buffer];
+  expect(head.toString()).toContain(`content-length: ${LONG_BYTES}`);
+});

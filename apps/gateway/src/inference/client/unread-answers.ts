@@ -29,7 +29,8 @@ export class UnreadAnswers {
    * @param last a string has one character a byte
    */
   end(response: ServerResponse, last: Buffer | string, owner: MemoryOwner | null): void {
-    if (last.length <= PIECE_BYTES) {
+    // After a piece of an answer to HEAD there would be no `drain`: node:http sends none of it.
+    if (last.length <= PIECE_BYTES || response.req.method === 'HEAD') {
       response.end(last, 'latin1');
       // Its socket may have taken all of it.
       if (response.writableLength > 0) this.add(new UnreadAnswer(response, null, null));
