@@ -127,6 +127,16 @@ describe('the surface', () => {
     expect(answer.headers.get('x-request-id')).toMatch(/^req_/);
   });
 
+  it.each([
+    ['/v1/chat/completions', 'POST', '"type":"invalid_request_error"'],
+    ['/_api/v1/keys', 'GET, HEAD, POST', '{"error":{"code":"method_not_allowed"'],
+  ])('answers a whole URL as its path: 405 for PUT %s', async (path, allow, envelope) => {
+    const answer = await rawAnswer(gateway, `PUT http://tollgate${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    expect(answer).toContain('HTTP/1.1 405 ');
+    expect(answer).toContain(`allow: ${allow}\r\n`);
+    expect(answer).toContain(envelope);
+  });
+
   it('unknown paths of the management API answer in its own envelope', async () => {
     const answer = await read(await fetch(`${gateway.url}/_api/v1/nowhere`));
     expect([answer.status, answer.json]).toEqual([404, { error: { code: 'not_found', message: expect.any(String) } }]);

@@ -89,6 +89,20 @@ describe('an ambiguous or malformed request is refused in the envelope, and its 
   });
 });
 
+it.each([
+  ['http://a/v1/keys?x=1', '/v1/keys?x=1'],
+  ['HTTPS://me:secret@a:1/v1/keys', '/v1/keys'],
+  ['http://a', '/'],
+  ['http://a?x=1', '/?x=1'],
+  ['/http://a/', '/http://a/'],
+  ['*', '*'],
+])('the target %s is the path %s', async (target, path) => {
+  const url = await open((request, response) => void response.end(`<${request.url}>`));
+  const socket = new RawSocket(url).send(head(`OPTIONS ${target} HTTP/1.1`, 'Host: a'));
+  expect(await socket.until('>')).toContain(`<${path}>`);
+  socket.destroy();
+});
+
 describe('a request whose body is malformed or too late is refused in the envelope of its path', () => {
   const BODY = head('POST /v2/x HTTP/1.1', 'Host: a', 'X-Request-Id: mine', 'Transfer-Encoding: chunked');
 

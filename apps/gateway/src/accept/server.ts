@@ -28,6 +28,7 @@ const KEEP_ALIVE_TIMEOUT_MS = 75_000;
  * connection is closed, and its request is aborted.
  */
 const KEEP_ALIVE_PROBES_AFTER_MS = 10_000;
+const ORIGIN = /^https?:\/\/[^/?#]*/i;
 /** Requests whose client waits for `100 Continue` before it sends the body. */
 const owed = new WeakSet<IncomingMessage>();
 
@@ -37,6 +38,7 @@ const owed = new WeakSet<IncomingMessage>();
  * - It sends `100 Continue` only when the body is about to be read.
  * - It never writes into an answer that has begun.
  * - It does not read the rest of an unwanted body.
+ * - It hands on every target as a path.
  */
 export function acceptingServer(handler: RequestListener, options: AcceptOptions): Server {
   const { envelope, requestTimeoutMs } = options;
@@ -55,9 +57,13 @@ export function acceptingServer(handler: RequestListener, options: AcceptOptions
     response.writeHead(refusal.status, headers.flat());
     response.end(body);
   };
+  const begin = (request: IncomingMessage, response: ServerResponse): void => {
+    request.url = withoutOrigin(request.url!);
+    exchanges.begin(request, response);
+  };
   const accept = (request: IncomingMessage, response: ServerResponse): void => {
     if (isLingering(request.socket)) return;
-    exchanges.begin(request, response);
+    begin(request, response);
     const message = validateHttp(request);
     if (message === null) handler(request, response);
     else refuse(response, { status: 400, message });
@@ -73,7 +79,7 @@ export function acceptingServer(handler: RequestListener, options: AcceptOptions
     accept(request, response);
   });
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
-    exchanges.begin(request, response);
+    begin(request, response);
     refuse(response, { status: 417, message: 'The only supported Expect header is "100-continue".' });
   });
   server.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
@@ -85,6 +91,16 @@ export function acceptingServer(handler: RequestListener, options: AcceptOptions
     if (exchanges.mayBeTold(socket)) tellAndClose(socket, refusalOf(error.code), envelope, exchanges.receiving(socket));
   });
   return server;
+}
+
+/**
+ * The target as a path. A client that takes us for its proxy sends the whole URL, which every server must accept (RFC
+ * 9112, 3.2.2).
+ */
+function withoutOrigin(target: string): string {
+  if (target.startsWith('/')) return target;
+  const rest = target.replace(ORIGIN, '');
+  return rest === target || rest.startsWith('/') ? rest : `/${rest}`;
 }
 
 /** Sends `100 Continue` to a client that waits for it. Called before the body is read, once the caller is known. */
