@@ -1,7 +1,8 @@
 import { mintCredential } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
+import { send } from '../ask';
 import { explainTests } from '../explain.part';
-import { useServices } from '../services';
+import { OPERATOR_SECRET, useServices } from '../services';
 
 // From a request at the public port to what its owner can read about it.
 const services = useServices();
@@ -59,6 +60,16 @@ describe('refused requests', () => {
       expect(Object.fromEntries(points.map(({ code, requests }) => [code, requests]))).toEqual(
         Object.fromEntries(expected),
       );
+    }
+    // Also in a range that ends long after now.
+    for (const [from, counted] of [
+      ['1970-01-01', Object.fromEntries(expected)],
+      ['9999-01-01', {}],
+    ] as const) {
+      const usage = `${services.operatorUrl}/_operator/v1/tenants/${tenantId}/usage?from=${from}&to=9999-12-31`;
+      const { refusals } = (await send(usage, { token: OPERATOR_SECRET })).json.data;
+      const counts = refusals.map(({ code, requests }: { code: string; requests: number }) => [code, requests]);
+      expect(Object.fromEntries(counts)).toEqual(counted);
     }
   });
 });

@@ -44,7 +44,7 @@ export const OperatorUsageAnswer = answer(
         ),
         'Requests that were answered with this error and have no usage, the most first: refused ones (4xx), and ' +
           'those that no backend answered (5xx). They are in no total. In whole hours, of the last ' +
-          `${REFUSALS_KEPT_DAYS} days of the range. null: with \`model\`, because they are counted without it.`,
+          `${REFUSALS_KEPT_DAYS} days of the range until now. null: with \`model\`, because they are counted without it.`,
       ),
       currency,
     },

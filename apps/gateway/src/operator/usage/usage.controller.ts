@@ -89,10 +89,13 @@ export class OperatorUsageController {
    */
   private async refusals({ tenantId, from, to, keyId, model }: Omit<UsageQuery, 'groupBy'>) {
     if (model !== undefined) return null;
-    const kept = Date.parse(to) - REFUSALS_KEPT_DAYS * DAY_MS;
-    const since = new Date(Math.max(Date.parse(from), kept)).toISOString();
-    const range = { tenantId, from: since, to, step: 'all' as const, ...(keyId !== undefined && { keyId }) };
-    const { points } = await this.services.request('metering.refusals.series', range);
+    const fromMs = Date.parse(from);
+    // Otherwise the kept days of a range that ends after now would lie after now.
+    const untilMs = Math.max(fromMs, Math.min(Date.parse(to), Date.now()));
+    const sinceMs = Math.max(fromMs, untilMs - REFUSALS_KEPT_DAYS * DAY_MS);
+    const range = { from: new Date(sinceMs).toISOString(), to: new Date(untilMs).toISOString() };
+    const wanted = { tenantId, ...range, step: 'all' as const, ...(keyId !== undefined && { keyId }) };
+    const { points } = await this.services.request('metering.refusals.series', wanted);
     const counts = points.map(({ code, requests }) => ({ code, requests }));
     return counts.sort((one, other) => other.requests - one.requests);
   }
