@@ -115,6 +115,7 @@ describe('the surface', () => {
     ['GET', '/nowhere', 404, 'route_not_found'],
     ['POST', '/v1/nowhere', 404, 'route_not_found'],
     ['GET', '/%zz', 404, 'route_not_found'],
+    ['GET', '/v1/models/%zz', 404, 'route_not_found'],
     ['GET', '/v1/chat/completions', 405, 'method_not_allowed'],
     ['DELETE', '/models', 405, 'method_not_allowed'],
     ['POST', '/v1/models/org/small', 405, 'method_not_allowed'],

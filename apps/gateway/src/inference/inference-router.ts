@@ -97,8 +97,10 @@ export class InferenceRouter {
   refuseUnknownRoute(url: string, response: ServerResponse, requestId: string, pages: readonly string[]): void {
     const path = url.split('?', 1)[0]!;
     const methods = allowedMethods(BOUND_ROUTES, path) ?? (pages.includes(path) ? 'GET, HEAD' : null);
-    if (methods !== null) response.setHeader('allow', methods);
-    const error = new InferenceError(methods !== null ? 'method_not_allowed' : 'route_not_found');
+    // A path that cannot be decoded has no route, although the id of a model may be any text.
+    const isWrongMethod = methods !== null && !methods.split(', ').includes(response.req.method!);
+    if (isWrongMethod) response.setHeader('allow', methods);
+    const error = new InferenceError(isWrongMethod ? 'method_not_allowed' : 'route_not_found');
     void this.pipeline.refuseRoute(error, response.req, earlyClient(response, requestId));
   }
 
