@@ -1,4 +1,4 @@
-import { ASKED_MODEL, type RefusedBy, UnavailableError } from '@tollgate/contracts';
+import { ASKED_MODEL, CREDENTIAL_LIKE, type RefusedBy, UnavailableError } from '@tollgate/contracts';
 import type { ErrorEntry, ErrorTable } from '@tollgate/runtime';
 import { DEFAULT_MAX_BODY_MIB } from './options';
 
@@ -188,7 +188,8 @@ export class InferenceError extends Error {
 /** Returns the error, with the model that the body names, if that could be the name of a model. */
 export function askedFor<E>(error: E, body: unknown): E {
   const { model } = (body ?? {}) as { model?: unknown };
-  if (error instanceof InferenceError && typeof model === 'string' && ASKED_MODEL.test(model)) error.askedModel = model;
+  const isName = typeof model === 'string' && ASKED_MODEL.test(model) && !CREDENTIAL_LIKE.test(model);
+  if (error instanceof InferenceError && isName) error.askedModel = model;
   return error;
 }
 

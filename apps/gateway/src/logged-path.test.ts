@@ -10,6 +10,7 @@ it.each([
   [`/_api/v1/keys/${KEY}`, '/_api/v1/keys/[hidden]'],
   [`/v1/${KEY}/models`, '/v1/[hidden]/models'],
   ['/v1/fma_abc', '/v1/[hidden]'],
+  ['/v1/tgo_abc', '/v1/[hidden]'],
   [`/v1/x${KEY.toUpperCase()}`, '/v1/[hidden]'],
   ['/v1/%73k-svc-abc', '/v1/[hidden]'],
   ['/v1/sk%2Dsvc%2dabc', '/v1/[hidden]'],

@@ -1,5 +1,5 @@
-/** Prefixes of credentials (contracts/credentials.ts), in any case. */
-const CREDENTIAL = /sk-svc-|fma_/i;
+import { CREDENTIAL_LIKE } from '@tollgate/contracts';
+
 const HIDDEN = '[hidden]';
 const MAX_CHARS = 200;
 /** An escape may itself be escaped. */
@@ -16,10 +16,10 @@ export function loggedPath(url: string): string {
     .split(/[?#]/, 1)[0]!
     .slice(0, MAX_CHARS)
     .split('/')
-    .map((segment) => (CREDENTIAL.test(decoded(segment)) ? HIDDEN : segment))
+    .map((segment) => (CREDENTIAL_LIKE.test(decoded(segment)) ? HIDDEN : segment))
     .join('/');
   // A credential may be spread over segments.
-  return CREDENTIAL.test(decoded(path)) ? HIDDEN : path;
+  return CREDENTIAL_LIKE.test(decoded(path)) ? HIDDEN : path;
 }
 
 function decoded(text: string): string {

@@ -8,6 +8,9 @@ export type MintedKind = CredentialKind | 'operator';
 
 export const CREDENTIAL_PREFIX: Record<MintedKind, string> = { key: 'sk-svc-', token: 'fma_', operator: 'tgo_' };
 
+/** What a text has that may be a credential: a prefix, in any case. */
+export const CREDENTIAL_LIKE = new RegExp(Object.values(CREDENTIAL_PREFIX).join('|'), 'i');
+
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const SECRET_BYTES = 32;
 const SECRET_CHARS = 43;

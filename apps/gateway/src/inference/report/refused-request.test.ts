@@ -1,4 +1,4 @@
-import { newId } from '@tollgate/contracts';
+import { mintCredential, newId } from '@tollgate/contracts';
 import { askedFor, InferenceError } from '../../inference-errors';
 import { refusedRequest } from './refused-request';
 
@@ -22,6 +22,14 @@ describe('the record of a request without usage', () => {
   it.each(['the words of a prompt', 'x'.repeat(129), 'a\nb', '', 7, null])('has no model %j', (model) => {
     const error = askedFor(new InferenceError('model_not_found', { param: `say ${model}` }), { model });
     expect(refusedRequest(early, owner, error, NOW)).toEqual({ ...record, code: 'model_not_found' });
+  });
+
+  it('never has a credential in the place of a model or a parameter', () => {
+    for (const kind of ['key', 'token', 'operator'] as const) {
+      const { value } = mintCredential(kind);
+      const error = askedFor(new InferenceError('unsupported_parameter', { param: value }), { model: value });
+      expect(refusedRequest(early, owner, error, NOW)).toEqual({ ...record, code: 'unsupported_parameter' });
+    }
   });
 
   it('has the id of its caller, the model and what refused it', () => {

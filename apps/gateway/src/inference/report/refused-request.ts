@@ -1,4 +1,4 @@
-import { type FailedAttempt, REFUSED_PARAM, type RefusedRequest } from '@tollgate/contracts';
+import { CREDENTIAL_LIKE, type FailedAttempt, REFUSED_PARAM, type RefusedRequest } from '@tollgate/contracts';
 import type { InferenceError } from '../../inference-errors';
 
 /** The code of a request whose client left before any output. It got no answer. */
@@ -24,7 +24,8 @@ interface UnservedRequest {
 
 /**
  * The record of a request that has no usage, because it was answered with an error, or its client left before any
- * output (`refusal` null). It has only two names from the body: the requested model and the refused parameter.
+ * output (`refusal` null). It has only two names from the body: the requested model and the refused parameter. Neither
+ * is one that looks like a credential, which a client may have put in the wrong place.
  */
 export function refusedRequest(
   { id, requestId, model, admitted }: UnservedRequest,
@@ -42,7 +43,7 @@ export function refusedRequest(
     at: new Date(nowMs).toISOString(),
     code: refusal?.code ?? CLIENT_CLOSED,
     ...(asked && { model: asked }),
-    ...(param && REFUSED_PARAM.test(param) && { param }),
+    ...(param && REFUSED_PARAM.test(param) && !CREDENTIAL_LIKE.test(param) && { param }),
     ...(refusal?.by && { by: refusal.by }),
     ...(admitted && { heldNanos: String(admitted.hold.holdNanos) }),
     ...(admitted?.failed && { failed: admitted.failed }),
