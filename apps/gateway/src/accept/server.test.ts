@@ -61,6 +61,7 @@ describe('an ambiguous or malformed request is refused in the envelope, and its 
     ['a control character', head('GET / HTTP/1.1', 'Host: a', 'X: a\x01b'), 400],
     ['bare line feeds', 'GET / HTTP/1.1\nHost: a\n\n', 400],
     ['headers without end', head('GET / HTTP/1.1', 'Host: a', `X: ${'y'.repeat(20_000)}`), 431],
+    ['a tunnel', head('CONNECT a:443 HTTP/1.1', 'Host: a:443'), 400],
     ['another expectation', head('POST / HTTP/1.1', 'Host: a', 'Expect: something', 'Content-Length: 1'), 417],
   ])('%s', async (_, text, status) => {
     let reached = 0;

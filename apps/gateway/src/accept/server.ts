@@ -18,6 +18,7 @@ export interface AcceptOptions {
 }
 
 const RETRY_AFTER_SECONDS = 1;
+const NO_PROXY = 'CONNECT is not supported: this server is no proxy. Send requests to its own address.';
 /**
  * An idle connection stays open for longer than a load balancer keeps it (65 s, deploy/haproxy/haproxy.cfg). Otherwise
  * a request that is sent while the connection closes has no answer, and nobody repeats a POST.
@@ -81,6 +82,11 @@ export function acceptingServer(handler: RequestListener, options: AcceptOptions
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     begin(request, response);
     refuse(response, { status: 417, message: 'The only supported Expect header is "100-continue".' });
+  });
+  // Otherwise node:http closes the connection without a word.
+  server.on('connect', (request: IncomingMessage, socket: Socket) => {
+    if (exchanges.mayBeTold(socket)) tellAndClose(socket, { status: 400, message: NO_PROXY }, envelope, request);
+    else socket.destroy();
   });
   server.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
     if (isLingering(socket)) return;
