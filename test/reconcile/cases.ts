@@ -1,5 +1,6 @@
 import { newId, type UsageEvent } from '@tollgate/contracts';
 import { usageEvent, type Books, type Served } from './books';
+import { detailCorruptions } from './detail-cases';
 import { monthCorruptions } from './month-cases';
 
 /** Corruptions of an admission store, as a bad restore or a manual change would cause them. */
@@ -63,6 +64,7 @@ export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
       },
       finds: ({ ids }) => [[SAME, ids[0]!, ids[1]!]],
     },
+    ...detailCorruptions(books),
     {
       what: 'a charge without an event',
       spoil: sql(

@@ -18,12 +18,14 @@ export interface EventDigest {
   costNanos: string;
   /** The sum of a hash of each id, tenant and cost: equal for the same events in any order. Decimal string. */
   digest: string;
+  /** The same sum with key, end and overrun instead of tenant and cost. Absent: metering is of an earlier version. */
+  detailsDigest?: string;
   /** The last id if the limit was reached; null if the range ended first. */
   end: string | null;
 }
 
 /** The totals of all events, or of all charges, with ids of one month (YYYY-MM), as in EventDigest. */
-export interface MonthTotals extends Omit<EventDigest, 'end'> {
+export interface MonthTotals extends Omit<EventDigest, 'end' | 'detailsDigest'> {
   month: string;
 }
 
@@ -44,6 +46,14 @@ export interface EventLine {
   tenantId: string;
   /** Decimal string. */
   costNanos: string;
+  /** Absent: metering is of an earlier version. */
+  details?: {
+    keyId: string;
+    /** ISO 8601 with microseconds, as far as the column goes. */
+    endedAt: string;
+    /** Decimal string. */
+    overrunNanos: string;
+  };
 }
 
 /** The maximum of one request: little work, and a reply that fits into a message. */

@@ -5,6 +5,7 @@ import type { DataSource } from 'typeorm';
 import { CENT, charge, useBilling } from '../testing/billing.fixture';
 import { auditLedger, TENANTS_SQL } from './audit';
 import { CHAIN_CHECK } from './chain';
+import { SPENDING_CHECK } from './spending-audit';
 
 // Each test spoils one row behind the triggers' back, as a bad restore or a manual change would.
 const database = useTestDatabase();
@@ -129,16 +130,27 @@ describe('the audit of the ledger finds', () => {
   const ofMonth = 'every charge is in a month of its tenant';
   const total = 'charges = usage debits + carried';
   const chain = CHAIN_CHECK.check;
+  const spent = SPENDING_CHECK.check;
   it.each<[what: string, sql: string, checks: string[]]>([
-    ['a missing charge', `DELETE FROM billing.charge WHERE id = $first`, [total, covered, month]],
-    ['a changed charge', `UPDATE billing.charge SET cost_nanos = cost_nanos + 1 WHERE id = $first`, [total, covered]],
+    ['a missing charge', `DELETE FROM billing.charge WHERE id = $first`, [total, covered, month, spent]],
+    [
+      'a changed charge',
+      `UPDATE billing.charge SET cost_nanos = cost_nanos + 1 WHERE id = $first`,
+      [total, covered, spent],
+    ],
+    [
+      'a charge that ended in another month',
+      `UPDATE billing.charge SET ended_at = ended_at - interval '1 month' WHERE id = $first`,
+      [spent],
+    ],
+    ['another spending', `UPDATE billing.budget_month SET spent_nanos = 1 WHERE tenant_id = $tenant`, [spent]],
     [
       'a charge that was gathered twice',
       `INSERT INTO billing.charge
        SELECT 'req_again', tenant_id, key_id, cost_nanos, ended_at, period, 99
        FROM billing.charge
        WHERE id = $first`,
-      [total, month],
+      [total, month, spent],
     ],
     [
       'a charge moved to another month',

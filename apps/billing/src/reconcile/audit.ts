@@ -10,6 +10,7 @@ import { withStatementTimeout, type Query } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
 import { CHAIN_CHECK, headsOf } from './chain';
 import { INVOICE_CHECKS } from './invoice-audit';
+import { SPENDING_CHECK } from './spending-audit';
 
 /**
  * One statement reads all rows of up to 200 tenants, and one of them may have nearly all. A whole proof of 10 million
@@ -69,7 +70,7 @@ export async function auditLedger(
       differences.push(...auditTenant(row));
     }
     let truncated = false;
-    for (const { check, sql } of [...ROW_CHECKS, CHAIN_CHECK, ...INVOICE_CHECKS]) {
+    for (const { check, sql } of [...ROW_CHECKS, CHAIN_CHECK, ...INVOICE_CHECKS, SPENDING_CHECK]) {
       const found = await rowDifferences(query, check, sql, tenantIds);
       differences.push(...found.differences);
       truncated ||= found.truncated === true;

@@ -17,21 +17,24 @@ export class Charges {
   constructor(private readonly dataSource: BillingDataSource) {}
 
   /**
-   * The same hash as in metering. If the two databases hashed differently, every range would differ: the comparison
+   * The same hashes as in metering. If the two databases hashed differently, every range would differ: the comparison
    * would be slow, but not wrong.
    */
-  async digest({ after, until }: IdRange): Promise<Omit<EventDigest, 'end'>> {
-    const [row] = await query<{ events: string; cost_nanos: string; digest: string }>(
+  async digest({ after, until }: IdRange): Promise<Required<Omit<EventDigest, 'end'>>> {
+    const [row] = await query<{ events: string; cost_nanos: string; digest: string; details_digest: string }>(
       this.dataSource,
       `SELECT count(*) AS events, coalesce(sum(cost_nanos), 0) AS cost_nanos,
-         coalesce(sum(hashtextextended(id, hashtextextended(tenant_id, cost_nanos))), 0) AS digest
+         coalesce(sum(hashtextextended(id, hashtextextended(tenant_id, cost_nanos))), 0) AS digest,
+         coalesce(sum(hashtextextended(id, hashtextextended(key_id, hashint8extended(overrun_nanos,
+           (date_part('epoch', ended_at) * 1e6)::bigint)))), 0) AS details_digest
        FROM charge WHERE id > $1 AND ($2::text IS NULL OR id <= $2)`,
       [after, until],
     );
-    return { events: Number(row!.events), costNanos: row!.cost_nanos, digest: row!.digest };
+    const { cost_nanos: costNanos, digest, details_digest: detailsDigest } = row!;
+    return { events: Number(row!.events), costNanos, digest, detailsDigest };
   }
 
-  /** The same of the first MAX_DIGEST_EVENTS charges of a range, and the id at which they end. */
+  /** The totals of the first MAX_DIGEST_EVENTS charges of a range, and the id at which they end. */
   async part({ after, until }: IdRange): Promise<EventDigest> {
     const [row] = await query<{ events: string; cost_nanos: string; digest: string; last: string | null }>(
       this.dataSource,
@@ -48,16 +51,17 @@ export class Charges {
 
   /** The first `limit` charges of a range, ascending. */
   async list({ after, until }: IdRange, limit: number): Promise<EventLine[]> {
-    const rows = await query<{ id: string; tenant_id: string; cost_nanos: string }>(
+    return query<EventLine>(
       this.dataSource,
-      `SELECT id, tenant_id, cost_nanos
+      `SELECT id, tenant_id AS "tenantId", cost_nanos AS "costNanos", jsonb_build_object(
+         'keyId', key_id, 'overrunNanos', overrun_nanos::text,
+         'endedAt', to_char(ended_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')) AS details
        FROM charge
        WHERE id > $1 AND ($2::text IS NULL OR id <= $2)
        ORDER BY id
        LIMIT $3`,
       [after, until, limit],
     );
-    return rows.map((row) => ({ id: row.id, tenantId: row.tenant_id, costNanos: row.cost_nanos }));
   }
 
   /** The charged ones of these ids, with the milliseconds since they were gathered. */

@@ -89,9 +89,10 @@ export class EventWalk {
         const event = uncharged.get(charge.id);
         uncharged.delete(charge.id);
         if (!event) withoutEvent.push(charge);
-        else if (event.tenantId !== charge.tenantId || event.costNanos !== charge.costNanos) {
-          const [expected, actual] = [event, charge].map((line) => `${line.costNanos} nanos of ${line.tenantId}`);
-          this.findings.add([difference(SAME, event.tenantId, expected!, actual!, [event.id])]);
+        else {
+          // A metering of an earlier version gives no details.
+          const [expected, actual] = [text(event, event.details), text(charge, event.details && charge.details)];
+          if (expected !== actual) this.findings.add([difference(SAME, event.tenantId, expected, actual, [event.id])]);
         }
       }
       this.findings.add(await this.eventsMissing(withoutEvent));
@@ -162,8 +163,19 @@ const SAME = 'every charge is what its event says';
 const CHARGED = 'every event is charged';
 const RECORDED = 'every charge has its event';
 
-function same(events: EventDigest, charges: Omit<EventDigest, 'end'>): boolean {
-  return events.events === charges.events && events.costNanos === charges.costNanos && events.digest === charges.digest;
+function same(events: EventDigest, charges: Required<Omit<EventDigest, 'end'>>): boolean {
+  const { detailsDigest = charges.detailsDigest } = events;
+  return (
+    events.events === charges.events &&
+    events.costNanos === charges.costNanos &&
+    events.digest === charges.digest &&
+    detailsDigest === charges.detailsDigest
+  );
+}
+
+function text({ tenantId, costNanos }: EventLine, details: EventLine['details']): string {
+  const more = details && ` with ${details.keyId}, ended ${details.endedAt}, overrun ${details.overrunNanos}`;
+  return `${costNanos} nanos of ${tenantId}${more ?? ''}`;
 }
 
 function difference(check: string, tenantId: string, expected: string, actual: string, ids: string[]): Difference {

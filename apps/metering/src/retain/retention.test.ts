@@ -174,12 +174,12 @@ describe('a month of usage events', () => {
   it('is dropped only when billing has the same totals, and no earlier than a day after', async () => {
     const { fromId, untilId, confirmed, ...totals } = (await retiredMonths(database.dataSource))[0]!;
     expect({ fromId, untilId, confirmed }).toEqual({ fromId: '', untilId: idBound('req', NEXT_MS), confirmed: false });
-    const { end, ...digest } = await new EventRanges(database.dataSource).digest({
+    const digest = await new EventRanges(database.dataSource).digest({
       after: '',
       until: untilId,
       limit: 100,
     });
-    expect([totals, end]).toEqual([{ month: nameOf(OLD), ...digest }, null]);
+    expect({ month: nameOf(OLD), ...digest }).toMatchObject({ ...totals, end: null });
     for (const wrong of [{ events: 3 }, { costNanos: '1' }, { digest: '1' }, { month: nameOf(1) }])
       expect(await confirmMonth(database.dataSource, { ...totals, ...wrong })).toBe(false);
     expect(await retention().round()).toEqual(NOTHING);
