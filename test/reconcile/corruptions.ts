@@ -29,6 +29,46 @@ export function corruptionSuite(
     expect(await books.reconcile()).toEqual([]);
   });
 
+  it.each([
+    {
+      what: 'another currency',
+      spoil: `UPDATE billing.books_currency SET currency = 'EUR'`,
+      mend: `UPDATE billing.books_currency SET currency = 'USD'`,
+      finds: { check: 'the books are in the currency of the configuration', expected: 'USD', actual: 'EUR' },
+    },
+    {
+      what: 'no currency',
+      spoil: 'DELETE FROM billing.books_currency',
+      mend: `INSERT INTO billing.books_currency (currency) VALUES ('USD')`,
+      finds: { check: 'the books are in the currency of the configuration', expected: 'USD', actual: 'none' },
+    },
+    {
+      what: 'no invoice counter',
+      spoil: 'DELETE FROM billing.invoice_counter',
+      mend: 'INSERT INTO billing.invoice_counter DEFAULT VALUES',
+      finds: { check: 'the next invoice has a number', expected: 'invoice 1', actual: 'none' },
+    },
+    {
+      what: 'an invoice counter that is ahead',
+      spoil: 'UPDATE billing.invoice_counter SET last_number = 2',
+      mend: 'UPDATE billing.invoice_counter SET last_number = 0',
+      finds: { check: GAP, expected: 'invoice 1', actual: 'invoice 3', ids: ['1', '2'] },
+    },
+    {
+      what: 'an invoice counter that closes the running month',
+      spoil: `UPDATE billing.invoice_counter SET closed_through = '9998-01'`,
+      mend: `UPDATE billing.invoice_counter SET closed_through = '0001-01'`,
+      finds: { check: 'only months that are over are closed', actual: 'closed through 9998-01' },
+    },
+  ])('finds $what, which is of no tenant', async ({ spoil, mend, finds }) => {
+    await books.spoil(spoil, []);
+    try {
+      expect(await books.reconcile()).toEqual([expect.objectContaining({ tenantId: '', ids: [], ...finds })]);
+    } finally {
+      await books.spoil(mend, []);
+    }
+  });
+
   it('finds and names every corruption, and nothing else', async () => {
     const sound = await books.serve();
     const cases = await Promise.all(

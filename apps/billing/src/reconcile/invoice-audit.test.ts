@@ -64,6 +64,15 @@ describe('the audit of invoices', () => {
     expect(await found()).toEqual([]);
   });
 
+  it('names a counter that would use numbers again', async () => {
+    await corrupt('UPDATE billing.invoice_counter SET last_number = 1');
+    expect(await found()).toMatchObject([
+      { check: 'invoices are numbered without a gap', tenantId: '', expected: 'invoice 4', actual: 'invoice 2' },
+    ]);
+    await corrupt('UPDATE billing.invoice_counter SET last_number = 3');
+    expect(await found()).toEqual([]);
+  });
+
   it('names an invoice whose month is open again', async () => {
     const [{ tenant_id: tenantId } = { tenant_id: '' }] = await database.query<{ tenant_id: string }>(
       'SELECT tenant_id FROM billing.invoice WHERE accounting_number = 1',

@@ -5,8 +5,11 @@ import type { Requests } from '@tollgate/messaging';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { delayUntilAborted } from '@tollgate/runtime';
 import { BillingDataSource } from '../database';
+import type { Clocks } from '../ledger/clocks';
+import { InjectOptions } from '../options';
 import { auditLedger } from './audit';
 import { Charges } from './charges';
+import { auditCommonRows } from './common-audit';
 import { compareTenant, PENDING_SUM, SETTLED_SUM, type TenantView } from './compare';
 import { EventWalk } from './event-walk';
 import type { Findings } from './findings';
@@ -37,7 +40,9 @@ const MAX_NAMED_HOLDS = 20;
  *    events. No quarantined event is unrecorded.
  * 2. The ledger in itself, in one snapshot per page of tenants: charges = usage debits + carried remainder; balance = Σ
  *    entries; postings sum to zero; every entry has its place in the hash chain; every charge is covered once or still
- *    gathering; invoices are the sums of their months, numbered without a gap. No tenant of the ledger lacks books.
+ *    gathering; invoices are the sums of their months, numbered without a gap; the spending that budgets watch is the
+ *    sum of the charges. No tenant of the ledger lacks books. The rows that all tenants share are right
+ *    (common-audit.ts).
  * 3. Against the admission store: its balance is that of the same version of the books, its suspension is that of the
  *    books, its running sums are those of its holds, and no hold is left over.
  */
@@ -50,6 +55,7 @@ export class Reconciler {
     private readonly charges: Charges,
     private readonly stores: Stores,
     private readonly retired: RetiredMonths,
+    @InjectOptions() private readonly options: Clocks & { currency: () => string },
   ) {}
 
   /**
@@ -81,8 +87,8 @@ export class Reconciler {
   }
 
   private async tenants(findings: Findings, stopped: AbortSignal): Promise<void> {
-    for (const audit of [auditMissingBooks, auditInvoiceNumbers]) {
-      const { differences, truncated } = await audit(this.dataSource);
+    for (const audit of [auditMissingBooks, auditInvoiceNumbers, auditCommonRows]) {
+      const { differences, truncated } = await audit(this.dataSource, this.options);
       findings.add(differences, truncated);
     }
     for (let after: string | undefined; ;) {
