@@ -1,9 +1,10 @@
 import { Controller } from '@nestjs/common';
 import { RequestError, type AuditQuery, type AuditRow, type Page, type RequestOf } from '@tollgate/contracts';
 import { MessagePattern, ServiceClient } from '@tollgate/messaging/nest';
-import { auditPage, query } from '@tollgate/postgres';
+import { auditPage } from '@tollgate/postgres';
 import { BillingDataSource } from '../database';
 import { eraseChanges } from './erase-changes';
+import { erasePerson } from './erase-person';
 
 /** The audit log of this service. Each change writes its row in its own transaction. */
 @Controller()
@@ -29,7 +30,7 @@ export class AuditController {
 
   @MessagePattern('billing.people.erase')
   async erasePerson({ userId }: RequestOf<'billing.people.erase'>): Promise<{ erased: true }> {
-    await query(this.database, 'SELECT erase_person($1)', [userId]);
+    await erasePerson(this.database, userId);
     return { erased: true };
   }
 }

@@ -43,15 +43,22 @@ BEGIN
   RETURN NEW;
 END $$;
 
--- Takes the name and the remote address of a person from the changes that it made, for good. Runs with the owner's
--- rights, like erase_changes. The id stays. A repeat finds what was written meanwhile.
-CREATE OR REPLACE FUNCTION erase_person(person text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
-  SET search_path = billing, pg_temp AS $$
+-- Takes the name and the remote address of a person from some `max_rows` of the changes that it made, for good. A caller
+-- commits, and repeats it while it answers true: a person has changes without a bound, and a statement has a timeout.
+-- Finds only rows that still name the person, so a repeat goes on where the former one ended, and finds what was written
+-- meanwhile. Runs with the owner's rights, like erase_changes. The id stays.
+CREATE OR REPLACE FUNCTION erase_changes_of_person(person text, max_rows integer) RETURNS boolean
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path = billing, pg_temp AS $$
+DECLARE
+  next_rows text[] := ARRAY(
+    SELECT id FROM audit_log
+     WHERE author_kind = 'person' AND author_id = person AND (author_name IS NOT NULL OR address IS NOT NULL)
+     LIMIT max_rows);
 BEGIN
   PERFORM set_config('tollgate.erased_person', person, true);
-  UPDATE audit_log SET author_name = NULL, address = NULL
-   WHERE author_kind = 'person' AND author_id = person AND (author_name IS NOT NULL OR address IS NOT NULL);
+  UPDATE audit_log SET author_name = NULL, address = NULL WHERE id = ANY (next_rows);
   PERFORM set_config('tollgate.erased_person', '', true);
+  RETURN cardinality(next_rows) >= max_rows;
 END $$;
 
 -- A row of the audit log changes in two ways: it loses the people of a tenant that is erased, or a person who is being

@@ -8,3 +8,10 @@ BEGIN
      SET (author_name, address) = (SELECT e.author_name, e.address FROM erased(line) AS e)
    WHERE tenant_id = tenant_to_erase AND line IS DISTINCT FROM erased(line);
 END $$;
+
+-- In force: erase_changes_of_person in erasure.sql.
+CREATE OR REPLACE FUNCTION erase_person(person text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+  SET search_path = billing, pg_temp AS $$
+BEGIN
+  WHILE erase_changes_of_person(person, 10000) LOOP END LOOP;
+END $$;

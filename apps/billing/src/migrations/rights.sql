@@ -14,9 +14,9 @@ GRANT INSERT ON charge, journal_entry, posting, coverage, invoice, invoice_void,
   TO tollgate_billing;
 GRANT EXECUTE ON FUNCTION assert_entry(journal_entry) TO tollgate_billing;
 -- Erases the people of a tenant, or a person of the console, from the audit log, with the owner's rights.
--- Previous version: erase_tenant.
-GRANT EXECUTE ON FUNCTION erase_changes(text, text, integer), erase_tenant(text), erase_person(text)
-  TO tollgate_billing;
+-- Previous version: erase_tenant, erase_person.
+GRANT EXECUTE ON FUNCTION erase_changes(text, text, integer), erase_changes_of_person(text, integer), erase_tenant(text),
+  erase_person(text) TO tollgate_billing;
 
 -- Running state. The tenant of a row never changes.
 GRANT INSERT,

@@ -180,7 +180,10 @@ export interface BillingSubjects {
   'billing.tenants.erase': [{ tenantId: string }, { erased: true }];
   /** The changes that billing made. Like auth.audit.list. */
   'billing.audit.list': [AuditQuery, Page<AuditRow>];
-  /** Takes the name and address of a person of the console from the rows of its changes. The id stays. */
+  /**
+   * Takes the name and address of a person of the console from the rows of its changes. The id stays. A repeat erases
+   * what was written meanwhile. UnavailableError: there are many rows, and a repeat goes on with those that are left.
+   */
   'billing.people.erase': [{ userId: string }, { erased: true }];
   /** Issued invoices, newest number first; `after` is a number. invalid_parameter */
   'billing.invoices.list': [{ tenantId?: string; period?: string } & PageQuery, Page<IssuedInvoice>];
