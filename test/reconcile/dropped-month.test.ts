@@ -9,6 +9,7 @@ import { Retention } from '../../apps/metering/src/retain/retention';
 import { Books, usageEvent } from './books';
 
 const DEADLINE = { timeoutMs: 20_000 };
+const DROPPED = 'the charges of a dropped month are those of its events';
 const NOW = new Date();
 const monthMs = (ago: number) => Date.UTC(NOW.getUTCFullYear(), NOW.getUTCMonth() - ago);
 
@@ -94,12 +95,25 @@ it('a repeat of a dropped event changes nothing; one that was never charged is q
   expect(await books.reconcile()).toEqual([]);
 });
 
+it('reconcile names a dropped month of which a charge has another key or end', async () => {
+  for (const [change, back] of [
+    [`key_id = key_id || '_'`, `key_id = rtrim(key_id, '_')`],
+    [`ended_at = ended_at + interval '1 microsecond'`, `ended_at = ended_at - interval '1 microsecond'`],
+  ]) {
+    await books.spoil(`UPDATE billing.charge SET ${change} WHERE id = $1`, [events[1]!.id]);
+    const checks = (await books.reconcile()).map(({ check }) => check);
+    expect([change, checks]).toEqual([change, expect.arrayContaining([DROPPED])]);
+    await books.spoil(`UPDATE billing.charge SET ${back} WHERE id = $1`, [events[1]!.id]);
+  }
+  expect(await books.reconcile()).toEqual([]);
+});
+
 it('reconcile names a dropped month whose charges are no longer those of its events', async () => {
   await books.spoil('UPDATE billing.charge SET cost_nanos = cost_nanos + 1 WHERE id = $1', [events[1]!.id]);
   const found = await books.reconcile();
   expect(found).toContainEqual(
     expect.objectContaining({
-      check: 'the charges of a dropped month are those of its events',
+      check: DROPPED,
       expected: expect.stringContaining(`${name}: 2 of `),
     }),
   );

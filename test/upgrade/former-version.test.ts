@@ -199,6 +199,7 @@ describe('a database of the former version', () => {
       '013_usage_days.sql',
       '014_folded_hours.sql',
       '015_dismissed_events.sql',
+      '016_details_of_retired_months.sql',
       'functions',
     ]);
     expect(await startTwo('credentials')).toEqual(['002_functions.sql', '003_key_models.sql', 'functions']);

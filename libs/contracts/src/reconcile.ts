@@ -37,6 +37,8 @@ export interface RetiredMonth extends MonthTotals {
   /** Its ids: from this one up to, but without, `untilId`. */
   fromId: string;
   untilId: string;
+  /** As in EventDigest. Null or absent: an earlier version of metering summed the events or answers. */
+  detailsDigest?: string | null;
   /** Billing had the same totals. */
   confirmed: boolean;
 }

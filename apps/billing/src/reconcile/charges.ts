@@ -9,6 +9,27 @@ export interface IdRange {
   until: string | null;
 }
 
+interface DigestRow {
+  events: string;
+  cost_nanos: string;
+  digest: string;
+  details_digest: string;
+}
+
+/**
+ * The same hashes as in metering. If the two databases hashed differently, every range would differ: the comparison
+ * would be slow, but not wrong.
+ */
+const DIGEST = `
+  count(*) AS events, coalesce(sum(cost_nanos), 0) AS cost_nanos,
+  coalesce(sum(hashtextextended(id, hashtextextended(tenant_id, cost_nanos))), 0) AS digest,
+  coalesce(sum(hashtextextended(id, hashtextextended(key_id, hashint8extended(overrun_nanos,
+    (date_part('epoch', ended_at) * 1e6)::bigint)))), 0) AS details_digest`;
+
+function digestOf({ events, cost_nanos, digest, details_digest }: DigestRow): Required<Omit<EventDigest, 'end'>> {
+  return { events: Number(events), costNanos: cost_nanos, digest, detailsDigest: details_digest };
+}
+
 /**
  * Billing's side of the comparison with metering's events (apps/metering/src/audit/event-ranges.ts): the charges by id.
  */
@@ -16,37 +37,26 @@ export interface IdRange {
 export class Charges {
   constructor(private readonly dataSource: BillingDataSource) {}
 
-  /**
-   * The same hashes as in metering. If the two databases hashed differently, every range would differ: the comparison
-   * would be slow, but not wrong.
-   */
   async digest({ after, until }: IdRange): Promise<Required<Omit<EventDigest, 'end'>>> {
-    const [row] = await query<{ events: string; cost_nanos: string; digest: string; details_digest: string }>(
+    const [row] = await query<DigestRow>(
       this.dataSource,
-      `SELECT count(*) AS events, coalesce(sum(cost_nanos), 0) AS cost_nanos,
-         coalesce(sum(hashtextextended(id, hashtextextended(tenant_id, cost_nanos))), 0) AS digest,
-         coalesce(sum(hashtextextended(id, hashtextextended(key_id, hashint8extended(overrun_nanos,
-           (date_part('epoch', ended_at) * 1e6)::bigint)))), 0) AS details_digest
-       FROM charge WHERE id > $1 AND ($2::text IS NULL OR id <= $2)`,
+      `SELECT ${DIGEST} FROM charge WHERE id > $1 AND ($2::text IS NULL OR id <= $2)`,
       [after, until],
     );
-    const { cost_nanos: costNanos, digest, details_digest: detailsDigest } = row!;
-    return { events: Number(row!.events), costNanos, digest, detailsDigest };
+    return digestOf(row!);
   }
 
   /** The totals of the first MAX_DIGEST_EVENTS charges of a range, and the id at which they end. */
-  async part({ after, until }: IdRange): Promise<EventDigest> {
-    const [row] = await query<{ events: string; cost_nanos: string; digest: string; last: string | null }>(
+  async part({ after, until }: IdRange): Promise<Required<EventDigest>> {
+    const [row] = await query<DigestRow & { last: string | null }>(
       this.dataSource,
-      `SELECT count(*) AS events, coalesce(sum(cost_nanos), 0) AS cost_nanos,
-         coalesce(sum(hashtextextended(id, hashtextextended(tenant_id, cost_nanos))), 0) AS digest, max(id) AS last
-       FROM (SELECT id, tenant_id, cost_nanos FROM charge
+      `SELECT ${DIGEST}, max(id) AS last
+       FROM (SELECT id, tenant_id, cost_nanos, key_id, ended_at, overrun_nanos FROM charge
              WHERE id > $1 AND ($2::text IS NULL OR id <= $2) ORDER BY id LIMIT $3) c`,
       [after, until, MAX_DIGEST_EVENTS],
     );
-    const events = Number(row!.events);
-    const end = events < MAX_DIGEST_EVENTS ? null : row!.last;
-    return { events, costNanos: row!.cost_nanos, digest: row!.digest, end };
+    const digest = digestOf(row!);
+    return { ...digest, end: digest.events < MAX_DIGEST_EVENTS ? null : row!.last };
   }
 
   /** The first `limit` charges of a range, ascending. */

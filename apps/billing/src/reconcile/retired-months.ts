@@ -42,7 +42,7 @@ export class RetiredMonths implements OnApplicationBootstrap, BeforeApplicationS
     const confirmed: string[] = [];
     for (const month of await this.list(this.task.ending)) {
       if (month.confirmed) continue;
-      const totals = await this.totals(month, this.task.ending);
+      const { totals } = await this.totals(month, this.task.ending);
       const answer = await askMetering(this.services, 'metering.months.confirm', totals, this.task.ending);
       if (answer.confirmed) confirmed.push(month.month);
       else
@@ -63,11 +63,12 @@ export class RetiredMonths implements OnApplicationBootstrap, BeforeApplicationS
     const firstOpen = months.findIndex(({ confirmed }) => !confirmed);
     const proven = firstOpen < 0 ? months : months.slice(0, firstOpen);
     for (const month of proven) {
-      const actual = await this.totals(month, stopped);
+      const { totals, detailsDigest } = await this.totals(month, stopped);
       findings.events += month.events;
       findings.eventsNanos += BigInt(month.costNanos);
-      if (text(actual) === text(month)) continue;
-      findings.add([{ check: CHECK, tenantId: '', expected: text(month), actual: text(actual), ids: [] }]);
+      const kept = month.detailsDigest ?? null;
+      const [expected, actual] = [text(month, kept), text(totals, kept === null ? null : detailsDigest)];
+      if (expected !== actual) findings.add([{ check: CHECK, tenantId: '', expected, actual, ids: [] }]);
     }
     return before(proven.at(-1)?.untilId ?? '');
   }
@@ -76,17 +77,25 @@ export class RetiredMonths implements OnApplicationBootstrap, BeforeApplicationS
     return (await askMetering(this.services, 'metering.months.list', {}, stopped)).data;
   }
 
-  private async totals({ month, fromId, untilId }: RetiredMonth, stopped: AbortSignal): Promise<MonthTotals> {
-    const sum = { events: 0, costNanos: 0n, digest: 0n };
+  private async totals(
+    { month, fromId, untilId }: RetiredMonth,
+    stopped: AbortSignal,
+  ): Promise<{ totals: MonthTotals; detailsDigest: string }> {
+    const sum = { events: 0, costNanos: 0n, digest: 0n, detailsDigest: 0n };
     for (let after: string | null = before(fromId); after !== null;) {
       stopped.throwIfAborted();
       const part = await this.charges.part({ after, until: before(untilId) });
       sum.events += part.events;
       sum.costNanos += BigInt(part.costNanos);
       sum.digest += BigInt(part.digest);
+      sum.detailsDigest += BigInt(part.detailsDigest);
       after = part.end;
     }
-    return { month, events: sum.events, costNanos: String(sum.costNanos), digest: String(sum.digest) };
+    const { events, costNanos, digest } = sum;
+    return {
+      totals: { month, events, costNanos: String(costNanos), digest: String(digest) },
+      detailsDigest: String(sum.detailsDigest),
+    };
   }
 
   private failed(error: unknown): void {
@@ -97,5 +106,5 @@ export class RetiredMonths implements OnApplicationBootstrap, BeforeApplicationS
 /** The place before the least id of a month: no id equals its text without the last character. */
 const before = (boundId: string): string => boundId.slice(0, -1);
 
-const text = ({ month, events, costNanos, digest }: MonthTotals): string =>
-  `${month}: ${events} of ${costNanos} nanos, digest ${digest}`;
+const text = ({ month, events, costNanos, digest }: MonthTotals, detailsDigest: string | null): string =>
+  `${month}: ${events} of ${costNanos} nanos, digest ${digest}${detailsDigest === null ? '' : `, ${detailsDigest}`}`;

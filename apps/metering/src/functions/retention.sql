@@ -124,10 +124,13 @@ BEGIN
     ELSE '' END;
   IF reason = '' THEN
     UPDATE retired_month r SET summed_at = now(), events = t.events, cost_nanos = t.cost_nanos, digest = t.digest,
+      details_digest = t.details_digest,
       exact_from = greatest(ends, date_trunc('hour', last_end, 'UTC') + interval '1 hour')
     FROM (
       SELECT count(*) AS events, coalesce(sum(e.cost_nanos), 0) AS cost_nanos,
-        coalesce(sum(hashtextextended(id, hashtextextended(tenant_id, e.cost_nanos))), 0) AS digest
+        coalesce(sum(hashtextextended(id, hashtextextended(tenant_id, e.cost_nanos))), 0) AS digest,
+        coalesce(sum(hashtextextended(id, hashtextextended(key_id, hashint8extended(overrun_nanos,
+          (date_part('epoch', ended_at) * 1e6)::bigint)))), 0) AS details_digest
       FROM usage_event e WHERE e.id >= retired.from_id AND e.id < retired.until_id) t
     WHERE r.month = retired.month;
   END IF;

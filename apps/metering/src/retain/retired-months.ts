@@ -26,7 +26,8 @@ export async function retiredMonths(dataSource: DataSource): Promise<RetiredMont
   return query<RetiredMonth>(
     dataSource,
     `SELECT to_char(month, 'YYYY-MM') AS month, from_id AS "fromId", until_id AS "untilId", events::float8 AS events,
-       cost_nanos::text AS "costNanos", digest::text AS digest, confirmed_at IS NOT NULL AS confirmed
+       cost_nanos::text AS "costNanos", digest::text AS digest, details_digest::text AS "detailsDigest",
+       confirmed_at IS NOT NULL AS confirmed
      FROM retired_month WHERE summed_at IS NOT NULL ORDER BY retired_month.month LIMIT $1`,
     [MAX_MONTHS],
   );
