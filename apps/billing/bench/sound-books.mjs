@@ -58,6 +58,21 @@ function slice({ period, startMs, prefix }, { from, to, perMonth, tenants }) {
 const NO_HASH = `decode(repeat('00', 32), 'hex')`;
 const [CLOSED, RUNNING] = MONTHS.map((month) => month.period);
 
+/** As the trigger of journal_chain.sql makes it, which is off while the books are filled. */
+const CHAIN = `
+  DO $$
+  DECLARE
+    entry billing.journal_entry;
+    link bytea;
+  BEGIN
+    FOR entry IN SELECT * FROM billing.journal_entry ORDER BY tenant_id, sequence LOOP
+      link := CASE WHEN entry.sequence > 1 THEN link END;
+      link := sha256(convert_to(billing.entry_text(entry, link), 'UTF8'));
+      INSERT INTO billing.journal_chain (tenant_id, sequence, format, hash)
+        VALUES (entry.tenant_id, entry.sequence, 1, link);
+    END LOOP;
+  END $$`;
+
 /** Everything that is derived from events and charges. `last` is the number of charges per tenant and month. */
 const following = (last) => [
   `INSERT INTO metering.usage_hour
@@ -129,6 +144,8 @@ const following = (last) => [
    SELECT id, 'usage_revenue', cents + overrun_cents
    FROM public.entry
    UNION ALL SELECT id, 'overrun', -overrun_cents FROM public.entry WHERE overrun_cents > 0`,
+  CHAIN,
+  `INSERT INTO billing.books_currency (currency) VALUES ('USD') ON CONFLICT DO NOTHING`,
   `INSERT INTO billing.coverage
    SELECT tenant_id, c.number, c.period, c.from_seq, c.to_seq, c.nanos, (c.total - c.nanos) % ${NANOS_PER_CENT},
      c.cents, c.total % ${NANOS_PER_CENT}, e.id
