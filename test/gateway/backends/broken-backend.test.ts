@@ -246,6 +246,7 @@ it('answers of 500 to token ids do not open a breaker, unless the model names it
   gateway.setConfig(configYaml());
   await eventually(async () => expect(await open()).toBeUndefined());
   gateway.setConfig(yaml());
+  await eventually(async () => expect(await complete(5, 8)).toBe(502));
 });
 
 it('an open breaker is in the metrics until the backend has no weight, or is not in the configuration', async () => {
@@ -264,5 +265,4 @@ it('an open breaker is in the metrics until the backend has no weight, or is not
     gateway.setConfig(text);
     await eventually(async () => expect(await open()).toBe(shown));
   }
-  gateway.setConfig(yaml());
 });
