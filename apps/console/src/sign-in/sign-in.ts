@@ -11,7 +11,7 @@ import { OIDC_PROVIDER, providerSignIn, type ProviderSignIn } from './oidc';
 /** How often an issuer that did not answer is asked again, at most. */
 const OIDC_RETRY_MS = 30_000;
 /** How long a start, or the page for sign-in, waits for the issuer. A later answer counts, too. */
-const ISSUER_WAIT_MS = 3_000;
+export const ISSUER_WAIT_MS = 3_000;
 
 /** A signed-in person. */
 export interface SignedIn {
