@@ -59,7 +59,7 @@ export function consoleTests(
     await stack.compose('kill', 'console');
     await eventually(
       async () => {
-        const { status, json, headers } = await operator.get('/console/');
+        const { status, json, headers } = await operator.sendOnce('GET', '/console/');
         expect([status, json?.error.code]).toEqual([503, 'unavailable']);
         expect(headers.get('x-request-id')).toMatch(/^req_/);
       },
