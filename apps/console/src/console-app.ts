@@ -1,6 +1,6 @@
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
-import { newId } from '@tollgate/contracts';
+import { requestIdFrom } from '@tollgate/contracts';
 import { MessagesServer } from '@tollgate/messaging/nest';
 import { ClientAddresses } from '@tollgate/runtime';
 import { query } from '@tollgate/postgres';
@@ -22,7 +22,6 @@ import { securityHeaders } from './http/security-headers';
 import { refuseNul } from './http/unstorable';
 
 export const CONSOLE_PREFIX = '/console';
-const REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
 
 /** The running console. */
 export interface ConsoleApp {
@@ -91,10 +90,7 @@ function consoleAdapter(trustedProxies: string | undefined): FastifyAdapter {
     bodyLimit: MAX_BODY_BYTES,
     serverFactory: (handler: RequestListener) => createServer(handler),
     requestIdHeader: false,
-    genReqId: ({ headers }: { headers: Record<string, unknown> }) => {
-      const given = headers['x-request-id'];
-      return typeof given === 'string' && REQUEST_ID.test(given) ? given : newId('req');
-    },
+    genReqId: ({ headers }: { headers: Record<string, unknown> }) => requestIdFrom(headers['x-request-id']),
     frameworkErrors: (error: Error, _request: FastifyRequest, reply: FastifyReply) => sendError(error, reply),
   });
   const fastify = adapter.getInstance();

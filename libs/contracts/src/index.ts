@@ -20,5 +20,6 @@ export * from './backends';
 export * from './fleet';
 export * from './json-text';
 export * from './request-fields';
+export * from './request-id';
 export * from './dialect-bounds';
 export * from './names';

@@ -189,6 +189,7 @@ describe('the surface', () => {
     expect(await given('my-id_1', {})).toBe('my-id_1');
     expect(await given('a b')).toMatch(/^req_[0-9a-z]{26}$/);
     expect(await given('x'.repeat(65))).toMatch(/^req_/);
+    expect(await given(caller.key)).toMatch(/^req_/);
     const management = await fetch(`${gateway.url}/_api/v1/keys`, { headers: { 'x-request-id': 'm-1' } });
     expect(management.headers.get('x-request-id')).toBe('m-1');
   });

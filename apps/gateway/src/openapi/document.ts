@@ -1,4 +1,4 @@
-import { REQUEST_ID_PATTERN } from '../http/request-id';
+import { REQUEST_ID_PATTERN } from '@tollgate/contracts';
 import { earlyResponses } from './early-answers';
 import { INFERENCE_EARLY, INFERENCE_PATHS, INFERENCE_SCHEMAS, INFERENCE_SECURITY } from './inference-paths';
 import { MANAGEMENT_EARLY, MANAGEMENT_PATHS, MANAGEMENT_SCHEMAS, MANAGEMENT_SECURITY } from './management-paths';
@@ -18,8 +18,8 @@ kind of credential:
 Clients made for the OpenAI wire format work by changing only the base URL and the key.
 
 - Times are ISO 8601 UTC with milliseconds. Money is integer cents.
-- Every answer has an \`x-request-id\`. You can send your own if it matches \`[A-Za-z0-9_-]{1,64}\`. Our own id, which
-  is unique, is in \`x-tollgate-request-id\`.
+- Every answer has an \`x-request-id\`. You can send your own if it matches \`[A-Za-z0-9_-]{1,64}\` and does not look
+  like a key or token. Our own id, which is unique, is in \`x-tollgate-request-id\`.
 - 402 means that the credit or a budget is used up, or that the account is suspended. Retrying does not help.
 - The answer of a chat or a completion may be shortened to what the credit or a budget pays for. It then ends with
   \`finish_reason: "length"\`, as at \`max_tokens\`.

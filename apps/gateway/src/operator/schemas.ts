@@ -1,6 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { MAX_COMPARED_HEADS, MAX_THRESHOLDS, SCOPES, type Scope } from '@tollgate/contracts';
-import { REQUEST_ID_PATTERN } from '../http/request-id';
+import { MAX_COMPARED_HEADS, MAX_THRESHOLDS, REQUEST_ID_PATTERN, SCOPES, type Scope } from '@tollgate/contracts';
 import { DEFAULT_PAGE_ROWS, ExpiresAt, idSchema, MAX_PAGE_ROWS, Name, pageQuery } from '../http/account/fields';
 
 /** The largest amount of one entry that billing accepts. */

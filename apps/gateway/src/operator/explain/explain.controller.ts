@@ -1,10 +1,17 @@
 import { Controller, Get, Inject, Param, Query, UseGuards } from '@nestjs/common';
 import type { AdmissionStore, LookResult } from '@tollgate/admission';
-import { isId, RequestError, UnavailableError, type ExplainedKey, type ExplainedRequest } from '@tollgate/contracts';
+import {
+  isId,
+  REQUEST_ID_PATTERN,
+  RequestError,
+  UnavailableError,
+  type ExplainedKey,
+  type ExplainedRequest,
+} from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource, stampPrice, type ModelConfig } from '@tollgate/runtime';
 import { ApiError } from '../../http/api-error';
-import { ORIGINAL_ID_HEADER, REQUEST_ID_PATTERN } from '../../http/request-id';
+import { ORIGINAL_ID_HEADER } from '../../http/request-id';
 import { queryCheck } from '../../http/validate';
 import { allowedBoth, resolveRights, type Rights } from '../../authenticate/authenticate';
 import { ExplainQuery } from './explain-schemas';
