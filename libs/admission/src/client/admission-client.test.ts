@@ -147,6 +147,23 @@ describe('the admission client', () => {
     client.untrack(kept);
   });
 
+  it('tells of every lost hold, and goes on, even if a request fails to hear of its own', async () => {
+    const f = fixture();
+    const ids = [await f.hold(), await f.hold(), await f.hold()];
+    const [failing, lost, kept] = ids;
+    const onLost = jest.fn((id: string) => {
+      if (id === failing) throw new Error('cannot end');
+    });
+    for (const id of ids) client.track({ id, tenantId: f.tenantId, delivered: () => null, onLost: () => onLost(id) });
+    await f.void(failing!);
+    await f.void(lost!);
+    await eventually(() => expect(onLost.mock.calls.flat().sort()).toEqual([failing, lost].sort()));
+    const calls = watched().progressCalls.length;
+    await eventually(() => expect(watched().progressCalls.length).toBeGreaterThan(calls + 1));
+    expect(watched().progressCalls.at(-1)).toEqual([kept]);
+    client.untrack(kept!);
+  });
+
   it('keeps its interval from start to start when the store is slow, and never runs two calls at once', async () => {
     const [intervalMs, takesMs] = [300, 250];
     const slow = new AdmissionClient(fixture().store, { heartbeatIntervalMs: intervalMs });

@@ -83,9 +83,14 @@ export class HoldHeartbeat {
     for (const request of this.running.all()) if (request.deadline?.passed) this.lose(request);
   }
 
-  private lose(request: RunningRequest): void {
-    this.running.remove(request.id);
-    request.onLost();
+  /** An error in one request must not keep the others from being told, or end the heartbeats. */
+  private lose({ id, onLost }: RunningRequest): void {
+    this.running.remove(id);
+    try {
+      onLost();
+    } catch (error) {
+      logger('admission').error({ err: error, id }, 'ending a request that lost its hold failed');
+    }
   }
 
   /** If it fails, `delivered` reports what it has. */
