@@ -1,5 +1,6 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
 import { Client } from './client';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
@@ -21,4 +22,29 @@ it('what is logged of a request has its id, our own, and the id of the caller’
     { requestId: 'mine', id: 'req_ours' },
     { requestId: 'mine', id: 'req_ours', traceId: TRACE },
   ]);
+});
+
+it('a client is queued while an earlier answer of its connection is not complete', async () => {
+  const clients: Client[] = [];
+  const responses: ServerResponse[] = [];
+  const server = createServer((_, response) => {
+    clients.push(new Client(response, 'mine', 'req_ours', false));
+    responses.push(response);
+    if (responses.length === 2) server.emit('both');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1').resume();
+  const both = once(server, 'both');
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2));
+  await both;
+  // More than its buffer takes.
+  expect(clients[1]!.write('x'.repeat(1_000_000))).toBe(false);
+  expect(clients.map((client) => client.isQueued)).toEqual([false, true]);
+  clients[0]!.answer(200, '{}');
+  await once(responses[1]!, 'drain');
+  expect(clients[1]!.isQueued).toBe(false);
+  socket.destroy();
+  server.close();
+  await once(server, 'close');
 });

@@ -7,6 +7,7 @@ import { ORIGINAL_ID_HEADER, OWN_ID_HEADER } from '../../http/request-id';
 import type { KeptAnswer } from '../../idempotency/kept-answer';
 import { type TraceContext, traceContextOf } from '../../http/trace-context';
 import type { ClientSide } from '../../upstream/stream/stream-sides';
+import type { WatchedClient } from '../../upstream/stream/stream-watch';
 import { type InferenceError, stopping } from '../../inference-errors';
 import { refusals } from '../report/refusal-metrics';
 import type { HeldAttempts } from '../report/refused-request';
@@ -21,7 +22,7 @@ export interface Interruptible {
 }
 
 /** The client's side of one request: writes the raw response and notices when the client leaves. */
-export class Client implements ClientSide {
+export class Client implements ClientSide, WatchedClient {
   left = false;
   /** The key of the request and its tenant, once they are known. */
   owner: { readonly tenantId: string; readonly keyId: string; readonly plan: string } | null = null;
@@ -109,6 +110,11 @@ export class Client implements ClientSide {
   afterLastByte(listener: () => void): void {
     if (this.closed) listener();
     else this.onClosed = listener;
+  }
+
+  /** An earlier answer of its connection is not complete: node:http gives the next one no socket before. */
+  get isQueued(): boolean {
+    return this.response.socket === null;
   }
 
   get begun(): boolean {

@@ -34,7 +34,7 @@ export class StreamServer {
     const relay = relayOf(admitted, client, allowance);
     client.endWith(relay);
     this.keepAlive(admitted, relay);
-    this.streams.add(relay, Date.now(), () => client.destroy());
+    this.streams.add(relay, Date.now(), client);
     const exchange = askBackend(this.upstream, admitted, relay);
     const end = await relay.run(exchange);
     this.streams.remove(relay);

@@ -5,6 +5,7 @@ import { choiceOf, chunk, event, Stage, turn } from './stream-stage.fixture';
 import { StreamWatch } from './stream-watch';
 
 const SEED = 20_261_122;
+const READER = { isQueued: false, destroy: () => {} };
 
 describe('the relay', () => {
   it('withholds the last chunk and [DONE] until `finish` gets the usage', async () => {
@@ -171,7 +172,7 @@ describe('the watch over streams', () => {
   it('sends a comment whenever nothing was written for ten seconds, before and after the first token', () => {
     const stage = new Stage();
     const watch = new StreamWatch();
-    watch.add(stage.relay, 0, () => {});
+    watch.add(stage.relay, 0, READER);
     watch.tick(9_999);
     expect(stage.out).toBe('');
     watch.tick(10_000);
@@ -198,7 +199,7 @@ describe('the watch over streams', () => {
   it('sends no comment to a client that does not read, nor after the end', async () => {
     const stage = new Stage();
     const watch = new StreamWatch();
-    watch.add(stage.relay, Date.now(), () => {});
+    watch.add(stage.relay, Date.now(), READER);
     stage.room = 1;
     stage.feed(chunk('a'));
     watch.tick(Date.now() + 1_000);
@@ -212,17 +213,21 @@ describe('the watch over streams', () => {
     watch.stop();
   });
 
-  it('disconnects a client that has read nothing for two minutes', () => {
+  it('disconnects a client that has read nothing for two minutes since it was its turn', () => {
     const stage = new Stage();
     const watch = new StreamWatch();
-    let gaveUp = 0;
-    watch.add(stage.relay, Date.now(), () => (gaveUp += 1));
+    const client = { isQueued: true, destroy: jest.fn() };
+    watch.add(stage.relay, Date.now(), client);
     stage.room = 1;
     stage.feed(chunk('a'));
-    watch.tick(Date.now() + 119_000);
-    expect(gaveUp).toBe(0);
-    watch.tick(Date.now() + 121_000);
-    expect(gaveUp).toBe(1);
+    const turnMs = Date.now() + 500_000;
+    // An earlier answer of its connection is still sent.
+    watch.tick(turnMs);
+    client.isQueued = false;
+    watch.tick(turnMs + 119_000);
+    expect(client.destroy).not.toHaveBeenCalled();
+    watch.tick(turnMs + 121_000);
+    expect(client.destroy).toHaveBeenCalledTimes(1);
     watch.remove(stage.relay);
     watch.stop();
   });

@@ -13,9 +13,17 @@ export interface WatchedStream {
   /** How often it has written to its client. */
   readonly writes: number;
   /** Since when its client reads nothing, by `Date.now()`. Null: it reads. */
-  readonly stalledSinceMs: number | null;
+  stalledSinceMs: number | null;
   /** Writes a comment. */
   keepAlive(): void;
+}
+
+/** The client of a stream that can be watched. */
+export interface WatchedClient {
+  /** An earlier answer of its connection is not complete, so it cannot read this one yet. */
+  readonly isQueued: boolean;
+  /** Closes its connection. */
+  destroy(): void;
 }
 
 /** A stream under watch. */
@@ -25,7 +33,7 @@ export interface Watched {
   sinceMs: number;
   /** How often the stream had written then. */
   writes: number;
-  readonly giveUp: () => void;
+  readonly client: WatchedClient;
   place: number;
 }
 
@@ -34,9 +42,8 @@ export class StreamWatch {
   private readonly streams = new PlaceList<Watched>();
   private timer: NodeJS.Timeout | null = null;
 
-  /** @param giveUp closes the client's connection */
-  add(stream: WatchedStream, nowMs: number, giveUp: () => void): void {
-    const watched: Watched = { stream, sinceMs: nowMs, writes: stream.writes, giveUp, place: -1 };
+  add(stream: WatchedStream, nowMs: number, client: WatchedClient): void {
+    const watched: Watched = { stream, sinceMs: nowMs, writes: stream.writes, client, place: -1 };
     watched.place = this.streams.add(watched);
     stream.watched = watched;
     this.timer ??= setInterval(() => this.tick(Date.now()), TICK_MS).unref();
@@ -48,8 +55,9 @@ export class StreamWatch {
 
   tick(nowMs: number): void {
     for (const watched of this.streams) {
-      const { stream } = watched;
-      if (stream.stalledSinceMs !== null && nowMs - stream.stalledSinceMs > MAX_STALL_MS) watched.giveUp();
+      const { stream, client } = watched;
+      if (stream.stalledSinceMs !== null && client.isQueued) stream.stalledSinceMs = nowMs;
+      else if (stream.stalledSinceMs !== null && nowMs - stream.stalledSinceMs > MAX_STALL_MS) client.destroy();
       else if (stream.writes !== watched.writes) noteWrite(watched, nowMs);
       else if (nowMs - watched.sinceMs >= KEEP_ALIVE_AFTER_MS) {
         stream.keepAlive();
