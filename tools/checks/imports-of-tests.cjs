@@ -27,6 +27,7 @@ const PARTS = [
   'apps/console/src/api/usage/(overviews|usage\\.controller)',
   'apps/console/src/(http/mailer|sign-in/sign-in)',
   'apps/gateway/src/(accept/credential-guard|activity/key-activity|inference/client/kept-connections)',
+  'apps/gateway/src/public/public-hooks',
   'apps/gateway/src/upstream/(drains|upstream)',
   'apps/metering/src/backends/(compare|sampler)',
   'apps/metering/src/consume/usage-consumer',

@@ -1,10 +1,11 @@
 import { eventually } from '@tollgate/testing';
 import { once } from 'node:events';
-import { Agent, request, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import { Agent, createServer, request, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { stopOf } from '../../../apps/gateway/src';
 import { KeptConnections } from '../../../apps/gateway/src/inference/client/kept-connections';
+import { PublicHooks } from '../../../apps/gateway/src/public/public-hooks';
 import { useOwnBackend } from './own-backend';
 import { type Caller, useGateway } from '../use-gateway';
 
@@ -88,6 +89,25 @@ describe('at a stop, a connection whose stream began before the signal', () => {
   }
 
   it('takes one more request in the lame duck time, which ends it', () => takesOneMore(inLameDuck!, endInLameDuck));
+
+  it.each(['/docs', '/v1/nothing', '/_api/v1/nothing', '/%zz', '/_api/%zz'])(
+    'ends with any other answer, as of %s',
+    async (path) => {
+      const answer = await fetch(gateway.url + path);
+      await answer.text();
+      expect(answer.headers.get('connection')).toBe('close');
+    },
+  );
+
+  it('ends with an answer of another application on the port', async () => {
+    const hooks = gateway.app.get(PublicHooks, { strict: false });
+    const server = createServer((incoming, response) => hooks.passTo((_, to) => to.end(), incoming, response));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const answer = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    server.close();
+    expect(answer.headers.get('connection')).toBe('close');
+  });
 
   it('takes one more request in the drain, while idle connections end and others are refused', async () => {
     expect(idleSocket.destroyed).toBe(false);

@@ -101,7 +101,16 @@ export class InferenceRouter {
     const isWrongMethod = methods !== null && !methods.split(', ').includes(response.req.method!);
     if (isWrongMethod) response.setHeader('allow', methods);
     const error = new InferenceError(isWrongMethod ? 'method_not_allowed' : 'route_not_found');
-    void this.pipeline.refuseRoute(error, response.req, earlyClient(response, requestId));
+    void this.pipeline.refuseRoute(error, response.req, this.earlyClient(response, requestId));
+  }
+
+  /** Answers with an error before any route is reached. */
+  refuseEarly(error: InferenceError, response: ServerResponse, requestId: string): void {
+    this.earlyClient(response, requestId).refuse(error);
+  }
+
+  private earlyClient(response: ServerResponse, requestId: string): Client {
+    return new Client(response, requestId, ownIdOf(response.req, requestId), this.inFlight.leaving);
   }
 
   private answer(kind: Kind, { request, response, id: requestId, rest }: Received): void {
@@ -146,13 +155,4 @@ function noteActivity(activity: KeyActivity, client: Client, nowMs: number): voi
 /** What a `*` of Fastify matched, unescaped. */
 function restOf(params: unknown): string {
   return (params as { '*'?: string })['*'] ?? '';
-}
-
-/** Answers with an error before any route is reached. */
-export function refuseEarly(error: InferenceError, response: ServerResponse, requestId: string): void {
-  earlyClient(response, requestId).refuse(error);
-}
-
-function earlyClient(response: ServerResponse, requestId: string): Client {
-  return new Client(response, requestId, ownIdOf(response.req, requestId), false);
 }

@@ -8,7 +8,7 @@ import { sendError } from '../http/envelope';
 import { OWN_ID_HEADER, ownIdOf } from '../http/request-id';
 import { InferenceError } from '../inference-errors';
 import { InFlight } from '../inference/client/in-flight';
-import { InferenceRouter, refuseEarly } from '../inference/inference-router';
+import { InferenceRouter } from '../inference/inference-router';
 import { KeptConnections } from '../inference/client/kept-connections';
 import { loggedPath } from '../logged-path';
 import { MANAGEMENT_ERRORS } from '../management/errors';
@@ -56,7 +56,7 @@ export class PublicHooks {
 
   /** Another application on this port answers. */
   passTo(handle: RequestListener, request: IncomingMessage, response: ServerResponse): void {
-    if (this.inFlight.draining) response.setHeader('connection', 'close');
+    if (this.inFlight.leaving) response.setHeader('connection', 'close');
     continueIfOwed(request, response);
     this.countRunning(response);
     handle(request, response);
@@ -66,28 +66,30 @@ export class PublicHooks {
   sendEarlyError(error: Error & { statusCode?: number }, request: FastifyRequest, reply: FastifyReply): void {
     const status = error.statusCode ?? 500;
     if (isManagement(request)) {
-      // An undecodable path is refused before the hook that sets the id.
-      addIds(request, reply);
+      // An undecodable path is refused before the hook that sets the headers.
+      this.addHeaders(request, reply);
       // Fastify itself refuses QUERY without a body.
       const shown = request.method === 'QUERY' ? unknownRoute(request.url) : error;
       return sendError(MANAGEMENT_ERRORS, 'management', shown, reply);
     }
     if (status !== 415 && status < 500) return this.refuseRoute(request, reply);
     reply.hijack();
-    if (status === 415) return refuseEarly(new InferenceError('unsupported_media_type'), reply.raw, request.id);
-    this.log.error({ requestId: request.id, err: error }, 'answered 500');
-    refuseEarly(new InferenceError('api_error'), reply.raw, request.id);
+    if (status !== 415) this.log.error({ requestId: request.id, err: error }, 'answered 500');
+    const code = status === 415 ? 'unsupported_media_type' : 'api_error';
+    this.inference.refuseEarly(new InferenceError(code), reply.raw, request.id);
   }
 
   private begin(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
-    addIds(request, reply);
-    if (isManagement(request)) {
-      if (this.inFlight.leaving) reply.header('connection', 'close');
-      this.countRunning(reply.raw);
-    }
+    this.addHeaders(request, reply);
+    if (isManagement(request)) this.countRunning(reply.raw);
     // Unknown routes are refused before a body is read.
     if (!request.is404 || isManagement(request)) return done();
     this.refuseRoute(request, reply);
+  }
+
+  private addHeaders(request: FastifyRequest, reply: FastifyReply): void {
+    reply.headers({ 'x-request-id': request.id, [OWN_ID_HEADER]: ownIdOf(request.raw, request.id) });
+    if (this.inFlight.leaving) reply.header('connection', 'close');
   }
 
   /** Nest binds no route for this HTTP method. */
@@ -120,8 +122,4 @@ export class PublicHooks {
       'answered',
     );
   }
-}
-
-function addIds(request: FastifyRequest, reply: FastifyReply): void {
-  reply.headers({ 'x-request-id': request.id, [OWN_ID_HEADER]: ownIdOf(request.raw, request.id) });
 }
