@@ -120,8 +120,8 @@ export function failureAnswer(
   backend: string,
 ): InferenceError {
   const log = logger('gateway');
-  if (failure.kind === 'refused') {
-    const reason = operatorWords(failure.message ?? '', null);
+  if (failure.kind === 'refused' || failure.kind === 'too_large') {
+    const reason = failure.kind === 'refused' ? operatorWords(failure.message ?? '', null) : undefined;
     log.debug({ ...logged, backend, kind: failure.kind, reason }, 'a backend refused a request');
   } else if (failure.kind !== 'stopped') log.warn({ ...logged, backend, ...failure }, 'a backend failed');
   return ofUpstream(failure, model, request.outgoing.extras);
