@@ -159,7 +159,7 @@ describe('an unknown path or method', () => {
 });
 
 describe('a path below /_api without the version', () => {
-  it.each(['/_api', '/_api/', '/_api/v2/keys', '/_api?x=y', '/_api/v1x'])(
+  it.each(['/_api', '/_api/', '/_api/v2/keys', '/_api?x=y', '/_api/v1x', '/%5Fap%69/nothing'])(
     'answers %s in the envelope of this API',
     async (path) => {
       for (const method of ['GET', 'POST', 'PROPFIND']) {
