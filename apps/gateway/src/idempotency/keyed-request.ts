@@ -51,7 +51,7 @@ export class KeyedRequest {
    * Only a request with the same body makes us read the answer. Rejects with UnavailableError, and with what `reserve`
    * throws.
    * @param what is asked for, beside the body
-   * @param reserve called with the bytes of the kept answer, before it is read
+   * @param reserve called with the bytes of the kept answer: those in the store before it is read, then all of them
    */
   async repetition(what: string, body: Buffer, reserve: (bytes: number) => void): Promise<Repetition> {
     const found = await this.find(what, body, reserve);
@@ -75,7 +75,10 @@ export class KeyedRequest {
     // Null: dropped for newer ones, or forgotten, while the body came.
     const sealed = await admission.answer({ tenantId, claimId, fingerprint, answerChars });
     const plain = sealed === null ? null : await vault.open(sealed, this.context, maxAnswerBytes + HEAD_BYTES);
-    return plain === null ? { kind: 'not_kept' } : { kind: 'kept', answer: decodeAnswer(plain) };
+    if (plain === null) return { kind: 'not_kept' };
+    // The store has it compressed, a long one to a thousandth.
+    reserve(plain.length);
+    return { kind: 'kept', answer: decodeAnswer(plain) };
   }
 
   /** For the admission of a first request. */

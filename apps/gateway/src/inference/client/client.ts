@@ -50,7 +50,6 @@ export class Client implements ClientSide, WatchedClient {
   private closed = false;
   /** Its last bytes are written, or are about to be. */
   private ended = false;
-  private onClosed: () => void = () => {};
   private limits: (() => ShownLimits) | null = null;
   private readonly headers: string[];
 
@@ -76,7 +75,6 @@ export class Client implements ClientSide, WatchedClient {
         this.left = true;
         this.relay?.clientClosed();
       }
-      this.onClosed();
     });
   }
 
@@ -109,7 +107,7 @@ export class Client implements ClientSide, WatchedClient {
   /** Calls `listener` when the last byte is written, or the connection is closed. */
   afterLastByte(listener: () => void): void {
     if (this.closed) listener();
-    else this.onClosed = listener;
+    else this.response.once('close', listener);
   }
 
   /** An earlier answer of its connection is not complete: node:http gives the next one no socket before. */

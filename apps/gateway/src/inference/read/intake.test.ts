@@ -14,7 +14,13 @@ import { InferenceError, RuinousBodyError } from '../../inference-errors';
 import { Intake } from './intake';
 
 const PER_MINUTE = 60;
-const client = { awaitBody: () => {}, setLimits: () => {} } as unknown as Client;
+/** Called when the clients have read their answers. */
+let closed: (() => void)[] = [];
+const client = {
+  awaitBody: () => {},
+  setLimits: () => {},
+  afterLastByte: (listener: () => void) => closed.push(listener),
+} as unknown as Client;
 const principalOf = (keyId: string, tenantId = 'tenant') =>
   ({ keyId, tenantId, models: null, keyLimits: { requestsPerMinute: PER_MINUTE } }) as unknown as Principal;
 const principal = principalOf('key');
@@ -122,6 +128,20 @@ describe('a repeat', () => {
     second.holdAnswer(60 * KIB);
     second.release();
     (await take(intake)).holdAnswer(60 * KIB);
+  });
+
+  it('counts with its answer until its client has read it', async () => {
+    const intake = small();
+    const [first, second] = [await take(intake), await take(intake)];
+    closed = [];
+    first.holdAnswer(5 * KIB);
+    // The answer is larger than what the store keeps of it.
+    first.holdAnswer(60 * KIB);
+    first.repeated();
+    first.release();
+    expect(refusalOf(() => second.holdAnswer(60 * KIB))).toMatchObject(full);
+    for (const listener of closed) listener();
+    second.holdAnswer(60 * KIB);
   });
 
   it('counts as wasted if it is refused for that, and not as refused by a limit', async () => {

@@ -35,7 +35,10 @@ export interface Body {
   toRequest(kind: InferenceKind): InferenceRequest | Promise<InferenceRequest>;
   /** From now on only this request is kept of the body. Releases the rest of the memory. */
   becomes(request: InferenceRequest): void;
-  /** Reserves memory for the kept answer of a repeat, until `release`. Throws InferenceError if there is no room. */
+  /**
+   * Reserves memory for the kept answer of a repeat: until `release`, or after `repeated` until its client has read it.
+   * Repeats are not limited by credit or concurrency. Throws InferenceError if there is no room.
+   */
   holdAnswer(this: void, bytes: number): void;
   /** Releases the memory. Repeats are harmless. */
   release(): void;
@@ -100,6 +103,7 @@ export class Intake {
       const { length } = bytes;
       const answer = this.memory.open(principal);
       let fullOfAnswers: InferenceError | null = null;
+      let isRepeated = false;
       return {
         bytes,
         toRequest: (kind) =>
@@ -117,7 +121,7 @@ export class Intake {
         },
         release: () => {
           share.release();
-          answer.release();
+          if (!isRepeated) answer.release();
         },
         wasted: (error) => {
           const isOfAnswers = error === fullOfAnswers;
@@ -126,6 +130,8 @@ export class Intake {
           this.countWaste(principal, error, length, isOfAnswers);
         },
         repeated: () => {
+          isRepeated = true;
+          client.afterLastByte(() => answer.release());
           const { keyId, keyLimits } = principal;
           this.wastedRequests.countInvalid(keyId, keyLimits.requestsPerMinute, length, Date.now());
         },
