@@ -31,7 +31,14 @@ const NOT_OF_A_ROUTE: InferenceErrorCode[] = ['route_not_found', 'method_not_all
 const OF_INFERENCE = (Object.keys(INFERENCE_ERRORS) as InferenceErrorCode[]).filter(
   (code) => !NOT_OF_A_ROUTE.includes(code),
 );
-const OF_CATALOG: InferenceErrorCode[] = ['missing_api_key', 'invalid_api_key', 'api_error', 'overloaded_error'];
+/** Only wrong keys are limited (429). With a valid one the answer comes from memory, and needs no store or backend. */
+const OF_CATALOG: InferenceErrorCode[] = [
+  'missing_api_key',
+  'invalid_api_key',
+  'requests_limit_exceeded',
+  'api_error',
+  'overloaded_error',
+];
 const hello = { model: 'sim-small', messages: [{ role: 'user', content: 'Hello' }] };
 const CHUNK = {
   id: 'chatcmpl-01k9x0w9q2e5v8m3t6r1b4n7ya',

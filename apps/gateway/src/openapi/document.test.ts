@@ -33,6 +33,15 @@ it('the public document names every error code of the inference API that a route
   }
 });
 
+it('each operation of the public document may be answered 429: an address may have sent too many wrong credentials', () => {
+  for (const { path, method, operation } of operationsOf(document))
+    expect([method, path, Object.keys(operation['responses']!)]).toEqual([
+      method,
+      path,
+      expect.arrayContaining(['401', '429']),
+    ]);
+});
+
 it('the operator document has exactly the routes that need a credential, and declares it', () => {
   const operations = operationsOf(operator);
   const routes = routesOf(OPERATOR_ROUTES).filter(({ operation }) => operation !== null);
