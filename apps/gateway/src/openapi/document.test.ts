@@ -33,6 +33,19 @@ it('the public document names every error code of the inference API that a route
   }
 });
 
+it.each([
+  ['public', document],
+  ['operator', operator],
+])('each answer of the %s document has both ids of its request', (_, { components, paths }) => {
+  const shared = Object.values((components as { responses: object }).responses) as object[];
+  const own = operationsOf({ paths } as typeof document).flatMap(({ operation }) =>
+    Object.values(operation['responses']!),
+  );
+  for (const answer of [...shared, ...(own as object[])])
+    if (!('$ref' in answer))
+      expect(answer).toMatchObject({ headers: { 'x-request-id': {}, 'x-tollgate-request-id': {} } });
+});
+
 it('each operation of the public document may be answered 429: an address may have sent too many wrong credentials', () => {
   for (const { path, method, operation } of operationsOf(document))
     expect([method, path, Object.keys(operation['responses']!)]).toEqual([

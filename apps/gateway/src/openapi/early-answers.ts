@@ -1,4 +1,5 @@
 import { type Json, type JsonObject, ref } from './open-api';
+import { REQUEST_ID } from './responses';
 
 /** Answers before an operation is reached: by the server of the port, or because of the method. */
 const EARLY_ANSWERS = {
@@ -38,7 +39,7 @@ export function earlyResponses({ prefix, schema, body }: EarlyEnvelope): JsonObj
   const response = (answer: EarlyAnswer): JsonObject => ({
     description: answer.message,
     headers: {
-      'x-request-id': ref('headers', 'RequestId'),
+      ...REQUEST_ID,
       ...(answer.status === 405 && { Allow: ref('headers', 'Allow') }),
     },
     content: { 'application/json': { schema, examples: { plain: { value: body(answer) } } } },
