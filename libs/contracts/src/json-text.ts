@@ -8,6 +8,6 @@ export function jsonText(value: unknown): string {
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     const isNested = (one: unknown) => typeof one === 'object' && one !== null;
-    return JSON.stringify(value, (key, one: unknown) => (key !== '' && isNested(one) ? 'nested too deep' : one));
+    return JSON.stringify(value, (_, one: unknown) => (one !== value && isNested(one) ? 'nested too deep' : one));
   }
 }
