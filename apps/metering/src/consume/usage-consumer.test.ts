@@ -248,6 +248,15 @@ describe('bad events', () => {
     await expectSumsToEqualEvents();
   });
 
+  it.each(['a', ''])('are quarantined without what is nested too deeply in members named %j', async (name) => {
+    const deep: unknown = JSON.parse(`${`{"${name}":`.repeat(20_000)}1${'}'.repeat(20_000)}`);
+    const bad = { ...usageEvent(), kind: 'video', [name]: deep };
+    expect(await consumer.consume([bad, usageEvent()])).toMatchObject({ recorded: 1, rejected: 1 });
+    expect(await database.query('SELECT event FROM metering.rejected_event')).toEqual([
+      { event: expect.stringContaining(`"${name}":"nested too deep"`) },
+    ]);
+  });
+
   it('that are redelivered count up, and are not stored twice', async () => {
     const bad = { ...usageEvent(), kind: 'video' };
     await consumer.consume([bad, bad]);
