@@ -31,3 +31,16 @@ it('events are charged by the next delivery if the process died between the comm
   expect(published.map(({ id }) => id).sort()).toEqual([first.id, second.id]);
   expect(await count('outbox')).toBe(0);
 });
+
+it.each([
+  ['what PostgreSQL cannot store', '"\\u0000"'],
+  ['what cannot be written', `${'['.repeat(20_000)}${']'.repeat(20_000)}`],
+])('a charge has no further member of the default budgets, such as %s', async (_, json) => {
+  await database.query('TRUNCATE metering.outbox');
+  const consumer = new UsageConsumer(database.dataSource, ANY_PRICE);
+  const other: unknown = JSON.parse(json);
+  const events = [{ tenantCents: 5, other }, { keyCents: 0 }].map((defaultBudgets) => usageEvent({ defaultBudgets }));
+  expect(await consumer.consume(events)).toMatchObject({ recorded: 2, rejected: 0 });
+  const charges = await database.query<{ data: Charge }>('SELECT data FROM metering.outbox ORDER BY id');
+  expect(charges.map(({ data }) => data.defaultBudgets)).toEqual([{ tenantCents: 5 }, { keyCents: 0 }]);
+});

@@ -6,7 +6,8 @@ import type { RatedEvent } from '../record/record-events';
 
 /** The charge of an event that this transaction records. */
 export function chargeOf({ event, chargeNanos, overrunNanos }: RatedEvent): Charge {
-  const { id, tenantId, keyId, endedAt, defaultBudgets = {}, traceparent } = event;
+  const { id, tenantId, keyId, endedAt, traceparent } = event;
+  const { tenantCents, keyCents } = event.defaultBudgets ?? {};
   const overrun = overrunNanos > 0n && { overrunNanos: String(overrunNanos) };
   return {
     id,
@@ -15,7 +16,8 @@ export function chargeOf({ event, chargeNanos, overrunNanos }: RatedEvent): Char
     costNanos: String(chargeNanos),
     ...overrun,
     endedAt,
-    defaultBudgets,
+    // Only what was checked: nothing that cannot be stored.
+    defaultBudgets: { ...(tenantCents !== undefined && { tenantCents }), ...(keyCents !== undefined && { keyCents }) },
     // Checked, because nothing else has read it.
     ...(readTraceparent(traceparent) && { traceparent }),
   };
