@@ -26,6 +26,8 @@ const BAD: [string, object][] = [
   ['releases', { releases: undefined }],
   ['releases', { releases: [7] }],
   ['releases', { releases: ['a\0b'] }],
+  // Redis cannot decode it.
+  ['releases', { releases: ['a\ud800'] }],
   ['releases', { releases: ['a'.repeat(129)] }],
   ['budgets', { budgets: {} }],
   ['budgets', { budgets: [{ keyId: null, version: '1', budgetNanos: '-' }] }],

@@ -6,6 +6,8 @@ const MAX_VERSION = 2n ** 63n - 1n;
 const VERSION = /^\d{1,19}$/;
 const AMOUNT = /^-?\d{1,30}$/;
 const MAX_ID_CHARS = 128;
+/** PostgreSQL refuses NUL, and the JSON of Redis lone surrogates. */
+const NO_TEXT = /[\0\p{Cs}]/u;
 
 /**
  * Returns why `value` is not a balance update that `parseBalanceUpdate` and a store accept, or null. An exception in
@@ -31,7 +33,7 @@ const isVersion = (value: unknown): boolean => matches(value, VERSION) && BigInt
 
 /** Any id that billing may have charged. */
 function isHoldId(value: unknown): boolean {
-  return typeof value === 'string' && value.length <= MAX_ID_CHARS && !value.includes('\0');
+  return typeof value === 'string' && value.length <= MAX_ID_CHARS && !NO_TEXT.test(value);
 }
 
 function isBudget(value: unknown): boolean {
