@@ -40,7 +40,7 @@ export function traceMessages(
         'messaging.destination.name': topic,
         'messaging.consumer.group.name': group,
         'messaging.batch.message_count': messages.length,
-        'tollgate.request.id': String(id),
+        ...(typeof id === 'string' && { 'tollgate.request.id': id }),
       },
     });
   }
