@@ -49,6 +49,7 @@ export const service = {
         'bytes',
         line('sum by (instance) (tollgate_body_bytes)', '{{instance}} requests'),
         line('sum by (instance, state) (tollgate_unread_answer_bytes)', '{{instance}} answers, {{state}}'),
+        line('sum by (instance) (tollgate_recorded_answer_bytes)', '{{instance}} answers, recorded'),
       ),
       panel('Connections refused', 'cps', line(rate('tollgate_connections_refused_total', 'port'), '{{port}}')),
     ],

@@ -1,7 +1,7 @@
 import { Gauge, metrics } from '@tollgate/runtime';
 import { DEFAULT_MAX_BODY_MIB } from '../options';
 import { ArrivingAnswers } from './arriving-answers';
-import { type FullBudget, MemoryBudget, type MemoryOwner } from './memory-budget';
+import { MemoryBudget, type MemoryOwner, MemoryShare } from './memory-budget';
 
 const MIB = 1024 * 1024;
 const LEAST_BODY_BYTES_PER_KEY = 32 * MIB;
@@ -23,6 +23,11 @@ const unread = new Gauge({
   labelNames: ['state'] as const,
   registers: [metrics],
 });
+const recordedBytes = new Gauge({
+  name: 'tollgate_recorded_answer_bytes',
+  help: 'Bytes reserved for streams in progress that are recorded, because they have an Idempotency-Key',
+  registers: [metrics],
+});
 const arrivingBytes = unread.labels('arriving');
 const sentBytes = unread.labels('sent');
 // Shown from the start.
@@ -31,11 +36,13 @@ for (const bytes of [arrivingBytes, sentBytes]) bytes.set(0);
 const UNREAD_ANSWER_LIMITS = { perKey: 32 * MIB, perTenant: 64 * MIB, all: 256 * MIB };
 /** Beyond these, backends have to wait. */
 export const ARRIVING_ANSWER_LIMITS = { perTenant: 64 * MIB, all: 256 * MIB };
+/** Beyond these, streams are no longer recorded. They go on, but cannot be repeated. */
+const RECORDED_ANSWER_LIMITS = { perKey: 32 * MIB, perTenant: 64 * MIB, all: 256 * MIB };
 
 /**
  * Limits the memory of request bodies, for each key, for each tenant and for all tenants. The announced length is
- * reserved before any of the body is read. Also limits the answers that arrive, and counts those that clients have not
- * read.
+ * reserved before any of the body is read. Also limits the answers that arrive or are recorded, and counts those that
+ * clients have not read.
  */
 export class BodyMemory {
   /** The limit of one body. Not more than fits into the memory. */
@@ -45,6 +52,7 @@ export class BodyMemory {
   /** The large plain answers that clients do not get yet. */
   readonly arriving: ArrivingAnswers;
   private readonly budget: MemoryBudget;
+  private readonly recorded: MemoryBudget;
 
   constructor({
     maxBytes = DEFAULT_BODY_MEMORY_MIB * MIB,
@@ -52,10 +60,12 @@ export class BodyMemory {
     maxBytesPerKey = Math.max(LEAST_BODY_BYTES_PER_KEY, LARGEST_BODIES_PER_KEY * maxBytesPerBody),
     answers = UNREAD_ANSWER_LIMITS,
     arriving = ARRIVING_ANSWER_LIMITS,
+    recorded = RECORDED_ANSWER_LIMITS,
   } = {}) {
     this.answers = new MemoryBudget(answers, sentBytes);
     // The keys of a tenant share its limit.
     this.arriving = new ArrivingAnswers(new MemoryBudget({ perKey: arriving.perTenant, ...arriving }, arrivingBytes));
+    this.recorded = new MemoryBudget(recorded, recordedBytes);
     const perKey = Math.min(maxBytesPerKey, maxBytes);
     const perTenant = Math.max(perKey, maxBytes / TENANTS_AT_LEAST);
     this.budget = new MemoryBudget({ perKey, perTenant, all: maxBytes }, held);
@@ -71,41 +81,21 @@ export class BodyMemory {
   open(owner: MemoryOwner): BodyShare {
     return new BodyShare(this.maxBytesPerBody, this.budget, owner);
   }
+
+  /** The share of one recorded stream. It is empty at first. */
+  openRecording(owner: MemoryOwner): MemoryShare {
+    return new MemoryShare(this.recorded, owner);
+  }
 }
 
-/** The memory that one request has reserved. */
-export class BodyShare {
-  bytes = 0;
-
+/** The memory that the body of one request has reserved. */
+export class BodyShare extends MemoryShare {
   /** @param maxBytes the largest body */
   constructor(
     readonly maxBytes: number,
-    private readonly budget: MemoryBudget,
-    private readonly owner: MemoryOwner,
-  ) {}
-
-  /**
-   * Grows the share to at least this many bytes. Null on success. Otherwise the full limit, and the share is unchanged.
-   */
-  growTo(bytes: number): FullBudget | null {
-    if (bytes <= this.bytes) return null;
-    const full = this.budget.fullFor(this.owner, bytes - this.bytes);
-    if (full === null) this.set(bytes);
-    return full;
-  }
-
-  /** Releases what is above this many bytes. */
-  shrinkTo(bytes: number): void {
-    if (bytes < this.bytes) this.set(bytes);
-  }
-
-  /** Releases the whole share. Repeated calls have no effect. */
-  release(): void {
-    this.shrinkTo(0);
-  }
-
-  private set(bytes: number): void {
-    this.budget.add(this.owner, bytes - this.bytes);
-    this.bytes = bytes;
+    budget: MemoryBudget,
+    owner: MemoryOwner,
+  ) {
+    super(budget, owner);
   }
 }

@@ -42,6 +42,41 @@ export class MemoryBudget {
   }
 }
 
+/** The memory that one request has reserved. */
+export class MemoryShare {
+  bytes = 0;
+
+  constructor(
+    private readonly budget: MemoryBudget,
+    private readonly owner: MemoryOwner,
+  ) {}
+
+  /**
+   * Grows the share to at least this many bytes. Null on success. Otherwise the full limit, and the share is unchanged.
+   */
+  growTo(bytes: number): FullBudget | null {
+    if (bytes <= this.bytes) return null;
+    const full = this.budget.fullFor(this.owner, bytes - this.bytes);
+    if (full === null) this.set(bytes);
+    return full;
+  }
+
+  /** Releases what is above this many bytes. */
+  shrinkTo(bytes: number): void {
+    if (bytes < this.bytes) this.set(bytes);
+  }
+
+  /** Releases the whole share. Repeated calls have no effect. */
+  release(): void {
+    this.shrinkTo(0);
+  }
+
+  private set(bytes: number): void {
+    this.budget.add(this.owner, bytes - this.bytes);
+    this.bytes = bytes;
+  }
+}
+
 function addTo(map: Map<string, number>, id: string, bytes: number): number {
   const sum = (map.get(id) ?? 0) + bytes;
   if (sum > 0) map.set(id, sum);

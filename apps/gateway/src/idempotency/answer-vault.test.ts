@@ -76,11 +76,21 @@ describe('a kept answer', () => {
   });
 
   it('has what a stream sent, without comments, up to its bound', () => {
-    const recorder = new AnswerRecorder(20);
+    const recorder = new AnswerRecorder(20, () => true);
     for (const part of ['data: 1\n\n', ': keep-alive\n\n', 'data: \xe9\n\n']) recorder.add(part);
     expect(recorder.withEnd('\n')!.toString('latin1')).toBe('data: 1\n\ndata: \xe9\n\n\n');
     expect(recorder.withEnd('too long')).toBeNull();
     recorder.add('x'.repeat(20));
+    expect(recorder.withEnd('')).toBeNull();
+  });
+
+  it('reserves memory in steps for what a stream sends, and is given up if there is none', () => {
+    const reserved: number[] = [];
+    const recorder = new AnswerRecorder(100_000, (bytes) => reserved.push(bytes) < 3);
+    for (let part = 0; part < 32; part++) recorder.add('x'.repeat(1_024));
+    expect(recorder.withEnd('')).toHaveLength(32 * 1_024);
+    recorder.add('x');
+    expect(reserved).toEqual([16 * 1_024, 32 * 1_024, 48 * 1_024]);
     expect(recorder.withEnd('')).toBeNull();
   });
 });

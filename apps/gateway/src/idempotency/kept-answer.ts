@@ -24,25 +24,40 @@ export function decodeAnswer(bytes: Buffer): KeptAnswer {
   return { model, isStream, requestId, body: bytes.subarray(end + 1) };
 }
 
-/** Gathers what a stream sends, up to a bound. */
+/** Memory is reserved in steps of this size, because a stream comes in many small parts. */
+const RESERVED_STEP_BYTES = 16 * 1024;
+
+/** Gathers what a stream sends, up to a bound and as long as there is memory for it. */
 export class AnswerRecorder {
   private parts: string[] | null = [];
   private bytes = 0;
+  private reservedBytes = 0;
 
-  constructor(private readonly maxBytes: number) {}
+  /** @param reserve called with the bytes that all of it may take from then on. False: there is no memory for them */
+  constructor(
+    private readonly maxBytes: number,
+    private readonly reserve: (bytes: number) => boolean,
+  ) {}
 
   /** One character a byte. Comments, which keep a connection open, are not a part of the answer. */
   add(latin1: string): void {
     if (this.parts === null || latin1.startsWith(':')) return;
     this.bytes += latin1.length;
-    if (this.bytes > this.maxBytes) this.parts = null;
+    if (this.bytes > this.maxBytes || !this.hasMemory()) this.parts = null;
     else this.parts.push(latin1);
   }
 
-  /** With the last bytes. Null: too large. */
+  /** With the last bytes. Null: too large, or there was no memory for it. */
   withEnd(end: string | Buffer): Buffer | null {
     if (this.parts === null || this.bytes + end.length > this.maxBytes) return null;
     const last = typeof end === 'string' ? Buffer.from(end, 'latin1') : end;
     return Buffer.concat([Buffer.from(this.parts.join(''), 'latin1'), last]);
+  }
+
+  private hasMemory(): boolean {
+    if (this.bytes <= this.reservedBytes) return true;
+    const steps = Math.ceil(this.bytes / RESERVED_STEP_BYTES);
+    this.reservedBytes = Math.min(steps * RESERVED_STEP_BYTES, this.maxBytes);
+    return this.reserve(this.reservedBytes);
   }
 }

@@ -12,6 +12,7 @@ it('a kept answer counts first with what the store keeps of it, then with all of
     answer: () => Promise.resolve(sealed),
   } as unknown as AdmissionClient;
   const keyed = new KeyedRequest({ admission, vault, maxAnswerBytes: 1_000_000 }, 'tenant', 'claim');
+  keyed.record(() => true);
   // Much smaller when it is compressed.
   const end = Buffer.alloc(900_000, 'x');
   sealed = (await keyed.keep({ model: 'm', isStream: false, requestId: null, end })).sealed!;

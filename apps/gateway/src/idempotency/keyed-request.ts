@@ -24,10 +24,10 @@ interface Keeping {
 
 /**
  * A request with an Idempotency-Key, in order: `recall`, `repetition` with the body, and if it is the first, `claim`
- * for its admission, `recorder` for what its stream sends, and `keep` for its settlement.
+ * for its admission, `record` for what its stream sends, and `keep` for its settlement.
  */
 export class KeyedRequest {
-  readonly recorder: AnswerRecorder;
+  private recorder: AnswerRecorder | null = null;
   private recalled: RecallResult = { kind: 'free' };
   private fingerprint: string | null = null;
 
@@ -36,9 +36,7 @@ export class KeyedRequest {
     private readonly tenantId: string,
     /** A hash over the inference key and the value of the header. */
     private readonly claimId: string,
-  ) {
-    this.recorder = new AnswerRecorder(parts.maxAnswerBytes);
-  }
+  ) {}
 
   /** Whether a request has the claim. A kept answer stays in the store. Rejects with UnavailableError. */
   async recall(): Promise<boolean> {
@@ -81,6 +79,11 @@ export class KeyedRequest {
     return { kind: 'kept', answer: decodeAnswer(plain) };
   }
 
+  /** Of a first request. @param reserve as for AnswerRecorder */
+  record(reserve: (bytes: number) => boolean): AnswerRecorder {
+    return (this.recorder = new AnswerRecorder(this.parts.maxAnswerBytes, reserve));
+  }
+
   /** For the admission of a first request. */
   get claim(): Claim {
     return { id: this.claimId, fingerprint: this.fingerprint! };
@@ -92,7 +95,7 @@ export class KeyedRequest {
    */
   async keep({ end, ...of }: Omit<KeptAnswer, 'body'> & { end: string | Buffer }): Promise<ClaimAnswer> {
     const { claimId } = this;
-    const body = this.recorder.withEnd(end);
+    const body = this.recorder?.withEnd(end) ?? null;
     if (body === null) {
       answersNotKept.inc();
       return { claimId, sealed: null };

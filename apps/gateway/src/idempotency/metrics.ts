@@ -8,6 +8,6 @@ export const keyedRequests = new Counter({
 });
 export const answersNotKept = new Counter({
   name: 'tollgate_idempotent_answers_not_kept_total',
-  help: 'Answers to requests with an Idempotency-Key that were too large to be kept for repeats',
+  help: 'Answers to requests with an Idempotency-Key that were not kept for repeats: too large, or no memory for them',
   registers: [metrics],
 });

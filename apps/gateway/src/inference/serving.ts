@@ -48,7 +48,7 @@ export class Serving {
     const found = await keyed.repetition(kind, body.bytes, body.holdAnswer);
     switch (found.kind) {
       case 'first':
-        client.recorder = keyed.recorder;
+        client.recorder = keyed.record(body.recordAnswer);
         return null;
       case 'running':
         throw inProgress(found.ageMs);

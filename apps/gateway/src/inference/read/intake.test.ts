@@ -187,3 +187,20 @@ describe('answers that were not read', () => {
     (await intake.take(request(), client, principal)).release();
   });
 });
+
+describe('the recording of a stream', () => {
+  const MIB = 1024 * 1024;
+  beforeEach(() => void (closed = []));
+
+  it('has memory up to the limits, until its client has read the answer', async () => {
+    const intake = intakeOf(new BodyMemory({ recorded: { perKey: 2 * MIB, perTenant: 3 * MIB, all: 8 * MIB } }));
+    const take = (keyId: string) => intake.take(request(), client, principalOf(keyId));
+    const [first, second, third] = [await take('a'), await take('a'), await take('b')];
+    expect([first.recordAnswer(MIB), first.recordAnswer(2 * MIB), second.recordAnswer(1)]).toEqual([true, true, false]);
+    expect([third.recordAnswer(MIB), third.recordAnswer(2 * MIB)]).toEqual([true, false]);
+    first.release();
+    expect(second.recordAnswer(1)).toBe(false);
+    closed[0]!();
+    expect([second.recordAnswer(2 * MIB), third.recordAnswer(2 * MIB)]).toEqual([true, false]);
+  });
+});

@@ -40,7 +40,9 @@ export interface Body {
    * Repeats are not limited by credit or concurrency. Throws InferenceError if there is no room.
    */
   holdAnswer(this: void, bytes: number): void;
-  /** Releases the memory. Repeats are harmless. */
+  /** Reserves memory for an answer that is recorded, until its client has read it. False: there is none. */
+  recordAnswer(this: void, bytes: number): boolean;
+  /** Releases the memory of the body. Repeats are harmless. */
   release(): void;
   /** The request failed before admission: counts against the key's limit of wasted requests. */
   wasted(error: unknown): void;
@@ -102,6 +104,7 @@ export class Intake {
       // Kept, as a worker may take the buffer over.
       const { length } = bytes;
       const answer = this.memory.open(principal);
+      const recording = this.memory.openRecording(principal);
       let fullOfAnswers: InferenceError | null = null;
       let isRepeated = false;
       return {
@@ -118,6 +121,12 @@ export class Intake {
           if (of === null) return;
           fullOfAnswers = ofMemory(of, this.memory, 'request bodies and repeated answers', WAIT_FOR_OTHERS);
           throw fullOfAnswers;
+        },
+        recordAnswer: (recordedBytes) => {
+          const isFirst = recording.bytes === 0;
+          if (recording.growTo(recordedBytes) !== null) return false;
+          if (isFirst) client.afterLastByte(() => recording.release());
+          return true;
         },
         release: () => {
           share.release();
