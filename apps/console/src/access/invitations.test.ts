@@ -3,7 +3,7 @@ import { useTestDatabase } from '@tollgate/testing';
 import { ConsoleDatabase } from '../database';
 import type { SignIn } from '../sign-in/sign-in';
 import { type Change, type Changes, personAs } from './changes';
-import { Invitations } from './invitations';
+import { Invitations, MAX_OPEN_INVITATIONS } from './invitations';
 import { Members } from './members';
 
 let database: ConsoleDatabase;
@@ -40,6 +40,39 @@ it('the slow work of hashing a password is for holders of a link that works', as
   expect(await accept(secret, 'Ada@example.com')).toMatchObject({ operator: true });
   await expect(accept(secret, 'eve@example.com')).rejects.toMatchObject({ code: 'invitation_invalid' });
   expect(hashed).toEqual(['a long password']);
+});
+
+it('a tenant has a bounded number of open invitations, also if the last ones are made at the same time', async () => {
+  const [tenantId, other] = [newId('ten'), newId('ten')];
+  const owner = personAs('busy', 'busy@example.com', FROM);
+  await test.query(
+    `INSERT INTO console."user" (id, name, email, "emailVerified") VALUES ('busy', 'B', 'busy@example.com', true)`,
+  );
+  await test.query(
+    `INSERT INTO console.membership (user_id, tenant_id, role) SELECT 'busy', unnest($1::text[]), 'owner'`,
+    [[tenantId, other]],
+  );
+  const invite = (tenant: string) =>
+    invitations.create(owner, { tenantId: tenant, email: 'many@example.com', role: 'viewer' });
+  // One is used and one has expired: neither is open.
+  await test.query(
+    `INSERT INTO console.invitation (id, token_hash, email, tenant_id, role, invited_by, expires_at, used_at)
+     SELECT 'many-' || n, 'many-' || n, 'many@example.com', $1, 'viewer', 'busy',
+       now() + CASE n WHEN 1 THEN interval '-1 day' ELSE interval '1 day' END, CASE n WHEN 2 THEN now() END
+     FROM generate_series(1, $2::int) n`,
+    [tenantId, MAX_OPEN_INVITATIONS],
+  );
+  const made = await Promise.allSettled([1, 2, 3, 4].map(() => invite(tenantId)));
+  const refused = made.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []));
+  expect(refused).toHaveLength(2);
+  for (const error of refused)
+    expect(error).toMatchObject({ code: 'too_many_invitations', message: expect.stringContaining('At most 200 ') });
+  // A refused one has no row in the audit log.
+  expect(recorded).toHaveLength(2);
+  expect(await invitations.list(tenantId)).toHaveLength(MAX_OPEN_INVITATIONS);
+  expect(await invite(other)).toMatchObject({ link: expect.any(String) });
+  await invitations.withdraw(owner, tenantId, 'many-3', () => {});
+  expect(await invite(tenantId)).toMatchObject({ link: expect.any(String) });
 });
 
 it('a person who is removed does not come back by another invitation to the same tenant', async () => {

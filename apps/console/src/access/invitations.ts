@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { type Author, hashInvitationSecret, mintInvitationSecret, newId } from '@tollgate/contracts';
-import { query, sqlState, transaction } from '@tollgate/postgres';
+import { query, sqlState, type Statements, transaction } from '@tollgate/postgres';
 import { randomUUID } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
 import { ConsoleDatabase } from '../database';
@@ -12,6 +12,8 @@ import { mayGrant, TENANT_ROLES, type TenantRole } from './roles';
 
 export const OPERATOR_LINK_MS = 10 * 60_000;
 const INVITATION_MS = 7 * 24 * 60 * 60_000;
+/** Those of a tenant that can still be accepted. */
+export const MAX_OPEN_INVITATIONS = 200;
 const UNIQUE_VIOLATION = '23505';
 /** Pairs of the role of a member and one that it may give. */
 const GRANTS = TENANT_ROLES.flatMap((role) =>
@@ -57,19 +59,20 @@ export class Invitations {
 
   /**
    * The link of a new invitation to a tenant. Its secret is in the fragment, which browsers never send, so no log has
-   * it. Only this answer has the link.
+   * it. Only this answer has the link. Error: too_many_invitations.
    */
   async create(
     by: Author,
     { tenantId, email, role }: { tenantId: string; email: string; role: TenantRole },
   ): Promise<{ id: string; link: string; expiresAt: string }> {
     const id = newId('inv');
-    await this.changes.record(by, { action: 'invitation.create', target: id, tenantId, after: { name: email, role } });
     const { secret, hash } = mintInvitationSecret();
-    const invited = { email, operator: false, tenantId, role };
-    const { url, expiresAt } = await this.store({ id, hash }, invited, {
-      invitedBy: by.id,
-      lifetimeMs: INVITATION_MS,
+    const { url, expiresAt } = await transaction(this.database.dataSource, async (tx) => {
+      await requireRoom(tx, tenantId);
+      const after = { name: email, role };
+      await this.changes.record(by, { action: 'invitation.create', target: id, tenantId, after });
+      const invited = { email, operator: false, tenantId, role };
+      return this.store({ id, hash }, invited, { invitedBy: by.id, lifetimeMs: INVITATION_MS }, tx);
     });
     return { id, link: `${url}#${secret}`, expiresAt };
   }
@@ -79,12 +82,13 @@ export class Invitations {
     { id, hash }: { id: string; hash: string },
     invited: Invited,
     { invitedBy, lifetimeMs }: { invitedBy: string | null; lifetimeMs: number },
+    on: Statements = this.database.dataSource,
   ): Promise<{ url: string; expiresAt: string }> {
     const expiresAt = new Date(Date.now() + lifetimeMs);
     // Their addresses are of people who may never have had an account.
-    await query(this.database.dataSource, 'DELETE FROM invitation WHERE expires_at <= now()');
+    await query(on, 'DELETE FROM invitation WHERE expires_at <= now()');
     await query(
-      this.database.dataSource,
+      on,
       `INSERT INTO invitation (id, token_hash, email, operator, tenant_id, role, invited_by, expires_at)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
       [id, hash, invited.email, invited.operator, invited.tenantId, invited.role, invitedBy, expiresAt],
@@ -211,6 +215,21 @@ export class Invitations {
       await this.changes.record(person, { action: 'member.add', target: userId, tenantId, after: { ...after, role } });
     return { email, operator, tenantId, role };
   }
+}
+
+/** Of two invitations at the same time, the second one waits for the first one, and then counts it. */
+async function requireRoom(tx: EntityManager, tenantId: string): Promise<void> {
+  await query(tx, `SELECT pg_advisory_xact_lock(hashtextextended('tollgate-console-invitations ' || $1, 0))`, [
+    tenantId,
+  ]);
+  const sql = `SELECT 1 FROM invitation i WHERE i.tenant_id = $1 AND ${IS_OPEN} LIMIT $2`;
+  const open = await query(tx, sql, [tenantId, MAX_OPEN_INVITATIONS]);
+  if (open.length === MAX_OPEN_INVITATIONS)
+    throw new ConsoleError(
+      'too_many_invitations',
+      `At most ${MAX_OPEN_INVITATIONS} invitations of a tenant can be open. Withdraw one, or wait until one is used or ` +
+        'expires.',
+    );
 }
 
 /** Marks the invitation as used. If two people accept it at the same time, one gets it. */

@@ -50,6 +50,7 @@ export const CONSOLE_ERRORS = {
     status: 409,
     message: `At most ${MAX_KEY_BUDGETS.toLocaleString('en')} keys of a tenant can have their own budget.`,
   },
+  too_many_invitations: { status: 409, message: 'The tenant has too many open invitations. Withdraw one.' },
   insufficient_credit: { status: 409, message: 'The amount exceeds the available credit.' },
   ref_conflict: {
     status: 409,
