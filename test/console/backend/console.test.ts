@@ -5,6 +5,7 @@ import { useDataDirectory } from '../../e2e/standalone-process';
 import { BrowserSession, type Reply } from '../running/browser';
 import { startConsole, type RunningConsole } from '../running/running-console';
 import { accessTests } from './access.part';
+import { accountTriesTests } from './account-tries.part';
 import { answerTests } from './answers.part';
 import { bookTests } from './books.part';
 import { erasureTests } from './erasure.part';
@@ -110,6 +111,7 @@ signInTests(() => ({
   ...{ base: console_.base, stderr: () => console_.process.stderr, operator, of, tenantId },
   ...{ mailbox, issuer, database, forgetTries },
 }));
+accountTriesTests(() => ({ base: console_.base, of, tenantId, mailbox, database, forgetTries }));
 malformedTests(() => ({ operator, tenantId, forgetTries }));
 promotedTests(() => ({ of, tenantId, database }));
 renewalTests(() => ({ base: console_.base, tenantId, database, forgetTries }));

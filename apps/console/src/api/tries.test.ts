@@ -19,3 +19,12 @@ it('the addresses of one IPv6 /64 are one address, because their owner has all o
   expect(() => tries.take('2001:db8:1:2:a:b:c:d')).toThrow(expect.objectContaining({ code: 'rate_limited' }));
   expect(() => tries.take('2001:db8:1:3::1')).not.toThrow();
 });
+
+it('a try that is given back does not count, and one that was refused adds nothing', () => {
+  const tries = new Tries(2, 60_000, 'Wait.');
+  for (let i = 0; i < 2; i++) tries.take('ada');
+  for (let i = 0; i < 3; i++) expect(() => tries.take('ada')).toThrow('Wait.');
+  tries.giveBack('ada');
+  tries.take('ada');
+  expect(() => tries.take('ada')).toThrow('Wait.');
+});

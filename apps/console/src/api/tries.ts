@@ -13,17 +13,33 @@ const MAX_CALLERS = 10_000;
  * itself.
  */
 export class Tries {
-  private readonly used = new LRUCache<string, { count: number }>({ max: MAX_CALLERS, ttl: MINUTE_MS });
+  private readonly used: LRUCache<string, { count: number }>;
+
+  /** `message`: what a person does who has none left. */
+  constructor(
+    private readonly max = MAX_TRIES,
+    windowMs = MINUTE_MS,
+    private readonly message?: string,
+  ) {
+    this.used = new LRUCache({ max: MAX_CALLERS, ttl: windowMs });
+  }
 
   /** Error: rate_limited. */
   take(caller: string): void {
     const counted = networkOf(caller);
     const used = this.used.get(counted);
     if (!used) this.used.set(counted, { count: 1 });
-    else if (++used.count > MAX_TRIES) {
+    else if (used.count < this.max) used.count++;
+    else {
       const waitS = Math.ceil(this.used.getRemainingTTL(counted) / 1_000);
-      throw new ConsoleError('rate_limited', undefined, { 'retry-after': String(Math.max(1, waitS)) });
+      throw new ConsoleError('rate_limited', this.message, { 'retry-after': String(Math.max(1, waitS)) });
     }
+  }
+
+  /** A try that was taken does not count. */
+  giveBack(caller: string): void {
+    const used = this.used.get(networkOf(caller));
+    if (used && used.count > 0) used.count--;
   }
 }
 

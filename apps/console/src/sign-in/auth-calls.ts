@@ -5,6 +5,7 @@ import { OIDC_PROVIDER } from './oidc';
 
 export const HOME = '/console/';
 export const CALLBACK = 'GET /callback/oidc';
+export const SIGN_IN_BY_PASSWORD = 'POST /sign-in/email';
 export const CHANGE_PASSWORD = 'POST /change-password';
 /** Its answer says how the browser asks for a passkey. */
 export const PASSKEY_OPTIONS = 'GET /passkey/generate-authenticate-options';
@@ -21,7 +22,7 @@ interface Body {
  * than the pages use: `trustDevice` would let a browser skip the second factor for a month.
  */
 export const WRITES: Readonly<Record<string, Body>> = {
-  'POST /sign-in/email': { fields: ['email', 'password'] },
+  [SIGN_IN_BY_PASSWORD]: { fields: ['email', 'password'] },
   // The caller's fields could ask for other scopes, or lead elsewhere.
   'POST /sign-in/social': { fields: [], own: { provider: OIDC_PROVIDER, callbackURL: HOME } },
   'POST /link-social': { fields: [], own: { provider: OIDC_PROVIDER, callbackURL: '/console/account' } },

@@ -25,6 +25,11 @@ const SESSION_EXTENSION_S = DAY_S;
 export const FRESH_S = 10 * 60;
 /** The library's code for an older sign-in. */
 export const NOT_FRESH = 'SESSION_NOT_FRESH';
+/** Wrong codes in a row, also backup codes, after which an account accepts none for CODES_LOCKED_S. */
+const MAX_WRONG_CODES = 10;
+export const CODES_LOCKED_S = 15 * 60;
+/** The library's code for such an account. */
+export const CODES_LOCKED = 'ACCOUNT_TEMPORARILY_LOCKED';
 /** Tries of one address in RATE_WINDOW_S. */
 const MAX_TRIES = 10;
 const RATE_WINDOW_S = 60;
@@ -108,7 +113,11 @@ export function signInLibrary({ pool, secret, origin, oidc, asksIssuer }: SignIn
     },
     plugins: [
       codesWorkOnce(pool),
-      twoFactor({ issuer: 'Tollgate', totpOptions: { period: CODE_STEP_S, digits: CODE_DIGITS } }),
+      twoFactor({
+        issuer: 'Tollgate',
+        totpOptions: { period: CODE_STEP_S, digits: CODE_DIGITS },
+        accountLockout: { maxFailedAttempts: MAX_WRONG_CODES, durationSeconds: CODES_LOCKED_S },
+      }),
       passkey({
         rpID: new URL(origin).hostname,
         rpName: 'Tollgate',

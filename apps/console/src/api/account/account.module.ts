@@ -5,11 +5,13 @@ import { SignInModule } from '../../sign-in/sign-in.module';
 import { AccountController } from './account.controller';
 import { ApiAddressesModule } from '../api-addresses.module';
 import { MeController } from './me.controller';
+import { PasswordTries } from './password-tries';
 import { RecoveryController } from './recovery.controller';
 
 /** A person and their own account. */
 @Module({
   imports: [AccessModule, ApiAddressesModule, SignInModule],
   controllers: [AuthController, MeController, AccountController, RecoveryController],
+  providers: [PasswordTries],
 })
 export class AccountModule {}

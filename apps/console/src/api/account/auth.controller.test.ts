@@ -4,7 +4,9 @@ import type { Changes } from '../../access/changes';
 import type { ProviderRoles } from '../../access/provider-roles';
 import type { OvertakenCalls } from '../../access/overtaken-calls';
 import type { Mailer } from '../../http/mailer';
+import type { ConsoleOptions } from '../../options';
 import { AuthController } from './auth.controller';
+import { PasswordTries } from './password-tries';
 import { WRITES } from '../../sign-in/auth-calls';
 import { providerSignIn } from '../../sign-in/oidc';
 import type { SignIn } from '../../sign-in/sign-in';
@@ -60,7 +62,8 @@ async function call(
     id: 'req',
     body: Buffer.from(text),
   };
-  await new AuthController(signIn, roles, {} as Changes, {} as Mailer, overtaken).call(
+  const tries = new PasswordTries({ secret: 'secret' } as ConsoleOptions, signIn);
+  await new AuthController(signIn, roles, {} as Changes, {} as Mailer, overtaken, tries).call(
     request as unknown as FastifyRequest,
     reply as unknown as FastifyReply,
   );

@@ -18,17 +18,21 @@ import {
   CHANGE_PASSWORD,
   HOME,
   PASSKEY_OPTIONS,
+  SIGN_IN_BY_PASSWORD,
 } from '../../sign-in/auth-calls';
-import { AUTH_PATH, CLIENT_ADDRESS_HEADER, NOT_FRESH } from '../../sign-in/better-auth';
+import { AUTH_PATH, CLIENT_ADDRESS_HEADER, CODES_LOCKED, CODES_LOCKED_S, NOT_FRESH } from '../../sign-in/better-auth';
 import { headersOf } from '../../sign-in/headers';
 import { passingOutages } from '../../sign-in/library-outages';
 import { providerSignIn, type ProviderSignIn } from '../../sign-in/oidc';
 import { SignIn } from '../../sign-in/sign-in';
+import { PasswordTries } from './password-tries';
 
 /** Where a browser ends when a service is unavailable. A person must not see JSON. */
 const AWAY = '/console/sign-in?error=unavailable';
 /** Fields of the library's answers that hold the secret of a session. The cookie has it, scripts need not. */
 const SECRET_FIELDS = ['token', 'session'];
+
+const WAIT_WITH_CODES = 'Too many wrong codes for this account. Wait 15 minutes, or sign in by passkey.';
 
 /** Passes the calls of AUTH_CALLS to the sign-in library, and its errors on in our envelope. */
 @Controller('console/api')
@@ -39,6 +43,7 @@ export class AuthController {
     private readonly changes: Changes,
     private readonly mailer: Mailer,
     private readonly overtaken: OvertakenCalls,
+    private readonly passwordTries: PasswordTries,
   ) {}
 
   @Get('sign-in-options')
@@ -63,13 +68,16 @@ export class AuthController {
     const beforePassword = (userId: string) => this.overtaken.beforeChange(userId, since);
     const made = new AccountCall(this.changes, originOf(request), person, beforePassword);
     if (call === CALLBACK) return this.backFromProvider(asked, made, originOf(request), reply);
-    const answer = await this.answerOf(made, asked);
+    const email = call === SIGN_IN_BY_PASSWORD ? emailOf(body) : null;
+    const ask = () => this.answerOf(made, asked);
+    const answer = await (email === null ? ask() : this.passwordTries.limited(email, request.headers.cookie, ask));
     const userId = made.openedFor ?? person?.userId;
     const passwordCall = { since, sessionId: made.openedSession, changes: call === CHANGE_PASSWORD };
     if (userId !== undefined && (await this.overtaken.end(userId, passwordCall)))
       throw new ConsoleError('invalid_credentials');
     if (passwordCall.changes && answer.ok && userId !== undefined) await this.overtaken.afterChange(userId);
     keepCookies(answer, reply);
+    if (email !== null && answer.ok) reply.header('set-cookie', this.passwordTries.cookieFor(email));
     const parsed = jsonOf(await answer.text());
     if (answer.status >= 400) throw failureOf(answer, parsed);
     const shown = withoutSecrets(parsed);
@@ -120,6 +128,12 @@ export class AuthController {
   }
 }
 
+/** Null: none was sent, and the library refuses the call. */
+function emailOf(body: string | null): string | null {
+  const { email } = (jsonOf(body ?? '') ?? {}) as { email?: unknown };
+  return typeof email === 'string' ? email : null;
+}
+
 /** The callback tells the page for sign-in, not the status. */
 const hasFailed = ({ status, headers }: Response): boolean =>
   status >= 400 || /[?&]error=/.test(headers.get('location') ?? '');
@@ -152,6 +166,8 @@ function withoutSecrets(answer: unknown): unknown {
 function failureOf({ status, headers }: Response, answer: unknown): ConsoleError {
   const { code: reason, message } = (answer ?? {}) as { code?: unknown; message?: unknown };
   const text = typeof message === 'string' ? `${message.replace(/\.$/, '')}.` : undefined;
+  if (reason === CODES_LOCKED)
+    return new ConsoleError('rate_limited', WAIT_WITH_CODES, { 'retry-after': String(CODES_LOCKED_S) });
   if (status === 429)
     return new ConsoleError('rate_limited', undefined, { 'retry-after': headers.get('x-retry-after') ?? '60' });
   if (status >= 500) return new ConsoleError('internal_error');

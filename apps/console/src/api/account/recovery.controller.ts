@@ -1,12 +1,13 @@
-import { Controller, HttpCode, Post, Req } from '@nestjs/common';
+import { Controller, HttpCode, Post, Req, Res } from '@nestjs/common';
 import { Type } from '@sinclair/typebox';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Anybody, originOf } from '../../access/allow';
 import { Recoveries } from '../../access/recoveries';
 import { bodyOf } from '../../http/body';
 import type { RecoveryOffer } from '../answers';
 import { EmailField, exact, NewPasswordField, SecretField } from '../fields';
 import { Tries } from '../tries';
+import { PasswordTries } from './password-tries';
 
 const readEmail = bodyOf(Type.Object({ email: EmailField }, exact));
 const readSecret = bodyOf(Type.Object({ secret: SecretField }, exact));
@@ -18,7 +19,10 @@ export class RecoveryController {
   private readonly requests = new Tries();
   private readonly tries = new Tries();
 
-  constructor(private readonly recoveries: Recoveries) {}
+  constructor(
+    private readonly recoveries: Recoveries,
+    private readonly passwordTries: PasswordTries,
+  ) {}
 
   /** The same answer for every address. */
   @Post('request')
@@ -42,10 +46,11 @@ export class RecoveryController {
   @Post('use')
   @HttpCode(200)
   @Anybody()
-  async use(@Req() request: FastifyRequest): Promise<RecoveryOffer> {
+  async use(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply): Promise<RecoveryOffer> {
     this.tries.take(request.ip);
     const { secret, password } = readPassword(request);
     const { email, removesTotp } = await this.recoveries.use(secret, password, originOf(request));
+    reply.header('set-cookie', this.passwordTries.cookieFor(email));
     return { email, removesTotp };
   }
 }
