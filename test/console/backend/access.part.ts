@@ -51,7 +51,7 @@ const OPERATOR_ROUTES: readonly OperatorRoute[] = [
   ['GET', 'audit'],
   ['GET', 'people'],
   ['POST', 'people/nobody/recovery'],
-  ['DELETE', 'people/nobody'],
+  ['POST', 'people/nobody/erase', { password: '' }],
   ['POST', 'tenants', { name: 'mine' }],
   ['GET', `tenants/${UNKNOWN_TENANT}`],
   ['PATCH', `tenants/${UNKNOWN_TENANT}`, { status: 'suspended' }],

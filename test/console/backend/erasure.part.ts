@@ -27,6 +27,8 @@ export function erasureTests(
     (await deployed().database.query<{ id: string }>('SELECT id FROM console."user" WHERE email = $1', [email]))[0]!.id;
   const erase = (browser: BrowserSession, email: string, password = PASSWORD) =>
     browser.post(`${API}/account/erase`, { email, password });
+  const eraseOther = (userId: string, password = PASSWORD) =>
+    deployed().operator.post(`${API}/operator/people/${userId}/erase`, { password });
   const code = ({ status, json }: Reply) => [status, json?.error?.code ?? null];
   /** Where a text is, in all tables of the services. */
   const placesOf = async (text: string): Promise<string[]> => {
@@ -118,14 +120,10 @@ export function erasureTests(
     const refused = await erase(owner, email);
     expect(code(refused)).toEqual([409, 'last_owner']);
     expect(refused.json.error.message).toContain('Owned once');
-    expect(code(await operator.send('DELETE', `${API}/operator/people/${await idOf(email)}`))).toEqual([
-      409,
-      'last_owner',
-    ]);
+    expect(code(await eraseOther(await idOf(email)))).toEqual([409, 'last_owner']);
     expect((await owner.get(`${API}/me`)).status).toBe(200);
     expect(code(await erase(operator, 'operator@example.com'))).toEqual([409, 'last_operator']);
-    const own = `${API}/operator/people/${await idOf('operator@example.com')}`;
-    expect(code(await operator.send('DELETE', own))).toEqual([403, 'forbidden']);
+    expect(code(await eraseOther(await idOf('operator@example.com')))).toEqual([403, 'forbidden']);
     // With another owner, it may go.
     await member('next-owner@example.com', 'owner', id);
     expect((await erase(owner, email)).status).toBe(204);
@@ -139,11 +137,16 @@ export function erasureTests(
     expect(await find()).toMatchObject([{ email, name: NAME, isOperator: false, hasPassword: true, tenants: 1 }]);
     const stream = await browser.stream(`${API}/tenants/${tenantId}/live/tokens`, ENDS_WITHIN_MS);
     const userId = await idOf(email);
-    expect((await operator.send('DELETE', `${API}/operator/people/${userId}`)).status).toBe(204);
+    // Whoever has only the session of an operator erases nobody.
+    expect(code(await eraseOther(userId, 'wrong password'))).toEqual([401, 'invalid_credentials']);
+    expect(code(await operator.post(`${API}/operator/people/${userId}/erase`))).toEqual([400, 'invalid_request']);
+    expect((await operator.send('DELETE', `${API}/operator/people/${userId}`)).status).toBe(404);
+    expect((await browser.get(`${API}/me`)).status).toBe(200);
+    expect((await eraseOther(userId)).status).toBe(204);
     expect((await browser.get(`${API}/me`)).status).toBe(401);
     await stream.text();
     expect(await find()).toEqual([]);
-    expect(code(await operator.send('DELETE', `${API}/operator/people/${userId}`))).toEqual([404, 'not_found']);
+    expect(code(await eraseOther(userId))).toEqual([404, 'not_found']);
     await completed();
     expect(await placesOf(email)).toEqual([]);
   });

@@ -273,13 +273,14 @@ export const STEPS: readonly Step[] = [
     },
   ],
   [
-    'DELETE operator/people/:userId',
+    'POST operator/people/:userId/erase',
     'account.erase',
     'operator@example.com',
     async (made) => {
       const email = 'erased-writer@example.com';
       await joined(made, email);
-      return made.operator.send('DELETE', `${API}/operator/people/${await idOf(made, email)}`);
+      const path = `${API}/operator/people/${await idOf(made, email)}/erase`;
+      return made.operator.post(path, { password: PASSWORD });
     },
   ],
 ];

@@ -27,6 +27,30 @@ export function confirmTests(deployed: () => OnPageWithAxe): void {
     expect(await status()).toBe('active');
   });
 
+  it('an operator erases a person only with its address and the own password', async () => {
+    const { console_, page, call, violations } = deployed();
+    await openPage(page, { base: console_.base, tenantId: '' }, ['/operator/tenants', 'Tenants']);
+    const { id } = (await call('operator/tenants', { name: 'Erasing' })) as { id: string };
+    const email = 'erased-on-a-page@example.com';
+    const { link } = (await call(`tenants/${id}/invitations`, { email, role: 'viewer' })) as InvitationCreated;
+    await call('invitation/accept-as-new', { secret: secretOf(link!), name: 'Barbara', email, password: PASSWORD });
+    await openPage(page, { base: console_.base, tenantId: '' }, ['/operator/people', 'People']);
+    await page.getByLabel('Search by name or e-mail').fill(email);
+    await page.getByRole('button', { name: 'Erase Barbara' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Erase the account of Barbara' });
+    const erase = dialog.getByRole('button', { name: 'Erase', exact: true });
+    await dialog.getByLabel('Your password').first().fill('not my password');
+    expect(await erase.isDisabled()).toBe(true);
+    await dialog.getByLabel(`Type ${email} to confirm`).fill(email);
+    await erase.click();
+    await dialog.getByText('The password is wrong.').waitFor();
+    expect(await violations()).toEqual([]);
+    await dialog.getByLabel('Your password').first().fill(PASSWORD);
+    await erase.click();
+    await dialog.waitFor({ state: 'detached' });
+    await page.getByText('There is no such person.').waitFor();
+  });
+
   it('the role of a member changes, and a member is removed, only after a confirmation', async () => {
     const { console_, page, call } = deployed();
     await openPage(page, { base: console_.base, tenantId: '' }, ['/operator/tenants', 'Tenants']);

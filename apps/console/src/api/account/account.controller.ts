@@ -10,15 +10,11 @@ import { cursorParts, microsOf, timedPage } from '../../access/timed-pages';
 import { ConsoleDatabase } from '../../database';
 import { bodyOf, queryOf } from '../../http/body';
 import { ConsoleError } from '../../http/errors';
-import { FRESH_S, MAX_PASSWORD_CHARS } from '../../sign-in/better-auth';
-import { SignIn } from '../../sign-in/sign-in';
 import type { SessionRow } from '../answers';
 import { EmailField, exact, TimedPage } from '../fields';
-import { Tries } from '../tries';
+import { OwnPasswordField, Proofs } from './proofs';
 
-const readErasure = bodyOf(
-  Type.Object({ email: EmailField, password: Type.String({ maxLength: MAX_PASSWORD_CHARS }) }, exact),
-);
+const readErasure = bodyOf(Type.Object({ email: EmailField, password: OwnPasswordField }, exact));
 const readPage = queryOf(TimedPage);
 
 interface Session {
@@ -32,13 +28,11 @@ interface Session {
 /** The person's own sessions and passkeys. The sign-in library adds passkeys, and changes everything else. */
 @Controller('console/api')
 export class AccountController {
-  private readonly tries = new Tries();
-
   constructor(
     private readonly database: ConsoleDatabase,
     private readonly changes: Changes,
     private readonly people: People,
-    private readonly signIn: SignIn,
+    private readonly proofs: Proofs,
   ) {}
 
   /** The newest first. Without the secrets of the sessions, which the library's own list has. */
@@ -101,19 +95,14 @@ export class AccountController {
     });
   }
 
-  /**
-   * The person types their address and password. A person without a password must have signed in within FRESH_S.
-   */
+  /** The person types their address, and proves who they are. */
   @Post('account/erase')
   @AnySignedIn()
   @HttpCode(204)
   async erase(@FromCaller() caller: Caller, @ByCaller() by: Author, @Req() request: FastifyRequest): Promise<void> {
-    this.tries.take(caller.userId);
     const { email, password } = readErasure(request);
     if (email.toLowerCase() !== caller.email) throw new ConsoleError('invalid_request', 'email must be your own.');
-    const isRight = await this.signIn.isPassword(caller.userId, password);
-    if (isRight === false) throw new ConsoleError('invalid_credentials', 'The password is wrong.');
-    if (isRight === null && Date.now() - caller.signedInAtMs > FRESH_S * 1_000) throw new ConsoleError('sign_in_again');
+    await this.proofs.require(caller, password);
     await this.people.erase(by, caller.userId);
   }
 }

@@ -6,12 +6,14 @@ import { AccountController } from './account.controller';
 import { ApiAddressesModule } from '../api-addresses.module';
 import { MeController } from './me.controller';
 import { PasswordTries } from './password-tries';
+import { Proofs } from './proofs';
 import { RecoveryController } from './recovery.controller';
 
 /** A person and their own account. */
 @Module({
   imports: [AccessModule, ApiAddressesModule, SignInModule],
   controllers: [AuthController, MeController, AccountController, RecoveryController],
-  providers: [PasswordTries],
+  providers: [PasswordTries, Proofs],
+  exports: [Proofs],
 })
 export class AccountModule {}

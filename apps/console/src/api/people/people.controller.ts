@@ -1,17 +1,20 @@
-import { Controller, Delete, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
+import { Controller, Get, HttpCode, Param, Post, Query, Req } from '@nestjs/common';
 import { Type } from '@sinclair/typebox';
 import type { Author } from '@tollgate/contracts';
+import type { FastifyRequest } from 'fastify';
 import { AllowOperator, ByCaller, FromCaller, type Caller } from '../../access/allow';
 import { People } from '../../access/people';
 import { Recoveries } from '../../access/recoveries';
-import { queryOf } from '../../http/body';
+import { bodyOf, queryOf } from '../../http/body';
 import { ConsoleError } from '../../http/errors';
 import type { PeopleList, RecoveryCreated } from '../answers';
-import { pageSize } from '../fields';
+import { OwnPasswordField, Proofs } from '../account/proofs';
+import { exact, pageSize } from '../fields';
 import { PasswordLinkTries } from '../tries';
 
 const Text = Type.Optional(Type.String({ maxLength: 254 }));
 const readPage = queryOf(Type.Object({ limit: pageSize, after: Text, search: Text }));
+const readErasure = bodyOf(Type.Object({ password: OwnPasswordField }, exact));
 
 /** Everybody who has an account, for operators. */
 @Controller('console/api/operator/people')
@@ -19,6 +22,7 @@ export class PeopleController {
   constructor(
     private readonly people: People,
     private readonly recoveries: Recoveries,
+    private readonly proofs: Proofs,
     private readonly linkTries: PasswordLinkTries,
   ) {}
 
@@ -40,11 +44,19 @@ export class PeopleController {
     return this.recoveries.create(by, userId, null);
   }
 
-  @Delete(':userId')
+  /** The operator proves who they are. */
+  @Post(':userId/erase')
   @AllowOperator('people.write')
   @HttpCode(204)
-  async erase(@Param('userId') userId: string, @FromCaller() caller: Caller, @ByCaller() by: Author): Promise<void> {
+  async erase(
+    @Param('userId') userId: string,
+    @FromCaller() caller: Caller,
+    @ByCaller() by: Author,
+    @Req() request: FastifyRequest,
+  ): Promise<void> {
+    const { password } = readErasure(request);
     requireOther(caller, userId, 'Erase your own account under Account.');
+    await this.proofs.require(caller, password);
     await this.people.erase(by, userId);
   }
 }

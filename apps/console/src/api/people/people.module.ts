@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { AccessModule } from '../../access/access.module';
+import { AccountModule } from '../account/account.module';
 import { InvitationsController } from './invitations.controller';
 import { MembersController } from './members.controller';
 import { PeopleController } from './people.controller';
@@ -7,7 +8,7 @@ import { PasswordLinkTries } from '../tries';
 
 /** The people of a tenant, and those of all of them. */
 @Module({
-  imports: [AccessModule],
+  imports: [AccessModule, AccountModule],
   controllers: [InvitationsController, MembersController, PeopleController],
   providers: [PasswordLinkTries],
 })

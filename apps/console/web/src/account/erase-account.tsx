@@ -5,7 +5,7 @@ import { useState } from 'react';
 import { api } from '../backend/api';
 import { ChangeForm } from '../parts/change-form';
 import { usePerson } from '../backend/me';
-import { PasswordField } from './password-field';
+import { OwnProof } from './own-proof';
 
 /** The person ends their own account. */
 export function EraseAccount() {
@@ -30,7 +30,7 @@ export function EraseAccount() {
 }
 
 function Erasure({ onClose }: { onClose: () => void }) {
-  const { email, hasPassword } = usePerson();
+  const { email } = usePerson();
   const queries = useQueryClient();
   const navigate = useNavigate();
   const [typed, setTyped] = useState('');
@@ -53,17 +53,7 @@ function Erasure({ onClose }: { onClose: () => void }) {
           value={typed}
           onChange={({ currentTarget }) => setTyped(currentTarget.value.trim())}
         />
-        {hasPassword ? (
-          <PasswordField
-            label="Your password"
-            autoComplete="current-password"
-            required
-            value={password}
-            onChange={({ currentTarget }) => setPassword(currentTarget.value)}
-          />
-        ) : (
-          <Text size="sm">You have no password, so you must have signed in within the last ten minutes.</Text>
-        )}
+        <OwnProof password={password} onChange={setPassword} />
       </ChangeForm>
     </Modal>
   );

@@ -68,7 +68,8 @@ function Actions({ of: { userId, name, email, hasPassword }, onDone }: { of: Per
         }
         action="Erase"
         typed={email}
-        work={() => api.delete(pathOf('operator', 'people', userId))}
+        needsProof
+        work={(password) => api.post<void>(pathOf('operator', 'people', userId, 'erase'), { password })}
         onDone={onDone}
       />
     </Group>

@@ -1,6 +1,7 @@
 import { Button, Modal, Text, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
+import { OwnProof } from '../account/own-proof';
 import { ChangeForm } from './change-form';
 import { isTyped } from './typed';
 
@@ -12,16 +13,20 @@ interface ConfirmProps {
   action: string;
   /** The person has to type it first. */
   typed?: string;
-  work: () => Promise<unknown>;
+  /** The person has to prove who they are. */
+  needsProof?: boolean;
+  /** `password`: their own, if they have to prove who they are by it. */
+  work: (password: string) => Promise<unknown>;
   onDone: () => Promise<unknown>;
   onClose: () => void;
 }
 
 /** Asks before it does something that others notice at once. */
-export function Confirm({ title, text, action, typed = '', work, onDone, onClose }: ConfirmProps) {
+export function Confirm({ title, text, action, typed = '', needsProof = false, work, onDone, onClose }: ConfirmProps) {
   const [value, setValue] = useState('');
+  const [password, setPassword] = useState('');
   const mutation = useMutation({
-    mutationFn: work,
+    mutationFn: () => work(password),
     onSuccess: async () => {
       await onDone();
       onClose();
@@ -39,6 +44,7 @@ export function Confirm({ title, text, action, typed = '', work, onDone, onClose
             data-autofocus
           />
         )}
+        {needsProof ? <OwnProof password={password} onChange={setPassword} /> : null}
       </ChangeForm>
     </Modal>
   );
