@@ -51,6 +51,7 @@ async function signedIn(signIn, { answers }, claims, call = 'sign-in/social', se
   const query = new URLSearchParams({ code: 'c', state: url.searchParams.get('state') });
   const back = await ask(`callback/oidc?${query}`, { headers: { cookie } });
   if (made.failure) return { error: made.failure.name };
+  if (back.status !== 302) return { error: back.status };
   const error = new URL(back.headers.get('location'), ORIGIN).searchParams.get('error');
   if (error !== null || call !== 'sign-in/social') return { error };
   const { rows } = await database.pool.query('SELECT email FROM "user" WHERE id = $1', [found.userId]);
@@ -90,6 +91,11 @@ for (const path of ['/token', '/profile']) {
   printed[`silentAt${path}`] = await outcome(signIn, first, { sub: '1' });
 }
 globalThis.setTimeout = patient;
+first.answers.reached = (response) => response.destroy();
+for (const path of ['/token', '/profile']) {
+  first.answers.silentAt = path;
+  printed[`hangsUpAt${path}`] = await outcome(signIn, first, { sub: '1' });
+}
 first.answers.silentAt = '';
 
 signIn = await consoleAt(second.issuer);

@@ -50,6 +50,10 @@ it('an issuer that stops answering during a sign-in does not hold it', () => {
   expect(printed).toMatchObject({ 'silentAt/token': 'UnavailableError', 'silentAt/profile': 'UnavailableError' });
 });
 
+it('an issuer that hangs up during a sign-in counts as one that does not answer', () => {
+  expect(printed).toMatchObject({ 'hangsUpAt/token': 'UnavailableError', 'hangsUpAt/profile': 'UnavailableError' });
+});
+
 it('an issuer that names itself otherwise is none, and the log has the name', () => {
   expect(printed).toMatchObject({ offersMisnamed: false });
   expect(log).toMatch(/"reason":"its discovery document names the issuer/);

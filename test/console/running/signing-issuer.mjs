@@ -8,7 +8,7 @@ const jwk = { ...(await exportJWK(publicKey)), kid: 'k', alg: 'RS256', use: 'sig
 
 /**
  * Of `answers`, everything may be replaced: what the issuer says of itself and of the person who signs in, and at which
- * path it gives no answer, but calls `reached`.
+ * path it gives no answer, but calls `reached` with the response.
  */
 export async function startSigningIssuer() {
   const answers = {
@@ -40,7 +40,7 @@ export async function startSigningIssuer() {
     },
   };
   async function answer(url, response) {
-    if (url === answers.silentAt) return answers.reached();
+    if (url === answers.silentAt) return answers.reached(response);
     const body = await bodies[url]();
     response.setHeader('content-type', 'application/json').end(JSON.stringify(body));
   }

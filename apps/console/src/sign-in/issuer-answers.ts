@@ -8,12 +8,25 @@ export const ISSUER_LIMIT_MS = 8_000;
 /** No subject at an issuer without spaces is taken for one at another. */
 const SEPARATOR = ' ';
 
-/** Null: the issuer gave no answer in time. Then the call fails as unavailable, and changes nothing. */
+/**
+ * Null: the issuer gave no answer in time, or none that can be read. Then the call fails as unavailable, and changes
+ * nothing.
+ */
 export async function withinLimit<T>(answer: Promise<T>): Promise<T | null> {
   const call = callInProgress();
-  if (await settlesWithin(ISSUER_LIMIT_MS, answer)) return answer;
-  call.failed(new UnavailableError(`the issuer of OpenID Connect gave no answer in ${ISSUER_LIMIT_MS} ms`));
-  return null;
+  const unavailable = (what: string) => call.failed(new UnavailableError(`the issuer of OpenID Connect ${what}`));
+  if (!(await settlesWithin(ISSUER_LIMIT_MS, answer))) {
+    unavailable(`gave no answer in ${ISSUER_LIMIT_MS} ms`);
+    return null;
+  }
+  try {
+    return await answer;
+  } catch (error) {
+    // A refusal by the issuer is an object of the library.
+    if (!(error instanceof Error)) throw error;
+    unavailable(`could not be asked: ${(error.cause instanceof Error ? error.cause : error).message}`);
+    return null;
+  }
 }
 
 /** One issuer with and without a slash at its end has one discovery document, so it is one issuer. */

@@ -151,6 +151,15 @@ describe('a person who comes back from the provider', () => {
     },
   );
 
+  it.each([
+    [500, 'internal_error'],
+    [429, 'rate_limited'],
+  ])('sees on the sign-in page that the library failed with %i, and has no session', async (status, error) => {
+    const failed = () => new Response('{}', { status, headers: { 'set-cookie': 'a=b' } });
+    const answered = await call('GET /callback/oidc?code=c', { handler: failed });
+    expect(answered).toEqual({ status: 302, location: `${ORIGIN}/console/sign-in?error=${error}` });
+  });
+
   it('ends on the console, and other failures are not taken for an unavailable service', async () => {
     expect(await call('GET /callback/oidc', { handler })).toMatchObject({
       status: 302,

@@ -27,8 +27,8 @@ import { providerSignIn, type ProviderSignIn } from '../../sign-in/oidc';
 import { SignIn } from '../../sign-in/sign-in';
 import { PasswordTries } from './password-tries';
 
-/** Where a browser ends when a service is unavailable. A person must not see JSON. */
-const AWAY = '/console/sign-in?error=unavailable';
+/** Where a browser ends when a single sign-on failed, with the code of an error. A person must not see JSON. */
+const FAILED = '/console/sign-in?error=';
 /** Fields of the library's answers that hold the secret of a session. The cookie has it, scripts need not. */
 const SECRET_FIELDS = ['token', 'session'];
 
@@ -108,6 +108,14 @@ export class AuthController {
       const answer = await providerSignIn.run(found, () => this.answerOf(made, asked));
       if (found.userId !== undefined && found.groups !== undefined)
         await this.roles.set(found.userId, found.groups, from);
+      if (answer.status >= 400) {
+        const { code } = failureOf(answer, null);
+        logger('console').warn({ error: code, reason: found.reason }, 'a single sign-on failed');
+        return void reply
+          .code(302)
+          .header('location', this.ownPage(FAILED + code))
+          .send();
+      }
       const location = this.ownPage(answer.headers.get('location'));
       const error = new URL(location).searchParams.get('error');
       if (error !== null) logger('console').warn({ error, reason: found.reason }, hintOf(error));
@@ -116,7 +124,10 @@ export class AuthController {
     } catch (error) {
       if (publicError(error).code !== 'unavailable') throw error;
       logger('console').warn({ reason: String(error) }, 'a single sign-on failed: a service does not answer');
-      void reply.code(302).header('location', this.ownPage(AWAY)).send();
+      void reply
+        .code(302)
+        .header('location', this.ownPage(`${FAILED}unavailable`))
+        .send();
     }
   }
 
