@@ -1,4 +1,5 @@
-import { eventually } from '@tollgate/testing';
+import { type Difference, newId, type ReconcileReport } from '@tollgate/contracts';
+import { eventually, type TestDatabase } from '@tollgate/testing';
 import { openPage } from '../browser/looks';
 import type { OnPageWithAxe } from '../running/deployed';
 
@@ -13,7 +14,7 @@ const DIALOGS = [
 ] as const;
 
 /** What opens by a click and is no page: axe looks at it, too. */
-export function dialogLookTests(deployed: () => OnPageWithAxe): void {
+export function dialogLookTests(deployed: () => OnPageWithAxe & { database: Pick<TestDatabase, 'query'> }): void {
   let tenantId: string;
   beforeAll(async () => {
     const { call } = deployed();
@@ -35,6 +36,29 @@ export function dialogLookTests(deployed: () => OnPageWithAxe): void {
     await page.getByRole('button', { name: 'Reconcile now' }).click();
     await page.getByRole('row', { name: /^Tenants \d/ }).waitFor();
     expect(await violations()).toEqual([]);
+  });
+
+  it('a later run replaces the own one on the page, which says if not all its differences are listed', async () => {
+    const { page, database, violations } = deployed();
+    const badge = page.getByText('the books agree');
+    await badge.waitFor();
+    const difference: Difference = { check: 'balance', tenantId, expected: '100', actual: '200', ids: [] };
+    const report: Partial<ReconcileReport> = {
+      ...{ ok: false, checkedAt: new Date().toISOString(), tenants: 1, events: 2, pendingHolds: 0, settledHolds: 0 },
+      ...{ eventsNanos: '0', chargesNanos: '0', debitsNanos: '0', carriedNanos: '0' },
+      ...{ differenceCount: 1_234, truncated: true, differences: [difference] },
+    };
+    await database.query(
+      `INSERT INTO billing.reconcile_run (id, state, progress, report)
+       VALUES ($1, 'done', '{"events": 2, "tenants": 1, "differenceCount": 1234}', $2)`,
+      [newId('rec'), JSON.stringify(report)],
+    );
+    await page.getByText('at least 1,234 differences').waitFor();
+    expect(await badge.count()).toBe(0);
+    await page.getByText('Only the first of them are listed: 1.').waitFor();
+    expect(await violations()).toEqual([]);
+    await page.getByRole('button', { name: 'Reconcile now' }).click();
+    await badge.waitFor();
   });
 
   it('the menu of a phone has no violation of axe, leads to a page, and closes then', async () => {

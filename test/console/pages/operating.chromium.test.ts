@@ -36,7 +36,7 @@ printingTests(() => ({ console_, page, database, call: backendOf(page) }));
 
 codeLineTests(() => ({ console_, page, call: backendOf(page) }));
 
-dialogLookTests(() => ({ console_, page, call: backendOf(page), violations }));
+dialogLookTests(() => ({ console_, page, database, call: backendOf(page), violations }));
 
 shownOnceTests(() => ({ console_, page, call: backendOf(page) }));
 

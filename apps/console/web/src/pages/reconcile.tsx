@@ -6,6 +6,7 @@ import { Failure } from '../parts/failure';
 import { count, Money, Time } from '../parts/format';
 import { usePerson } from '../backend/me';
 import { DataTable } from '../parts/page';
+import { newestRun } from './newest-run';
 
 const POLL_MS = 1_000;
 
@@ -18,7 +19,7 @@ export function Reconcile({ latest }: { latest: ReconcileRun | null }) {
     enabled: start.data !== undefined,
     refetchInterval: ({ state }) => (state.data === undefined || state.data.state === 'running' ? POLL_MS : false),
   });
-  const run = own.data ?? latest;
+  const run = newestRun(own.data, latest);
   return (
     <Stack gap="sm">
       <Group justify="space-between">
@@ -53,13 +54,16 @@ function Run({ of: run }: { of: ReconcileRun }) {
   return <Report of={run} />;
 }
 
+const differencesOf = ({ differenceCount }: { differenceCount: number }): string =>
+  differenceCount === 1 ? '1 difference' : `${count(differenceCount)} differences`;
+
 function Report({ of: { report } }: { of: Extract<ReconcileRun, { state: 'done' }> }) {
   const { currency } = usePerson();
   return (
     <>
       <Group gap="xs" role="status">
         <Badge variant="outline" color={report.ok ? 'green' : 'red'}>
-          {report.ok ? 'the books agree' : `${count(report.differenceCount)} differences`}
+          {report.ok ? 'the books agree' : `${report.truncated ? 'at least ' : ''}${differencesOf(report)}`}
         </Badge>
         <Text>
           at <Time at={report.checkedAt} />
@@ -79,6 +83,7 @@ function Report({ of: { report } }: { of: Extract<ReconcileRun, { state: 'done' 
           ['Holds on their way to the books', count(report.settledHolds)],
         ]}
       />
+      {report.truncated ? <Text>Only the first of them are listed: {count(report.differences.length)}.</Text> : null}
       {report.differences.length === 0 ? null : (
         <DataTable
           label="Differences"
