@@ -46,6 +46,18 @@ export function requestSheetTests(deployed: () => OnPage): void {
     await step('Charged').getByText('Copied', { exact: true }).waitFor();
     expect(await page.evaluate<string>('navigator.clipboard.readText()')).toBe(books!.charge.id);
     await page.context().clearPermissions();
+
+    // A request that cost more than what was held for it.
+    const path = `**/tenants/${tenantId}/requests/${requestId}`;
+    await page.route(path, async (route) => {
+      const answer = await route.fetch();
+      const capped = (await answer.json()) as RequestBooks;
+      capped.event.overrunNanos = '700';
+      await route.fulfill({ response: answer, json: capped });
+    });
+    await page.reload();
+    await sheet.getByText('− 0.0000007 beyond what was held, not charged').waitFor();
+    await page.unroute(path);
   });
 
   it("requests are found by their callers' id, which stays in the address and is removed again", async () => {

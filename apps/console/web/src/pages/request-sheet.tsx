@@ -123,6 +123,11 @@ function Arithmetic({ event, price }: { event: RequestBooks['event']; price: Non
           + <Money nanos={price.requestNanos} /> per request
         </Text>
       )}
+      {event.overrunNanos === '0' ? null : (
+        <Text size="sm">
+          − <Money nanos={event.overrunNanos} /> beyond what was held, not charged
+        </Text>
+      )}
     </>
   );
 }
