@@ -54,6 +54,21 @@ export function printingTests(deployed: () => OnPage & { database: TestDatabase 
     }
   }
 
+  it('what has not loaded is not printed', async () => {
+    const { page, call } = deployed();
+    const { entries } = (await call(`tenants/${at.tenantId}/credit`)) as BillingSummary;
+    const path = `**/api/tenants/${at.tenantId}/credit/*`;
+    await page.route(path, (route) => route.abort());
+    await openPage(page, at, [`credit/${entries[0]!.id}`, 'Receipt']);
+    await page.getByText('This did not work').waitFor();
+    const button = page.getByRole('button', { name: 'Print or save as PDF' });
+    expect(await button.count()).toBe(0);
+    await page.unroute(path);
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await button.waitFor();
+    expect(await page.getByText('This did not work').count()).toBe(0);
+  });
+
   async function print(): Promise<string> {
     const { page } = deployed();
     const text = page.evaluate<string>(WHEN_PRINTED);

@@ -3,10 +3,9 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import type { Receipt } from '../../../src/api/answers';
 import { api, queryOf } from '../backend/api';
-import { Failure } from '../parts/failure';
 import { count, Money, Time } from '../parts/format';
 import { usePerson, useTenant } from '../backend/me';
-import { DataTable, Facts, Loading, Page, Sums } from '../parts/page';
+import { DataTable, Facts, Loading, Page, Sums, Unanswered } from '../parts/page';
 import { Incomplete, PrintAllButton } from './receipt-print';
 
 const NANOS_PER_CENT = 10_000_000n;
@@ -33,14 +32,14 @@ export function ReceiptPage() {
     <Page
       title="Receipt"
       about="One entry of the ledger. Entries never change."
-      action={<PrintAllButton of={receipt} />}
+      action={first ? <PrintAllButton of={receipt} /> : null}
     >
       {first ? <Sheet of={first} requests={requests} /> : null}
       <Incomplete
         of={receipt}
         text={`The first ${count(requests.length)} requests are listed here. The sum is that of all.`}
       />
-      {receipt.error ? <Failure error={receipt.error} retry={() => void receipt.refetch()} /> : null}
+      <Unanswered of={receipt} />
       {receipt.isPending ? <Loading /> : null}
       {receipt.hasNextPage ? (
         <Group className="screen">
