@@ -67,6 +67,10 @@ export function printingTests(deployed: () => OnPage & { database: TestDatabase 
     await page.getByRole('button', { name: 'Try again' }).click();
     await button.waitFor();
     expect(await page.getByText('This did not work').count()).toBe(0);
+    // There is no such invoice.
+    await openPage(page, at, ['invoices/999999', 'Invoice 999999']);
+    await page.getByText('This did not work').waitFor();
+    expect(await button.count()).toBe(0);
   });
 
   async function print(): Promise<string> {

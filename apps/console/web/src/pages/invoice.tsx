@@ -18,7 +18,7 @@ export function InvoicePage() {
     queryFn: () => api.get<InvoiceSheet>(path('invoices', number)),
   });
   return (
-    <Page title={`Invoice ${number}`} action={<PrintButton />}>
+    <Page title={`Invoice ${number}`} action={invoice.data ? <PrintButton /> : null}>
       <Answer of={invoice}>{(sheet) => <Sheet of={sheet} />}</Answer>
     </Page>
   );
