@@ -35,7 +35,9 @@ export function confirmTests(deployed: () => OnPageWithAxe): void {
     const { link } = (await call(`tenants/${id}/invitations`, { email, role: 'viewer' })) as InvitationCreated;
     await call('invitation/accept-as-new', { secret: secretOf(link!), name: 'Barbara', email, password: PASSWORD });
     await openPage(page, { base: console_.base, tenantId: '' }, ['/operator/people', 'People']);
+    const found = page.waitForResponse((answer) => answer.url().includes('/operator/people?search='));
     await page.getByLabel('Search by name or e-mail').fill(email);
+    await found;
     await page.getByRole('button', { name: 'Erase Barbara' }).click();
     const dialog = page.getByRole('dialog', { name: 'Erase the account of Barbara' });
     const erase = dialog.getByRole('button', { name: 'Erase', exact: true });
