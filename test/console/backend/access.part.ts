@@ -39,7 +39,7 @@ const ROUTES: readonly Route[] = [
   ['DELETE', 'invitations/inv_01kd8v7e5bqgrt3m2n9x0c4hya', 'OA'],
   ['PATCH', 'members/nobody', 'OA', { role: 'viewer' }],
   ['DELETE', 'members/nobody', 'OA'],
-  ['POST', 'members/nobody/recovery', 'O'],
+  ['POST', 'members/nobody/recovery', 'O', { password: '' }],
 ];
 const OPERATOR_ROUTES: readonly OperatorRoute[] = [
   ['GET', 'tenants'],
@@ -50,7 +50,7 @@ const OPERATOR_ROUTES: readonly OperatorRoute[] = [
   ['GET', 'invoices'],
   ['GET', 'audit'],
   ['GET', 'people'],
-  ['POST', 'people/nobody/recovery'],
+  ['POST', 'people/nobody/recovery', { password: '' }],
   ['POST', 'people/nobody/erase', { password: '' }],
   ['POST', 'tenants', { name: 'mine' }],
   ['GET', `tenants/${UNKNOWN_TENANT}`],

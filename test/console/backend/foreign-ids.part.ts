@@ -42,7 +42,7 @@ export function foreignIdTests(
       ['GET', `credit/${entries[0].id}`],
       ['PATCH', `members/${row!.id}`, { role: 'viewer' }],
       ['DELETE', `members/${row!.id}`],
-      ['POST', `members/${row!.id}/recovery`],
+      ['POST', `members/${row!.id}/recovery`, { password: '' }],
     ];
     for (const person of [of('owner'), operator])
       for (const [method, path, body] of asked) {

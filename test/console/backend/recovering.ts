@@ -53,7 +53,7 @@ export function recovering(deployed: () => Deployed) {
     anybody().post(`${API}/recovery/use`, { secret: secretOf(link), password });
   const code = ({ status, json }: Reply) => [status, json?.error?.code ?? null];
   const linkFor = async (by: BrowserSession, email: string) =>
-    by.post(`${API}/tenants/${deployed().tenantId}/members/${await idOf(email)}/recovery`);
+    by.post(`${API}/tenants/${deployed().tenantId}/members/${await idOf(email)}/recovery`, { password: PASSWORD });
 
   const look = async (link: string) => (await anybody().post(`${API}/recovery/look`, { secret: secretOf(link) })).json;
   const addTotp = async (browser: BrowserSession, password = PASSWORD): Promise<string> => {

@@ -152,12 +152,29 @@ export function recoveryTests(deployed: () => Deployed): void {
     expect(rows).toEqual(expect.arrayContaining([expect.objectContaining({ target: userId, after: { name: email } })]));
   });
 
+  it('whoever has only the session of an operator or owner makes no link, which would open an account', async () => {
+    const { operator, of, tenantId, database } = deployed();
+    const email = 'by-session-only@example.com';
+    await member(email);
+    const userId = await idOf(email);
+    for (const [by, path] of [
+      [operator, `${API}/operator/people/${userId}/recovery`],
+      [of('owner'), `${API}/tenants/${tenantId}/members/${userId}/recovery`],
+    ] as const) {
+      expect(code(await by.post(path))).toEqual([400, 'invalid_request']);
+      expect(code(await by.post(path, { password: 'wrong password' }))).toEqual([401, 'invalid_credentials']);
+    }
+    expect(await database.query('SELECT 1 FROM console.recovery WHERE user_id = $1', [userId])).toEqual([]);
+  });
+
   it('nobody makes a link for itself, for a stranger, or for a person without a password', async () => {
     const { operator, of, database, tenantId } = deployed();
     expect(code(await linkFor(of('owner'), 'owner@example.com'))).toEqual([403, 'forbidden']);
     const own = `${API}/operator/people/${await idOf('operator@example.com')}`;
-    expect(code(await operator.post(`${own}/recovery`))).toEqual([403, 'forbidden']);
-    expect(code(await operator.post(`${API}/operator/people/${newId('msg')}/recovery`))).toEqual([404, 'not_found']);
+    const proof = { password: PASSWORD };
+    expect(code(await operator.post(`${own}/recovery`, proof))).toEqual([403, 'forbidden']);
+    const stranger = `${API}/operator/people/${newId('msg')}/recovery`;
+    expect(code(await operator.post(stranger, proof))).toEqual([404, 'not_found']);
     const user = 'INSERT INTO console."user" ("id", "name", "email", "emailVerified") VALUES ($1, $1, $2, true)';
     await database.query(user, ['sso', 'sso@example.com']);
     await database.query(`INSERT INTO console.membership (user_id, tenant_id, role) VALUES ('sso', $1, 'viewer')`, [
@@ -191,12 +208,12 @@ export function recoveryTests(deployed: () => Deployed): void {
       for (let time = 0; time < 21; time++) statuses.push((await attempt()).status);
       return [...new Set(statuses)];
     };
-    const make = () => busy.post(`${API}/tenants/${tenantId}/members/nobody/recovery`);
+    const make = () => busy.post(`${API}/tenants/${tenantId}/members/nobody/recovery`, { password: PASSWORD });
     expect(await statusesOf(make)).toEqual([404, 429]);
     // An operator has no further ones on People. One by a group is never the last operator of another test.
     const byGroup = 'INSERT INTO console.provider_operator (user_id) VALUES ($1)';
     await database.query(byGroup, [await idOf('busy@example.com')]);
-    expect((await busy.post(`${API}/operator/people/nobody/recovery`)).status).toBe(429);
+    expect((await busy.post(`${API}/operator/people/nobody/recovery`, { password: PASSWORD })).status).toBe(429);
     const caller = anybody();
     const secret = 'x'.repeat(43);
     expect(await statusesOf(() => caller.post(`${API}/recovery/look`, { secret }))).toEqual([404, 429]);

@@ -238,14 +238,16 @@ export const STEPS: readonly Step[] = [
     'POST tenants/:tenantId/members/:userId/recovery',
     'recovery.create',
     OWNER,
-    async (made) => made.owner.post(tenant(made, `members/${await idOf(made, OTHER)}/recovery`)),
+    async (made) =>
+      made.owner.post(tenant(made, `members/${await idOf(made, OTHER)}/recovery`), { password: PASSWORD }),
   ],
   [
     'POST operator/people/:userId/recovery',
     'recovery.create',
     'operator@example.com',
     async (made) => {
-      const answer = await made.operator.post(`${API}/operator/people/${await idOf(made, OTHER)}/recovery`);
+      const path = `${API}/operator/people/${await idOf(made, OTHER)}/recovery`;
+      const answer = await made.operator.post(path, { password: PASSWORD });
       made.recoveryLink = answer.json.link as string;
       return answer;
     },

@@ -31,6 +31,7 @@ export function recoveryPageTests(
     const dialog = page.getByRole('dialog', { name: 'A new password for Forgetful' });
     const makeLink = async (): Promise<string> => {
       await page.getByRole('button', { name: 'Make a password link for Forgetful' }).click();
+      await dialog.getByLabel('Your password').first().fill(PASSWORD);
       await dialog.getByRole('button', { name: 'Make the link' }).click();
       const made = (await dialog.getByLabel('Link', { exact: true }).textContent())!.trim();
       await dialog.getByRole('button', { name: 'Done' }).click();

@@ -13,6 +13,7 @@ import { bodyOf, queryOf } from '../../http/body';
 import { ConsoleError } from '../../http/errors';
 import { Mailer } from '../../http/mailer';
 import type { InvitationCreated, MemberList, RecoveryCreated } from '../answers';
+import { Proofs, readProof } from '../account/proofs';
 import { EmailField, exact, RoleField, TimedPage } from '../fields';
 import { requireOther } from './people.controller';
 import { PasswordLinkTries, Tries } from '../tries';
@@ -35,6 +36,7 @@ export class MembersController {
     private readonly recoveries: Recoveries,
     private readonly mailer: Mailer,
     private readonly services: ServiceClient,
+    private readonly proofs: Proofs,
     private readonly linkTries: PasswordLinkTries,
   ) {}
 
@@ -116,7 +118,7 @@ export class MembersController {
 
   /**
    * Makes a link for a new password. An owner must not take over the account of a person in other tenants, so that
-   * person must belong to this tenant only. An operator may make a link for anybody.
+   * person must belong to this tenant only. An operator may make a link for anybody. Both prove who they are.
    */
   @Post('members/:userId/recovery')
   @AllowInTenant('members.recover')
@@ -125,12 +127,15 @@ export class MembersController {
     @Param('userId') userId: string,
     @FromCaller() caller: Caller,
     @ByCaller() by: Author,
+    @Req() request: FastifyRequest,
   ): Promise<RecoveryCreated> {
     this.linkTries.take(caller.userId);
+    const { password } = readProof(request);
     const present = await this.members.roleOf(userId, tenantId);
     if (present === null) throw new ConsoleError('not_found');
     requireGrant(caller, present);
     requireOther(caller, userId, 'Change your own password under Account.');
+    await this.proofs.require(caller, password);
     return this.recoveries.create(by, userId, caller.isOperator ? null : tenantId);
   }
 }

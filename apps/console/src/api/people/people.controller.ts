@@ -5,16 +5,15 @@ import type { FastifyRequest } from 'fastify';
 import { AllowOperator, ByCaller, FromCaller, type Caller } from '../../access/allow';
 import { People } from '../../access/people';
 import { Recoveries } from '../../access/recoveries';
-import { bodyOf, queryOf } from '../../http/body';
+import { queryOf } from '../../http/body';
 import { ConsoleError } from '../../http/errors';
 import type { PeopleList, RecoveryCreated } from '../answers';
-import { OwnPasswordField, Proofs } from '../account/proofs';
-import { exact, pageSize } from '../fields';
+import { Proofs, readProof } from '../account/proofs';
+import { pageSize } from '../fields';
 import { PasswordLinkTries } from '../tries';
 
 const Text = Type.Optional(Type.String({ maxLength: 254 }));
 const readPage = queryOf(Type.Object({ limit: pageSize, after: Text, search: Text }));
-const readErasure = bodyOf(Type.Object({ password: OwnPasswordField }, exact));
 
 /** Everybody who has an account, for operators. */
 @Controller('console/api/operator/people')
@@ -32,15 +31,19 @@ export class PeopleController {
     return this.people.list(readPage(query));
   }
 
+  /** The operator proves who they are. */
   @Post(':userId/recovery')
   @AllowOperator('people.write')
-  recover(
+  async recover(
     @Param('userId') userId: string,
     @FromCaller() caller: Caller,
     @ByCaller() by: Author,
+    @Req() request: FastifyRequest,
   ): Promise<RecoveryCreated> {
     this.linkTries.take(caller.userId);
+    const { password } = readProof(request);
     requireOther(caller, userId, 'Change your own password under Account.');
+    await this.proofs.require(caller, password);
     return this.recoveries.create(by, userId, null);
   }
 
@@ -54,7 +57,7 @@ export class PeopleController {
     @ByCaller() by: Author,
     @Req() request: FastifyRequest,
   ): Promise<void> {
-    const { password } = readErasure(request);
+    const { password } = readProof(request);
     requireOther(caller, userId, 'Erase your own account under Account.');
     await this.proofs.require(caller, password);
     await this.people.erase(by, userId);

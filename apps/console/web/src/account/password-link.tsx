@@ -3,9 +3,10 @@ import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { RecoveryCreated } from '../../../src/api/answers';
 import { api } from '../backend/api';
-import { Failure } from '../parts/failure';
+import { ChangeForm } from '../parts/change-form';
 import { Command } from '../parts/page';
 import { ShownOnce } from '../parts/shown-once';
+import { OwnProof } from './own-proof';
 
 /** Makes a link for a person who forgot the password, and shows it once. */
 export function PasswordLink({ name, path }: { name: string; path: string }) {
@@ -27,35 +28,29 @@ export function PasswordLink({ name, path }: { name: string; path: string }) {
 }
 
 function NewLink({ name, path, onClose }: { name: string; path: string; onClose: () => void }) {
-  const make = useMutation({ mutationFn: () => api.post<RecoveryCreated>(path) });
+  const [password, setPassword] = useState('');
+  const make = useMutation({ mutationFn: () => api.post<RecoveryCreated>(path, { password }) });
   return (
     <ShownOnce onClose={onClose} title={`A new password for ${name}`}>
-      <Stack>
-        {make.data ? (
-          <>
-            <Alert variant="outline" color="orange" title="Send this link to the person">
-              It works once, for an hour, and is shown only now.
-            </Alert>
-            <Command text={make.data.link} label="Link" />
-            <Group justify="flex-end">
-              <Button onClick={onClose}>Done</Button>
-            </Group>
-          </>
-        ) : (
-          <>
-            <Text>
-              Anyone with this link can set a new password. All sessions, passkeys and the second factor of {name} end
-              then. Make sure that it is {name} who asks.
-            </Text>
-            <Group justify="flex-end">
-              <Button onClick={() => make.mutate()} loading={make.isPending}>
-                Make the link
-              </Button>
-            </Group>
-            <Failure error={make.error} />
-          </>
-        )}
-      </Stack>
+      {make.data ? (
+        <Stack>
+          <Alert variant="outline" color="orange" title="Send this link to the person">
+            It works once, for an hour, and is shown only now.
+          </Alert>
+          <Command text={make.data.link} label="Link" />
+          <Group justify="flex-end">
+            <Button onClick={onClose}>Done</Button>
+          </Group>
+        </Stack>
+      ) : (
+        <ChangeForm change={make} action="Make the link">
+          <Text>
+            Anyone with this link can set a new password. All sessions, passkeys and the second factor of {name} end
+            then. Make sure that it is {name} who asks.
+          </Text>
+          <OwnProof password={password} onChange={setPassword} />
+        </ChangeForm>
+      )}
     </ShownOnce>
   );
 }
