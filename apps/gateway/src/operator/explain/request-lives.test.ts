@@ -42,6 +42,23 @@ describe('a request that was charged, although its client got an error', () => {
   });
 });
 
+it('a request whose usage event is recorded while the books are asked has both', async () => {
+  const served = { id, tenantId, keyId, callerRequestId: null };
+  let isCharged = false;
+  const services = {
+    request: (subject: string) => {
+      if (subject === 'auth.keys.names') return Promise.resolve({ data: [] });
+      if (subject === 'metering.requests.explain')
+        return Promise.resolve({ served: isCharged ? [served] : [], refused: [] });
+      isCharged = true;
+      return Promise.resolve(books);
+    },
+  };
+  expect(await new RequestLives(services as unknown as ServiceClient).of(id, undefined)).toMatchObject([
+    { id, state: 'served', served, charge: books.charge },
+  ]);
+});
+
 describe('a request whose usage event is no longer kept', () => {
   it('is explained by its charge, entry and invoice, also by the id of its answer', async () => {
     const charged = { id, tenantId, state: 'served', served: null, refused: null, hold: null, ...books };

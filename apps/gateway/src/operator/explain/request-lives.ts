@@ -24,6 +24,17 @@ export class RequestLives {
   async of(name: string, tenantId: string | undefined): Promise<ExplainedRequest[]> {
     const ours = name.replace(ANSWER_ID, 'req_');
     const asked = { name: isId('req', ours) ? ours : name, ...(tenantId !== undefined && { tenantId }) };
+    const found = await this.recorded(asked);
+    if (found.length > 0 || !isId('req', ours)) return found;
+    const charged = await this.charged(ours, tenantId);
+    if (charged.length === 0) return tenantId === undefined ? [] : this.running(ours, tenantId);
+    // A charge comes after the usage event, which may have been recorded since.
+    const since = await this.recorded(asked);
+    return since.length > 0 ? since : charged;
+  }
+
+  /** What metering knows. */
+  private async recorded(asked: { name: string; tenantId?: string }): Promise<ExplainedRequest[]> {
     const { served, refused } = await this.services.request('metering.requests.explain', asked);
     const names = await this.namesOf([...served, ...refused].map(({ keyId }) => keyId));
     const errorOf = new Map(refused.map((one) => [one.id, one]));
@@ -36,10 +47,7 @@ export class RequestLives {
     // A request with usage is served, also if its answer was an error.
     const others = refused.filter(({ id }) => !served.some((one) => one.id === id));
     const found = [...lives, ...others.map((one) => refusedLife(one, names.get(one.keyId) ?? null))];
-    found.sort((a, b) => (a.id < b.id ? 1 : -1));
-    if (found.length > 0 || !isId('req', ours)) return found;
-    const charged = await this.charged(ours, tenantId);
-    return charged.length > 0 || tenantId === undefined ? charged : this.running(ours, tenantId);
+    return found.sort((a, b) => (a.id < b.id ? 1 : -1));
   }
 
   private async served(served: ServedRequest, key: KeyNames | null): Promise<ExplainedRequest> {
