@@ -159,6 +159,11 @@ describe('credit', () => {
     [{ amountCents: 5, ref: '' }, 'invalid_ref'],
     [{ amountCents: 5, ref: 'a\u0000' }, 'invalid_ref'],
   ])('refuses %j with %s', (body, code) => expectRefusal(`/tenants/${tenantId}/credit`, { body }, 400, code));
+
+  it.each(['metering', 'invoice', 'last-cent'])('says that the source %s is reserved', async (source) => {
+    const { json } = await ask(`/tenants/${tenantId}/credit`, { body: { amountCents: 5, ref: 'r', source } });
+    expect(json.error.message).toMatch(new RegExp(`"${source}".* reserved`));
+  });
 });
 
 describe('keys and tokens', () => {

@@ -40,7 +40,7 @@ export const OPERATOR_ERRORS = {
     status: 400,
     message:
       'source must begin with a letter and have 1 to 64 characters from a-z, 0-9, "-" and "_". ' +
-      '"metering" and "invoice" are reserved.',
+      '"metering", "invoice" and "last-cent" are reserved.',
   },
   invalid_ref: { status: 400, message: 'ref must be a string of 1 to 200 characters without control characters.' },
   invalid_reason: {
