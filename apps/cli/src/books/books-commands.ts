@@ -185,7 +185,7 @@ export async function listInvoices(
     period,
     formatCents(amountCents, currency),
     status,
-    createdAt,
+    status === 'open' ? '-' : createdAt,
   ]);
   output.answer(
     invoices,

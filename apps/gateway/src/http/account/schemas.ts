@@ -80,10 +80,12 @@ export const Invoice = Type.Object(
     period: Type.String({ pattern: '^\\d{4}-\\d{2}$', description: 'UTC month.', examples: ['2026-11'] }),
     amountCents: Type.Integer(),
     status: Type.Union([Type.Literal('open'), Type.Literal('paid'), Type.Literal('void')], {
-      description: '`open`: the current month. `paid`: closed and settled from credit.',
+      description:
+        '`open`: the current month, or one that is not closed yet. `paid`: closed and settled from credit. ' +
+        '`void`: its amount is credit again.',
     }),
     accountingNumber: orNull(Type.Integer(), 'Gapless; null while open.'),
-    createdAt: timestamp('When it was opened.'),
+    createdAt: timestamp('When it was issued; of an `open` month, its beginning.'),
   },
   { ...exact, $id: 'Invoice' },
 );
