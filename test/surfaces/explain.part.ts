@@ -53,6 +53,7 @@ export function explainTests(services: Services): void {
     expect(await tollgate('explain', ids[0]!, '--tenant', newId('ten'))).toMatch(
       /^1 tollgate: No usage and no refused/,
     );
+    expect(await tollgate('explain', newId('req'))).toMatch(/ give its --tenant as well\.$/);
   });
 
   it('"my stream broke" shows the backend that broke off, what was delivered, and its charge', async () => {
@@ -186,7 +187,7 @@ export function explainTests(services: Services): void {
       [`?tenantId=${other}`, false],
     ] as const) {
       const { error } = (await ask(`/explain/requests/${id}${query}`)).json;
-      expect([error.code, error.message.includes('--tenant')]).toEqual(['not_found', needsTenant]);
+      expect([error.code, error.message.includes('tenantId')]).toEqual(['not_found', needsTenant]);
       expect(error.message).toContain('x-tollgate-original-request-id');
     }
     leaving.abort();

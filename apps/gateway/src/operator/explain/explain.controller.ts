@@ -29,7 +29,7 @@ const UNKNOWN =
   'No usage and no refused request is recorded for this id. Ended requests arrive within about 10 s. A running ' +
   'request is found only by the id of its answer (req_…, chatcmpl-…), not by an x-request-id. The repeat ' +
   `of an Idempotency-Key has no record of its own: its answer names the first request in ${ORIGINAL_ID_HEADER}.`;
-const ASK_WITH_TENANT = 'To find a running request, name its tenant as well (tenantId, --tenant).';
+const ASK_WITH_TENANT = 'To find a running request, give its tenantId as well.';
 const NAME = new RegExp(REQUEST_ID_PATTERN);
 
 /** Answers the complaint of a customer: what became of a request, and what a key may do now. */
