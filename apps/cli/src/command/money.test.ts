@@ -71,5 +71,5 @@ it('parseSignedAmount reads one sign, and otherwise is as strict as parseAmount'
 
 it('the error for a budget that is not an amount names the words that are allowed', () => {
   expect(['none', 'default', '0', '12.50'].map(parseBudget)).toEqual([null, 'default', 0, 1_250]);
-  expect(() => parseBudget('unlimited')).toThrow('It must be "none", "default" or a positive number of currency units');
+  expect(() => parseBudget('unlimited')).toThrow('It must be "none", "default" or a number of currency units');
 });

@@ -32,7 +32,7 @@ export function parseSignedAmount(text: string): number {
 export function parseBudget(text: string): number | null | 'default' {
   if (text === 'none') return null;
   if (text === 'default') return text;
-  return /^0(\.0{1,2})?$/.test(text) ? 0 : readCents(text, '"none", "default" or a positive number');
+  return /^0(\.0{1,2})?$/.test(text) ? 0 : readCents(text, '"none", "default" or a number');
 }
 
 /** Formats nanos (a decimal string of 10⁻⁹ units) to the last place: "0.000123400 USD". */
