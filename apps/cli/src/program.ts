@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import { Command, Help, type Option } from 'commander';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { addBooksCommands } from './books/books-program';
@@ -39,6 +39,7 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
   const program = new Command('tollgate')
     .exitOverride()
     .configureOutput({ outputError: (text, write) => write(inOurWords(text)) })
+    .configureHelp({ optionDescription })
     .showHelpAfterError('Add --help for the arguments and examples.')
     .version(version(), '--version', 'print the version')
     .description('Operates Tollgate: tenants, prepaid credit, keys, tokens, and the proof of the books.')
@@ -67,6 +68,12 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
   addRedisCommands(program, env);
   addCompletionCommand(program);
   return program;
+}
+
+/** As commander writes it. Commander does not say which options a command requires. */
+function optionDescription(this: Help, option: Option): string {
+  const text = Help.prototype.optionDescription.call(this, option);
+  return option.mandatory ? `${text} (required)` : text;
 }
 
 /** What commander says of a wrong command line, in the form of our own failures. */

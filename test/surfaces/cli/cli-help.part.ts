@@ -50,6 +50,11 @@ export function cliHelpTests(tollgate: Tollgate): void {
     for (const text of ['\n  tenant', '\n  credit', 'Exit codes: 0 done']) expect(stdout).toContain(text);
   });
 
+  it('its help says which options a command requires', async () => {
+    const { stdout } = await tollgate(['credit', 'adjust', '--help']);
+    expect(stdout.match(/--\w+(?=[^-]*\(required\))/g)).toEqual(['--ref', '--reason']);
+  });
+
   it('says that a command does not exist when its help is wanted, and ends with exit code 2', async () => {
     for (const args of [
       ['help', 'foo'],
