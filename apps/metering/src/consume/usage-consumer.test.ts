@@ -48,16 +48,17 @@ async function expectSumsToEqualEvents(): Promise<void> {
 }
 
 describe('recording', () => {
-  it('stores the id that a caller chose, once, and charges an event with an invalid one', async () => {
+  it.each(['order-17', 'null'])('stores the id %s of a caller once, and charges one with an invalid id', async (id) => {
+    await database.query('TRUNCATE metering.caller_request');
     const [named, other, plain] = [
-      usageEvent({ callerRequestId: 'order-17' }),
+      usageEvent({ callerRequestId: id }),
       usageEvent({ callerRequestId: 'a b' }),
       usageEvent(),
     ];
     await consumer.consume([named, other, plain]);
     await consumer.consume([named]);
     expect(await database.query(`SELECT * FROM metering.caller_request WHERE id = $1`, [named.id])).toEqual([
-      { caller_request_id: 'order-17', id: named.id },
+      { caller_request_id: id, id: named.id },
     ]);
     expect([await count('caller_request'), await count('usage_event')]).toEqual([1, 3]);
   });

@@ -1,7 +1,7 @@
 import type { UsageEvent } from '@tollgate/contracts';
 import { queryPrepared } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
-import { plainArray } from './array-literal';
+import { plainArray, textArray } from './array-literal';
 
 /** The form that the gateway accepts. */
 const CALLER_REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
@@ -14,7 +14,8 @@ export async function recordCallerRequests(tx: EntityManager, events: readonly U
     tx,
     `INSERT INTO caller_request (caller_request_id, id) SELECT * FROM unnest($1::text[], $2::text[])
      ON CONFLICT DO NOTHING`,
-    [plainArray(named.map(({ callerRequestId }) => callerRequestId!)), plainArray(named.map(({ id }) => id))],
+    // In quotes, because a caller may choose the word null.
+    [textArray(named.map(({ callerRequestId }) => callerRequestId!)), plainArray(named.map(({ id }) => id))],
   );
 }
 
