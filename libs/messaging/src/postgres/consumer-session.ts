@@ -55,8 +55,10 @@ export interface DeadMessage {
   /** A UUID that is the same each time the message is quarantined. */
   id: string;
   reason: string;
-  /** What was delivered, unchanged. */
-  message: unknown;
+  /** The waiting batch that has it. */
+  batch: string;
+  /** Its position there; null: the whole batch. */
+  index: number | null;
 }
 
 const RELEASED = ' released';
@@ -152,12 +154,17 @@ export class ConsumerSession {
     });
   }
 
-  /** Keeps unreadable messages. Those that are there already stay as they are. */
+  /**
+   * Keeps unreadable messages of waiting batches, unchanged. Those that are there already stay as they are. PostgreSQL
+   * copies them, because it stores deeper nesting than JSON.stringify can write.
+   */
   async quarantine(queue: string, dead: readonly DeadMessage[]): Promise<void> {
     await this.query(
       `INSERT INTO ${this.options.schema}.dead (queue, id, reason, message)
-       SELECT $1, id, reason, coalesce(message, 'null')
-       FROM json_to_recordset($2::json) AS r (id uuid, reason text, message json) ON CONFLICT DO NOTHING`,
+       SELECT queue, r.id, reason, CASE WHEN index IS NULL THEN data ELSE data->'messages'->index END
+       FROM json_to_recordset($2::json) AS r (id uuid, reason text, batch bigint, index int)
+         JOIN ${this.options.schema}.batch b ON (b.queue, b.id) = ($1, r.batch)
+       ON CONFLICT DO NOTHING`,
       [queue, JSON.stringify(dead)],
     );
   }

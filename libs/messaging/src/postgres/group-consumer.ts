@@ -188,7 +188,7 @@ export class GroupConsumer {
         batch = emptyBatch();
       }
       batch.ids.push(id);
-      if (!envelopes) batch.dead.push({ id: deadId(id, 0), reason: NOT_A_BATCH, message: data });
+      if (!envelopes) batch.dead.push({ id: deadId(id, 0), reason: NOT_A_BATCH, batch: id, index: null });
       envelopes?.forEach((envelope, index) => this.add(batch, id, index, envelope));
     }
     if (batch.ids.length > 0) yield batch;
@@ -197,7 +197,7 @@ export class GroupConsumer {
   private add(batch: Batch, rowId: string, index: number, envelope: unknown): void {
     const opened = open<unknown>(this.consumed.definition, envelope, this.consumed.validate);
     if ('reason' in opened) {
-      batch.dead.push({ id: deadId(rowId, index), reason: opened.reason, message: envelope });
+      batch.dead.push({ id: deadId(rowId, index), reason: opened.reason, batch: rowId, index });
     } else {
       batch.messages.push(opened.data);
       batch.oldestMs = Math.min(batch.oldestMs, Date.parse((envelope as Envelope).at) || batch.oldestMs);

@@ -60,6 +60,19 @@ describe('PostgresMessages', () => {
     expect(await store.dead(TOPIC, SUITE_GROUP)).toHaveLength(3);
   });
 
+  it('quarantines a message that is nested too deeply to be written, and handles the next one', async () => {
+    const received = new Received();
+    const messages = await start(received.handler);
+    // PostgreSQL stores it, and JSON.parse reads it.
+    const deep = `${'['.repeat(10_000)}${']'.repeat(10_000)}`;
+    await store.insertText(`${TOPIC}.${SUITE_GROUP}`, `{"messages":[{"id":"msg_1","v":9,"at":"","deep":${deep}}]}`);
+    await messages.publish(TOPIC, [balanceUpdate('a', 1)]);
+    await eventually(() => received.assertAllInOrder(['a'], 1));
+    expect(
+      await database.query(`SELECT reason, replace(message ->> 'deep', ' ', '') AS deep FROM ${store.schema}.dead`),
+    ).toEqual([{ reason: expect.stringContaining('version 9'), deep }]);
+  });
+
   it('quarantines a message once, also when its batch is redelivered', async () => {
     const entered = new WakeableDelay();
     const first = await start(async () => {

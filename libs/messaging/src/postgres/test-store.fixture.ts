@@ -50,10 +50,11 @@ export class PostgresStore implements MessagesStore {
 
   /** Puts any payload into a queue, as a foreign program might. */
   async insert(queue: string, data: unknown): Promise<void> {
-    await this.database.query(`INSERT INTO ${this.schema}.batch (queue, data) VALUES ($1, $2)`, [
-      queue,
-      JSON.stringify(data),
-    ]);
+    await this.insertText(queue, JSON.stringify(data));
+  }
+
+  async insertText(queue: string, json: string): Promise<void> {
+    await this.database.query(`INSERT INTO ${this.schema}.batch (queue, data) VALUES ($1, $2)`, [queue, json]);
   }
 
   async dead(topic: string, group: string): Promise<{ reason: string; message: unknown }[]> {
