@@ -1,4 +1,4 @@
-import { Gauge, metrics, PlaceList, settlesWithin } from '@tollgate/runtime';
+import { Gauge, logger, metrics, PlaceList, settlesWithin } from '@tollgate/runtime';
 
 const inFlight = new Gauge({
   name: 'tollgate_requests_in_flight',
@@ -49,10 +49,19 @@ export class InFlight {
     return settlesWithin(timeoutMs, new Promise<void>((resolve) => this.idle.push(resolve)));
   }
 
-  /** Ends the running requests, and waits for them as `drain` does. */
+  /**
+   * Ends the running requests, and waits for them as `drain` does. An error in one request must not keep the others
+   * from ending.
+   */
   cutOff(timeoutMs: number): Promise<boolean> {
     const drained = this.drain(timeoutMs);
-    for (const request of this.running) request.cutOff();
+    for (const request of this.running) {
+      try {
+        request.cutOff();
+      } catch (error) {
+        logger('gateway').error({ err: error }, 'ending a request for the stop failed');
+      }
+    }
     return drained;
   }
 }
