@@ -5,6 +5,7 @@ import { openBillingDatabase } from '../../apps/billing/src/database';
 import { Charges } from '../../apps/billing/src/reconcile/charges';
 import { RetiredMonths } from '../../apps/billing/src/reconcile/retired-months';
 import { openMeteringDatabase } from '../../apps/metering/src/database';
+import { closeMonthsAsOf } from '../../apps/metering/src/metering-database.fixture';
 import { Retention } from '../../apps/metering/src/retain/retention';
 import { Books, usageEvent } from './books';
 
@@ -34,6 +35,7 @@ beforeAll(async () => {
   admission = new PostgresAdmissionStore({ url: database.url, callTimeoutMs: PATIENT_CALL_MS });
   await admission.start();
   [billing, metering] = await Promise.all([openBillingDatabase(database.url), openMeteringDatabase(database.url)]);
+  await closeMonthsAsOf(database, NOW);
   books = new Books(database, admission);
   await books.start();
   await books.messages.request('billing.credit.add', { tenantId, amountCents: 1_000, source: 'manual', ref: 'first' });

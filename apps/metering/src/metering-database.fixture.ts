@@ -22,3 +22,11 @@ export function useMeteringDatabase(): MeteringTestDatabase {
     },
   };
 }
+
+/** From now on months are closed as of this time, so that none ends while a test runs. */
+export async function closeMonthsAsOf(database: TestDatabase, now: Date): Promise<void> {
+  const [row] = await database.query<{ sql: string }>(
+    `SELECT pg_get_functiondef('metering.close_month'::regproc) AS sql`,
+  );
+  await database.query(row!.sql.replaceAll('now()', `timestamptz '${now.toISOString()}'`));
+}

@@ -4,7 +4,7 @@ import { eventually } from '@tollgate/testing';
 import { Client } from 'pg';
 import { UsageConsumer } from '../consume/usage-consumer';
 import { openMeteringDatabase } from '../database';
-import { useMeteringDatabase } from '../metering-database.fixture';
+import { closeMonthsAsOf, useMeteringDatabase } from '../metering-database.fixture';
 import { EventRanges } from '../audit/event-ranges';
 import { explainRequests } from '../query/explain';
 import { RollUpAudit } from '../audit/roll-up-audit';
@@ -108,6 +108,7 @@ const audit = async () => (await new RollUpAudit(database.dataSource).page({})).
 let whole: Awaited<ReturnType<typeof answers>>;
 
 beforeAll(async () => {
+  await closeMonthsAsOf(database, NOW);
   consumer = new UsageConsumer(database.dataSource, ANY_PRICE);
   await consumer.consume(events);
   whole = await answers();

@@ -3,7 +3,7 @@ import { metrics } from '@tollgate/runtime';
 import { EventRanges } from '../audit/event-ranges';
 import { RollUpAudit } from '../audit/roll-up-audit';
 import { UsageConsumer } from '../consume/usage-consumer';
-import { useMeteringDatabase } from '../metering-database.fixture';
+import { closeMonthsAsOf, useMeteringDatabase } from '../metering-database.fixture';
 import { UsageExport } from '../query/usage-export';
 import { UsageQueries } from '../query/usage-query';
 import { UsageReads } from '../query/usage-reads';
@@ -75,6 +75,7 @@ const confirm = async () => {
 let whole: Awaited<ReturnType<typeof answers>>;
 
 beforeAll(async () => {
+  await closeMonthsAsOf(database, NOW);
   consumer = new UsageConsumer(database.dataSource, ANY_PRICE);
   expect(await consumer.consume(events)).toMatchObject({ recorded: events.length });
   whole = await answers();
