@@ -128,6 +128,17 @@ describe('the sweeper', () => {
     await update({ releases: [next!.id] });
   });
 
+  it('publishes the others if a message can never be published', async () => {
+    const [before, unstorable, after] = (await admit(3)).map((draft) => usageEvent(draft));
+    // The admission store keeps it as a text, and the message store has no place for a NUL.
+    unstorable!.backend = 'a\0b';
+    await store.settle([before, unstorable, after].map((event) => ({ event: event! })));
+    nowMs += 5_000;
+    expect(await sweeper().sweep()).toBe(2);
+    await eventually(() => expect(published).toEqual(expect.arrayContaining([before, after])));
+    await update({ releases: ids([before!, unstorable!, after!]) });
+  });
+
   it('never delays a few lost events, however often they must be redelivered', async () => {
     const [event] = await settle(1);
     expect(await sentAtMs(sweeper(), 20)).toEqual([5_000, 10_000, 15_000, 20_000]);

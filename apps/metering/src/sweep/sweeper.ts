@@ -1,8 +1,8 @@
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import type { AdmissionStore } from '@tollgate/admission';
 import type { UsageEvent } from '@tollgate/contracts';
-import type { Messages } from '@tollgate/messaging';
-import { backoffMs, Counter, failPoint, logger, metrics, WakeableDelay } from '@tollgate/runtime';
+import { MessagesRefusedError, type Messages } from '@tollgate/messaging';
+import { backoffMs, Counter, failPoint, logCapped, logger, metrics, WakeableDelay } from '@tollgate/runtime';
 
 /** Holds returned by one call. There are two kinds, so up to twice as many events in one publication. */
 export const SWEEP_LIMIT = 500;
@@ -70,15 +70,36 @@ export class Sweeper implements OnApplicationBootstrap, BeforeApplicationShutdow
       const events: UsageEvent[] = await this.store.sweep({ limit: SWEEP_LIMIT, confirmAfterMs: this.confirmAfterMs });
       if (events.length > 0) {
         failPoint('swept');
-        await this.messages.publish('usage-events', events);
+        const published = await this.publish(events);
         failPoint('sweep-published');
+        swept.inc(published);
+        total += published;
       }
-      swept.inc(events.length);
-      total += events.length;
       if (events.length < SWEEP_LIMIT) break;
     }
     this.pace(total, nowMs);
     return total;
+  }
+
+  /**
+   * Returns the number of published events. All go in one call, or one by one if that call is refused: an event that can
+   * never be published must not keep the others back. Its hold stays, for a person to look at.
+   */
+  private async publish(events: readonly UsageEvent[]): Promise<number> {
+    try {
+      await this.messages.publish('usage-events', events);
+      return events.length;
+    } catch (error) {
+      if (!(error instanceof MessagesRefusedError)) throw error;
+      if (events.length === 1) {
+        const about = { err: error, eventId: events[0]!.id };
+        logCapped(logger('metering'), 'error', about, 'the usage of a hold can never be published');
+        return 0;
+      }
+    }
+    let published = 0;
+    for (const event of events) published += await this.publish([event]);
+    return published;
   }
 
   private pace(found: number, nowMs: number): void {
