@@ -1,4 +1,4 @@
-import type { InvitationCreated, MemberList, TenantRow } from '../../../apps/console/src/api/answers';
+import type { InvitationCreated, KeyRow, MemberList, TenantRow } from '../../../apps/console/src/api/answers';
 import { openPage } from '../browser/looks';
 import { PASSWORD, secretOf } from '../running/people';
 import type { OnPageWithAxe } from '../running/deployed';
@@ -82,5 +82,44 @@ export function confirmTests(deployed: () => OnPageWithAxe): void {
     await page.getByRole('button', { name: 'Remove', exact: true }).click();
     await page.getByRole('button', { name: 'Remove Edsger' }).waitFor({ state: 'detached' });
     expect(await members()).toEqual([]);
+  });
+
+  it('a dialog stays when its row leaves the list', async () => {
+    const { console_, page, call } = deployed();
+    const at = { base: console_.base, tenantId: '' };
+    await openPage(page, at, ['/operator/tenants', 'Tenants']);
+    const { id } = (await call('operator/tenants', { name: 'Leaving' })) as { id: string };
+    const email = 'leaving@example.com';
+    const { link } = (await call(`tenants/${id}/invitations`, { email, role: 'viewer' })) as InvitationCreated;
+    await call('invitation/accept-as-new', { secret: secretOf(link!), name: 'Radia', email, password: PASSWORD });
+    await openPage(page, at, ['/operator/people', 'People']);
+    const search = page.getByLabel('Search by name or e-mail');
+    const nobody = page.getByText('There is no such person.');
+    await search.fill('nobody at all');
+    await nobody.waitFor();
+    for (const button of ['Erase Radia', 'Make a password link for Radia']) {
+      await search.fill(email);
+      await page.getByRole('button', { name: button }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('Your password').first().fill('half a pass');
+      // As if its answer had been late.
+      await search.fill('nobody at all');
+      await nobody.waitFor();
+      expect(await dialog.getByLabel('Your password').first().inputValue()).toBe('half a pass');
+      await page.keyboard.press('Escape');
+      await dialog.waitFor({ state: 'detached' });
+    }
+
+    const key = (await call(`tenants/${id}/keys`, { name: 'leaving' })) as KeyRow;
+    await openPage(page, { ...at, tenantId: id }, ['keys', 'Keys']);
+    await page.getByRole('button', { name: 'Revoke leaving' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Revoke the key leaving' });
+    await dialog.getByLabel('Type leaving to confirm').fill('leav');
+    await page.evaluate<void, string>(
+      async (path) => void (await fetch(path, { method: 'DELETE' })),
+      `/console/api/tenants/${id}/keys/${key.id}`,
+    );
+    await page.getByText('revoked', { exact: true }).waitFor();
+    expect(await dialog.getByLabel('Type leaving to confirm').inputValue()).toBe('leav');
   });
 }

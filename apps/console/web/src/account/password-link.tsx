@@ -4,26 +4,24 @@ import { useState } from 'react';
 import type { RecoveryCreated } from '../../../src/api/answers';
 import { api } from '../backend/api';
 import { ChangeForm } from '../parts/change-form';
+import { useDialog } from '../parts/dialogs';
 import { Command } from '../parts/page';
 import { ShownOnce } from '../parts/shown-once';
 import { OwnProof } from './own-proof';
 
 /** Makes a link for a person who forgot the password, and shows it once. */
 export function PasswordLink({ name, path }: { name: string; path: string }) {
-  const [isOpen, setOpen] = useState(false);
+  const show = useDialog();
   return (
-    <>
-      <Button
-        size="xs"
-        px={8}
-        variant="default"
-        aria-label={`Make a password link for ${name}`}
-        onClick={() => setOpen(true)}
-      >
-        Password link
-      </Button>
-      {isOpen ? <NewLink name={name} path={path} onClose={() => setOpen(false)} /> : null}
-    </>
+    <Button
+      size="xs"
+      px={8}
+      variant="default"
+      aria-label={`Make a password link for ${name}`}
+      onClick={() => show(<NewLink name={name} path={path} onClose={() => show(null)} />)}
+    >
+      Password link
+    </Button>
   );
 }
 

@@ -3,6 +3,7 @@ import { useMutation } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import { OwnProof } from '../account/own-proof';
 import { ChangeForm } from './change-form';
+import { useDialog } from './dialogs';
 import { isTyped } from './typed';
 
 interface ConfirmProps {
@@ -54,13 +55,11 @@ type ConfirmButtonProps = Omit<ConfirmProps, 'onClose'> & { label: string; disab
 
 /** A button that asks first. `label` is read out in place of the verb. */
 export function ConfirmButton({ label, disabled = false, ...confirm }: ConfirmButtonProps) {
-  const [isOpen, setOpen] = useState(false);
+  const show = useDialog();
+  const ask = () => show(<Confirm {...confirm} onClose={() => show(null)} />);
   return (
-    <>
-      <Button size="xs" px={8} variant="default" aria-label={label} disabled={disabled} onClick={() => setOpen(true)}>
-        {confirm.action}
-      </Button>
-      {isOpen ? <Confirm {...confirm} onClose={() => setOpen(false)} /> : null}
-    </>
+    <Button size="xs" px={8} variant="default" aria-label={label} disabled={disabled} onClick={ask}>
+      {confirm.action}
+    </Button>
   );
 }

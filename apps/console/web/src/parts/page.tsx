@@ -14,6 +14,7 @@ import {
 } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
+import { Dialogs } from './dialogs';
 import { Failure } from './failure';
 import { Time } from './format';
 
@@ -32,7 +33,7 @@ export function Page(props: { title: string; about?: ReactNode; action?: ReactNo
         </Box>
         {action}
       </Group>
-      {children}
+      <Dialogs>{children}</Dialogs>
     </Stack>
   );
 }
