@@ -132,7 +132,7 @@ recoveryTests(() => ({
   ...{ mailbox, database, forgetTries },
 }));
 erasureTests(() => ({ base: console_.base, operator, tenantId, mailbox, database, forgetTries }));
-keyTests(() => ({ of, tenantId, inferenceUrl: console_.inferenceUrl }));
+keyTests(() => ({ of, tenantId, inferenceUrl: console_.inferenceUrl, database }));
 revokedTests(() => ({ of, tenantId, managementUrl: console_.managementUrl }));
 
 describe('sign-in', () => {

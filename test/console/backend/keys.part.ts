@@ -1,5 +1,5 @@
-import { eventually } from '@tollgate/testing';
-import type { KeyRow } from '../../../apps/console/src/api/answers';
+import { eventually, type TestDatabase } from '@tollgate/testing';
+import type { KeyRow, KeyRowWithBudget } from '../../../apps/console/src/api/answers';
 import { BrowserSession } from '../running/browser';
 import { API, type Role } from '../running/people';
 
@@ -17,6 +17,7 @@ export function keyTests(
     of: (role: Role) => BrowserSession;
     tenantId: string;
     inferenceUrl: string;
+    database: Pick<TestDatabase, 'query'>;
   },
 ): void {
   const tenant = () => `${API}/tenants/${deployed().tenantId}`;
@@ -57,6 +58,22 @@ export function keyTests(
       ['person', 'member@example.com'],
     ]);
     expect(rows[1]).toMatchObject({ before: { name: 'to be changed', owner: null }, after: wanted });
+  });
+
+  it('the list has the budget of a key also after it expired or was revoked', async () => {
+    const owner = deployed().of('owner');
+    const [expired, revoked] = [await create('to expire'), await create('to be revoked')];
+    for (const { id } of [expired, revoked])
+      await owner.send('PUT', `${tenant()}/keys/${id}/budget`, { budgetCents: 30 });
+    await owner.send('DELETE', `${tenant()}/keys/${revoked.id}`);
+    await deployed().database.query('UPDATE auth.credential SET expires_at = now() WHERE id = $1', [expired.id]);
+    const listed = async (id: string) =>
+      ((await owner.get(`${tenant()}/keys?limit=200`)).json.data as KeyRowWithBudget[]).find((row) => row.id === id);
+    for (const [{ id }, status] of [
+      [expired, 'expired'],
+      [revoked, 'revoked'],
+    ] as const)
+      expect(await listed(id)).toMatchObject({ status, budget: { budgetCents: 30, spentNanos: '0' } });
   });
 
   it.each([

@@ -60,10 +60,10 @@ export class KeysController {
     const profiles = this.config.current.plans.find(({ id }) => id === plan)?.profiles ?? [];
     const maySee = role !== null && mayDo(role, 'budgets.read');
     const defaultOf = ({ profile }: KeyRow) => profiles.find(({ id }) => id === profile)?.monthlyBudgetCents ?? null;
-    const active = maySee ? page.data.filter(({ status }) => status === 'active') : [];
+    const shown = maySee ? page.data : [];
     const idsOf = (keys: readonly KeyRow[]) => keys.map(({ id }) => id);
-    const keyIds = idsOf(active);
-    const byDefault = idsOf(active.filter((key) => defaultOf(key) !== null));
+    const keyIds = idsOf(shown);
+    const byDefault = idsOf(shown.filter((key) => defaultOf(key) !== null));
     const { data: states, heldNanos } =
       keyIds.length === 0
         ? { data: [], heldNanos: {} }
@@ -74,8 +74,8 @@ export class KeysController {
       const state = stateOf.get(key.id);
       if (!state) return { ...key, budget: null };
       const { budgetCents, spentNanos } = rowOf(state, defaultOf(key));
-      const shown = { budgetCents, spentNanos, heldNanos: heldBy(key.id) ?? null };
-      return { ...key, budget: budgetCents === null ? null : { ...shown, budgetCents } };
+      const heldNanos = heldBy(key.id) ?? null;
+      return { ...key, budget: budgetCents === null ? null : { budgetCents, spentNanos, heldNanos } };
     });
     return { ...page, data };
   }
