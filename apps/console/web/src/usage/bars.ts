@@ -4,6 +4,8 @@ const STEP_MS = { hour: 3_600_000, day: 86_400_000 };
 /** The number of colours that can be told apart. All further series are one. */
 const MAX_SERIES = 8;
 const MAX_TICKS = 5;
+/** In nanos. The axis of free requests ends there. */
+const CENT = 10_000_000n;
 /** Steps of the keys for pages, from one end to the other. */
 const PAGES = 10;
 
@@ -40,7 +42,8 @@ export function barsOf({ from, to, names, points }: Usage, step: 'day' | 'hour')
 
 /** Round amounts from zero to at least the highest bar, in nanos. */
 export function ticksOf(bars: readonly Bar[]): bigint[] {
-  const highest = bars.reduce((max, { total }) => (total > max ? total : max), 1n);
+  const highest = bars.reduce((max, { total }) => (total > max ? total : max), 0n);
+  if (highest === 0n) return [0n, CENT];
   const step = roundSteps(highest).find((nanos) => nanos * BigInt(MAX_TICKS - 1) >= highest)!;
   const count = Number((highest + step - 1n) / step) + 1;
   return Array.from({ length: count }, (_, index) => BigInt(index) * step);
