@@ -20,12 +20,11 @@ import { Money, Time } from '../parts/format';
 import { useKeyChoice } from '../backend/key-choice';
 import { askAllEveryMs } from '../backend/live-lists';
 import { usePerson, useTenant } from '../backend/me';
+import { spentOf } from '../keys/budget-share';
 import { More } from '../parts/more';
 import { DataTable, Loading, Page, Unanswered } from '../parts/page';
 
 const CENTS = 100;
-const NANOS_PER_CENT = 10_000_000n;
-const PERCENT = 100n;
 
 /** Settings → Budgets: what the tenant and its keys may spend in a month. */
 export function BudgetsPage() {
@@ -115,9 +114,7 @@ const withoutBudget = ({ period, thresholdsPercent }: BudgetRow, keyId: string):
 /** What is spent of a budget, its thresholds, and those that were reached. */
 function Budget({ of }: { of: BudgetRow }) {
   const { currency } = usePerson();
-  const spent = BigInt(of.spentNanos);
-  const limit = of.budgetCents === null ? null : BigInt(of.budgetCents) * NANOS_PER_CENT;
-  const percent = limit === null ? 0 : limit === 0n ? 100 : Number((spent * PERCENT) / limit);
+  const bar = of.budgetCents === null ? null : spentOf(BigInt(of.spentNanos), of.budgetCents);
   return (
     <Stack gap={4}>
       <Text size="sm">
@@ -132,11 +129,9 @@ function Budget({ of }: { of: BudgetRow }) {
         )}
         {of.isDefault && of.budgetCents !== null ? ' (of the plan)' : ''}
       </Text>
-      {limit === null ? null : (
-        <Progress value={Math.min(percent, 100)} aria-label={`${percent} % of the budget is spent`} />
-      )}
+      {bar === null ? null : <Progress value={Math.min(bar.percent, 100)} aria-label={bar.label} />}
       <Group gap="xs">
-        {(limit === null ? [] : of.thresholdsPercent).map((threshold) => {
+        {(bar === null ? [] : of.thresholdsPercent).map((threshold) => {
           const event = of.events.find(({ thresholdPercent }) => thresholdPercent === threshold);
           return (
             <Badge key={threshold} variant="outline" color={event ? 'orange' : 'gray'}>
