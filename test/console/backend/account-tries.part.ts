@@ -1,7 +1,7 @@
 import { eventually, type TestDatabase } from '@tollgate/testing';
 import { BrowserSession, type Reply } from '../running/browser';
 import type { Mailbox } from '../running/mailbox';
-import { API, invite, join, NEXT_PASSWORD, PASSWORD, type Role, secretOf } from '../running/people';
+import { API, invite, join, NEXT_PASSWORD, PASSWORD, type Role, secretOf, SESSION } from '../running/people';
 import { totpOf } from '../running/totp';
 
 /** Wrong passwords for an account in a quarter of an hour. */
@@ -70,6 +70,35 @@ export function accountTriesTests(
     const email = 'signs-in-often@example.com';
     await member(email);
     for (let time = 1; time <= MAX_WRONG + 1; time++) expect((await enter(elsewhere(), email)).status).toBe(200);
+  });
+
+  it('a session takes 20 wrong passwords of its account, from whatever addresses and for whatever call', async () => {
+    const email = 'stolen-session@example.com';
+    const known = await member(email);
+    const stolen = () => {
+      const browser = elsewhere();
+      browser.cookies.set(SESSION, known.cookies.get(SESSION)!);
+      return browser;
+    };
+    const calls = (password: string): [string, object][] => [
+      ['auth/change-password', { currentPassword: password, newPassword: NEXT_PASSWORD }],
+      ['auth/two-factor/enable', { password }],
+      ['auth/two-factor/disable', { password }],
+      ['account/erase', { email, password }],
+    ];
+    const ask = async (browser: BrowserSession, [call, body]: [string, object]) =>
+      code(await browser.post(`${API}/${call}`, body));
+    // Anybody can try to sign in, and takes no try from a session.
+    for (let time = 0; time <= MAX_WRONG; time++) await enter(elsewhere(), email, 'wrong password');
+    for (let time = 0; time < MAX_WRONG; time++) {
+      const guess = calls('wrong password')[time % calls('').length]!;
+      const refused = guess[0] === 'account/erase' ? [401, 'invalid_credentials'] : [400, 'sign_in_failed'];
+      expect([time, ...(await ask(stolen(), guess))]).toEqual([time, ...refused]);
+    }
+    for (const right of calls(PASSWORD)) expect(await ask(stolen(), right)).toEqual([429, 'rate_limited']);
+    // The person is not locked out.
+    const enabled = calls(PASSWORD)[1]!;
+    expect(await ask(known, enabled)).toEqual([200, null]);
   });
 
   it('after ten wrong codes in a row, an account takes no code for 15 minutes, from whatever address', async () => {

@@ -50,6 +50,13 @@ export const ACCOUNT_CALLS: ReadonlySet<string> = new Set([
   'POST /passkey/verify-registration',
 ]);
 
+/** Those that check the password of the person who is signed in. */
+export const OWN_PASSWORD_CALLS: ReadonlySet<string> = new Set([
+  CHANGE_PASSWORD,
+  'POST /two-factor/enable',
+  'POST /two-factor/disable',
+]);
+
 /** The body that the library gets, as JSON. Null: a read has none. Errors: invalid_json, invalid_request. */
 export function bodyOf(call: string, sent: FastifyRequest['body']): string | null {
   const write = WRITES[call];

@@ -102,7 +102,7 @@ export class AccountController {
   async erase(@FromCaller() caller: Caller, @ByCaller() by: Author, @Req() request: FastifyRequest): Promise<void> {
     const { email, password } = readErasure(request);
     if (email.toLowerCase() !== caller.email) throw new ConsoleError('invalid_request', 'email must be your own.');
-    await this.proofs.require(caller, password);
+    await this.proofs.require(caller, password, request);
     await this.people.erase(by, caller.userId);
   }
 }

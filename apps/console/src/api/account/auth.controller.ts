@@ -17,6 +17,7 @@ import {
   CALLBACK,
   CHANGE_PASSWORD,
   HOME,
+  OWN_PASSWORD_CALLS,
   PASSKEY_OPTIONS,
   SIGN_IN_BY_PASSWORD,
 } from '../../sign-in/auth-calls';
@@ -31,6 +32,9 @@ import { PasswordTries } from './password-tries';
 const FAILED = '/console/sign-in?error=';
 /** Fields of the library's answers that hold the secret of a session. The cookie has it, scripts need not. */
 const SECRET_FIELDS = ['token', 'session'];
+
+/** Of the library, in calls of a signed-in person. */
+const WRONG_PASSWORD = 'INVALID_PASSWORD';
 
 const WAIT_WITH_CODES = 'Too many wrong codes for this account. Wait 15 minutes, or sign in by passkey.';
 
@@ -64,13 +68,18 @@ export class AuthController {
     if (body !== null) headers.set('content-type', 'application/json');
     const asked = new Request(url, { method: request.method, headers, body });
     const since = await this.overtaken.now();
-    const person = ACCOUNT_CALLS.has(call) ? await this.signIn.sessionOf(headers) : null;
+    const isOwn = ACCOUNT_CALLS.has(call) || OWN_PASSWORD_CALLS.has(call);
+    const person = isOwn ? await this.signIn.sessionOf(headers) : null;
     const beforePassword = (userId: string) => this.overtaken.beforeChange(userId, since);
     const made = new AccountCall(this.changes, originOf(request), person, beforePassword);
     if (call === CALLBACK) return this.backFromProvider(asked, made, originOf(request), reply);
-    const email = call === SIGN_IN_BY_PASSWORD ? emailOf(body) : null;
-    const ask = () => this.answerOf(made, asked);
-    const answer = await (email === null ? ask() : this.passwordTries.limited(email, request.headers.cookie, ask));
+    const email = call === SIGN_IN_BY_PASSWORD ? emailOf(body) : ownPasswordOf(call, person);
+    const ask = async () => {
+      const answer = await this.answerOf(made, asked);
+      return { answer, parsed: jsonOf(await answer.text()) };
+    };
+    const from = { email: email ?? '', cookies: request.headers.cookie, isSignedIn: person !== null };
+    const { answer, parsed } = await (email === null ? ask() : this.passwordTries.limited(from, ask, isWrongPassword));
     const userId = made.openedFor ?? person?.userId;
     const passwordCall = { since, sessionId: made.openedSession, changes: call === CHANGE_PASSWORD };
     if (userId !== undefined && (await this.overtaken.end(userId, passwordCall)))
@@ -78,7 +87,6 @@ export class AuthController {
     if (passwordCall.changes && answer.ok && userId !== undefined) await this.overtaken.afterChange(userId);
     keepCookies(answer, reply);
     if (email !== null && answer.ok) reply.header('set-cookie', this.passwordTries.cookieFor(email));
-    const parsed = jsonOf(await answer.text());
     if (answer.status >= 400) throw failureOf(answer, parsed);
     const shown = withoutSecrets(parsed);
     // The library would accept a passkey without the fingerprint or PIN of its person, and asks for it only if
@@ -144,6 +152,14 @@ function emailOf(body: string | null): string | null {
   const { email } = (jsonOf(body ?? '') ?? {}) as { email?: unknown };
   return typeof email === 'string' ? email : null;
 }
+
+/** Whose password a call checks. Null: that of nobody. */
+const ownPasswordOf = (call: string, person: { email: string } | null): string | null =>
+  OWN_PASSWORD_CALLS.has(call) && person !== null ? person.email : null;
+
+/** A sign-in gets 401. */
+const isWrongPassword = ({ answer, parsed }: { answer: Response; parsed: unknown }): boolean =>
+  answer.status === 401 || (parsed as { code?: unknown } | null)?.code === WRONG_PASSWORD;
 
 /** The callback tells the page for sign-in, not the status. */
 const hasFailed = ({ status, headers }: Response): boolean =>

@@ -12,33 +12,43 @@ const NONCE_BYTES = 16;
 const WAIT =
   'Too many wrong passwords for this account. Wait 15 minutes, sign in by passkey or single sign-on, or use a ' +
   'browser in which you have signed in before.';
+const WAIT_IN_SESSION =
+  'Too many wrong passwords for this account. Wait 15 minutes, or use a browser in which you have signed in by ' +
+  'password before.';
 
 /**
  * Limits wrong passwords by account, because the limit by address does not stop a guesser with many addresses. Such a
  * guesser must not lock the person out: a browser that has entered the right password has a cookie, and its wrong
  * passwords are counted apart from all others. The cookie opens nothing. Addresses without an account are counted, too,
- * so the answer tells nothing about them.
+ * so the answer tells nothing about them. Passwords that a signed-in person enters are limited, too, because the
+ * session may be stolen. They are counted apart: anybody can enter wrong ones at the sign-in.
  */
 @Injectable()
 export class PasswordTries {
-  private readonly wrong = new Tries(MAX_WRONG_PASSWORDS, WINDOW_MS, WAIT);
+  private readonly atSignIn = new Tries(MAX_WRONG_PASSWORDS, WINDOW_MS, WAIT);
+  private readonly inSessions = new Tries(MAX_WRONG_PASSWORDS, WINDOW_MS, WAIT_IN_SESSION);
 
   constructor(
     private readonly options: ConsoleOptions,
     private readonly signIn: SignIn,
   ) {}
 
-  /** A sign-in by password. Error: rate_limited. */
-  async limited(email: string, cookies: string | undefined, signIn: () => Promise<Response>): Promise<Response> {
+  /** A call that checks the password of an account. `isWrong` tells it by the answer. Error: rate_limited. */
+  async limited<T>(
+    { email, cookies, isSignedIn }: { email: string; cookies: string | undefined; isSignedIn: boolean },
+    call: () => Promise<T>,
+    isWrong: (answer: T) => boolean,
+  ): Promise<T> {
     const counted = this.knownBrowser(email, cookies) ?? this.macOf(email, '');
-    this.wrong.take(counted);
-    let isWrong = false;
+    const tries = isSignedIn ? this.inSessions : this.atSignIn;
+    tries.take(counted);
+    let counts = false;
     try {
-      const answer = await signIn();
-      isWrong = answer.status === 401;
+      const answer = await call();
+      counts = isWrong(answer);
       return answer;
     } finally {
-      if (!isWrong) this.wrong.giveBack(counted);
+      if (!counts) tries.giveBack(counted);
     }
   }
 

@@ -135,7 +135,7 @@ export class MembersController {
     if (present === null) throw new ConsoleError('not_found');
     requireGrant(caller, present);
     requireOther(caller, userId, 'Change your own password under Account.');
-    await this.proofs.require(caller, password);
+    await this.proofs.require(caller, password, request);
     return this.recoveries.create(by, userId, caller.isOperator ? null : tenantId);
   }
 }

@@ -43,7 +43,7 @@ export class PeopleController {
     this.linkTries.take(caller.userId);
     const { password } = readProof(request);
     requireOther(caller, userId, 'Change your own password under Account.');
-    await this.proofs.require(caller, password);
+    await this.proofs.require(caller, password, request);
     return this.recoveries.create(by, userId, null);
   }
 
@@ -59,7 +59,7 @@ export class PeopleController {
   ): Promise<void> {
     const { password } = readProof(request);
     requireOther(caller, userId, 'Erase your own account under Account.');
-    await this.proofs.require(caller, password);
+    await this.proofs.require(caller, password, request);
     await this.people.erase(by, userId);
   }
 }
