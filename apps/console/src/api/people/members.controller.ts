@@ -23,12 +23,20 @@ const readInvitation = bodyOf(Type.Object({ email: EmailField, role: RoleField }
 
 const readPage = queryOf(TimedPage);
 
+/** Invitations of a tenant that are mailed in an hour. Each process counts by itself. */
+export const MAX_INVITATION_MAILS = 200;
+const HOUR_MS = 60 * 60_000;
+const WAIT_WITH_MAILS =
+  `The console mails at most ${MAX_INVITATION_MAILS} invitations of a tenant in an hour. ` +
+  'Wait until an hour has passed since the first of them.';
+
 const ROLES = TENANT_ROLES.map((role) => ({ role, actions: actionsOf(role) }));
 
 /** The people of a tenant. */
 @Controller('console/api/tenants/:tenantId')
 export class MembersController {
   private readonly tries = new Tries();
+  private readonly mails = new Tries(MAX_INVITATION_MAILS, HOUR_MS, WAIT_WITH_MAILS);
 
   constructor(
     private readonly members: Members,
@@ -62,6 +70,7 @@ export class MembersController {
     this.tries.take(caller.userId);
     const { email, role } = readInvitation(request);
     requireGrant(caller, role);
+    if (this.mailer.isConfigured) this.mails.take(tenantId);
     const { name: tenantName } = await this.services.request('auth.tenants.get', { tenantId });
     const invited = { email: email.toLowerCase(), tenantId, role };
     const created = await this.invitations.create(by, invited);

@@ -1,0 +1,44 @@
+import { newId, type Author } from '@tollgate/contracts';
+import type { FastifyRequest } from 'fastify';
+import type { Caller } from '../../access/allow';
+import { MAX_INVITATION_MAILS, MembersController } from './members.controller';
+
+const request = {
+  headers: { 'content-type': 'application/json' },
+  body: Buffer.from(JSON.stringify({ email: 'a@example.com', role: 'viewer' })),
+} as unknown as FastifyRequest;
+
+/** The controller, with services that only count the mails. */
+function controller({ isConfigured = true } = {}) {
+  let mails = 0;
+  const mailer = { isConfigured, sendInvitation: () => Promise.resolve(void mails++) };
+  const invitations = { create: () => Promise.resolve({ link: 'l' }), noteMailed: () => Promise.resolve() };
+  const services = { request: () => Promise.resolve({ name: 'Acme' }) };
+  const made = new MembersController(
+    ...([{}, invitations, {}, mailer, services, {}, {}] as unknown as ConstructorParameters<typeof MembersController>),
+  );
+  let people = 0;
+  /** Another person each time, because those of one person are limited, too. */
+  const invite = (tenantId: string) =>
+    made.invite(tenantId, { userId: `person-${++people}`, role: 'owner' } as Caller, {} as Author, request);
+  return { invite, mails: () => mails };
+}
+
+it('a tenant mails only so many invitations in an hour, whoever makes them, and another tenant still can', async () => {
+  const { invite, mails } = controller();
+  const [tenant, other] = [newId('ten'), newId('ten')];
+  for (let time = 0; time < MAX_INVITATION_MAILS; time++) await invite(tenant);
+  await expect(invite(tenant)).rejects.toMatchObject({
+    code: 'rate_limited',
+    message: expect.stringContaining(`at most ${MAX_INVITATION_MAILS} invitations`) as string,
+  });
+  expect(mails()).toBe(MAX_INVITATION_MAILS);
+  await invite(other);
+  expect(mails()).toBe(MAX_INVITATION_MAILS + 1);
+});
+
+it('invitations without mail are not counted', async () => {
+  const { invite } = controller({ isConfigured: false });
+  const tenant = newId('ten');
+  for (let time = 0; time <= MAX_INVITATION_MAILS; time++) expect(await invite(tenant)).toMatchObject({ link: 'l' });
+});
