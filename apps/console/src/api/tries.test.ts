@@ -28,3 +28,13 @@ it('a try that is given back does not count, and one that was refused adds nothi
   tries.take('ada');
   expect(() => tries.take('ada')).toThrow('Wait.');
 });
+
+it('tries that are given back push out no count, however many callers make them', () => {
+  const tries = new Tries(1, 60_000, 'Wait.');
+  tries.take('ada');
+  for (let i = 0; i < 20_000; i++) {
+    tries.take(`caller ${i}`);
+    tries.giveBack(`caller ${i}`);
+  }
+  expect(() => tries.take('ada')).toThrow('Wait.');
+});

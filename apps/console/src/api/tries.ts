@@ -36,10 +36,11 @@ export class Tries {
     }
   }
 
-  /** A try that was taken does not count. */
+  /** A try that was taken does not count. It takes no place either, which would push out the count of another caller. */
   giveBack(caller: string): void {
-    const used = this.used.get(networkOf(caller));
-    if (used && used.count > 0) used.count--;
+    const counted = networkOf(caller);
+    const used = this.used.get(counted);
+    if (used && --used.count === 0) this.used.delete(counted);
   }
 }
 
