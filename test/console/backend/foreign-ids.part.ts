@@ -1,4 +1,6 @@
+import { newId } from '@tollgate/contracts';
 import type { TestDatabase } from '@tollgate/testing';
+import { randomUUID } from 'node:crypto';
 import type { BrowserSession } from '../running/browser';
 import { API, type Role } from '../running/people';
 
@@ -44,10 +46,17 @@ export function foreignIdTests(
       ['DELETE', `members/${row!.id}`],
       ['POST', `members/${row!.id}/recovery`, { password: '' }],
     ];
+    const elsewhere = (path: string) =>
+      path
+        .replace(/(key|tok|inv|ent)_\w+/, (_, kind: 'key' | 'tok' | 'inv' | 'ent') => newId(kind))
+        .replace(row!.id, randomUUID());
     for (const person of [of('owner'), operator])
       for (const [method, path, body] of asked) {
         const { status, json } = await person.send(method, `${API}/tenants/${tenantId}/${path}`, body);
         expect([method, path, status, json?.error?.code]).toEqual([method, path, 404, 'not_found']);
+        // The same words as for what exists nowhere.
+        const nowhere = await person.send(method, `${API}/tenants/${tenantId}/${elsewhere(path)}`, body);
+        expect([method, path, json.error.message]).toEqual([method, path, nowhere.json.error.message]);
       }
     // All of it is as it was.
     const { data } = (await operator.get(`${foreign}/keys`)).json as { data: { id: string }[] };

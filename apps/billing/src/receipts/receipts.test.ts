@@ -8,7 +8,7 @@ const database = useTestDatabase();
 
 describe('from ledger line to requests and back', () => {
   const billing = useBilling(database);
-  const requests = (entryId: string, page: { limit?: number; after?: string } = {}) =>
+  const requests = (entryId: string, page: { tenantId?: string; limit?: number; after?: string } = {}) =>
     requestsOfEntry(billing.dataSource, { entryId, ...page });
   const entryOf = (requestId: string) => entryOfRequest(billing.dataSource, { requestId });
 
@@ -110,6 +110,13 @@ describe('from ledger line to requests and back', () => {
     const { entry } = await entryOf(one.id);
     for (const after of [other.id, newId('req'), '\0'])
       await expect(requests(entry!.id, { after })).rejects.toMatchObject({ code: 'invalid_parameter' });
+    await expect(requests(entry!.id, { tenantId })).resolves.toMatchObject({ entry: { id: entry!.id, tenantId } });
+    // An entry of another tenant does not exist, whatever else is asked for.
+    for (const after of [one.id, other.id])
+      await expect(requests(entry!.id, { tenantId: await billing.tenant(), after })).rejects.toMatchObject({
+        code: 'not_found',
+        message: 'No such ledger entry.',
+      });
     for (const limit of [0, 201, 1.5])
       await expect(requests(entry!.id, { limit })).rejects.toMatchObject({ code: 'invalid_parameter' });
   });

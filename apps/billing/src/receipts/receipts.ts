@@ -29,12 +29,12 @@ interface ChargeRow {
 /**
  * Answers `billing.entry.requests`: a page of the requests that an entry debits, in the order in which they were
  * gathered. Their costs, with what was carried in and out, are exactly the entry's amount. An entry that is not usage
- * covers none.
+ * covers none. With a tenant, those of others do not exist.
  * @throws RequestError not_found (entry), invalid_parameter (limit; `after` is not one of its requests)
  */
 export async function requestsOfEntry(
   dataSource: DataSource,
-  { entryId, limit = DEFAULT_LIMIT, after }: RequestOf<'billing.entry.requests'>,
+  { entryId, tenantId: ofTenant, limit = DEFAULT_LIMIT, after }: RequestOf<'billing.entry.requests'>,
 ): Promise<ReplyOf<'billing.entry.requests'>> {
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
     throw new RequestError('invalid_parameter', `limit must be a whole number from 1 to ${MAX_LIMIT}.`);
@@ -48,7 +48,8 @@ export async function requestsOfEntry(
         [entryId],
       )
     : [];
-  if (!range) throw new RequestError('not_found', 'No such ledger entry.');
+  if (!range || (ofTenant ?? range.tenant_id) !== range.tenant_id)
+    throw new RequestError('not_found', 'No such ledger entry.');
   const { tenant_id: tenantId, period } = range;
   const entry = { ...ledgerEntry(range), tenantId, period, balanceAfterCents: Number(range.balance_after_cents) };
   const carried = { carriedInNanos: range.carried_in_nanos ?? '0', carriedOutNanos: range.carried_out_nanos ?? '0' };

@@ -126,10 +126,10 @@ export interface BillingSubjects {
   'billing.budget.keys': [{ tenantId: string } & PageQuery, Page<BudgetState>];
   /**
    * The requests that a usage entry debits, in pages after the request `after`: their costs + carried in = amount +
-   * carried out. not_found, invalid_parameter.
+   * carried out. With a tenant, entries of others do not exist. not_found, invalid_parameter.
    */
   'billing.entry.requests': [
-    { entryId: string; limit?: number; after?: string },
+    { entryId: string; tenantId?: string; limit?: number; after?: string },
     {
       entry: StatementEntry & { tenantId: string };
       carriedInNanos: string;

@@ -38,9 +38,10 @@ export class MoneyController {
     const page = readRequests(query);
     if (!isId('ent', entryId)) throw new ConsoleError('not_found');
     const [{ entry, ...rest }, tenant] = await Promise.all([
-      this.services.request('billing.entry.requests', { entryId, ...page }),
+      this.services.request('billing.entry.requests', { entryId, tenantId, ...page }),
       this.services.request('auth.tenants.get', { tenantId }),
     ]);
+    // A former version of billing does not look at the tenant.
     if (entry.tenantId !== tenantId) throw new ConsoleError('not_found');
     return { ...rest, entry: withoutReason(entry), tenantName: tenant.name };
   }
