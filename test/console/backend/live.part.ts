@@ -208,11 +208,14 @@ export function liveTests(
     );
     expect(first.json.answer.choices[0].message.content).not.toBe('');
     await operator.post(path, { ...trial, model: 'sim-large' });
-    const made = await database.query<{ owner: string }>(
+    const made = await database.query<{ owner: string | null }>(
       `SELECT owner FROM auth.credential WHERE tenant_id = $1 AND name = 'Playground' AND expires_at > now()`,
       [id],
     );
-    expect(made).toEqual([{ owner: 'operator@example.com' }]);
+    expect(made).toEqual([{ owner: null }]);
+    // A tenant learns no operator's address, also not by the keys that the operator makes.
+    for (const page of ['keys', 'audit'])
+      expect((await operator.get(`${API}/tenants/${id}/${page}`)).text).not.toContain('operator@example.com');
     expect(first.text).not.toMatch(/sk-svc-|Bearer/);
     for (const wrong of [
       { ...trial, maxTokens: 0 },
