@@ -22,8 +22,8 @@ export class Proofs {
   ) {}
 
   /**
-   * The own password, which the request has brought. A person without one must have signed in within FRESH_S. Errors: rate_limited,
-   * invalid_credentials, sign_in_again.
+   * The own password, which the request has brought. A person without one must have signed in within FRESH_S. Errors:
+   * rate_limited, invalid_credentials, sign_in_again.
    */
   async require({ userId, email, signedInAtMs }: Caller, password: string, request: FastifyRequest): Promise<void> {
     const check = () => this.signIn.isPassword(userId, password);
