@@ -37,6 +37,16 @@ export function refusedAfterMs(work: () => Promise<unknown>): Promise<number> {
   return elapsedMs(() => expect(work()).rejects.toThrow(UnavailableError));
 }
 
+/** Each try is refused, at last because no replica has its write. On a busy machine, a try may fail before that. */
+export async function refusedWithoutReplica(work: () => Promise<unknown>): Promise<void> {
+  let reason = '';
+  while (!reason.includes('only 0 of 1 replicas were reached')) {
+    const error: unknown = await work().catch((failure: unknown) => failure);
+    expect(error).toBeInstanceOf(UnavailableError);
+    reason = (error as UnavailableError).message;
+  }
+}
+
 /**
  * Milliseconds until a request is admitted again, without the standstills of this process. Each refusal on the way is
  * quick.
