@@ -37,6 +37,7 @@ function pipelineOf(repeat: () => string) {
     traced: null,
     awaitBody: () => {},
     setLimits: () => {},
+    afterLastByte: () => {},
     refuse: ({ code }: InferenceError) => void asked.codes.push(code),
   };
   const pipeline = new Pipeline(
