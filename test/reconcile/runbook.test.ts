@@ -68,7 +68,8 @@ describe('the SQL of the runbook of reconcile', () => {
       'a day that is not the sum of its hours',
       'UPDATE metering.usage_folded',
       `INSERT INTO metering.usage_day
-       SELECT tenant_id, date_trunc('day', hour, 'UTC'), model, key_id, 1, 1, 1, 1, 0, 0, 1, 0, 0 FROM metering.usage_hour`,
+       SELECT tenant_id, date_trunc('day', hour, 'UTC'), model, key_id, 1, 1, 1, 1, 0, 0, 1, 0, 0
+       FROM metering.usage_hour`,
     ],
   ])('puts %s right', (_, block, spoil) => putRight(block, spoil));
 

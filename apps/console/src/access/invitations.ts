@@ -227,8 +227,8 @@ async function requireRoom(tx: EntityManager, tenantId: string): Promise<void> {
   if (open.length === MAX_OPEN_INVITATIONS)
     throw new ConsoleError(
       'too_many_invitations',
-      `At most ${MAX_OPEN_INVITATIONS} invitations of a tenant can be open. Withdraw one, or wait until one is used or ` +
-        'expires.',
+      `At most ${MAX_OPEN_INVITATIONS} invitations of a tenant can be open. Withdraw one, or wait until one is used ` +
+        'or expires.',
     );
 }
 

@@ -36,7 +36,7 @@ export class Tries {
     }
   }
 
-  /** A try that was taken does not count. It takes no place either, which would push out the count of another caller. */
+  /** A try that was taken does not count. It takes no place either, which would push out the count of another. */
   giveBack(caller: string): void {
     const counted = networkOf(caller);
     const used = this.used.get(counted);

@@ -46,7 +46,7 @@ it.each([
       expect(answer).toMatchObject({ headers: { 'x-request-id': {}, 'x-tollgate-request-id': {} } });
 });
 
-it('each operation of the public document may be answered 429: an address may have sent too many wrong credentials', () => {
+it('each public operation may be answered 429: an address may have sent too many wrong credentials', () => {
   for (const { path, method, operation } of operationsOf(document))
     expect([method, path, Object.keys(operation['responses']!)]).toEqual([
       method,

@@ -82,8 +82,8 @@ export class Sweeper implements OnApplicationBootstrap, BeforeApplicationShutdow
   }
 
   /**
-   * Returns the number of published events. All go in one call, or one by one if that call is refused: an event that can
-   * never be published must not keep the others back. Its hold stays, for a person to look at.
+   * Returns the number of published events. All go in one call, or one by one if that call is refused: an event that
+   * can never be published must not keep the others back. Its hold stays, for a person to look at.
    */
   private async publish(events: readonly UsageEvent[]): Promise<number> {
     try {
