@@ -83,7 +83,8 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
       await deliver(tenantId);
       expect(await refund(tenantId, 'all', 'end')).toEqual({ ...first, created: false });
       await expect(refund(tenantId, 549, 'end')).rejects.toMatchObject({ code: 'ref_conflict' });
-      await expect(refund(tenantId, 'all', 'more')).rejects.toMatchObject({ code: 'insufficient_credit' });
+      const message = 'No credit is available, so nothing can be taken.';
+      await expect(refund(tenantId, 'all', 'more')).rejects.toMatchObject({ code: 'insufficient_credit', message });
       // The rest follows when the request has ended.
       await settle(running, 0n);
       const used = charge(tenantId, 150n * CENT + 1n, { id: settled.id });

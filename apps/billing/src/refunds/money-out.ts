@@ -223,6 +223,8 @@ export class MoneyOut {
   }
 
   private insufficient(availableCents: bigint): RequestError {
+    if (availableCents <= 0n)
+      return new RequestError('insufficient_credit', 'No credit is available, so nothing can be taken.');
     const available = formatCents(availableCents, this.options.currency());
     return new RequestError('insufficient_credit', `Only ${available} is available. Take at most this amount.`);
   }
