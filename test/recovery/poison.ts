@@ -10,7 +10,7 @@ export const envelope = (data: unknown, more: object = {}) => ({
 });
 /** JSON that can be parsed but not written again. */
 export const nested = (data: object) =>
-  Buffer.from(JSON.stringify(envelope(data)).replace('"DEEP"', `${'{"a":'.repeat(DEEP)}1${'}'.repeat(DEEP)}`));
+  Buffer.from(JSON.stringify(envelope(data)).replace('"DEEP"', `${'{"":'.repeat(DEEP)}1${'}'.repeat(DEEP)}`));
 
 /** Messages that no consumer can read. They go to `<topic>.dead`. */
 export function unreadable(good: object): [string, Buffer | null, RegExp][] {
