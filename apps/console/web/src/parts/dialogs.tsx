@@ -1,7 +1,9 @@
 import { useLocation } from '@tanstack/react-router';
 import { createContext, type ReactNode, useContext, useEffect, useState } from 'react';
 
-const Shower = createContext<(dialog: ReactNode) => void>(() => undefined);
+const Shower = createContext<(dialog: ReactNode) => void>(() => {
+  throw new Error('A dialog is shown by the content of a Page.');
+});
 
 /** Shows a dialog, or none for null. It stays when what opened it leaves, such as a row of a table. */
 export const useDialog = () => useContext(Shower);
