@@ -89,6 +89,10 @@ describe('a database of the former version', () => {
       });
       await ask(`UPDATE admission.hold SET deadline_ms = 0, progressed_ms = 0 WHERE id = '${dies.draft.id}'`);
 
+      await ask(`INSERT INTO admission.tenant (tenant_id) VALUES ('limited')`);
+      await ask(`INSERT INTO admission.key_state (tenant_id, key_id) VALUES ('limited', 'key')`);
+      await ask(`INSERT INTO admission.bucket VALUES ('limited', '', 5, 6, 4), ('limited', 'key', 7, 8, 4)`);
+
       let served = 0;
       const applied = await during(
         () => startTwo('admission'),
@@ -105,9 +109,16 @@ describe('a database of the former version', () => {
         '017_claims.sql',
         '018_call_rates.sql',
         '019_model_means.sql',
+        '020_buckets_in_rows.sql',
         'functions',
       ]);
       expect(served).toBeGreaterThan(ROUNDS_AFTER);
+      const buckets = (table: string) =>
+        ask(`SELECT requests_full_us, tokens_full_us, buckets_written_us FROM admission.${table}
+          WHERE tenant_id = 'limited'`);
+      const wroteAt = { buckets_written_us: '4' };
+      expect(await buckets('tenant')).toEqual([{ ...wroteAt, requests_full_us: '5', tokens_full_us: '6' }]);
+      expect(await buckets('key_state')).toEqual([{ ...wroteAt, requests_full_us: '7', tokens_full_us: '8' }]);
 
       const pending = await fixture.hold();
       // The former version's requests count too.

@@ -21,11 +21,12 @@ it('a bucket of an earlier release that is 30 days ahead blocks its key for a mi
     const limits = { ...WIDE, requestsPerMinute: 6, tokensPerMinute: 60 };
     const limited = { keyLimits: limits, tenantLimits: limits };
     await f.hold(limited);
-    await database.query(
-      `UPDATE admission.bucket
-           SET requests_full_us = requests_full_us + $1, tokens_full_us = tokens_full_us + $1, written_us = 0`,
-      [MONTH_US],
-    );
+    for (const table of ['tenant', 'key_state'])
+      await database.query(
+        `UPDATE admission.${table} SET requests_full_us = requests_full_us + $1,
+           tokens_full_us = tokens_full_us + $1, buckets_written_us = 0`,
+        [MONTH_US],
+      );
     expect(await f.admit(f.request(limited))).toMatchObject({ kind: 'refused' });
     f.nowMs += 60_000;
     expect(await f.admit(f.request(limited))).toMatchObject({ kind: 'held' });

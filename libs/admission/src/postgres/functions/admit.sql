@@ -214,17 +214,19 @@ BEGIN
 
     -- Written once for consecutive requests of the same key, and once for each tenant.
     IF k_changed AND (r.next_key_id, r.next_tenant_id) IS DISTINCT FROM (r.key_id, r.tenant_id) THEN
-      UPDATE key_state s SET pending_nanos = k.pending_nanos, in_flight = k.in_flight
+      UPDATE key_state s SET pending_nanos = k.pending_nanos, in_flight = k.in_flight,
+          requests_full_us = k.requests_us, tokens_full_us = k.tokens_us, buckets_written_us = v_now_us
         WHERE s.tenant_id = t_id AND s.key_id = k_id;
       IF NOT FOUND THEN
-        INSERT INTO key_state (tenant_id, key_id, pending_nanos, in_flight)
-          VALUES (t_id, k_id, k.pending_nanos, k.in_flight);
+        INSERT INTO key_state (
+            tenant_id, key_id, pending_nanos, in_flight, requests_full_us, tokens_full_us, buckets_written_us)
+          VALUES (t_id, k_id, k.pending_nanos, k.in_flight, k.requests_us, k.tokens_us, v_now_us);
       END IF;
-      PERFORM set_bucket(t_id, k_id, k.requests_us, k.tokens_us, v_now_us);
     END IF;
     IF t_changed AND r.next_tenant_id IS DISTINCT FROM r.tenant_id THEN
-      UPDATE tenant s SET pending_nanos = t.pending_nanos, in_flight = t.in_flight WHERE s.tenant_id = t_id;
-      PERFORM set_bucket(t_id, '', t.requests_us, t.tokens_us, v_now_us);
+      UPDATE tenant s SET pending_nanos = t.pending_nanos, in_flight = t.in_flight,
+          requests_full_us = t.requests_us, tokens_full_us = t.tokens_us, buckets_written_us = v_now_us
+        WHERE s.tenant_id = t_id;
     END IF;
   END LOOP;
 

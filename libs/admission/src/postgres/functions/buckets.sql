@@ -1,4 +1,5 @@
--- Rate limits by GCRA: a bucket is stored as the time at which it will be full again (table bucket).
+-- Rate limits by GCRA: a bucket holds one minute's worth and refills evenly. It is stored as the time at which it will
+-- be full again, in the row of its tenant or key: requests_full_us, tokens_full_us, buckets_written_us.
 
 -- rule 9: bucket arithmetic
 -- How far `p_amount` moves that time in a bucket of `p_per_minute`. An amount above the whole bucket counts as the
@@ -30,32 +31,4 @@ $$;
 
 CREATE OR REPLACE FUNCTION reset_ms(p_full_us bigint, p_now_us bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
   SELECT (p_full_us - p_now_us + 999) / 1000
-$$;
-
-CREATE OR REPLACE FUNCTION set_bucket(
-  p_tenant_id text, p_key_id text, p_requests_us bigint, p_tokens_us bigint, p_now_us bigint)
-RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-  UPDATE bucket SET requests_full_us = p_requests_us, tokens_full_us = p_tokens_us, written_us = p_now_us
-    WHERE tenant_id = p_tenant_id AND key_id = p_key_id;
-  IF NOT FOUND THEN
-    INSERT INTO bucket (tenant_id, key_id, requests_full_us, tokens_full_us, written_us)
-      VALUES (p_tenant_id, p_key_id, p_requests_us, p_tokens_us, p_now_us);
-  END IF;
-END
-$$;
-
--- rule 20: token correction
--- Moves a token bucket by the difference between the actual tokens and those counted at admission: back for unused
--- tokens, forward for additional ones. Starts at the bucket's state by this clock.
-CREATE OR REPLACE FUNCTION correct_tokens(p_tenant_id text, p_key_id text, p_now_us bigint, p_by_us bigint) RETURNS void
-LANGUAGE plpgsql AS $$
-BEGIN
-  IF p_by_us <> 0 THEN
-    UPDATE bucket SET requests_full_us = requests_full_us - ahead_us(written_us, requests_full_us, p_now_us),
-        tokens_full_us = full_us(tokens_full_us, written_us, requests_full_us, p_now_us) + p_by_us,
-        written_us = p_now_us
-      WHERE tenant_id = p_tenant_id AND key_id = p_key_id;
-  END IF;
-END
 $$;

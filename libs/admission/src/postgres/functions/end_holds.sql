@@ -93,9 +93,13 @@ BEGIN
 
     IF k_count > 0 AND (r.next_key_id, r.next_tenant_id) IS DISTINCT FROM (r.key_id, r.tenant_id) THEN
       UPDATE key_state s SET pending_nanos = s.pending_nanos - k_held, in_flight = s.in_flight - k_count,
-          spent_nanos = k_spent + CASE WHEN s.month >= v_month THEN s.spent_nanos ELSE 0 END, month = v_month
+          spent_nanos = k_spent + CASE WHEN s.month >= v_month THEN s.spent_nanos ELSE 0 END, month = v_month,
+          -- rule 20: token correction
+          requests_full_us = s.requests_full_us - ahead_us(s.buckets_written_us, s.requests_full_us, p_now_us),
+          tokens_full_us = k_us
+            + full_us(s.tokens_full_us, s.buckets_written_us, s.requests_full_us, p_now_us),
+          buckets_written_us = p_now_us
         WHERE s.tenant_id = r.tenant_id AND s.key_id = r.key_id;
-      PERFORM correct_tokens(r.tenant_id, r.key_id, p_now_us, k_us);
       t_held := t_held + k_held;
       t_count := t_count + k_count;
       t_spent := t_spent + k_spent;
@@ -116,9 +120,12 @@ BEGIN
             WHEN s.model_means[1] = t_model THEN
               ARRAY[t_model, next_mean_ms(s.model_means[2]::bigint, t_length_ms / t_count)::text] || s.model_means[3:]
             ELSE next_model_means(s.model_means, s.tenant_id, v_void || v_settled, p_now_us) END,
-          spent_nanos = t_spent + CASE WHEN s.month >= v_month THEN s.spent_nanos ELSE 0 END, month = v_month
+          spent_nanos = t_spent + CASE WHEN s.month >= v_month THEN s.spent_nanos ELSE 0 END, month = v_month,
+          requests_full_us = s.requests_full_us - ahead_us(s.buckets_written_us, s.requests_full_us, p_now_us),
+          tokens_full_us = t_us
+            + full_us(s.tokens_full_us, s.buckets_written_us, s.requests_full_us, p_now_us),
+          buckets_written_us = p_now_us
         WHERE s.tenant_id = r.tenant_id;
-      PERFORM correct_tokens(r.tenant_id, '', p_now_us, t_us);
       IF r.next_tenant_id IS NOT NULL THEN
         t_held := 0;
         t_settled := 0;

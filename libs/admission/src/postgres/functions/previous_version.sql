@@ -62,3 +62,27 @@ BEGIN
   END LOOP;
 END
 $$;
+
+-- A call of the previous version that waited for the tables to be migrated still has its old text, which calls these.
+CREATE OR REPLACE FUNCTION set_bucket(
+  p_tenant_id text, p_key_id text, p_requests_us bigint, p_tokens_us bigint, p_now_us bigint)
+RETURNS void LANGUAGE sql AS $$
+  UPDATE tenant SET requests_full_us = p_requests_us, tokens_full_us = p_tokens_us, buckets_written_us = p_now_us
+    WHERE tenant_id = p_tenant_id AND p_key_id = '';
+  UPDATE key_state SET requests_full_us = p_requests_us, tokens_full_us = p_tokens_us, buckets_written_us = p_now_us
+    WHERE tenant_id = p_tenant_id AND key_id = p_key_id
+$$;
+
+CREATE OR REPLACE FUNCTION correct_tokens(p_tenant_id text, p_key_id text, p_now_us bigint, p_by_us bigint) RETURNS void
+LANGUAGE sql AS $$
+  UPDATE tenant SET
+      requests_full_us = requests_full_us - ahead_us(buckets_written_us, requests_full_us, p_now_us),
+      tokens_full_us = p_by_us + full_us(tokens_full_us, buckets_written_us, requests_full_us, p_now_us),
+      buckets_written_us = p_now_us
+    WHERE tenant_id = p_tenant_id AND p_key_id = '';
+  UPDATE key_state SET
+      requests_full_us = requests_full_us - ahead_us(buckets_written_us, requests_full_us, p_now_us),
+      tokens_full_us = p_by_us + full_us(tokens_full_us, buckets_written_us, requests_full_us, p_now_us),
+      buckets_written_us = p_now_us
+    WHERE tenant_id = p_tenant_id AND key_id = p_key_id
+$$;

@@ -1,3 +1,12 @@
+-- A bucket's current state, as `admit_batch` reads it. Full if no genuine request can have left it in that state.
+CREATE OR REPLACE FUNCTION repaired_us(p_full_us bigint, p_written_us bigint, p_now_us bigint, p_longest_us bigint)
+RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+  SELECT p_now_us + CASE
+    WHEN greatest(p_full_us, 0) - greatest(p_written_us, p_now_us) BETWEEN 0 AND p_longest_us
+    THEN greatest(p_full_us, 0) - greatest(p_written_us, p_now_us)
+    ELSE 0 END
+$$;
+
 -- rule 30: repair
 -- Computes a tenant's state anew from the books and from its holds, whatever is stored.
 --
@@ -10,10 +19,9 @@ CREATE OR REPLACE FUNCTION repair(
   p_budget_key_id text[], p_budget_version bigint[], p_budget_nanos bigint[], p_release_id text[])
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-  -- No genuine request leaves a bucket further from full. A token bucket may exceed its minute, because settlements
-  -- correct it.
-  LONGEST_REFILL_US constant bigint := 3600000000;
   MINUTE_US constant bigint := 60000000;
+  -- No genuine request leaves a token bucket further from full. It may exceed its minute, because settlements correct it.
+  LONGEST_REFILL_US constant bigint := 3600000000;
   v_now_us bigint;
   v_month int;
   v_is_told boolean;
@@ -37,7 +45,10 @@ BEGIN
       spent_nanos = CASE WHEN NOT v_is_told THEN k.spent_nanos
         ELSE least(
           greatest(CASE WHEN k.month >= v_month THEN k.spent_nanos ELSE 0 END, s.spent_nanos),
-          s.spent_nanos + s.settled_nanos) END
+          s.spent_nanos + s.settled_nanos) END,
+      requests_full_us = repaired_us(k.requests_full_us, k.buckets_written_us, v_now_us, MINUTE_US),
+      tokens_full_us = repaired_us(k.tokens_full_us, k.buckets_written_us, v_now_us, LONGEST_REFILL_US),
+      buckets_written_us = v_now_us
     FROM (
       SELECT o.key_id, coalesce(sum(h.hold_nanos) FILTER (WHERE h.state = 'pending'), 0)::bigint AS pending_nanos,
         count(h.id) FILTER (WHERE h.state = 'pending') AS in_flight,
@@ -57,7 +68,10 @@ BEGIN
       spent_nanos = CASE WHEN NOT v_is_told THEN t.spent_nanos
         ELSE least(
           greatest(CASE WHEN t.month >= v_month THEN t.spent_nanos ELSE 0 END, s.spent_nanos),
-          s.spent_nanos + s.settled_nanos) END
+          s.spent_nanos + s.settled_nanos) END,
+      requests_full_us = repaired_us(t.requests_full_us, t.buckets_written_us, v_now_us, MINUTE_US),
+      tokens_full_us = repaired_us(t.tokens_full_us, t.buckets_written_us, v_now_us, LONGEST_REFILL_US),
+      buckets_written_us = v_now_us
     FROM (
       SELECT coalesce(sum(h.hold_nanos) FILTER (WHERE h.state = 'pending'), 0)::bigint AS pending_nanos,
         count(h.id) FILTER (WHERE h.state = 'pending') AS in_flight,
@@ -69,15 +83,5 @@ BEGIN
     LEFT JOIN unnest(p_budget_key_id, p_budget_version, p_budget_nanos) AS b (key_id, version, nanos)
       ON b.key_id = ''
     WHERE t.tenant_id = p_tenant_id;
-  -- The buckets' current state, as `admit` reads it. Full if no genuine request can have left them in that state.
-  UPDATE bucket b SET
-      requests_full_us = v_now_us + CASE WHEN o.requests_us BETWEEN 0 AND MINUTE_US THEN o.requests_us ELSE 0 END,
-      tokens_full_us = v_now_us + CASE WHEN o.tokens_us BETWEEN 0 AND LONGEST_REFILL_US THEN o.tokens_us ELSE 0 END,
-      written_us = v_now_us
-    FROM (
-      SELECT w.key_id, greatest(w.requests_full_us, 0) - w.from_us AS requests_us,
-        greatest(w.tokens_full_us, 0) - w.from_us AS tokens_us
-      FROM (SELECT *, greatest(written_us, v_now_us) AS from_us FROM bucket WHERE tenant_id = p_tenant_id) w) o
-    WHERE b.tenant_id = p_tenant_id AND b.key_id = o.key_id;
 END
 $$;

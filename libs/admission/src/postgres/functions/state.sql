@@ -13,12 +13,11 @@ LANGUAGE sql STABLE AS $$
   SELECT coalesce(s.balance_nanos - s.settled_nanos, 0), coalesce(s.pending_nanos, 0), coalesce(s.in_flight, 0),
     coalesce(s.hold_mean_ms, 0), coalesce(s.suspended, false),
     s.budget_nanos, CASE WHEN s.month >= p_month THEN s.spent_nanos ELSE 0 END,
-    full_us(b.requests_full_us, b.written_us, b.requests_full_us, p_now_us),
-    full_us(b.tokens_full_us, b.written_us, b.requests_full_us, p_now_us),
-    coalesce(ahead_us(b.written_us, b.requests_full_us, p_now_us) > 0, false)
+    full_us(s.requests_full_us, s.buckets_written_us, s.requests_full_us, p_now_us),
+    full_us(s.tokens_full_us, s.buckets_written_us, s.requests_full_us, p_now_us),
+    coalesce(ahead_us(s.buckets_written_us, s.requests_full_us, p_now_us) > 0, false)
   FROM (SELECT 1) one
   LEFT JOIN tenant s ON s.tenant_id = p_tenant_id
-  LEFT JOIN bucket b ON b.tenant_id = p_tenant_id AND b.key_id = ''
 $$;
 
 -- The same of a key, which may have no state yet.
@@ -29,10 +28,9 @@ RETURNS TABLE (
 LANGUAGE sql STABLE AS $$
   SELECT coalesce(s.pending_nanos, 0), coalesce(s.in_flight, 0),
     s.budget_nanos, CASE WHEN s.month >= p_month THEN s.spent_nanos ELSE 0 END,
-    full_us(b.requests_full_us, b.written_us, b.requests_full_us, p_now_us),
-    full_us(b.tokens_full_us, b.written_us, b.requests_full_us, p_now_us),
-    coalesce(ahead_us(b.written_us, b.requests_full_us, p_now_us) > 0, false)
+    full_us(s.requests_full_us, s.buckets_written_us, s.requests_full_us, p_now_us),
+    full_us(s.tokens_full_us, s.buckets_written_us, s.requests_full_us, p_now_us),
+    coalesce(ahead_us(s.buckets_written_us, s.requests_full_us, p_now_us) > 0, false)
   FROM (SELECT 1) one
   LEFT JOIN key_state s ON s.tenant_id = p_tenant_id AND s.key_id = p_key_id
-  LEFT JOIN bucket b ON b.tenant_id = p_tenant_id AND b.key_id = p_key_id
 $$;
