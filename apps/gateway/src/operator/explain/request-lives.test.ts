@@ -42,21 +42,26 @@ describe('a request that was charged, although its client got an error', () => {
   });
 });
 
-it('a request whose usage event is recorded while the books are asked has both', async () => {
+describe('a request whose usage event is recorded while the others are asked', () => {
   const served = { id, tenantId, keyId, callerRequestId: null };
-  let isCharged = false;
-  const services = {
-    request: (subject: string) => {
-      if (subject === 'auth.keys.names') return Promise.resolve({ data: [] });
-      if (subject === 'metering.requests.explain')
-        return Promise.resolve({ served: isCharged ? [served] : [], refused: [] });
-      isCharged = true;
-      return Promise.resolve(books);
-    },
+  /** Metering has the event once `subject` was asked. */
+  const recordedAt = (subject: string) => {
+    let isRecorded = false;
+    const request = (asked: string) => {
+      if (asked === 'metering.requests.explain')
+        return Promise.resolve({ served: isRecorded ? [served] : [], refused: [] });
+      isRecorded ||= asked === subject;
+      if (asked === 'auth.keys.names') return Promise.resolve({ data: [] });
+      if (asked === 'billing.request.hold') return Promise.resolve({ hold: null });
+      if (isRecorded) return Promise.resolve(books);
+      return Promise.reject(new RequestError('not_found', 'This request has no charge.'));
+    };
+    return new RequestLives({ request } as unknown as ServiceClient).of(id, tenantId);
   };
-  expect(await new RequestLives(services as unknown as ServiceClient).of(id, undefined)).toMatchObject([
-    { id, state: 'served', served, charge: books.charge },
-  ]);
+
+  it.each(['billing.request.entry', 'billing.request.hold'])('at %s, has both', async (subject) => {
+    expect(await recordedAt(subject)).toMatchObject([{ id, state: 'served', served, charge: books.charge }]);
+  });
 });
 
 describe('a request whose usage event is no longer kept', () => {

@@ -27,8 +27,9 @@ export class RequestLives {
     const found = await this.recorded(asked);
     if (found.length > 0 || !isId('req', ours)) return found;
     const charged = await this.charged(ours, tenantId);
-    if (charged.length === 0) return tenantId === undefined ? [] : this.running(ours, tenantId);
-    // A charge comes after the usage event, which may have been recorded since.
+    const running = charged.length > 0 || tenantId === undefined ? [] : await this.running(ours, tenantId);
+    if (running.length > 0) return running;
+    // The usage event may have been recorded since: a charge comes after it, and a hold is released after both.
     const since = await this.recorded(asked);
     return since.length > 0 ? since : charged;
   }
