@@ -1,12 +1,13 @@
 import { newId, type Author } from '@tollgate/contracts';
 import type { FastifyRequest } from 'fastify';
 import type { Caller } from '../../access/allow';
-import { MAX_INVITATION_MAILS, MembersController } from './members.controller';
+import { MAX_INVITATION_MAILS, MAX_MAILS_TO_ONE, MembersController } from './members.controller';
 
-const request = {
-  headers: { 'content-type': 'application/json' },
-  body: Buffer.from(JSON.stringify({ email: 'a@example.com', role: 'viewer' })),
-} as unknown as FastifyRequest;
+const requestFor = (email: string) =>
+  ({
+    headers: { 'content-type': 'application/json' },
+    body: Buffer.from(JSON.stringify({ email, role: 'viewer' })),
+  }) as unknown as FastifyRequest;
 
 /** The controller, with services that only count the mails. */
 function controller({ isConfigured = true } = {}) {
@@ -18,9 +19,11 @@ function controller({ isConfigured = true } = {}) {
     ...([{}, invitations, {}, mailer, services, {}, {}] as unknown as ConstructorParameters<typeof MembersController>),
   );
   let people = 0;
-  /** Another person each time, because those of one person are limited, too. */
-  const invite = (tenantId: string) =>
-    made.invite(tenantId, { userId: `person-${++people}`, role: 'owner' } as Caller, {} as Author, request);
+  /** By another person each time, because those of one person are limited, too. */
+  const invite = (tenantId: string, email = `${people}@example.com`) => {
+    const caller = { userId: `person-${++people}`, role: 'owner' } as Caller;
+    return made.invite(tenantId, caller, {} as Author, requestFor(email));
+  };
   return { invite, mails: () => mails };
 }
 
@@ -37,8 +40,22 @@ it('a tenant mails only so many invitations in an hour, whoever makes them, and 
   expect(mails()).toBe(MAX_INVITATION_MAILS + 1);
 });
 
+it('a tenant mails one address only so often in an hour, however it is written, and others still can', async () => {
+  const { invite, mails } = controller();
+  const [tenant, other] = [newId('ten'), newId('ten')];
+  for (let time = 0; time < MAX_MAILS_TO_ONE; time++) await invite(tenant, 'a@example.com');
+  await expect(invite(tenant, 'A@Example.com')).rejects.toMatchObject({
+    code: 'rate_limited',
+    message: expect.stringContaining('to one address') as string,
+  });
+  await invite(tenant, 'b@example.com');
+  await invite(other, 'a@example.com');
+  expect(mails()).toBe(MAX_MAILS_TO_ONE + 2);
+});
+
 it('invitations without mail are not counted', async () => {
   const { invite } = controller({ isConfigured: false });
   const tenant = newId('ten');
-  for (let time = 0; time <= MAX_INVITATION_MAILS; time++) expect(await invite(tenant)).toMatchObject({ link: 'l' });
+  for (let time = 0; time <= MAX_INVITATION_MAILS; time++)
+    expect(await invite(tenant, 'a@example.com')).toMatchObject({ link: 'l' });
 });

@@ -25,9 +25,14 @@ const readPage = queryOf(TimedPage);
 
 /** Invitations of a tenant that are mailed in an hour. Each process counts by itself. */
 export const MAX_INVITATION_MAILS = 200;
+/** Those of them to one address. */
+export const MAX_MAILS_TO_ONE = 5;
 const HOUR_MS = 60 * 60_000;
 const WAIT_WITH_MAILS =
   `The console mails at most ${MAX_INVITATION_MAILS} invitations of a tenant in an hour. ` +
+  'Wait until an hour has passed since the first of them.';
+const WAIT_WITH_THIS_ONE =
+  `The console mails at most ${MAX_MAILS_TO_ONE} invitations of a tenant to one address in an hour. ` +
   'Wait until an hour has passed since the first of them.';
 
 const ROLES = TENANT_ROLES.map((role) => ({ role, actions: actionsOf(role) }));
@@ -37,6 +42,7 @@ const ROLES = TENANT_ROLES.map((role) => ({ role, actions: actionsOf(role) }));
 export class MembersController {
   private readonly tries = new Tries();
   private readonly mails = new Tries(MAX_INVITATION_MAILS, HOUR_MS, WAIT_WITH_MAILS);
+  private readonly mailsToOne = new Tries(MAX_MAILS_TO_ONE, HOUR_MS, WAIT_WITH_THIS_ONE);
 
   constructor(
     private readonly members: Members,
@@ -70,9 +76,12 @@ export class MembersController {
     this.tries.take(caller.userId);
     const { email, role } = readInvitation(request);
     requireGrant(caller, role);
-    if (this.mailer.isConfigured) this.mails.take(tenantId);
-    const { name: tenantName } = await this.services.request('auth.tenants.get', { tenantId });
     const invited = { email: email.toLowerCase(), tenantId, role };
+    if (this.mailer.isConfigured) {
+      this.mailsToOne.take(`${tenantId} ${invited.email}`);
+      this.mails.take(tenantId);
+    }
+    const { name: tenantName } = await this.services.request('auth.tenants.get', { tenantId });
     const created = await this.invitations.create(by, invited);
     const { link, expiresAt } = created;
     if (!this.mailer.isConfigured) return { link, expiresAt };
