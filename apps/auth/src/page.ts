@@ -1,23 +1,18 @@
-import { RequestError, type Page, type PageQuery } from '@tollgate/contracts';
+import { pageRows, RequestError, type Page, type PageQuery } from '@tollgate/contracts';
 import { LessThan, type FindOptionsWhere, type Repository } from 'typeorm';
-
-const DEFAULT_PAGE_ROWS = 100;
-const MAX_PAGE_ROWS = 200;
 
 /**
  * One page of the rows that match `where`, newest first. Ids ascend with time, so the page after a row holds the rows
- * with smaller ids, however many were added meanwhile. RequestError invalid_parameter: the limit is not 1–200, or
+ * with smaller ids, however many were added meanwhile. RequestError invalid_parameter: the limit, or
  * `after` is not a row of this list.
  */
 export async function newestFirst<Row extends { id: string }, Out>(
   rows: Repository<Row>,
   where: FindOptionsWhere<Row>,
-  { limit = DEFAULT_PAGE_ROWS, after }: PageQuery,
+  { limit: asked, after }: PageQuery,
   toOut: (row: Row) => Out,
 ): Promise<Page<Out>> {
-  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_PAGE_ROWS) {
-    throw new RequestError('invalid_parameter', `limit must be a whole number from 1 to ${MAX_PAGE_ROWS}.`);
-  }
+  const limit = pageRows(asked);
   if (after !== undefined && !(/^\w+$/.test(after) && (await rows.existsBy({ ...where, id: after })))) {
     throw new RequestError('invalid_parameter', 'after must be the id of a row of this list.');
   }

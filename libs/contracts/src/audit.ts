@@ -1,4 +1,4 @@
-import type { Page, PageQuery } from './resources';
+import type { Page, PageQuery } from './page';
 
 /**
  * The changes that the audit log has. Each write of the operator and the management API makes one of them. So does each

@@ -8,6 +8,7 @@ export * from './events';
 export * from './topics';
 export * from './services';
 export * from './speakers';
+export * from './page';
 export * from './resources';
 export * from './request-life';
 export type * from './running-request';

@@ -4,17 +4,6 @@ import type { RequestLife } from './request-life';
 
 // The resources that requests and replies of the services consist of (subjects.ts).
 
-/** `limit` 1–200 (default 100) rows after the row with id `after`. */
-export interface PageQuery {
-  limit?: number;
-  after?: string;
-}
-
-export interface Page<T> {
-  data: T[];
-  nextCursor: string | null;
-}
-
 export interface TenantRow {
   id: string;
   /** Not unique. */

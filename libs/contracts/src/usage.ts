@@ -1,6 +1,6 @@
 import type { InferenceKind, Outcome } from './events';
 import { roundPartsToCents } from './money';
-import type { PageQuery } from './resources';
+import type { PageQuery } from './page';
 
 // What a tenant asks about its requests: each of them, and their sums over time.
 

@@ -2,6 +2,7 @@ import {
   idBound,
   isId,
   newId,
+  pageRows,
   RequestError,
   type AuditAction,
   type AuditQuery,
@@ -10,9 +11,6 @@ import {
   type Page,
 } from '@tollgate/contracts';
 import { query, type Statements } from './statements';
-
-const DEFAULT_PAGE_ROWS = 100;
-const MAX_PAGE_ROWS = 200;
 
 /** A change for the audit log. `before` and `after` are the changed fields, and never have secrets or hashes. */
 export interface Change {
@@ -70,9 +68,8 @@ interface Row {
  * so that a caller can merge the logs of several services. RequestError invalid_parameter.
  */
 export async function auditPage(database: Statements, wanted: AuditQuery): Promise<Page<AuditRow>> {
-  const { limit = DEFAULT_PAGE_ROWS, after, from, to } = wanted;
-  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_PAGE_ROWS)
-    throw new RequestError('invalid_parameter', `limit must be a whole number from 1 to ${MAX_PAGE_ROWS}.`);
+  const { after, from, to } = wanted;
+  const limit = pageRows(wanted.limit);
   if (after !== undefined && !isId('aud', after))
     throw new RequestError('invalid_parameter', 'after must be the id of a row of this list.');
   // An id is never older than its time, so the bound only spares the search through older rows.

@@ -3,6 +3,8 @@ import { AdmissionStore } from '@tollgate/admission';
 import {
   isId,
   MAX_KEY_BUDGETS,
+  MAX_PAGE_ROWS,
+  pageRows,
   RequestError,
   type BudgetState,
   type ReplyOf,
@@ -23,9 +25,6 @@ import { budgetUpdate, budgetState, budgetStates, budgetStatesOf, setBudget, typ
 import { HeldByKey } from './held-by-key';
 import { IN_FORCE, reachedBy, recordReached, type WatchedRow } from './spending';
 import { areThresholds, DEFAULT_THRESHOLDS_PERCENT } from './thresholds';
-
-const DEFAULT_PAGE_ROWS = 100;
-const MAX_PAGE_ROWS = 200;
 
 export interface BudgetOptions {
   /** The thresholds in the current configuration. */
@@ -97,11 +96,10 @@ export class Budgets {
   /** RequestError invalid_parameter (limit, after). */
   async keys({
     tenantId,
-    limit = DEFAULT_PAGE_ROWS,
+    limit: asked,
     after = '',
   }: RequestOf<'billing.budget.keys'>): Promise<ReplyOf<'billing.budget.keys'>> {
-    if (!Number.isInteger(limit) || limit < 1 || limit > MAX_PAGE_ROWS)
-      throw new RequestError('invalid_parameter', `limit must be a whole number from 1 to ${MAX_PAGE_ROWS}.`);
+    const limit = pageRows(asked);
     if (after !== '' && !isId('key', after)) throw new RequestError('invalid_parameter', 'after must be a key id.');
     const wanted = { tenantId, after, period: this.period(), limit: limit + 1 };
     const states = await budgetStates(this.dataSource.manager, wanted, this.thresholds());

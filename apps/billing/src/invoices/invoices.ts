@@ -1,5 +1,12 @@
 import { Injectable } from '@nestjs/common';
-import { RequestError, type IssuedInvoice, type Page, type ReplyOf, type RequestOf } from '@tollgate/contracts';
+import {
+  pageRows,
+  RequestError,
+  type IssuedInvoice,
+  type Page,
+  type ReplyOf,
+  type RequestOf,
+} from '@tollgate/contracts';
 import { query, transaction } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import { BillingDataSource } from '../database';
@@ -8,9 +15,6 @@ import { lockBooks } from '../ledger/books-store';
 import { INVOICE_SOURCE, VOID_REF, type EntryRequest } from '../ledger/core/entry';
 import { periodOf } from '../ledger/core/period';
 import { InjectOptions } from '../options';
-
-const DEFAULT_LIMIT = 100;
-const MAX_LIMIT = 200;
 
 interface InvoiceRow {
   accounting_number: string;
@@ -36,9 +40,8 @@ export class Invoices {
 
   /** By number, newest first. RequestError invalid_parameter. */
   async list(request: RequestOf<'billing.invoices.list'>): Promise<Page<IssuedInvoice>> {
-    const { tenantId = null, period = null, limit = DEFAULT_LIMIT, after } = request;
-    if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
-      throw new RequestError('invalid_parameter', `limit must be a whole number from 1 to ${MAX_LIMIT}.`);
+    const { tenantId = null, period = null, after } = request;
+    const limit = pageRows(request.limit);
     if (after !== undefined && !/^\d{1,16}$/.test(after))
       throw new RequestError('invalid_parameter', 'after must be the number of an invoice.');
     const rows = await query<InvoiceRow>(

@@ -1,10 +1,7 @@
-import { RequestError, type ReplyOf, type RequestOf } from '@tollgate/contracts';
+import { pageRows, RequestError, type ReplyOf, type RequestOf } from '@tollgate/contracts';
 import { query } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
 import { ENTRY_COLUMNS, ledgerEntry, type EntryRow } from '../ledger/ledger-entry';
-
-const DEFAULT_LIMIT = 100;
-const MAX_LIMIT = 200;
 
 interface ChargeRangeRow extends EntryRow {
   tenant_id: string;
@@ -34,10 +31,9 @@ interface ChargeRow {
  */
 export async function requestsOfEntry(
   dataSource: DataSource,
-  { entryId, tenantId: ofTenant, limit = DEFAULT_LIMIT, after }: RequestOf<'billing.entry.requests'>,
+  { entryId, tenantId: ofTenant, limit: asked, after }: RequestOf<'billing.entry.requests'>,
 ): Promise<ReplyOf<'billing.entry.requests'>> {
-  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
-    throw new RequestError('invalid_parameter', `limit must be a whole number from 1 to ${MAX_LIMIT}.`);
+  const limit = pageRows(asked);
   const columns = ENTRY_COLUMNS.split(', ').map((column) => (column === 'amount_cents' ? 'e.amount_cents' : column));
   const [range] = isText(entryId)
     ? await query<ChargeRangeRow>(

@@ -1,5 +1,6 @@
 import {
   MAX_COMPARED_HEADS,
+  pageRows,
   RequestError,
   type Difference,
   type JournalHead,
@@ -13,8 +14,6 @@ import type { DataSource } from 'typeorm';
 import { BillingDataSource } from '../database';
 import { headLine } from './chain';
 
-const DEFAULT_LIMIT = 100;
-const MAX_LIMIT = 200;
 const HEADS_PER_LINE = 100;
 /** At its start a process logs the heads that moved within this time. */
 const FIRST_LOGGED_MS = 24 * 60 * 60 * 1_000;
@@ -32,11 +31,10 @@ export const KEPT_CHECK = 'the journal is as it was when its heads were kept';
  */
 export async function journalHeads(
   dataSource: DataSource,
-  { limit = DEFAULT_LIMIT, after = '' }: PageQuery,
+  { limit: asked, after = '' }: PageQuery,
   movedMs: number | null = null,
 ): Promise<Page<JournalHead>> {
-  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
-    throw new RequestError('invalid_parameter', `limit must be a whole number from 1 to ${MAX_LIMIT}.`);
+  const limit = pageRows(asked);
   const rows = await query<{ tenant_id: string; sequence: string; hash: Buffer }>(
     dataSource,
     `SELECT b.tenant_id, c.sequence, c.hash

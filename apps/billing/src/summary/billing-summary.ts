@@ -1,12 +1,10 @@
-import { RequestError, type BillingSummary, type Invoice, type RequestOf } from '@tollgate/contracts';
+import { pageRows, RequestError, type BillingSummary, type Invoice, type RequestOf } from '@tollgate/contracts';
 import { query } from '@tollgate/postgres';
 import type { DataSource, EntityManager } from 'typeorm';
 import { LedgerError } from '../ledger/core/accounts';
 import { periodOf, periodStart } from '../ledger/core/period';
 import { ENTRY_COLUMNS, ledgerEntry, type EntryRow } from '../ledger/ledger-entry';
 
-const DEFAULT_LIMIT = 100;
-const MAX_LIMIT = 200;
 /** Ten years of invoices, one per month. */
 const MAX_INVOICES = 120;
 
@@ -24,10 +22,7 @@ export async function billingSummary(
   request: SummaryRequest,
   now = new Date(),
 ): Promise<BillingSummary> {
-  const limit = request.limit ?? DEFAULT_LIMIT;
-  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) {
-    throw new RequestError('invalid_parameter', `limit must be a whole number from 1 to ${MAX_LIMIT}.`);
-  }
+  const limit = pageRows(request.limit);
   return dataSource.transaction('REPEATABLE READ', async (tx) => {
     await query(tx, 'SET TRANSACTION READ ONLY');
     return read(tx, request, limit, now);

@@ -1,12 +1,19 @@
 import { Type } from '@sinclair/typebox';
-import { KEY_TAG_FORM, MAX_KEY_MODELS, MAX_KEY_TAGS, SCOPES, validateName, type IdPrefix } from '@tollgate/contracts';
+import {
+  KEY_TAG_FORM,
+  MAX_KEY_MODELS,
+  MAX_KEY_TAGS,
+  MAX_PAGE_ROWS,
+  SCOPES,
+  validateName,
+  type IdPrefix,
+} from '@tollgate/contracts';
 import { TENANT_ROLES } from '../access/roles';
 import { TIMED_CURSOR_FORM } from '../access/timed-pages';
 import { ConsoleError } from '../http/errors';
 import { MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS } from '../sign-in/better-auth';
 
 const MAX_NAME_CHARS = 100;
-const MAX_PAGE_ROWS = 200;
 const DEFAULT_PAGE_ROWS = 50;
 
 export const exact = { additionalProperties: false };

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { MAX_COMPARED_HEADS, MAX_THRESHOLDS, REQUEST_ID_PATTERN, SCOPES, type Scope } from '@tollgate/contracts';
-import { DEFAULT_PAGE_ROWS, ExpiresAt, idSchema, MAX_PAGE_ROWS, Name, pageQuery } from '../http/account/fields';
+import { ExpiresAt, idSchema, Name, pageLimit, pageQuery } from '../http/account/fields';
 
 /** The largest amount of one entry that billing accepts. */
 const MAX_ENTRY_CENTS = 1_000_000_000_000;
@@ -101,17 +101,11 @@ export const BudgetSet = Type.Object(
   },
   { ...exact, $id: 'BudgetSet' },
 );
-const PageLimit = Type.Integer({
-  minimum: 1,
-  maximum: MAX_PAGE_ROWS,
-  default: DEFAULT_PAGE_ROWS,
-  description: 'Maximum number of rows.',
-});
 
 export const InvoicesQuery = Type.Object({
   tenantId: Type.Optional(NAMED_ID.tenant),
   period: Type.Optional(PERIOD),
-  limit: PageLimit,
+  limit: pageLimit,
   after: Type.Optional(
     Type.String({
       pattern: '^[0-9]{1,15}$',

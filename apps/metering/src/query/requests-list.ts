@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import {
   isId,
+  pageRows,
   RequestError,
   type Outcome,
   type Page,
@@ -13,12 +14,10 @@ import { MeteringDataSource } from '../database';
 import { isCallerRequestId } from '../record/caller-requests';
 import { checkKept } from '../retain/kept-from';
 import { byIndex } from './by-index';
-import { HOUR_MS, hourOf, iso, parseCount, parseFilter, parseTime } from './parameters';
+import { HOUR_MS, hourOf, iso, parseFilter, parseTime } from './parameters';
 import { EVENT_COLUMNS, recordedEvent, type EventRow } from './recorded-events';
 import { hoursOfKeys, hoursOfModels } from './whole-hours';
 
-const DEFAULT_LIMIT = 100;
-const MAX_LIMIT = 200;
 /** Requests of all tenants with the same id of their callers that are searched, the newest ones. */
 const MAX_NAMED = 1_000;
 /**
@@ -197,7 +196,7 @@ function readSearch(asked: RequestsQuery): Search {
     keyId: parseFilter('keyId', asked.keyId),
     outcome,
     callerRequestId,
-    limit: parseCount('limit', asked.limit ?? DEFAULT_LIMIT, MAX_LIMIT),
+    limit: pageRows(asked.limit),
   };
 }
 

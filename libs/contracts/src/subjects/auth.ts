@@ -1,16 +1,7 @@
 import type { AuditQuery, AuditRow, Authored, ConsoleAction } from '../audit';
 import type { DrainedBackend } from '../backends';
-import type {
-  KeyNames,
-  KeyRow,
-  PlannedProfiles,
-  OperatorTokenRow,
-  Page,
-  PageQuery,
-  TenantRow,
-  TokenRow,
-  WantedKey,
-} from '../resources';
+import type { Page, PageQuery } from '../page';
+import type { KeyNames, KeyRow, PlannedProfiles, OperatorTokenRow, TenantRow, TokenRow, WantedKey } from '../resources';
 
 /** What auth answers, in the form of `Subjects` (subjects.ts). */
 export interface AuthSubjects {

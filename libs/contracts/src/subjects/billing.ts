@@ -2,6 +2,7 @@ import type { AuditQuery, AuditRow, Authored } from '../audit';
 import type { BillingFleet } from '../fleet';
 import type { BalanceUpdate, TenantUpdate } from '../events';
 import type { Difference, JournalHead, ReconcileRun, TenantRepair } from '../reconcile';
+import type { Page, PageQuery } from '../page';
 import type {
   BillingSummary,
   BudgetState,
@@ -9,8 +10,6 @@ import type {
   CreditState,
   IssuedInvoice,
   LedgerEntry,
-  Page,
-  PageQuery,
   SetBudget,
   StatementEntry,
 } from '../resources';

@@ -2,7 +2,8 @@ import type { BackendHour, UnbilledWork } from '../backends';
 import type { BackendReport, MeteringFleet, PriceVersion } from '../fleet';
 import type { RefusedRequest } from '../request-life';
 import type { EventDigest, EventLine, EventRange, Found, MonthTotals, RetiredMonth } from '../reconcile';
-import type { ListedRequest, Page, RecordedEvent, ServedRequest } from '../resources';
+import type { Page } from '../page';
+import type { ListedRequest, RecordedEvent, ServedRequest } from '../resources';
 import type {
   ExportedUsage,
   RefusalCount,

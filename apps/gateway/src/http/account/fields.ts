@@ -1,5 +1,12 @@
 import { Type, type TSchema } from '@sinclair/typebox';
-import { KEY_TAG_FORM, MAX_KEY_MODELS, MAX_KEY_TAGS, type IdPrefix } from '@tollgate/contracts';
+import {
+  DEFAULT_PAGE_ROWS,
+  KEY_TAG_FORM,
+  MAX_KEY_MODELS,
+  MAX_KEY_TAGS,
+  MAX_PAGE_ROWS,
+  type IdPrefix,
+} from '@tollgate/contracts';
 
 /** The fields that the schemas of the account APIs are made of. */
 
@@ -8,8 +15,6 @@ const PLAIN_TEXT = '^[^\\p{Cc}\\p{Cs}]*$';
 export const MODEL_ID = '^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$';
 const PROFILE_ID = '^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$';
 const MAX_NAME_CHARS = 100;
-export const MAX_PAGE_ROWS = 200;
-export const DEFAULT_PAGE_ROWS = 100;
 
 export const idSchema = (prefix: IdPrefix, description: string) =>
   Type.String({
@@ -73,14 +78,16 @@ export const Models = Type.Union(
 
 export const nextCursor = orNull(Type.String(), 'Pass it as `after` for the next page; null at the end.');
 
+export const pageLimit = Type.Integer({
+  minimum: 1,
+  maximum: MAX_PAGE_ROWS,
+  default: DEFAULT_PAGE_ROWS,
+  description: 'Maximum number of rows.',
+});
+
 /** Rows are newest first. */
 export const pageQuery = (prefix: IdPrefix) =>
   Type.Object({
-    limit: Type.Integer({
-      minimum: 1,
-      maximum: MAX_PAGE_ROWS,
-      default: DEFAULT_PAGE_ROWS,
-      description: 'Maximum number of rows.',
-    }),
+    limit: pageLimit,
     after: Type.Optional(idSchema(prefix, 'Rows after the one with this id: `nextCursor` of the page before.')),
   });

@@ -1,8 +1,14 @@
 import { Controller, Get, Query, Res, UseGuards } from '@nestjs/common';
-import { mergedAudit, type AuditQuery, type AuditRow, type Page } from '@tollgate/contracts';
+import {
+  DEFAULT_PAGE_ROWS,
+  MAX_PAGE_ROWS,
+  mergedAudit,
+  type AuditQuery,
+  type AuditRow,
+  type Page,
+} from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyReply } from 'fastify';
-import { DEFAULT_PAGE_ROWS, MAX_PAGE_ROWS } from '../../http/account/fields';
 import { parseInstant } from '../../http/instant';
 import { queryCheck } from '../../http/validate';
 import { AUDIT_CSV_HEADER, auditCsvLine } from './audit-csv';
