@@ -17,6 +17,16 @@ export class RequestError extends Error {
   }
 }
 
+/** The answer, or null if the service refuses with `not_found`. */
+export async function ifFound<T>(answer: Promise<T>): Promise<T | null> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof RequestError && error.code === 'not_found') return null;
+    throw error;
+  }
+}
+
 /** There was no answer within the deadline, or nothing that could answer. */
 export class UnavailableError extends Error {
   constructor(message: string) {

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { type Author, RequestError } from '@tollgate/contracts';
+import { type Author, ifFound } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { query, type Statements, transaction } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
@@ -97,13 +97,8 @@ export class People {
   }
 
   private async nameOfOpen(tenantId: string): Promise<string | null> {
-    try {
-      const { name, status } = await this.services.request('auth.tenants.get', { tenantId });
-      return status === 'closed' ? null : name;
-    } catch (error) {
-      if (error instanceof RequestError && error.code === 'not_found') return null;
-      throw error;
-    }
+    const tenant = await ifFound(this.services.request('auth.tenants.get', { tenantId }));
+    return tenant === null || tenant.status === 'closed' ? null : tenant.name;
   }
 }
 

@@ -1,5 +1,5 @@
 import { Controller, Get } from '@nestjs/common';
-import { RequestError, type TenantRow } from '@tollgate/contracts';
+import { ifFound, type TenantRow } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { query } from '@tollgate/postgres';
 import { ConfigSource } from '@tollgate/runtime';
@@ -50,12 +50,7 @@ export class MeController {
   }
 
   /** Null: groups of a provider may name a tenant that does not exist. */
-  private async tenant(tenantId: string): Promise<TenantRow | null> {
-    try {
-      return await this.services.request('auth.tenants.get', { tenantId });
-    } catch (error) {
-      if (error instanceof RequestError && error.code === 'not_found') return null;
-      throw error;
-    }
+  private tenant(tenantId: string): Promise<TenantRow | null> {
+    return ifFound(this.services.request('auth.tenants.get', { tenantId }));
   }
 }

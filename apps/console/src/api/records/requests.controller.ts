@@ -1,6 +1,6 @@
 import { Controller, Get, Param, Query } from '@nestjs/common';
 import { Type } from '@sinclair/typebox';
-import { isId, type ListedRequest, type Outcome, type ServedRequest } from '@tollgate/contracts';
+import { ifFound, isId, type ListedRequest, type Outcome, type ServedRequest } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { AllowInTenant } from '../../access/allow';
 import { queryOf } from '../../http/body';
@@ -70,10 +70,7 @@ export class RequestsController {
     if (!found) throw new ConsoleError('not_found');
     const event = shown(found);
     const { data: prices } = await this.services.request('metering.prices.list', {});
-    const books = await this.services.request('billing.request.entry', { requestId }).catch((error: unknown) => {
-      if (error instanceof Error && 'code' in error && error.code === 'not_found') return null;
-      throw error;
-    });
+    const books = await ifFound(this.services.request('billing.request.entry', { requestId }));
     const price = prices.find(({ model, version }) => model === event.model && version === event.priceVersion);
     const { [event.keyId]: keyName = null } = await keyNames(this.services, [event.keyId]);
     return { event, keyName, life: lifeOf(found), books, price: price ?? null };

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import {
+  ifFound,
   isId,
-  RequestError,
   type ExplainedRequest,
   type KeyNames,
   type RefusedRequest,
@@ -80,13 +80,8 @@ export class RequestLives {
     return (await this.services.request('billing.request.hold', { tenantId, requestId })).hold;
   }
 
-  private async booksOf(requestId: string): Promise<Books | null> {
-    try {
-      return await this.services.request('billing.request.entry', { requestId });
-    } catch (error) {
-      if (error instanceof RequestError && error.code === 'not_found') return null;
-      throw error;
-    }
+  private booksOf(requestId: string): Promise<Books | null> {
+    return ifFound(this.services.request('billing.request.entry', { requestId }));
   }
 
   private async namesOf(keyIds: readonly string[]): Promise<Map<string, KeyNames>> {

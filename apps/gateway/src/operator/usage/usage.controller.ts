@@ -1,5 +1,5 @@
 import { Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
-import { isId, REFUSALS_KEPT_DAYS, RequestError, type ReplyOf, type UsageQuery } from '@tollgate/contracts';
+import { ifFound, isId, REFUSALS_KEPT_DAYS, type UsageQuery } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource } from '@tollgate/runtime';
 import { ApiError } from '../../http/api-error';
@@ -77,7 +77,10 @@ export class OperatorUsageController {
   async request(@Param('requestId') name: string) {
     const requestId = name.replace(ANSWER_ID, 'req_');
     if (!isId('req', requestId)) throw new ApiError('not_found', 'No such request.');
-    const [event, books] = await Promise.all([this.event(requestId), this.books(requestId)]);
+    const [event, books] = await Promise.all([
+      this.event(requestId),
+      ifFound(this.services.request('billing.request.entry', { requestId })),
+    ]);
     if (!event && !books) throw new ApiError('not_found', 'No usage is recorded for this request.');
     const { charge = null, carriedOn = false, entry = null, invoice = null } = books ?? {};
     return { data: { event, charge, carriedOn, entry, invoice, currency: this.config.current.currency } };
@@ -103,14 +106,5 @@ export class OperatorUsageController {
   private async event(id: string) {
     const { data } = await this.services.request('metering.usage.events', { ids: [id] });
     return data[0] ?? null;
-  }
-
-  private async books(requestId: string): Promise<ReplyOf<'billing.request.entry'> | null> {
-    try {
-      return await this.services.request('billing.request.entry', { requestId });
-    } catch (error) {
-      if (error instanceof RequestError && error.code === 'not_found') return null;
-      throw error;
-    }
   }
 }
