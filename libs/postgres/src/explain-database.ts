@@ -14,18 +14,40 @@ const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|UNABLE_TO_GET|HOSTNAME_MI
  */
 export function explainDatabase(error: unknown, url: string): unknown {
   if (error instanceof StartError) return error;
-  if (error instanceof MigrationError) return new StartError(error.message, { cause: error });
-  const code = sqlState(error);
+  const line = error instanceof MigrationError ? error.message : lineOf(error, url);
+  return line === null ? error : new StartError(line, { cause: error });
+}
+
+/** Null: a defect. */
+function lineOf(error: unknown, url: string): string | null {
+  const code = sqlState(error) ?? '';
   // For several addresses of one host: an error without a message of its own.
-  const message = (error as { message?: string }).message || code;
+  const message = (error as { message?: string }).message || code || 'no reason given';
   const where = describeUrl(url);
   const { syscall, path } = error as NodeJS.ErrnoException;
   if (path !== undefined && syscall !== 'connect') {
     // A missing file: one of ours, unless DATABASE_URL names it.
-    if (![url, decoded(url)].some((text) => text.includes(path))) return error;
-    const why = `${path}: ${fileProblem(error)}`;
-    return new StartError(`DATABASE_URL names a file that cannot be read (${why}): correct it.`, { cause: error });
+    if (![url, decoded(url)].some((text) => text.includes(path))) return null;
+    return `DATABASE_URL names a file that cannot be read (${path}: ${fileProblem(error)}): correct it.`;
   }
+  const cure = cureOf(code, where, message);
+  if (cure !== undefined) return cure;
+  if (/Connection terminated|ECONNRESET|EPIPE/i.test(`${code} ${message}`))
+    return `The server at ${where} is not PostgreSQL, or it closes the connection: correct DATABASE_URL.`;
+  if (/timeout/i.test(message)) return `PostgreSQL at ${where} does not answer: check DATABASE_URL and the network.`;
+  if (/does not support SSL/i.test(message))
+    return `PostgreSQL at ${where} does not support TLS: leave sslmode out of DATABASE_URL, or set up TLS there.`;
+  if (CERTIFICATE.test(code))
+    return (
+      `The certificate of PostgreSQL at ${where} is not trusted (${message}): ` +
+      'name its authority in DATABASE_URL (sslrootcert=<file>), or correct the host.'
+    );
+  if (error instanceof TypeError || DEFECT.test(code)) return null;
+  return `PostgreSQL at ${where} cannot be used (${message}): check DATABASE_URL and the server.`;
+}
+
+/** @param code of the system, or an SQLSTATE */
+function cureOf(code: string, where: string, message: string): string | undefined {
   const cures: Record<string, string> = {
     ECONNREFUSED: `No PostgreSQL answers at ${where}: start it, or correct DATABASE_URL.`,
     ENOENT: `No PostgreSQL answers at ${where}: start it, or correct DATABASE_URL.`,
@@ -43,38 +65,7 @@ export function explainDatabase(error: unknown, url: string): unknown {
     '57P03': `PostgreSQL at ${where} is starting or stopping: try again when it answers.`,
     '53300': `PostgreSQL at ${where} has no connection left: raise its max_connections.`,
   };
-  const cure = cures[code ?? ''];
-  if (cure) return new StartError(cure, { cause: error });
-  if (/Connection terminated|ECONNRESET|EPIPE/i.test(`${code} ${message}`)) {
-    return new StartError(
-      `The server at ${where} is not PostgreSQL, or it closes the connection: correct DATABASE_URL.`,
-      { cause: error },
-    );
-  }
-  if (/timeout/i.test(message ?? '')) {
-    return new StartError(`PostgreSQL at ${where} does not answer: check DATABASE_URL and the network.`, {
-      cause: error,
-    });
-  }
-  if (/does not support SSL/i.test(message ?? '')) {
-    return new StartError(
-      `PostgreSQL at ${where} does not support TLS: leave sslmode out of DATABASE_URL, or set up TLS there.`,
-      {
-        cause: error,
-      },
-    );
-  }
-  if (CERTIFICATE.test(code ?? '')) {
-    return new StartError(
-      `The certificate of PostgreSQL at ${where} is not trusted (${message}): ` +
-        'name its authority in DATABASE_URL (sslrootcert=<file>), or correct the host.',
-      { cause: error },
-    );
-  }
-  if (error instanceof TypeError || DEFECT.test(code ?? '')) return error;
-  return new StartError(`PostgreSQL at ${where} cannot be used (${message}): check DATABASE_URL and the server.`, {
-    cause: error,
-  });
+  return cures[code];
 }
 
 /** Host, port and database, without the password. */
