@@ -19,9 +19,18 @@ interface UsageOptions {
   key?: string;
 }
 
+type ContextOf = (options: object) => Context;
+
 /** Usage, and its way into the books. */
-export function addBooksCommands(program: Command, context: (options: object) => Context, fail: () => void): void {
-  const usage = leaf(
+export function addBooksCommands(program: Command, context: ContextOf, fail: () => void): void {
+  addUsageExport(addUsage(program, context), context);
+  addExplain(program, context);
+  addInvoices(program, context);
+  addJournal(program, context, fail);
+}
+
+function addUsage(program: Command, context: ContextOf): Command {
+  return leaf(
     program,
     'usage [tenant]',
     'show the usage of a tenant, the requests of a ledger entry, or the path of a request',
@@ -45,7 +54,9 @@ export function addBooksCommands(program: Command, context: (options: object) =>
       else if (request !== undefined) await commands.usageOfRequest(context(options), request);
       else await commands.usageOfTenant(context(options), tenant!, options);
     });
+}
 
+function addUsageExport(usage: Command, context: ContextOf): void {
   const exporting = leaf(
     usage,
     'export',
@@ -75,7 +86,9 @@ export function addBooksCommands(program: Command, context: (options: object) =>
       // The options --from, --to, --model and --key are those of "usage", too, which may have taken them.
       exportUsage(context({}), command.optsWithGlobals<UsageExport>()),
     );
+}
 
+function addExplain(program: Command, context: ContextOf): void {
   leaf(
     program,
     'explain [request]',
@@ -94,7 +107,9 @@ export function addBooksCommands(program: Command, context: (options: object) =>
       if (key !== undefined) await explainKey(context(options), key, tenant);
       else await explainRequest(context(options), request!, tenant);
     });
+}
 
+function addInvoices(program: Command, context: ContextOf): void {
   const invoice = group(
     program,
     'invoice',
@@ -137,7 +152,9 @@ export function addBooksCommands(program: Command, context: (options: object) =>
     .action((number: string, options: { reason: string; yes?: boolean }) =>
       commands.voidInvoice(context(options), number, options),
     );
+}
 
+function addJournal(program: Command, context: ContextOf, fail: () => void): void {
   const journal = group(
     program,
     'journal',

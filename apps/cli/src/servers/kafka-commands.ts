@@ -1,6 +1,6 @@
 import { SERVICES, type Service } from '@tollgate/contracts';
 import type { RotationStep } from '@tollgate/messaging';
-import { Argument, InvalidArgumentError, type Command } from 'commander';
+import { Argument, InvalidArgumentError, Option, type Command } from 'commander';
 import { group, leaf } from '../command/leaf';
 import { Output } from '../command/output';
 
@@ -11,9 +11,15 @@ const MAX_REPLICATION_FACTOR = 32;
  * them, because loading takes longer than the other commands run.
  */
 export function addKafkaCommands(program: Command, env: NodeJS.ProcessEnv): void {
-  const load = async () => (await import('./kafka-tools.js')).kafkaTools;
-  const output = (options: object) => new Output('json' in options);
+  addTopics(program, env);
+  addDead(program, env);
+  addMessageKeys(program);
+}
 
+const load = async () => (await import('./kafka-tools.js')).kafkaTools;
+const output = (options: object) => new Output('json' in options);
+
+function addTopics(program: Command, env: NodeJS.ProcessEnv): void {
   const topics = group(
     program,
     'topics',
@@ -43,11 +49,7 @@ export function addKafkaCommands(program: Command, env: NodeJS.ProcessEnv): void
       '--users <directory>',
       'create the services’ users (SCRAM-SHA-512), with the passwords in kafka-<service>-password',
     )
-    .option(
-      '--principal <service=principal>',
-      'the principal of a service at the brokers (default: User:<service>)',
-      addPrincipal,
-    )
+    .addOption(principalOption())
     .option('--no-rights', 'do not change rights')
     .action(
       async (
@@ -63,18 +65,16 @@ export function addKafkaCommands(program: Command, env: NodeJS.ProcessEnv): void
       },
     );
   leaf(topics, 'check', 'show which topics and rights are missing or wrong, without changing them', 'topics check')
-    .option(
-      '--principal <service=principal>',
-      'the principal of a service at the brokers (default: User:<service>)',
-      addPrincipal,
-    )
+    .addOption(principalOption())
     .option('--no-rights', 'check topics only')
     .action(async (options: RightsOptions) => {
       const { findBrokers, checkAll } = await load();
       const { rights, principal = {} } = options;
       await checkAll(findBrokers(env), output(options), { rights, principals: principal });
     });
+}
 
+function addDead(program: Command, env: NodeJS.ProcessEnv): void {
   const dead = group(
     program,
     'dead',
@@ -104,7 +104,9 @@ export function addKafkaCommands(program: Command, env: NodeJS.ProcessEnv): void
       const { findDeadStore, replayLetters } = await load();
       await replayLetters(await findDeadStore(env), output(options), { topic, origins, all: options.all ?? false });
     });
+}
 
+function addMessageKeys(program: Command): void {
   const keys = group(
     program,
     'message-keys',
@@ -136,6 +138,12 @@ interface RightsOptions {
   rights: boolean;
   principal?: Partial<Record<Service, string>>;
 }
+
+const principalOption = () =>
+  new Option(
+    '--principal <service=principal>',
+    'the principal of a service at the brokers (default: User:<service>)',
+  ).argParser(addPrincipal);
 
 function addPrincipal(text: string, before: RightsOptions['principal'] = {}): RightsOptions['principal'] {
   const [, service, principal] = /^([a-z]+)=([A-Za-z]+:.+)$/.exec(text) ?? [];
