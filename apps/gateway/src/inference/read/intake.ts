@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { Injectable } from '@nestjs/common';
 import type { InferenceKind } from '@tollgate/contracts';
 import { Admitter } from '../../admit/admit';
-import { BodyMemory } from '../../admit/body-memory';
+import { BodyMemory, type BodyShare } from '../../admit/body-memory';
 import { nearestLimits } from '../../admit/limit-states';
 import type { FullBudget, MemoryBudget } from '../../admit/memory-budget';
 import { RefusedKeys } from '../../admit/refused-keys';
@@ -101,55 +101,58 @@ export class Intake {
       // 5. Only now send 100-continue, and read the body.
       client.awaitBody();
       const bytes = await readBody(request, announced, share, full);
-      // Kept, as a worker may take the buffer over.
-      const { length } = bytes;
-      const answer = this.memory.open(principal);
-      const recording = this.memory.openRecording(principal);
-      let fullOfAnswers: InferenceError | null = null;
-      let isRepeated = false;
-      return {
-        bytes,
-        toRequest: (kind) =>
-          this.bodies.read(kind, bytes, { keyId: principal.keyId, models: principal.models, client }),
-        becomes: (read) => {
-          // Much of a large body may have been dropped.
-          if (length > MAX_PIECE_BYTES) share.shrinkTo(bytesOf(read));
-        },
-        holdAnswer: (answerBytes) => {
-          // Half of the key's memory at most: whatever the settings are, one repeat fits beside its body.
-          const of = answer.growTo(Math.min(answerBytes, this.memory.limits.perKey / 2));
-          if (of === null) return;
-          fullOfAnswers = ofMemory(of, this.memory, 'request bodies and repeated answers', WAIT_FOR_OTHERS);
-          throw fullOfAnswers;
-        },
-        recordAnswer: (recordedBytes) => {
-          const isFirst = recording.bytes === 0;
-          if (recording.growTo(recordedBytes) !== null) return false;
-          if (isFirst) client.afterLastByte(() => recording.release());
-          return true;
-        },
-        release: () => {
-          share.release();
-          if (!isRepeated) answer.release();
-        },
-        wasted: (error) => {
-          const isOfAnswers = error === fullOfAnswers;
-          if (error instanceof InferenceError && OF_ADMISSION.has(error.status) && !isOfAnswers)
-            this.refusedKeys.wasRefused(principal.keyId);
-          this.countWaste(principal, error, length, isOfAnswers);
-        },
-        repeated: () => {
-          isRepeated = true;
-          client.afterLastByte(() => answer.release());
-          const { keyId, keyLimits } = principal;
-          this.wastedRequests.countInvalid(keyId, keyLimits.requestsPerMinute, length, Date.now());
-        },
-      };
+      return this.bodyOf(bytes, share, client, principal);
     } catch (error) {
       this.countWaste(principal, error, share.bytes, isRepeat);
       share.release();
       throw error;
     }
+  }
+
+  private bodyOf(bytes: Buffer, share: BodyShare, client: Client, principal: Principal): Body {
+    // Kept, as a worker may take the buffer over.
+    const { length } = bytes;
+    const answer = this.memory.open(principal);
+    const recording = this.memory.openRecording(principal);
+    let fullOfAnswers: InferenceError | null = null;
+    let isRepeated = false;
+    return {
+      bytes,
+      toRequest: (kind) => this.bodies.read(kind, bytes, { keyId: principal.keyId, models: principal.models, client }),
+      becomes: (read) => {
+        // Much of a large body may have been dropped.
+        if (length > MAX_PIECE_BYTES) share.shrinkTo(bytesOf(read));
+      },
+      holdAnswer: (answerBytes) => {
+        // Half of the key's memory at most: whatever the settings are, one repeat fits beside its body.
+        const of = answer.growTo(Math.min(answerBytes, this.memory.limits.perKey / 2));
+        if (of === null) return;
+        fullOfAnswers = ofMemory(of, this.memory, 'request bodies and repeated answers', WAIT_FOR_OTHERS);
+        throw fullOfAnswers;
+      },
+      recordAnswer: (recordedBytes) => {
+        const isFirst = recording.bytes === 0;
+        if (recording.growTo(recordedBytes) !== null) return false;
+        if (isFirst) client.afterLastByte(() => recording.release());
+        return true;
+      },
+      release: () => {
+        share.release();
+        if (!isRepeated) answer.release();
+      },
+      wasted: (error) => {
+        const isOfAnswers = error === fullOfAnswers;
+        if (error instanceof InferenceError && OF_ADMISSION.has(error.status) && !isOfAnswers)
+          this.refusedKeys.wasRefused(principal.keyId);
+        this.countWaste(principal, error, length, isOfAnswers);
+      },
+      repeated: () => {
+        isRepeated = true;
+        client.afterLastByte(() => answer.release());
+        const { keyId, keyLimits } = principal;
+        this.wastedRequests.countInvalid(keyId, keyLimits.requestsPerMinute, length, Date.now());
+      },
+    };
   }
 
   private async look(client: Client, principal: Principal): Promise<void> {
