@@ -82,7 +82,7 @@ describe('a person whose role is taken while their own request is under way', ()
     const none = {} as never;
     const invitations = new Invitations(database, none, changes);
     const members = new Members(database, changes);
-    const controller = new MembersController(members, invitations, none, none, none, none, none);
+    const controller = new MembersController(members, invitations, none, none);
     const caller = { userId: by, isOperator: false, role: 'owner' } as Caller;
     const author = personAs(by, `${by}@example.com`, { address: null, requestId: null });
     return {

@@ -16,7 +16,7 @@ function controller({ isConfigured = true } = {}) {
   const invitations = { create: () => Promise.resolve({ link: 'l' }), noteMailed: () => Promise.resolve() };
   const services = { request: () => Promise.resolve({ name: 'Acme' }) };
   const made = new MembersController(
-    ...([{}, invitations, {}, mailer, services, {}, {}] as unknown as ConstructorParameters<typeof MembersController>),
+    ...([{}, invitations, mailer, services] as unknown as ConstructorParameters<typeof MembersController>),
   );
   let people = 0;
   /** By another person each time, because those of one person are limited, too. */

@@ -7,16 +7,13 @@ import type { FastifyRequest } from 'fastify';
 import { AllowInTenant, ByCaller, FromCaller, type Caller } from '../../access/allow';
 import { Invitations } from '../../access/invitations';
 import { Members } from '../../access/members';
-import { Recoveries } from '../../access/recoveries';
 import { actionsOf, mayGrant, TENANT_ROLES, type TenantRole } from '../../access/roles';
 import { bodyOf, queryOf } from '../../http/body';
 import { ConsoleError } from '../../http/errors';
 import { Mailer } from '../../http/mailer';
-import type { InvitationCreated, MemberList, RecoveryCreated } from '../answers';
-import { Proofs, readProof } from '../account/proofs';
+import type { InvitationCreated, MemberList } from '../answers';
 import { EmailField, exact, RoleField, TimedPage } from '../fields';
-import { requireOther } from './people.controller';
-import { PasswordLinkTries, Tries } from '../tries';
+import { Tries } from '../tries';
 
 const readRole = bodyOf(Type.Object({ role: RoleField }, exact));
 const readInvitation = bodyOf(Type.Object({ email: EmailField, role: RoleField }, exact));
@@ -47,11 +44,8 @@ export class MembersController {
   constructor(
     private readonly members: Members,
     private readonly invitations: Invitations,
-    private readonly recoveries: Recoveries,
     private readonly mailer: Mailer,
     private readonly services: ServiceClient,
-    private readonly proofs: Proofs,
-    private readonly linkTries: PasswordLinkTries,
   ) {}
 
   @Get('members')
@@ -133,36 +127,13 @@ export class MembersController {
   ): Promise<void> {
     await this.members.remove(by, tenantId, userId, mayChange(caller));
   }
-
-  /**
-   * Makes a link for a new password. An owner must not take over the account of a person in other tenants, so that
-   * person must belong to this tenant only. An operator may make a link for anybody. Both prove who they are.
-   */
-  @Post('members/:userId/recovery')
-  @AllowInTenant('members.recover')
-  async recover(
-    @Param('tenantId') tenantId: string,
-    @Param('userId') userId: string,
-    @FromCaller() caller: Caller,
-    @ByCaller() by: Author,
-    @Req() request: FastifyRequest,
-  ): Promise<RecoveryCreated> {
-    this.linkTries.take(caller.userId);
-    const { password } = readProof(request);
-    const present = await this.members.roleOf(userId, tenantId);
-    if (present === null) throw new ConsoleError('not_found');
-    requireGrant(caller, present);
-    requireOther(caller, userId, 'Change your own password under Account.');
-    await this.proofs.require(caller, password, request);
-    return this.recoveries.create(by, userId, caller.isOperator ? null : tenantId);
-  }
 }
 
 /**
  * For a role that is given, and for that of a member who is changed or an invitation that is withdrawn. An admin
  * changes only roles that it may give.
  */
-function requireGrant({ role }: Pick<Caller, 'role'>, granted: TenantRole): void {
+export function requireGrant({ role }: Pick<Caller, 'role'>, granted: TenantRole): void {
   if (role === null || !mayGrant(role, granted)) throw new ConsoleError('forbidden', 'Only an owner may do this.');
 }
 
