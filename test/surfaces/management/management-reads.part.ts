@@ -63,7 +63,7 @@ export function managementReadsTests(services: Services): void {
   });
 
   describe('GET /billing', () => {
-    it('returns the balance, pages of entries, newest first, and receipts, in the documented fields only', async () => {
+    it('returns the balance, pages of entries, newest first, and invoices, in the documented fields only', async () => {
       const { tenantId, token } = await services.tenant();
       for (const [ref, amountCents] of [
         ['a', 1_000],

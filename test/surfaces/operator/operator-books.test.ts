@@ -86,7 +86,7 @@ describe('the requests of an entry', () => {
     expect(await tollgate('usage', '--request', last)).toMatch(
       new RegExp(
         `^0 Request:  ${last}\nEvent:    sim-small, 1\\d \\+ 5 tokens.*\nCharge:   0\\.07.*billed in 2026-10\n` +
-          `Entry:    ${entry.id}.*\nReceipt:  its month is open$`,
+          `Entry:    ${entry.id}.*\nInvoice:  its month is open$`,
       ),
     );
     // The id that the customer knows.

@@ -9,6 +9,7 @@ import type {
   UsageNumbers,
   UsageSummary,
 } from '@tollgate/contracts';
+import { entryOf, invoiceOf } from './books-words';
 import { confirm } from '../command/agrees';
 import type { Context } from '../command/context';
 import { Failure } from '../command/failure';
@@ -68,7 +69,7 @@ export async function usageOfEntry({ client, output }: Context, entryId: string)
 /** Ids of ours: of a request, and of its answer. */
 const OWN_ID = /^(req_|chatcmpl-|cmpl-)/;
 
-/** From a request to its ledger entry and receipt: by our id, or by the one that its caller chose. */
+/** From a request to its ledger entry and invoice: by our id, or by the one that its caller chose. */
 export async function usageOfRequest(context: Context, id: string): Promise<void> {
   if (OWN_ID.test(id)) return trailOf(context, id);
   const { client, output } = context;
@@ -91,12 +92,7 @@ export async function usageOfRequest(context: Context, id: string): Promise<void
 
 async function trailOf({ client, output }: Context, requestId: string): Promise<void> {
   const { data } = await client.get<{ data: RequestBooks }>(`/requests/${encodeURIComponent(requestId)}`);
-  const { event, charge, carriedOn, entry, invoice, currency } = data;
-  const posted = entry
-    ? `${entry.id}, ${formatCents(entry.amountCents, currency)} for all that it covers, ${entry.createdAt}`
-    : carriedOn
-      ? 'less than a cent at the end of its month: carried on'
-      : 'not posted yet';
+  const { event, charge, currency } = data;
   const lines = [
     `Request:  ${requestId}`,
     event
@@ -107,9 +103,8 @@ async function trailOf({ client, output }: Context, requestId: string): Promise<
     charge
       ? `Charge:   ${formatNanos(charge.costNanos, currency)}, billed in ${charge.period}`
       : 'Charge:   not gathered yet',
-    `Entry:    ${charge ? posted : '-'}`,
-    'Receipt:  ' +
-      `${invoice ? `${invoice.accountingNumber} of ${invoice.period} (${invoice.status})` : 'its month is open'}`,
+    `Entry:    ${charge ? entryOf(data, currency) : '-'}`,
+    `Invoice:  ${invoiceOf(data)}`,
   ];
   output.answer(data, lines.join('\n'));
 }

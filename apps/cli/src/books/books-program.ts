@@ -40,7 +40,7 @@ function addUsage(program: Command, context: ContextOf): Command {
     'usage --request my-own-id-17',
   )
     .option('--entry <id>', 'list the requests that this ledger entry debits')
-    .option('--request <id>', 'show the event, charge, entry and receipt of this request: its id, or your x-request-id')
+    .option('--request <id>', 'show the event, charge, entry and invoice of this request: its id, or your x-request-id')
     .option('--from <time>', 'ISO 8601 date or timestamp, UTC (default: start of this month)')
     .option('--to <time>', 'ISO 8601 date or timestamp, UTC (default: now)')
     .addOption(new Option('--group-by <list>', `comma-separated, of: ${USAGE_GROUPS.join(', ')}`).argParser(groups))

@@ -1,5 +1,6 @@
 import type { ExplainedKey, ExplainedRequest, RefusedRequest, RequestLife } from '@tollgate/contracts';
 import type { Context } from '../command/context';
+import { entryOf, invoiceOf } from './books-words';
 import { attempts, endOf, hindrance, refusal } from './explain-words';
 import { formatCents, formatNanos } from '../command/money';
 import { printable } from '../command/table';
@@ -108,22 +109,13 @@ function servedRows(
   ];
 }
 
-function booksRows(
-  { hold, charge, carriedOn, entry, invoice }: ExplainedRequest,
-  currency: string,
-): [string, string][] {
+function booksRows(request: ExplainedRequest, currency: string): [string, string][] {
+  const { hold, charge } = request;
   const unsettled = hold === null ? 'not gathered yet' : 'on its way; the hold is settled';
   return [
     ['Charge', charge ? `${formatNanos(charge.costNanos, currency)}, billed in ${charge.period}` : unsettled],
-    [
-      'Entry',
-      entry
-        ? `${entry.id}, ${formatCents(entry.amountCents, currency)} for all that it covers, ${entry.createdAt}`
-        : carriedOn
-          ? 'less than a cent at the end of its month: carried on'
-          : 'not posted yet',
-    ],
-    ['Invoice', invoice ? `${invoice.accountingNumber} of ${invoice.period} (${invoice.status})` : 'its month is open'],
+    ['Entry', entryOf(request, currency)],
+    ['Invoice', invoiceOf(request)],
   ];
 }
 

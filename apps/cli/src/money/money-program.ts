@@ -13,7 +13,7 @@ export function addMoneyCommands(program: Command, context: (options: object) =>
   leaf(
     credit,
     'show <tenant>',
-    'show the balance, the latest ledger entries and receipts',
+    'show the balance, the latest ledger entries and invoices',
     'credit show ten_01k…',
     'credit show ten_01k… --entries 200 --json',
   )

@@ -9,7 +9,7 @@ import { queryCheck } from '../http/validate';
 
 const checkQuery = queryCheck(BillingQuery);
 
-/** `/billing`: balance, ledger and receipts. The remainder below a cent is not shown. */
+/** `/billing`: balance, ledger and invoices. The remainder below a cent is not shown. */
 @Controller(`${MANAGEMENT_PREFIX}/billing`)
 @ManagementApi()
 @UseGuards(TokenGuard)

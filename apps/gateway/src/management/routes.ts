@@ -87,10 +87,10 @@ export const MANAGEMENT_ROUTES: RouteTable<ManagementEndpoint> = prefixed(MANAGE
   '/billing': {
     get: endpoint('billing:read', {
       id: 'readBilling',
-      summary: 'Read balance, ledger and receipts',
+      summary: 'Read balance, ledger and invoices',
       description: 'Money is integer cents. `limit` and `after` page through the entries.',
       query: account.BillingQuery,
-      success: [['200', 'Balance, a page of entries, and the receipts.', answers.BillingAnswer]],
+      success: [['200', 'Balance, a page of entries, and the invoices.', answers.BillingAnswer]],
       errors: ['invalid_parameter'],
     }),
   },

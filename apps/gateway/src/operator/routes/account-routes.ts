@@ -76,10 +76,10 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
       id: 'readCredit',
       tag: 'Credit',
       scope: 'read',
-      summary: 'Read balance, ledger and receipts',
+      summary: 'Read balance, ledger and invoices',
       description: 'Balance and entries are of the same moment.',
       query: BillingQuery,
-      success: [['200', 'Balance, a page of entries, and the receipts.', answers.CreditAnswer]],
+      success: [['200', 'Balance, a page of entries, and the invoices.', answers.CreditAnswer]],
       errors: ['not_found', 'invalid_parameter'],
     },
     post: entered(

@@ -71,7 +71,7 @@ export const BOOKS_ROUTES: RouteTable<OperatorEndpoint> = {
       id: 'readRequest',
       tag: 'Books',
       scope: 'read',
-      summary: 'Find the ledger entry and receipt of a request',
+      summary: 'Find the ledger entry and invoice of a request',
       description:
         'Accepts the id of the request (`req_…`) or of its answer (`chatcmpl-…`, `cmpl-…`). ' +
         'A part that does not exist yet is null.',

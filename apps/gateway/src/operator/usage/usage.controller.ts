@@ -17,7 +17,7 @@ const ANSWER_ID = /^(chatcmpl|cmpl)-/;
 const checkPage = queryCheck(RequestsQuery);
 const checkNamed = queryCheck(NamedRequestsQuery);
 
-/** Finds the requests that a ledger entry debits, and the ledger entry and receipt of a request. */
+/** Finds the requests that a ledger entry debits, and the ledger entry and invoice of a request. */
 @Controller(OPERATOR_PREFIX)
 @UseGuards(SecretGuard)
 export class OperatorUsageController {
