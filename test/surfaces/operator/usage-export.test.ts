@@ -224,7 +224,7 @@ describe('a month whose usage events are no longer kept', () => {
   });
 
   it('refuses its requests and backends instead of an empty answer, also in the command', async () => {
-    const kept = /Usage by the request is kept from 2025-04-01T00:00:00.000Z on, and 2025-03-01T.* is before that/;
+    const kept = /Single requests are kept from 2025-04-01T00:00:00.000Z on. 2025-03-01T.* is before that/;
     for (const path of [`/usage/export?${OLD}`, `/tenants/${owners[0]!.tenantId}/usage?${OLD}&groupBy=backend`]) {
       const { status, json } = await ask(path);
       expect([status, json.error]).toEqual([

@@ -87,7 +87,10 @@ export class InvoiceCloser {
     const { own, database, earlier } = await readClocks(this.options, this.dataSource);
     const isAhead = own.getTime() - database.getTime() > MAX_AHEAD_MS;
     if (isAhead && !this.isAhead)
-      logger('billing').error({ own, database }, 'the clock is ahead of that of PostgreSQL, which closes the months');
+      logger('billing').error(
+        { own, database },
+        'the clock is ahead of that of PostgreSQL: set it; months are closed by the earlier of both',
+      );
     this.isAhead = isAhead;
     return earlier;
   }

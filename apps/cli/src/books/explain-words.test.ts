@@ -13,7 +13,7 @@ describe('how a request with usage ended', () => {
   it('is complete only if its client got the whole answer', () => {
     for (const one of [life, null]) expect(endOf(ended('complete', one), null)).toMatch(/: the whole answer was sent$/);
     expect(endOf(ended('complete', { ...life, late: true }), null)).toMatch(/: all of the text was sent\. .* an error/);
-    expect(endOf(ended('complete'), error)).toMatch(/its client got the error overloaded_error .* so it is charged$/);
+    expect(endOf(ended('complete'), error)).toMatch(/the client got the error overloaded_error .* is charged$/);
   });
 
   it('names who ended it, and that it was settled later', () => {

@@ -80,7 +80,7 @@ export function endOf({ outcome, life }: ServedRequest, error: RefusedRequest | 
       : `${what}. The admission store did not answer then, so it was settled later`;
   if (!error || outcome !== 'complete') return what;
   return (
-    `complete: the backend gave its whole answer, but its client got the error ${error.code} in place of its end: ` +
-    'the admission store did not confirm the settlement in time. It was recorded, so it is charged'
+    'complete: the backend gave its whole answer. The admission store did not confirm the settlement in time, so the ' +
+    `client got the error ${error.code} in place of the end. The settlement was recorded, so the request is charged`
   );
 }

@@ -27,7 +27,10 @@ export const CONSOLE_ERRORS = {
   sign_in_failed: { status: 400, message: 'The request failed. Try again.' },
   unauthenticated: { status: 401, message: 'Sign in first.' },
   forbidden: { status: 403, message: 'Your role does not allow this.' },
-  sign_in_again: { status: 403, message: 'Sign out, sign in again, and try again within ten minutes.' },
+  sign_in_again: {
+    status: 403,
+    message: 'This needs a new sign-in. Sign out, sign in again, and repeat it within ten minutes.',
+  },
   wrong_origin: { status: 403, message: 'Only pages of the console may do this.' },
   not_found: { status: 404, message: 'This does not exist, or you may not see it.' },
   invitation_invalid: {

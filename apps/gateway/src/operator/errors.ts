@@ -87,7 +87,7 @@ export const OPERATOR_ERRORS = {
   },
   profiles_missing: {
     status: 409,
-    message: "The plan lacks profiles that the tenant's keys use. Map them with profiles.",
+    message: "The plan lacks profiles that the tenant's keys use. Name another one for each in profiles.",
   },
   ref_conflict: {
     status: 409,

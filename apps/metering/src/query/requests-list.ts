@@ -90,7 +90,11 @@ export class RequestsList {
     const last = data.at(-1);
     // Checked after the search, so that a month that was dropped meanwhile is noticed.
     if (asked.to !== undefined && rows.length === 0 && untilMs === null)
-      await checkKept(this.dataSource, [parseTime('to', asked.to) - 1], 'Its sums by the hour stay.');
+      await checkKept(
+        this.dataSource,
+        [parseTime('to', asked.to) - 1],
+        'Ask for usage instead: its sums by the hour are kept.',
+      );
     if (rows.length > search.limit && last) return { data, nextCursor: `${last.endedAt}~${last.id}` };
     return { data, nextCursor: untilMs === null ? null : `${new Date(untilMs).toISOString()}~` };
   }

@@ -78,7 +78,7 @@ export class UsageExport {
           ? await this.requests(range, fromMs, toMs, after)
           : await this.requestsOf(range, after);
     // Checked after the page, so that a month that was dropped meanwhile is noticed.
-    if (asked.step === 'request') await checkKept(this.dataSource, [fromMs], 'Its hours and days can be exported.');
+    if (asked.step === 'request') await checkKept(this.dataSource, [fromMs], 'Export it by hour or day.');
     const data = rows.slice(0, range.limit).map(exported);
     const last = data.at(-1);
     if (rows.length <= range.limit || !last) return { data, nextCursor: null };

@@ -121,7 +121,7 @@ export class UsageQueries {
     const rows = await transaction((tx) => query<SumRow>(tx, statement(groups, source), values));
     // Checked after the answer, so that a month that was dropped meanwhile is noticed.
     const needed = groups.includes('backend') ? [from] : [from, to].filter(ofPartialHour);
-    await checkKept(this.dataSource, needed, 'It is kept by full hours, without backends.');
+    await checkKept(this.dataSource, needed, 'Ask for full hours, without backends.');
     if (rows.length > MAX_GROUPS) {
       throw new RequestError(
         'invalid_parameter',

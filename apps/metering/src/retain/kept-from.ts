@@ -22,6 +22,6 @@ export async function checkKept(dataSource: DataSource, neededMs: readonly numbe
   if (row)
     throw new RequestError(
       'invalid_parameter',
-      `Usage by the request is kept from ${row.kept_from.toISOString()} on, and ${earliest} is before that. ${instead}`,
+      `Single requests are kept from ${row.kept_from.toISOString()} on. ${earliest} is before that. ${instead}`,
     );
 }
