@@ -3,11 +3,14 @@ import { eventually } from '@tollgate/testing';
 import { DataSource } from 'typeorm';
 import { compareBackends, JUDGE_AFTER_MS } from '../../apps/metering/src/backends/compare';
 import { openMeteringDatabase } from '../../apps/metering/src/database';
-import { EngineSampler, HOUR_MS, hourOf } from '../../apps/metering/src/backends/sampler';
+import { EngineSampler } from '../../apps/metering/src/backends/sampler';
 import { startSimulator } from '../../apps/simulator/src';
 import { send } from '../surfaces/ask';
 import { OPERATOR_SECRET, useServices } from '../surfaces/services';
 import { runTollgate, useDataDirectory } from '../surfaces/tollgate-process';
+
+const HOUR_MS = 3_600_000;
+const hourOf = (ms: number) => ms - (ms % HOUR_MS);
 
 // Real: the gateway, metering and billing on PostgreSQL, and the simulator as the engine with its own counters. Only
 // the clock of the sampler is a fake: an hour is sampled at its beginning and its end.

@@ -11,7 +11,8 @@ import {
 import { query } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
 import { MAX_ENGINES } from './engines';
-import { EDGE_SLACK_MS, HOUR_MS, hourOf } from './sampler';
+import { HOUR_MS, hourOf } from '../hours';
+import { EDGE_SLACK_MS } from './sampler';
 
 /** A larger drift is reported. */
 const MAX_DRIFT_RATIO = 0.01;

@@ -3,7 +3,7 @@ import { MAX_COMPARED_HOURS } from '@tollgate/contracts';
 import { changedRows } from '@tollgate/postgres';
 import { logger, PeriodicTask } from '@tollgate/runtime';
 import { MeteringDataSource } from '../database';
-import { HOUR_MS, hourOf } from './sampler';
+import { HOUR_MS, hourOf } from '../hours';
 
 const FIRST_MS = 60_000;
 const EVERY_MS = 60 * 60_000;

@@ -5,7 +5,8 @@ import { useMeteringDatabase } from '../metering-database.fixture';
 import { UsageConsumer } from '../consume/usage-consumer';
 import { compareBackends, JUDGE_AFTER_MS } from './compare';
 import type { Engine } from './engines';
-import { EngineSampler, HOUR_MS } from './sampler';
+import { HOUR_MS } from '../hours';
+import { EngineSampler } from './sampler';
 import { recordUnbilled } from './unbilled';
 
 // Real: PostgreSQL, and a metrics page on a real port that the tests write.

@@ -2,12 +2,12 @@ import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/
 import { query, transaction } from '@tollgate/postgres';
 import { Counter, logger, metrics, PeriodicTask } from '@tollgate/runtime';
 import type { DataSource, EntityManager } from 'typeorm';
+import { HOUR_MS, hourOf } from '../hours';
 import { type EngineReading, readEngine } from './engine-page';
 import type { Engine } from './engines';
 
 /** At every full minute, and so at every full hour. */
 const SAMPLE_EVERY_MS = 60_000;
-export const HOUR_MS = 3_600_000;
 /**
  * A sample this close to the end of an hour counts as taken at the end. Under steady load that is a quarter of a
  * percent of the hour, and drift is reported from one percent.
@@ -207,5 +207,3 @@ async function addPart(tx: EntityManager, engine: Engine, countsCached: boolean,
     ],
   );
 }
-
-export const hourOf = (ms: number): number => ms - (ms % HOUR_MS);

@@ -7,8 +7,8 @@ import {
 } from '@tollgate/contracts';
 import { query, transaction } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
+import { HOUR_FORM } from '../hours';
 
-const HOUR = /^\d{4}-\d\d-\d\dT\d\d:00:00\.000Z$/;
 const MAX_NAME_CHARS = 256;
 
 /**
@@ -49,6 +49,6 @@ export async function recordUnbilled(
 function isLine(value: unknown): boolean {
   const { backend, hour, promptTokens, completionTokens } = (value ?? {}) as Record<string, unknown>;
   const isName = typeof backend === 'string' && backend.length <= MAX_NAME_CHARS && !backend.includes('\0');
-  const isHour = typeof hour === 'string' && HOUR.test(hour) && !Number.isNaN(Date.parse(hour));
+  const isHour = typeof hour === 'string' && HOUR_FORM.test(hour) && !Number.isNaN(Date.parse(hour));
   return isName && isHour && [promptTokens, completionTokens].every((n) => Number.isSafeInteger(n) && Number(n) >= 0);
 }

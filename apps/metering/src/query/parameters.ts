@@ -1,6 +1,5 @@
 import { RequestError } from '@tollgate/contracts';
 
-export const HOUR_MS = 3_600_000;
 const ISO_UTC = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?Z)?$/;
 const MAX_NAME_CHARS = 256;
 
@@ -25,9 +24,6 @@ export function parseCount(name: string, value: unknown, max: number): number {
     throw new RequestError('invalid_parameter', `${name} must be a whole number from 1 to ${max}.`);
   return Number(value);
 }
-
-/** The beginning of the hour of a time. */
-export const hourOf = (ms: number): number => Math.floor(ms / HOUR_MS) * HOUR_MS;
 
 /** Longer years have another form, which PostgreSQL does not read. */
 const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);

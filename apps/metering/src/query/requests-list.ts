@@ -11,10 +11,11 @@ import {
 import { query } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import { MeteringDataSource } from '../database';
+import { HOUR_MS, hourOf } from '../hours';
 import { isCallerRequestId } from '../record/caller-requests';
 import { checkKept } from '../retain/kept-from';
 import { byIndex } from './by-index';
-import { HOUR_MS, hourOf, iso, parseFilter, parseTime } from './parameters';
+import { iso, parseFilter, parseTime } from './parameters';
 import { EVENT_COLUMNS, recordedEvent, type EventRow } from './recorded-events';
 import { hoursOfKeys, hoursOfModels } from './whole-hours';
 

@@ -1,7 +1,7 @@
 import { MAX_SERIES_DAYS, RequestError, type UsageSeriesQuery, type UsageStep } from '@tollgate/contracts';
-import { HOUR_MS, iso, parseTime } from './parameters';
+import { DAY_MS, HOUR_MS } from '../hours';
+import { iso, parseTime } from './parameters';
 
-const DAY_MS = 24 * HOUR_MS;
 /** What times are widened to. */
 const WHOLE_MS: Record<UsageStep, number> = { hour: HOUR_MS, day: DAY_MS, all: HOUR_MS };
 

@@ -12,7 +12,8 @@ import { query } from '@tollgate/postgres';
 import { MeteringDataSource } from '../database';
 import { inIndexOrder, type Transactions } from './by-index';
 import { checkKept } from '../retain/kept-from';
-import { HOUR_MS, parseCount, parseFilter, parseTime } from './parameters';
+import { HOUR_MS } from '../hours';
+import { parseCount, parseFilter, parseTime } from './parameters';
 import { UsageReads } from './usage-reads';
 
 /** That of the gateway's request. A filter can make the search for a page slow. */

@@ -12,8 +12,9 @@ import {
 import { fitsAnswer } from '@tollgate/messaging';
 import { query } from '@tollgate/postgres';
 import { MeteringDataSource } from '../database';
+import { HOUR_MS } from '../hours';
 import { checkKept, ofPartialHour } from '../retain/kept-from';
-import { HOUR_MS, iso, parseTime } from './parameters';
+import { iso, parseTime } from './parameters';
 import { stepSql } from './steps';
 import { UsageReads } from './usage-reads';
 import { daysOfKeys, daysOfKeysAlone, hoursOfKeys, hoursOfModels, wholeDays, type Rollups } from './whole-hours';

@@ -1,10 +1,9 @@
 import { inHours, unfinishedSql } from '../record/unfinished';
-import { HOUR_MS } from './parameters';
+import { DAY_MS } from '../hours';
 
 // Tables of a tenant's sums to select from, as parts of one statement, so of one snapshot: hour, model and key_id (null
 // where they are not known), and the sums. Hours that are folded (record/usage-days.ts) are read from smaller tables.
 
-const DAY_MS = 24 * HOUR_MS;
 const AMOUNTS = `requests, prompt_tokens, cached_tokens, completion_tokens, reasoning_tokens, estimated, cost_nanos`;
 const NO_AMOUNTS = AMOUNTS.replace(/\w+/g, '0');
 

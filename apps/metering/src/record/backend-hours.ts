@@ -1,11 +1,9 @@
 import { UNKNOWN_BACKEND, type UsageEvent } from '@tollgate/contracts';
 import { queryPrepared } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
+import { HOUR_CHARS, HOUR_MS, hourOf } from '../hours';
 import { plainArray, textArray } from './array-literal';
 
-const HOUR_MS = 3_600_000;
-/** The part of an ISO 8601 time up to its hour. */
-const HOUR_CHARS = '2026-11-21T14'.length;
 /** No request runs longer, whatever a clock says. So one request changes the sums of at most this many hours. */
 const MAX_HOURS = 24;
 /** Concurrent batches rarely share one, so they rarely wait for each other. */
@@ -125,5 +123,3 @@ export async function addToBackends(tx: EntityManager, sums: readonly BackendHou
     ],
   );
 }
-
-const hourOf = (ms: number): number => ms - (ms % HOUR_MS);

@@ -1,11 +1,9 @@
 import { queryPrepared } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
+import { HOUR_CHARS } from '../hours';
 import { plainArray, textArray } from './array-literal';
 import type { RatedEvent } from './record-events';
 import { addToDays, mayBeFolded } from './usage-days';
-
-/** The part of an ISO 8601 time up to its hour. */
-const HOUR_CHARS = '2026-11-21T14'.length;
 
 interface HourSum {
   tenantId: string;

@@ -3,10 +3,9 @@ import { databaseClock, query, sqlState, transaction, withStatementTimeout } fro
 import { logger, PeriodicTask } from '@tollgate/runtime';
 import type { EntityManager } from 'typeorm';
 import { MeteringDataSource } from '../database';
+import { DAY_MS, HOUR_MS, hourOf } from '../hours';
 import { inHours, unfinishedSql } from './unfinished';
 
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 /** Time from the end of an hour or a day until it is folded. */
 const FOLD_AFTER_MS = 3 * HOUR_MS;
 /**
@@ -104,7 +103,7 @@ export class UsageDays implements OnApplicationBootstrap, BeforeApplicationShutd
   /** The hours of a day at most. @returns false if there is nothing to fold */
   private foldHours(nowMs: number): Promise<boolean> {
     return this.step('hours_until', async (within, startMs) => {
-      const dueMs = Math.floor((nowMs - FOLD_AFTER_MS) / HOUR_MS) * HOUR_MS;
+      const dueMs = hourOf(nowMs - FOLD_AFTER_MS);
       const endMs = Math.min(dueMs, (Math.floor(startMs / DAY_MS) + 1) * DAY_MS);
       if (startMs >= endMs) return null;
       await within(

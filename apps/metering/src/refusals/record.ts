@@ -10,12 +10,12 @@ import {
 } from '@tollgate/contracts';
 import { query, transaction } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
+import { HOUR_FORM, HOUR_MS } from '../hours';
 import { isRefused, keepRefused } from './refused-requests';
 
-const HOUR = /^\d{4}-\d\d-\d\dT\d\d:00:00\.000Z$/;
 const CODE = /^[a-z_]{1,64}$/;
 /** A gateway whose clock runs further ahead cannot fill later hours. */
-const MAX_AHEAD_MS = 3_600_000;
+const MAX_AHEAD_MS = HOUR_MS;
 
 /**
  * Answers `metering.refusals.report`. Only greater counts are taken, so reports may be repeated and late. Hours that
@@ -67,7 +67,7 @@ export async function recordRefusals(
 function isCount(value: unknown, nowMs: number): value is RefusalCount {
   const { tenantId, keyId, hour, code, requests } = (value ?? {}) as Record<string, unknown>;
   const isOwner = isId('ten', tenantId) && isId('key', keyId);
-  const isHour = typeof hour === 'string' && HOUR.test(hour) && Date.parse(hour) <= nowMs + MAX_AHEAD_MS;
+  const isHour = typeof hour === 'string' && HOUR_FORM.test(hour) && Date.parse(hour) <= nowMs + MAX_AHEAD_MS;
   const isCode = typeof code === 'string' && CODE.test(code);
   return isOwner && isHour && isCode && Number.isSafeInteger(requests) && Number(requests) > 0;
 }

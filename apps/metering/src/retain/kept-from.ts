@@ -1,8 +1,7 @@
 import { RequestError } from '@tollgate/contracts';
 import { query } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
-
-const HOUR_MS = 3_600_000;
+import { HOUR_MS } from '../hours';
 
 /** Whether this time needs the events of its hour, because the rollups have only full hours. */
 export const ofPartialHour = (ms: number): boolean => ms % HOUR_MS !== 0;
