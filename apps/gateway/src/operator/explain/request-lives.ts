@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import {
   ifFound,
-  isId,
   type ExplainedRequest,
   type KeyNames,
   type RefusedRequest,
@@ -9,11 +8,9 @@ import {
   type ServedRequest,
 } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
+import { requestIdOf } from '../request-id';
 
 type Books = ReplyOf<'billing.request.entry'>;
-
-/** Customers know a request by the id of its answer. */
-const ANSWER_ID = /^(chatcmpl|cmpl)-/;
 
 /** Finds what the services know of requests. */
 @Injectable()
@@ -22,10 +19,10 @@ export class RequestLives {
 
   /** The requests with this name, newest first: our id, that of an answer, or the `x-request-id` of a caller. */
   async of(name: string, tenantId: string | undefined): Promise<ExplainedRequest[]> {
-    const ours = name.replace(ANSWER_ID, 'req_');
-    const asked = { name: isId('req', ours) ? ours : name, ...(tenantId !== undefined && { tenantId }) };
+    const ours = requestIdOf(name);
+    const asked = { name: ours ?? name, ...(tenantId !== undefined && { tenantId }) };
     const found = await this.recorded(asked);
-    if (found.length > 0 || !isId('req', ours)) return found;
+    if (found.length > 0 || ours === null) return found;
     const charged = await this.charged(ours, tenantId);
     const running = charged.length > 0 || tenantId === undefined ? [] : await this.running(ours, tenantId);
     if (running.length > 0) return running;

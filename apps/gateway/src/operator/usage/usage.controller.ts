@@ -7,13 +7,12 @@ import { readOperatorUsageQuery } from '../../http/account/usage-query';
 import { queryCheck } from '../../http/validate';
 import { byNames, groupsOfUsage, namesOfKeys } from './usage-by-names';
 import { OPERATOR_PREFIX } from '../prefix';
+import { requestIdOf } from '../request-id';
 import { NamedRequestsQuery, RequestsQuery } from '../schemas';
 import { SecretGuard } from '../port/secret-guard';
 import { TenantLookup } from '../tenant-lookup';
 
 const DAY_MS = 24 * 60 * 60_000;
-/** Customers know a request by the id of its answer. */
-const ANSWER_ID = /^(chatcmpl|cmpl)-/;
 const checkPage = queryCheck(RequestsQuery);
 const checkNamed = queryCheck(NamedRequestsQuery);
 
@@ -75,8 +74,8 @@ export class OperatorUsageController {
   /** Parts that do not exist yet are null. */
   @Get('requests/:requestId')
   async request(@Param('requestId') name: string) {
-    const requestId = name.replace(ANSWER_ID, 'req_');
-    if (!isId('req', requestId)) throw new ApiError('not_found', 'No such request.');
+    const requestId = requestIdOf(name);
+    if (requestId === null) throw new ApiError('not_found', 'No such request.');
     const [event, books] = await Promise.all([
       this.event(requestId),
       ifFound(this.services.request('billing.request.entry', { requestId })),
