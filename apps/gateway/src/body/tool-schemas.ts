@@ -2,7 +2,7 @@ import { only, TEXT, TEXT_OR_NULL, TOOL_NAME, unsent } from './schema-builders';
 
 export const MAX_TOOLS = 1_024;
 const TOOL_CHOICES = ['none', 'auto', 'required'] as const;
-export const TOOL_TYPES = ['function', 'custom'] as const;
+const TOOL_TYPES = ['function', 'custom'] as const;
 
 /** Members that backends and clients add to a called function. They are accepted and not sent to backends. */
 export const NOT_PASSED_ON_IN_FUNCTIONS = ['description', 'parsed_arguments', 'provider_specific_fields'] as const;

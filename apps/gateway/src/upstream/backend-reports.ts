@@ -39,8 +39,11 @@ export class BackendReports implements OnApplicationBootstrap {
   private async report(): Promise<void> {
     const backends = [...this.upstream.fleet.all]
       .slice(0, MAX_REPORTED_BACKENDS)
-      .map(({ name, healthy, openBreakers, inFlight }): BackendReport => ({
-        ...{ backend: name, healthy, openBreakers, inFlight },
+      .map(({ name: backend, healthy, openBreakers, inFlight }): BackendReport => ({
+        backend,
+        healthy,
+        openBreakers,
+        inFlight,
       }));
     if (backends.length > 0) await this.services.request('metering.backends.report', { source: this.source, backends });
   }

@@ -3,8 +3,7 @@
  * `payments_clearing`: against the payment provider. `adjustments`: corrections by a person. `overrun`: the operator's
  * loss.
  */
-export const ACCOUNTS = ['credit', 'usage_revenue', 'payments_clearing', 'adjustments', 'overrun'] as const;
-export type Account = (typeof ACCOUNTS)[number];
+export type Account = 'credit' | 'usage_revenue' | 'payments_clearing' | 'adjustments' | 'overrun';
 
 /** One leg of an entry. Positive credits the account, negative debits it. Never zero. */
 export interface Posting {

@@ -185,6 +185,6 @@ function postMonth(
 }
 
 /** Names a range of charges, e.g. `2026-11:1-57`. It is the ref of the usage entry. */
-export function chargeRangeRef(period: Period, fromSeq: bigint, toSeq: bigint): string {
+function chargeRangeRef(period: Period, fromSeq: bigint, toSeq: bigint): string {
   return `${period}:${fromSeq}-${toSeq}`;
 }

@@ -18,11 +18,11 @@ const inDetail = {
   reasoningTokens: Type.Integer({ minimum: 0, description: 'A part of the completion tokens, as backends report it.' }),
   costNanos: nanos('Cost.'),
 };
-export const OperatorUsageTotals = Type.Object(
+const OperatorUsageTotals = Type.Object(
   { ...UsageTotals.properties, ...inDetail },
   { ...exact, $id: 'OperatorUsageTotals' },
 );
-export const OperatorUsageGroup = Type.Object(
+const OperatorUsageGroup = Type.Object(
   {
     ...UsageGroup.properties,
     ...inDetail,
