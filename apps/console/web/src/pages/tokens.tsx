@@ -18,7 +18,7 @@ const SCOPES = [
   { value: 'keys:read', label: 'keys:read – list inference keys' },
   { value: 'keys:write', label: 'keys:write – issue and revoke inference keys' },
   { value: 'usage:read', label: 'usage:read – read usage' },
-  { value: 'billing:read', label: 'billing:read – read the credit ledger and invoices' },
+  { value: 'billing:read', label: 'billing:read – read the credit ledger and receipts' },
   { value: 'tokens:read', label: 'tokens:read – list management tokens' },
 ] as const;
 
