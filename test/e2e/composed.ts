@@ -252,8 +252,10 @@ export class ComposedDeployment implements Deployment {
     return this.run('docker', args);
   }
 
+  /** Kills first, because a stop in order takes as long as the lame duck times. */
   async remove(): Promise<void> {
     try {
+      await this.compose('kill').catch(() => {});
       await this.run('node', [join(ROOT, 'tools/stack/stack.mjs'), 'down', '--volumes']);
     } finally {
       rmSync(this.directory, { recursive: true, force: true });
