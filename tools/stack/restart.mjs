@@ -16,8 +16,9 @@ const CONFIG_FILE = '/etc/tollgate/tollgate.yaml';
 /** The services notice a change of these files by themselves. */
 const READ_AGAIN = /^config-secrets$|-message-keys$/;
 const POLL_MS = 500;
-/** Until the load balancer, which asks every container itself, knows that a replica serves again. */
+/** Until the load balancer, which asks every container of these itself, knows that a replica serves again. */
 const NOTICE_MS = 2_000;
+const BALANCED = ['console', 'gateway'];
 
 /** The ids of running containers that have a former secret or tollgate.yaml, in the order of their restarts. */
 export async function outdatedContainers(settings) {
@@ -67,15 +68,16 @@ export async function restartOneByOne(settings, ids, timeoutMs) {
     const { code, output } = await run('docker', ['restart', id]);
     if (code !== 0) throw new SetupError(`docker restart failed: ${output.trim().split('\n').at(-1)}`);
     const end = Date.now() + timeoutMs;
-    while (!(await isHealthy(id))) {
+    while ((await inspect(id, '.State.Health.Status')) !== 'healthy') {
       if (Date.now() > end) throw new SetupError(await explainFailure(settings, output));
       await setTimeout(POLL_MS);
     }
-    await setTimeout(NOTICE_MS);
+    if (BALANCED.includes(await inspect(id, 'index .Config.Labels "com.docker.compose.service"')))
+      await setTimeout(NOTICE_MS);
   }
 }
 
-async function isHealthy(id) {
-  const { stdout } = await run('docker', ['inspect', '--format', '{{.State.Health.Status}}', id]);
-  return stdout.trim() === 'healthy';
+async function inspect(id, field) {
+  const { stdout } = await run('docker', ['inspect', '--format', `{{${field}}}`, id]);
+  return stdout.trim();
 }
