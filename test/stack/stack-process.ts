@@ -2,7 +2,7 @@ import { execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { delimiter, join, resolve } from 'node:path';
 
 const ROOT = resolve(__dirname, '../..');
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
@@ -41,6 +41,7 @@ export class Stack {
   readonly dataDirectory = mkdtempSync(join(tmpdir(), 'tollgate-stack-'));
   private readonly env: Record<string, string> = {
     COMPOSE_PROJECT_NAME: this.project,
+    COMPOSE_FILE: [join(ROOT, 'docker-compose.yml'), join(__dirname, 'stack.yml')].join(delimiter),
     // The images of this checkout, not those of another one on the same machine.
     TOLLGATE_TAG: `test-${createHash('sha256').update(ROOT).digest('hex').slice(0, 8)}`,
     TOLLGATE_PORT: '0',

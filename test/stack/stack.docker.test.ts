@@ -11,7 +11,7 @@ import { newSecretsTests } from './new-secrets.part';
 import { docker, type Ready, Stack } from './stack-process';
 import { wallsTests } from './walls.part';
 
-// Real: everything, as `npm run stack` starts it.
+// Real: everything, as `npm run stack` starts it, with more frequent health checks (stack.yml).
 const START_TIMEOUT_MS = 420_000;
 const SETTLED_TIMEOUT_MS = 60_000;
 const CLIENT_PAUSE_MS = 50;
