@@ -5,8 +5,8 @@
 --   tollgate_billing  has the rights that the service needs (apps/billing/src/migrations/rights.sql). It cannot log in.
 --   billing           is the login of the service. It is only a member of tollgate_billing.
 --
--- Run it with psql as a superuser, or as a user who may create roles and owns the database. The passwords are files in
--- /run/secrets.
+-- Run it with psql as a superuser, or as a user who may create roles and owns the database. All passwords are files in
+-- /run/secrets, also those that do not change.
 \set ON_ERROR_STOP on
 BEGIN;
 -- So that a user who is no superuser may act for the new roles.
@@ -28,6 +28,17 @@ WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = name) \gexec
 \set metering_owner_password `cat /run/secrets/metering-owner-database-password`
 \set billing_owner_password `cat /run/secrets/billing-owner-database-password`
 \set console_owner_password `cat /run/secrets/console-owner-database-password`
+-- psql goes on without a file, and an empty password would lock a login out.
+SELECT string_agg(replace(name, '_', '-') || '-database-password', ', ') AS lacking, count(*) > 0 AS is_lacking
+FROM (VALUES ('auth', :'auth_password'), ('metering', :'metering_password'), ('billing', :'billing_password'),
+             ('console', :'console_password'), ('auth_owner', :'auth_owner_password'),
+             ('metering_owner', :'metering_owner_password'), ('billing_owner', :'billing_owner_password'),
+             ('console_owner', :'console_owner_password')) AS given (name, password)
+WHERE password = '' \gset
+\if :is_lacking
+  \warn 'Nothing was changed. These files in /run/secrets are missing or empty:' :lacking
+  DO $$ BEGIN RAISE EXCEPTION 'a password is missing'; END $$;
+\endif
 -- Enough for the pools of 16 replicas of each service (docker-compose.yml) and eight starts at once. Owners need
 -- connections for a job and a person. So no service can use up the connections of another.
 ALTER ROLE auth PASSWORD :'auth_password' CONNECTION LIMIT 88;

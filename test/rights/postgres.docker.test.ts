@@ -16,6 +16,7 @@ import {
   ask,
   book,
   connected,
+  LOGINS,
   NO_RIGHT,
   refusal,
   SCHEMAS,
@@ -112,6 +113,13 @@ it('the services find their schemas and work with their own logins', async () =>
   } finally {
     await metering.destroy();
   }
+});
+
+it('without one of the passwords roles.sql changes nothing, and names the files', async () => {
+  await expect(server.makeRolesWithout('/run/secrets/metering-owner-database-password')).rejects.toThrow(
+    /missing or empty: metering-owner-database-password\s/,
+  );
+  for (const login of LOGINS) expect(await ask(server.url(login), 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
 });
 
 loginsTests(server, tenantId);

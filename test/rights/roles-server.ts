@@ -49,6 +49,12 @@ export function useRolesServer() {
       `postgres://${login}:pw-${login}@127.0.0.1:${postgres.port}/${database}`,
     inside,
     makeRoles: (database = 'tollgate') => inside('psql', '-qX', '-d', database, '-f', '/roles.sql'),
+    /** The same without the file of a password, and with another password of auth. */
+    async makeRolesWithout(file: string): Promise<void> {
+      const edit = `s#${file}#/missing#; s#.cat /run/secrets/auth-database-password.#another#`;
+      await postgres.exec(['sh', '-c', `sed -e '${edit}' /roles.sql > /lacking.sql`]);
+      await inside('psql', '-qX', '-d', 'tollgate', '-f', '/lacking.sql');
+    },
   };
 }
 
