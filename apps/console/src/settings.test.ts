@@ -18,3 +18,23 @@ describe('single sign-on', () => {
     expect(() => readSettings(env, [ConsoleSettings])).toThrow(new RegExp(`is set: ${missing} must be, too$`));
   });
 });
+
+describe('the URL of the mail server', () => {
+  const read = (url: string) => readSettings({ TOLLGATE_SMTP_URL: url }, [ConsoleSettings]).TOLLGATE_SMTP_URL;
+
+  it.each(['smtp://mail:25', 'smtps://anna%40example.com:a%2Fb@mail.example.com', 'smtps://mail?tls.servername=mx'])(
+    'may be %s',
+    (url) => expect(read(url)).toBe(url),
+  );
+
+  it.each([
+    'http://mail',
+    'smtps://u:kept#it@mail',
+    'smtps://u:kept/it@mail',
+    'smtps://u:1/kept@mail',
+    'smtp://u:1?kept@m',
+  ])('is refused as %s, with the remedy and without the password', (url) => {
+    expect(() => read(url)).toThrow(/^TOLLGATE_SMTP_URL must be an smtp or smtps URL .* \/ is %2F/);
+    expect(() => read(url)).not.toThrow(/kept/);
+  });
+});

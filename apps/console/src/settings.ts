@@ -9,6 +9,7 @@ import {
   LameDuckSettings,
   Optional,
   Port,
+  Satisfies,
   Secret,
   Setting,
   Text,
@@ -19,6 +20,7 @@ import { TENANT_ROLES } from './access/roles';
 
 const SECRET_MIN_BITS = 80;
 const ORIGIN = /^https?:\/\/[^/?#@\s]+$/;
+const MAIL_FORM = /^smtps?:\/\/\S{1,1024}$/;
 const URL_FORM = /^https?:\/\/[^?#@\s]+$/;
 
 const ID = '[0-7][0-9a-hjkmnp-tv-z]{25}';
@@ -69,7 +71,7 @@ export class ConsoleSettings implements ChecksItself {
   })
   @Optional()
   @Secret()
-  @Text(/^smtps?:\/\/\S{1,1024}$/, 'an smtp or smtps URL')
+  @Satisfies(isMailUrl, 'an smtp or smtps URL (in user and password / is %2F, # %23, ? %3F, @ %40)')
   TOLLGATE_SMTP_URL?: string;
   @Setting('Sender of the mail.')
   @Text(/^[^\s@]+@[^\s@]+$/, 'an e-mail address')
@@ -80,6 +82,13 @@ export class ConsoleSettings implements ChecksItself {
     const missing = SINGLE_SIGN_ON.filter((name) => this[name] === undefined);
     return given === undefined ? [] : missing.map((name) => `${given} is set: ${name} must be, too`);
   }
+}
+
+/** A password with special characters ends the host, and the rest looks like a path or options. */
+function isMailUrl(text: string): boolean {
+  if (!MAIL_FORM.test(text) || !URL.canParse(text)) return false;
+  const { hostname, pathname, search, hash } = new URL(text);
+  return hostname !== '' && ['', '/'].includes(pathname) && !search.includes('@') && hash === '';
 }
 
 /** The standalone form makes one by default. */

@@ -59,11 +59,15 @@ describe('the address of Redis', () => {
     ['redis://a:65536', /not host:port/],
     ['redis://u:100%@a', /user and password/],
     ['redis://%E0%A4%A:p@a', /user and password/],
+    ['redis://u:kept/it@a', /\/ is %2F/],
+    ['redis://u:p@kept@a', /@ is %40/],
+    ['redis://u:1/kept@a', /must be a number/],
     ['rediss://a?ca=/does/not/exist', /certificate authority/],
     ['redis://a?tls=1', /unknown option "tls"/],
   ])('is refused as %s', (url, message) => {
     expect(() => readRedisUrl(url)).toThrow(message);
     expect(() => readRedisUrl(url)).toThrow(/^REDIS_URL: /);
+    expect(() => readRedisUrl(url)).not.toThrow(/kept/);
   });
 
   it('is shown without user and password', () => {

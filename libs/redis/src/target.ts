@@ -140,9 +140,11 @@ export function describeTarget({ kind, nodes, master, tls }: RedisTarget): strin
 }
 
 function readNode(node: string, kind: RedisTarget['kind']): { host: string; port: number } {
-  const match = /^(\[[0-9a-f:]+\]|[^:]+)(?::(\d{1,5}))?$/i.exec(node);
+  const match = /^(\[[0-9a-f:]+\]|[^:@]+)(?::(\d{1,5}))?$/i.exec(node);
   const port = Number(match?.[2] ?? (kind === 'sentinel' ? DEFAULT_SENTINEL_PORT : DEFAULT_PORT));
-  if (!match || port > MAX_PORT) throw new Error(`REDIS_URL: "${node}" is not host:port`);
+  // The text may be a part of the password.
+  if (!match || port > MAX_PORT)
+    throw new Error('REDIS_URL: a host is not host:port; in user and password, / is %2F and @ is %40');
   return { host: match[1]!.replace(/^\[|\]$/g, ''), port };
 }
 

@@ -1,0 +1,20 @@
+import { readSettings } from '@tollgate/runtime';
+import { DatabaseSettings } from './database-settings';
+
+describe('DATABASE_URL', () => {
+  it.each([
+    'postgres://billing:secret@db:5432/tollgate',
+    'postgresql://billing:a%2Fb%23c@[::1]/tollgate?sslmode=verify-full&sslrootcert=/not/here',
+    'postgres://postgres:secret@/tollgate?host=/run/postgresql&port=5433',
+    'postgres:///tollgate',
+  ])('may be %s', (url) => expect(readSettings({ DATABASE_URL: url }, [DatabaseSettings]).DATABASE_URL).toBe(url));
+
+  it.each(['mysql://db/x', 'postgres://u:kept/it@db/x', 'postgres://u:kept#it@db/x', 'postgres://u:1/kept@db/x'])(
+    'is refused as %s, with the remedy and without the password',
+    (url) => {
+      const read = () => readSettings({ DATABASE_URL: url }, [DatabaseSettings]);
+      expect(read).toThrow(/^DATABASE_URL must be a URL such as .* \(in the password \/ is %2F/);
+      expect(read).not.toThrow(/kept/);
+    },
+  );
+});
