@@ -12,7 +12,7 @@ export function addConfigCommand(program: Command, env: NodeJS.ProcessEnv, fail:
     'check a configuration file, and ask a running Tollgate whether it would accept it',
     'config check',
     'config check /etc/tollgate/tollgate.yaml',
-    'config check deploy/tollgate.yaml --allow-missing-env',
+    'config check tollgate.yaml --allow-missing-env',
   )
     .option('--allow-missing-env', 'ignore secrets that are missing on this machine')
     .option('--no-server', 'do not ask a running Tollgate')
