@@ -32,7 +32,7 @@ function wrong(program: Command, words: readonly string[]): string[] {
   }
   const isGroup = command.commands.length > 0 && command.registeredArguments.length === 0;
   const options = ['--help', '--version', ...command.options.map(({ long }) => long)];
-  const unknown = rest.filter((word) => word.startsWith('--') && !options.includes(word.split('=')[0]!));
+  const unknown = rest.filter((word) => word.startsWith('--') && !options.includes(word.split('=')[0]));
   return [...(isGroup && /^[a-z]/.test(rest[0] ?? '') ? [rest[0]!] : []), ...unknown];
 }
 
