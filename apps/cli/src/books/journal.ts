@@ -44,7 +44,7 @@ function text(heads: number, differences: readonly Difference[]): string {
     .slice(0, MAX_SHOWN)
     .map(({ tenantId, expected, actual, ids }) => [tenantId, expected, actual, ids.join(' ')]);
   return [
-    `THE JOURNAL WAS CHANGED: ${differences.length} of ${counted(heads, 'head')} are no longer in it.`,
+    `THE JOURNAL WAS CHANGED. Heads that are no longer in it: ${differences.length} of ${heads}.`,
     'The change is in this entry or in one before it:',
     table(['TENANT', 'EXPECTED', 'ACTUAL', 'ID'], rows, ''),
     ...(differences.length > MAX_SHOWN ? [`Only the first ${MAX_SHOWN} of them are shown.`] : []),
