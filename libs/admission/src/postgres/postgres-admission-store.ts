@@ -35,6 +35,7 @@ import { budgetNanos, cappedNanos } from '../amounts';
 import { admitMistake, lookMistake, settleMistake } from '../caller-mistakes';
 import { sendFaultless, type ItemFailure } from '../item-failures';
 import { readAdmit, readExtend, readLook, readSettle, readWithdraw } from '../store-answers';
+import { sweptEvents } from '../swept-records';
 import { admitCall } from './admit-call';
 import { Claims, settleCall } from './claims';
 import { Connections, type Row } from './connections';
@@ -200,7 +201,7 @@ export class PostgresAdmissionStore extends AdmissionStore {
     });
     await this.holdCounts.refresh();
     await this.claims.forgetOld();
-    return rows.map((row) => JSON.parse(row[0]!) as UsageEvent);
+    return sweptEvents(rows.map(([record]) => record));
   }
 
   async applyBalanceUpdates(updates: readonly ParsedBalanceUpdate[]): Promise<void> {

@@ -1,6 +1,6 @@
-import type { UsageEvent } from '@tollgate/contracts';
 import type { RedisLink } from '@tollgate/redis';
 import { runningHold, type HoldsQuery, type HoldView } from '../operations/hold-view';
+import { endedMs } from '../swept-records';
 import { tenantKeys } from './by-tenant';
 
 /** Empty: not asked for, or there is none. */
@@ -17,7 +17,7 @@ export async function readHolds(link: RedisLink, query: HoldsQuery, now: number 
   const holds: HoldView[] = [];
   for (let i = 0; i < values.length; i += 6) {
     const [id, state, nanos, since, draft, delivered] = values.slice(i, i + 6) as Fields;
-    const sinceMs = state === 'pending' ? Number(since) : Date.parse((JSON.parse(since) as UsageEvent).endedAt);
+    const sinceMs = state === 'pending' ? Number(since) : endedMs(since);
     const running = draft !== '' && { running: runningHold(draft, delivered === '' ? null : delivered) };
     holds.push({ id, state, nanos: BigInt(nanos), quietMs: Number(nowMs) - sinceMs, ...running });
   }

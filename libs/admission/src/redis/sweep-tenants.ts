@@ -1,7 +1,9 @@
-import type { UsageEvent } from '@tollgate/contracts';
+import { UnavailableError, type UsageEvent } from '@tollgate/contracts';
 import type { Call, RedisLink } from '@tollgate/redis';
+import { logCapped, logger } from '@tollgate/runtime';
 import { holds } from '../admission-metrics';
 import type { SweepOptions } from '../admission-store';
+import { sweptEvents } from '../swept-records';
 import { sweepKeys } from './by-tenant';
 import type { TenantRegistry } from './tenant-registry';
 
@@ -11,7 +13,7 @@ const MAX_TENANTS_PER_CALL = 200;
 /**
  * Goes through the active tenants until the requested number of holds of both kinds was found. Skips a shard that does
  * not answer. Rejects when nothing was found and a shard did not answer. Records in a lost reply are handed out again
- * after the waiting time.
+ * after the waiting time. A tenant whose holds cannot be read is logged and skipped, until it is repaired.
  */
 export async function sweepTenants(
   link: RedisLink,
@@ -37,16 +39,20 @@ export async function sweepTenants(
     const args = [now, mostExpired, mostOwed, confirmAfterMs];
     const replies = await link.call(batch.map((id): Call => ({ function: 'sweep', keys: sweepKeys(id), args })));
     for (const [i, reply] of replies.entries()) {
-      if (reply instanceof Error) {
+      if (reply instanceof UnavailableError) {
         failure ??= reply;
         continue;
       }
-      const [justExpired, pending, settled, records] = reply as [number, number, number, string[]];
+      if (reply instanceof Error) {
+        reportUnreadable(batch[i]!, reply);
+        continue;
+      }
+      const [justExpired, pending, settled, records] = reply as [number, number, number, unknown[]];
       counts.set(batch[i]!, { pending, settled });
       const justOwed = records.length - justExpired;
       expired += justExpired;
       owed += justOwed;
-      for (const record of records) events.push(JSON.parse(record) as UsageEvent);
+      events.push(...sweptEvents(records, batch[i]));
       if (pending + settled === 0) idle.push(batch[i]!);
       else if ((justExpired > 0 && justExpired === mostExpired) || (justOwed > 0 && justOwed === mostOwed))
         queue.push(batch[i]!);
@@ -57,6 +63,13 @@ export async function sweepTenants(
   if (failure && events.length === 0) throw failure;
   if (idle.length > 0) await registry.forgetIdle(idle);
   return events;
+}
+
+/** This library did not write what is stored. */
+function reportUnreadable(tenantId: string, err: Error): void {
+  const message =
+    'the holds of a tenant cannot be read, and are not swept: tollgate tenant repair drops unreadable ones';
+  logCapped(logger('admission'), 'error', { err, tenantId }, message);
 }
 
 function report(counts: readonly { pending: number; settled: number }[]): void {

@@ -13,6 +13,23 @@ CREATE OR REPLACE FUNCTION expired_event(h hold, p_cost_nanos bigint) RETURNS te
       to_timestamp(h.progressed_ms / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')))::text
 $$;
 
+-- Whether that event can be made. A hold for which it cannot stays pending, and keeps no other from its end: reconcile
+-- names it. Nothing of ours writes such a hold.
+CREATE OR REPLACE FUNCTION can_expire(h hold) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  v_cost_nanos bigint;
+BEGIN
+  v_cost_nanos := h.delivered ->> 'costNanos';
+  RETURN h.delivered IS NULL OR coalesce(
+    v_cost_nanos >= 0
+      AND (h.delivered ->> 'promptTokens')::bigint + (h.delivered ->> 'completionTokens')::bigint >= 0
+      AND expired_event(h, v_cost_nanos) IS NOT NULL,
+    false);
+EXCEPTION WHEN data_exception THEN
+  RETURN false;
+END
+$$;
+
 -- The records of at most `p_limit` holds that expire now, and of at most `p_limit` settled holds that the ledger has
 -- not confirmed for p_confirm_after_ms.
 CREATE OR REPLACE FUNCTION sweep(p_now_ms bigint, p_limit int, p_confirm_after_ms bigint) RETURNS SETOF text
@@ -24,7 +41,7 @@ DECLARE
   v_ids text[] := array(
     SELECT id FROM hold
     WHERE unconfirmed_since_ms IS NULL AND state = 'pending'
-      AND (deadline_ms <= v_now_us / 1000 OR progressed_ms > v_now_us / 1000)
+      AND (deadline_ms <= v_now_us / 1000 OR progressed_ms > v_now_us / 1000) AND can_expire(hold)
     LIMIT p_limit);
   e record;
   -- The places of those that were charged.

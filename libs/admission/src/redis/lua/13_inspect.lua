@@ -84,7 +84,9 @@ local function holds(keys, args)
         draft, delivered = h.draft, h.delivered and '{' .. delivered_members(h) .. '}' or ''
       end
     else
-      nanos, since = cmsgpack.unpack(packed)
+      local record
+      nanos, record = cmsgpack.unpack(packed)
+      since = type(record) == 'string' and record or ''
     end
     for _, value in ipairs({ ids[n], state, text(nanos), since, draft, delivered }) do
       out[#out + 1] = value
