@@ -1,5 +1,6 @@
 export * from './audit';
 export * from './ids';
+export * from './instants';
 export * from './money';
 export * from './budgets';
 export * from './credentials';

@@ -1,6 +1,7 @@
 import {
   idBound,
   isId,
+  isInstant,
   newId,
   pageRows,
   RequestError,
@@ -72,6 +73,12 @@ export async function auditPage(database: Statements, wanted: AuditQuery): Promi
   const limit = pageRows(wanted.limit);
   if (after !== undefined && !isId('aud', after))
     throw new RequestError('invalid_parameter', 'after must be the id of a row of this list.');
+  if (![from, to].every((time) => time === undefined || isInstant(time)))
+    throw new RequestError('invalid_parameter', 'from and to must be times in UTC such as 2026-11-30T12:00:00.000Z.');
+  const filters = [wanted.tenantId, wanted.action, wanted.target, wanted.author, wanted.requestId];
+  // PostgreSQL stores no NUL in a text.
+  if (!filters.every((text) => text === undefined || (typeof text === 'string' && !text.includes('\0'))))
+    throw new RequestError('invalid_parameter', 'A filter must be a text without the character U+0000.');
   // An id is never older than its time, so the bound only spares the search through older rows.
   const oldest = from === undefined ? null : idBound('aud', Date.parse(from));
   const rows = await query<Row>(
@@ -83,11 +90,7 @@ export async function auditPage(database: Statements, wanted: AuditQuery): Promi
        AND ($7::text IS NULL OR target = $7) AND ($8::text IS NULL OR author_id = $8 OR author_name = $8)
        AND ($9::text IS NULL OR request_id = $9)
      ORDER BY id DESC LIMIT $10`,
-    [
-      ...[after ?? null, oldest, from ?? null, to ?? null],
-      ...[wanted.tenantId, wanted.action, wanted.target, wanted.author, wanted.requestId].map((value) => value ?? null),
-      limit + 1,
-    ],
+    [...[after ?? null, oldest, from ?? null, to ?? null], ...filters.map((text) => text ?? null), limit + 1],
   );
   const data = rows.slice(0, limit).map(toRow);
   return { data, nextCursor: rows.length > limit ? data.at(-1)!.id : null };

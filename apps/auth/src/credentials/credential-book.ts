@@ -17,7 +17,7 @@ import { Projector } from '../project/projector';
 import { lockTenant } from '../tenants/lock-tenant';
 import { Credential } from './credential.entity';
 
-const ID_PREFIX = { key: 'key', token: 'tok' } as const;
+export const ID_PREFIX = { key: 'key', token: 'tok' } as const;
 
 /** The fields that the caller gives. The rest is set here. */
 export interface NewCredential {

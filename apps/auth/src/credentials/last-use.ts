@@ -1,6 +1,7 @@
-import type { CredentialKind } from '@tollgate/contracts';
+import { isId, isInstant, type CredentialKind } from '@tollgate/contracts';
 import { changedRows, transaction } from '@tollgate/postgres';
 import type { AuthDatabase } from '../database';
+import { ID_PREFIX } from './credential-book';
 
 const MAX_USES_PER_UPDATE = 1_000;
 
@@ -17,16 +18,25 @@ const RECORD_USES = `
   )
   UPDATE credential SET last_used_at = GREATEST(last_used_at, locked.at) FROM locked WHERE credential.id = locked.id`;
 
-/** Advances `last_used_at`, never back. Returns how many of the ids are credentials of this kind. */
+/**
+ * Advances `last_used_at`, never back. Returns how many of the ids are credentials of this kind. A use that is malformed
+ * keeps no other from being recorded.
+ */
 export async function recordUses(
   { dataSource }: AuthDatabase,
   kind: CredentialKind,
   uses: readonly { id: string; at: string }[],
 ): Promise<number> {
+  const valid = uses.filter((use) => isUse(kind, use));
   let recorded = 0;
-  for (let from = 0; from < uses.length; from += MAX_USES_PER_UPDATE) {
-    const batch = JSON.stringify(uses.slice(from, from + MAX_USES_PER_UPDATE));
+  for (let from = 0; from < valid.length; from += MAX_USES_PER_UPDATE) {
+    const batch = JSON.stringify(valid.slice(from, from + MAX_USES_PER_UPDATE));
     recorded += await transaction(dataSource, (tx) => changedRows(tx, RECORD_USES, [batch, kind]));
   }
   return recorded;
+}
+
+function isUse(kind: CredentialKind, value: unknown): boolean {
+  const { id, at } = (value ?? {}) as Record<string, unknown>;
+  return isId(ID_PREFIX[kind], id) && isInstant(at);
 }

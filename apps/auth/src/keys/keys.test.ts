@@ -231,6 +231,10 @@ it('lastUsedAt advances to the latest use, never back, for keys alone, and is no
   expect(await lastUse()).toBe(late);
   await used({ id: key.id, at: ago(-3_600_000) });
   expect(Date.parse((await lastUse())!)).toBeLessThanOrEqual(Date.now() + 1_000);
+  // One that no gateway of ours sends keeps no other from being recorded.
+  const now = ago(0);
+  const odd = ['2026-02-30T00:00:00.000Z', '0000-01-01T00:00:00.000Z', 'now'].map((at) => ({ id: key.id, at }));
+  expect(await used(...odd, { id: 'key_\0', at: now }, { id: key.id, at: now })).toEqual({ recorded: 1 });
   expect((await auth.request('auth.tokens.list', { tenantId })).data).toMatchObject([{ lastUsedAt: null }]);
   expect(await database.query('SELECT version FROM auth.credential WHERE id = $1', [key.id])).toEqual([{ version: 1 }]);
 });

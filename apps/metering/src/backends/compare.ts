@@ -10,6 +10,7 @@ import {
 } from '@tollgate/contracts';
 import { query } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
+import { parseTime } from '../query/parameters';
 import { MAX_ENGINES } from './engines';
 import { HOUR_MS, hourOf } from '../hours';
 import { EDGE_SLACK_MS } from './sampler';
@@ -60,8 +61,7 @@ export async function compareBackends(
 ): Promise<ReplyOf<'metering.backends.compare'>> {
   if (!Number.isInteger(hours) || hours < 1 || hours > MAX_COMPARED_HOURS)
     throw new RequestError('invalid_parameter', `hours must be a whole number from 1 to ${MAX_COMPARED_HOURS}.`);
-  const beforeMs = before === undefined ? nowMs + HOUR_MS : Date.parse(before);
-  if (Number.isNaN(beforeMs)) throw new RequestError('invalid_parameter', 'before must be an ISO 8601 time.');
+  const beforeMs = before === undefined ? nowMs + HOUR_MS : parseTime('before', before);
   const from = new Date(hourOf(nowMs) - hours * HOUR_MS);
   const rows = await query<Row>(dataSource, COMPARE_SQL, [from, new Date(beforeMs), UNKNOWN_BACKEND, MAX_ROWS + 1]);
   // The last hour of a full answer may lack rows. The next answer starts with it.

@@ -162,6 +162,11 @@ describe('an engine that restarts', () => {
   });
 });
 
+it.each(['2026-W45', '-271821-04-20T00:00:00.000Z', 'now', 5])('hours before %p are refused', async (before) => {
+  const asked = compareBackends(database.dataSource, { hours: 1, before: before as string });
+  await expect(asked).rejects.toMatchObject({ code: 'invalid_parameter' });
+});
+
 describe('work that is not charged', () => {
   afterEach(() => database.query('TRUNCATE metering.backend_unbilled'));
 
@@ -190,10 +195,16 @@ describe('work that is not charged', () => {
     await recordUnbilled(database.dataSource, { id: 'msg_3', work: [line] });
     expect(await database.query('SELECT count(*)::int AS n FROM metering.backend_unbilled')).toEqual([{ n: 2 }]);
     const refused = { code: 'invalid_parameter' };
-    for (const work of [[{ ...line, hour: '2026-13-01T00:00:00.000Z' }], [{ ...line, completionTokens: -1 }], 'x'])
+    for (const hour of ['2026-13-01T00:00:00.000Z', '2026-02-30T00:00:00.000Z', '0000-01-01T00:00:00.000Z'])
+      await expect(
+        recordUnbilled(database.dataSource, { id: 'msg_4', work: [{ ...line, hour }] }),
+      ).rejects.toMatchObject(refused);
+    for (const work of [[{ ...line, completionTokens: -1 }], 'x'])
       await expect(recordUnbilled(database.dataSource, { id: 'msg_4', work: work as never })).rejects.toMatchObject(
         refused,
       );
+    for (const id of ['msg_\0', 'x'.repeat(65)])
+      await expect(recordUnbilled(database.dataSource, { id, work: [line] })).rejects.toMatchObject(refused);
   });
 
   it('may belong to any engine if its event names no backend, e.g. after the death of a gateway', async () => {

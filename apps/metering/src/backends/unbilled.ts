@@ -7,8 +7,9 @@ import {
 } from '@tollgate/contracts';
 import { query, transaction } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
-import { HOUR_FORM } from '../hours';
+import { isHour } from '../hours';
 
+const MAX_ID_CHARS = 64;
 const MAX_NAME_CHARS = 256;
 
 /**
@@ -19,12 +20,11 @@ export async function recordUnbilled(
   dataSource: DataSource,
   { id, work }: RequestOf<'metering.backends.unbilled'>,
 ): Promise<ReplyOf<'metering.backends.unbilled'>> {
-  const valid =
-    typeof id === 'string' && Array.isArray(work) && work.length <= MAX_UNBILLED_LINES && work.every(isLine);
-  if (!valid)
+  const isReport = isText(id, MAX_ID_CHARS) && Array.isArray(work) && work.length <= MAX_UNBILLED_LINES;
+  if (!isReport || !work.every(isLine))
     throw new RequestError(
       'invalid_parameter',
-      `id must be a string, and work a list of at most ${MAX_UNBILLED_LINES} lines of unbilled work.`,
+      `id must have at most ${MAX_ID_CHARS} characters, and work be a list of at most ${MAX_UNBILLED_LINES} lines of unbilled work.`,
     );
   await transaction(dataSource, async (tx) => {
     await query(
@@ -48,7 +48,9 @@ export async function recordUnbilled(
 
 function isLine(value: unknown): boolean {
   const { backend, hour, promptTokens, completionTokens } = (value ?? {}) as Record<string, unknown>;
-  const isName = typeof backend === 'string' && backend.length <= MAX_NAME_CHARS && !backend.includes('\0');
-  const isHour = typeof hour === 'string' && HOUR_FORM.test(hour) && !Number.isNaN(Date.parse(hour));
-  return isName && isHour && [promptTokens, completionTokens].every((n) => Number.isSafeInteger(n) && Number(n) >= 0);
+  const areTokens = [promptTokens, completionTokens].every((n) => Number.isSafeInteger(n) && Number(n) >= 0);
+  return isText(backend, MAX_NAME_CHARS) && isHour(hour) && areTokens;
 }
+
+const isText = (value: unknown, maxChars: number): boolean =>
+  typeof value === 'string' && value.length <= maxChars && !value.includes('\0');

@@ -6,7 +6,9 @@ const MAX_NAME_CHARS = 256;
 /** A time of a query in milliseconds. RequestError invalid_parameter. */
 export function parseTime(name: string, value: unknown): number {
   const ms = typeof value === 'string' && ISO_UTC.test(value) ? Date.parse(value) : NaN;
-  if (Number.isNaN(ms)) throw new RequestError('invalid_parameter', `${name} must be an ISO 8601 date or time in UTC.`);
+  // Negated, because a time that is none is NaN.
+  if (!(ms >= 0))
+    throw new RequestError('invalid_parameter', `${name} must be an ISO 8601 date or time in UTC from 1970 on.`);
   return ms;
 }
 

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import {
   idBound,
   isId,
+  isInstant,
   MAX_EXPORT_ROWS,
   RequestError,
   type ExportedUsage,
@@ -101,7 +102,7 @@ export class UsageExport {
   /** The requests of one tenant, ascending by end. */
   private requestsOf(range: Range, after: string | undefined): Promise<Row[]> {
     const [, time, id] = after === undefined ? ['', range.from, ''] : (PLACE.exec(after) ?? []);
-    if (time === undefined || Number.isNaN(Date.parse(time)) || (id !== '' && !isId('req', id))) throw wrongCursor();
+    if (!isInstant(time) || (id !== '' && !isId('req', id))) throw wrongCursor();
     const where = `tenant_id = $1 AND ended_at >= $2 AND ended_at < $3 AND (ended_at, id) > ($2, $4)`;
     return this.read(range, where, 'ended_at, id', [
       range.tenantId,
@@ -182,7 +183,7 @@ function hourCursor(after: string): string[] {
     !place.every((part) => typeof part === 'string' && !part.includes('\0'))
   )
     throw wrongCursor();
-  if (Number.isNaN(Date.parse(place[1] as string))) throw wrongCursor();
+  if (!isInstant(place[1])) throw wrongCursor();
   return place as string[];
 }
 

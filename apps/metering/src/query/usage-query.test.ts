@@ -87,6 +87,8 @@ describe('the range', () => {
     ['from after to', { from: '2026-11-22', to: '2026-11-21' }],
     ['an invalid time', { from: 'yesterday' }],
     ['a time without a zone', { to: '2026-11-21T10:00' }],
+    ['a time before 1970', { from: '1969-12-31T23:59:59Z' }],
+    ['a time in the year 0', { from: '0000-01-01' }],
     ['an unknown grouping', { groupBy: ['constructor' as UsageGroup] }],
   ])('is refused with %s', async (_, changes) => {
     const refused = ask('2026-11-20', '2026-11-21', changes);

@@ -10,7 +10,7 @@ import {
 } from '@tollgate/contracts';
 import { query, transaction } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
-import { HOUR_FORM, HOUR_MS } from '../hours';
+import { HOUR_MS, isHour } from '../hours';
 import { isRefused, keepRefused } from './refused-requests';
 
 const CODE = /^[a-z_]{1,64}$/;
@@ -67,7 +67,7 @@ export async function recordRefusals(
 function isCount(value: unknown, nowMs: number): value is RefusalCount {
   const { tenantId, keyId, hour, code, requests } = (value ?? {}) as Record<string, unknown>;
   const isOwner = isId('ten', tenantId) && isId('key', keyId);
-  const isHour = typeof hour === 'string' && HOUR_FORM.test(hour) && Date.parse(hour) <= nowMs + MAX_AHEAD_MS;
+  const isPast = isHour(hour) && Date.parse(hour) <= nowMs + MAX_AHEAD_MS;
   const isCode = typeof code === 'string' && CODE.test(code);
-  return isOwner && isHour && isCode && Number.isSafeInteger(requests) && Number(requests) > 0;
+  return isOwner && isPast && isCode && Number.isSafeInteger(requests) && Number(requests) > 0;
 }

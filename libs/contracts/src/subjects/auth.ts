@@ -135,8 +135,8 @@ export interface AuthSubjects {
    */
   'auth.keys.revoke': [Authored<{ tenantId: string; id: string }>, { revokedAt: string }];
   /**
-   * Moves lastUsedAt forward, never back. `recorded`: how many of the ids are keys. A gateway sends the use of a key at
-   * most once a minute.
+   * Moves lastUsedAt forward, never back. `recorded`: how many of the ids are keys. Malformed uses are left out. A
+   * gateway sends the use of a key at most once a minute.
    */
   'auth.keys.used': [{ uses: { id: string; at: string }[] }, { recorded: number }];
   'auth.tokens.list': [{ tenantId: string } & PageQuery, Page<TokenRow>];
@@ -147,7 +147,7 @@ export interface AuthSubjects {
   ];
   /** Like auth.keys.revoke. */
   'auth.tokens.revoke': [Authored<{ tenantId: string; id: string }>, { revokedAt: string }];
-  /** Moves lastUsedAt forward, never back. */
+  /** Like auth.keys.used. */
   'auth.tokens.used': [{ uses: { id: string; at: string }[] }, { recorded: number }];
   /** Operator tokens, newest first. */
   'auth.operators.list': [PageQuery, Page<OperatorTokenRow>];

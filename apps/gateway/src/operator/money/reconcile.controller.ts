@@ -5,6 +5,7 @@ import { ConfigSource, delay } from '@tollgate/runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { refuseFields } from '../../http/account/body';
 import { ApiError } from '../../http/api-error';
+import { parseInstant } from '../../http/instant';
 import { queryCheck } from '../../http/validate';
 import { BackendHoursQuery } from '../backends/backend-schemas';
 import { OPERATOR_PREFIX } from '../prefix';
@@ -52,7 +53,9 @@ export class ReconcileController {
   /** Compares the counters of the engines with the books. Declared before `:id`, which would match this path. */
   @Get('backends')
   backends(@Query() query: unknown) {
-    return this.services.request('metering.backends.compare', checkHours(query));
+    const { before, ...range } = checkHours(query);
+    const upTo = before === undefined ? {} : { before: new Date(parseInstant(before)!).toISOString() };
+    return this.services.request('metering.backends.compare', { ...range, ...upTo });
   }
 
   /** A finished run has its report under `report`. The end of a failed one is no reason to ask again: 200. */
