@@ -7,7 +7,7 @@ it('the rows of a range are those from its start and before its end', async () =
   const tenantId = await auth.tenant();
   const list = async (range: Pick<AuditQuery, 'from' | 'to'>) =>
     (await auth.request('auth.audit.list', { tenantId, ...range })).data.map(({ action }) => action);
-  const [{ at }] = (await auth.request('auth.audit.list', { tenantId })).data as [{ at: string }];
+  const { at } = (await auth.request('auth.audit.list', { tenantId })).data[0]!;
   expect(await list({ from: at })).toEqual(['tenant.create']);
   expect(await list({ to: at })).toEqual([]);
   expect(await list({ from: '0001-01-01T00:00:00.000Z', to: '9999-12-31T23:59:59.999Z' })).toEqual(['tenant.create']);
