@@ -288,5 +288,5 @@ export class PostgresAdmissionStore extends AdmissionStore {
 
 /** The members of the event of an expired hold, over those of its draft. */
 function deliveredJson({ served, costNanos, ...tokens }: DeliveredUsage): object {
-  return { ...tokens, costNanos: String(costNanos), ...served };
+  return { ...tokens, costNanos: String(cappedNanos(costNanos)), ...served };
 }

@@ -161,6 +161,17 @@ export function holdsSuite(open: OpenStore): void {
     expect(await f.progress(id, 1)).toBe(false);
   });
 
+  it('charges an expired hold what it held if more was delivered, also more than 64 bits have', async () => {
+    const f = fixture();
+    const id = await f.hold();
+    const delivered = { promptTokens: 0, cachedTokens: 0, completionTokens: 2, costNanos: 10n ** 20n };
+    expect(await f.store.progress([{ id, tenantId: f.tenantId, delivered }])).toEqual([true]);
+    const { pendingNanos } = await f.sums();
+    f.nowMs += DEFAULT_LEASE_MS;
+    const overrunNanos = String(4n * 10n ** 18n - pendingNanos);
+    expect(await f.sweep()).toMatchObject([{ id, costNanos: String(pendingNanos), overrunNanos }]);
+  });
+
   it('charges an expired hold at the model and price that served it, if they are not those of its draft', async () => {
     const f = fixture();
     const id = await f.hold();
