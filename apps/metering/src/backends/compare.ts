@@ -24,7 +24,7 @@ const MAX_DRIFT_TOKENS = 1_000;
  * 10 minutes) and are booked.
  */
 export const JUDGE_AFTER_MS = 15 * 60_000;
-/** Rows of one answer. They cover at least a whole hour. */
+/** Rows of one answer, and the others of its last hour: in an hour in which addresses changed, there are more engines. */
 const MAX_ROWS = MAX_ENGINES;
 
 interface Row {
@@ -63,12 +63,9 @@ export async function compareBackends(
     throw new RequestError('invalid_parameter', `hours must be a whole number from 1 to ${MAX_COMPARED_HOURS}.`);
   const beforeMs = before === undefined ? nowMs + HOUR_MS : parseTime('before', before);
   const from = new Date(hourOf(nowMs) - hours * HOUR_MS);
-  const rows = await query<Row>(dataSource, COMPARE_SQL, [from, new Date(beforeMs), UNKNOWN_BACKEND, MAX_ROWS + 1]);
-  // The last hour of a full answer may lack rows. The next answer starts with it.
-  const cut = rows.length > MAX_ROWS ? rows.filter(({ hour }) => +hour !== +rows.at(-1)!.hour) : [];
-  const given = cut.length > 0 ? cut : rows;
-  const nextCursor = cut.length > 0 ? cut.at(-1)!.hour.toISOString() : null;
-  return { data: given.map((row) => backendHour(row, nowMs)), nextCursor };
+  const rows = await query<Row>(dataSource, COMPARE_SQL, [from, new Date(beforeMs), UNKNOWN_BACKEND, MAX_ROWS]);
+  const nextCursor = rows.length < MAX_ROWS ? null : rows.at(-1)!.hour.toISOString();
+  return { data: rows.map((row) => backendHour(row, nowMs)), nextCursor };
 }
 
 function backendHour(row: Row, nowMs: number): BackendHour {
@@ -159,7 +156,10 @@ const COMPARE_SQL = `
   SELECT e.engine, e.backends, e.hour, e.counts_cached, e.first_at, e.last_at, e.prompt_tokens AS engine_prompt,
     e.generation_tokens AS engine_generation, e.restarts,
     b.*, u.*
-  FROM engine_hour e,
+  FROM (
+      SELECT * FROM engine_hour WHERE hour >= $1 AND hour < $2
+      ORDER BY hour DESC FETCH FIRST ($4) ROWS WITH TIES
+    ) e,
     LATERAL (
       SELECT coalesce(sum(requests), 0) AS requests, coalesce(sum(estimated), 0) AS estimated,
         coalesce(sum(prompt), 0) AS prompt, coalesce(sum(cached), 0) AS cached,
@@ -172,5 +172,4 @@ const COMPARE_SQL = `
       SELECT coalesce(sum(prompt), 0) AS unbilled_prompt, coalesce(sum(completion), 0) AS unbilled_completion
       FROM unbilled WHERE unbilled.hour = e.hour AND (backend IS NULL OR backend = ANY(e.backends))
     ) u
-  WHERE e.hour >= $1 AND e.hour < $2
-  ORDER BY e.hour DESC, e.engine LIMIT $4`;
+  ORDER BY e.hour DESC, e.engine`;

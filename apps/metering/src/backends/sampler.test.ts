@@ -4,7 +4,7 @@ import { ANY_PRICE, usageEvent } from '../sample-events.fixture';
 import { useMeteringDatabase } from '../metering-database.fixture';
 import { UsageConsumer } from '../consume/usage-consumer';
 import { compareBackends, JUDGE_AFTER_MS } from './compare';
-import type { Engine } from './engines';
+import { MAX_ENGINES, type Engine } from './engines';
 import { HOUR_MS } from '../hours';
 import { EngineSampler } from './sampler';
 import { recordUnbilled } from './unbilled';
@@ -160,6 +160,25 @@ describe('an engine that restarts', () => {
     await consume(booked(HOUR, HOUR + 1, 20_000));
     expect((await hour(HOUR))!.generation).toMatchObject({ drift: 30_000, verdict: 'drifts' });
   });
+});
+
+it('pages have whole hours, however many engines one has: their addresses may have changed within it', async () => {
+  const rows = { [HOUR]: 3, [HOUR + HOUR_MS]: 2 * MAX_ENGINES, [HOUR + 2 * HOUR_MS]: 1 };
+  for (const [ms, count] of Object.entries(rows))
+    await database.query(
+      `INSERT INTO metering.engine_hour
+       SELECT $1, 'http://gpu-' || n, '{}', true, NULL, NULL, 1, 1, 0 FROM generate_series(1, $2) AS n`,
+      [new Date(Number(ms)), count],
+    );
+  const seen: string[] = [];
+  for (let before: string | null = null; ;) {
+    const asked = { hours: 6, ...(before !== null && { before }) };
+    const page = await compareBackends(database.dataSource, asked, HOUR + 3 * HOUR_MS);
+    seen.push(...page.data.map(({ hour: at, engine: name }) => `${at} ${name}`));
+    before = page.nextCursor;
+    if (before === null) break;
+  }
+  expect([seen.length, new Set(seen).size]).toEqual([2 * MAX_ENGINES + 4, 2 * MAX_ENGINES + 4]);
 });
 
 it.each(['2026-W45', '-271821-04-20T00:00:00.000Z', 'now', 5])('hours before %p are refused', async (before) => {
