@@ -71,3 +71,21 @@ it('a sweep goes on with all others if the holds of a tenant cannot be read, and
   const { values } = await metrics.getSingleMetric('tollgate_holds')!.get();
   expect(values).toContainEqual({ labels: { state: 'settled' }, value: 1 });
 });
+
+it.each([
+  ['no deadline', `'key_x', 5, 1, 1, 1, 1`],
+  ['a deadline that is no number', `'key_x', 5, 1, 1, 1, 1, false, false, 'x', 1, false, '{}'`],
+  ['no last heartbeat', `'key_x', 5, 1, 1, 1, 1, false, false, 1, false, false, '{}'`],
+])('a tenant with a pending hold with %s counts as unreadable, until it is repaired', async (_what, packed) => {
+  const { tenantId, id } = await owed();
+  const write = `redis.call('HSET', KEYS[1], 'req_poison', cmsgpack.pack(${packed}))`;
+  await client.eval(write, 1, key(tenantId, 'pending'));
+  const { store } = fixture();
+  const view = async () => (await store.snapshot({ tenantId, limit: 1 }))[0]!;
+  expect((await view()).unreadable).toEqual(expect.any(String));
+  const holds = await store.holds({ tenantId, limit: 10 });
+  expect(holds.map((hold) => hold.id).sort()).toEqual([id, 'req_poison'].sort());
+  const books = { tenantId, version: 9n, balanceNanos: 0n, suspended: false, releases: [], budgets: [], spent: [] };
+  expect(await store.repair(books)).toEqual({ droppedHolds: 1 });
+  expect(await view()).toMatchObject({ pendingHolds: 0, settledHolds: 1 });
+});

@@ -7,8 +7,13 @@ local function read_snapshot(keys)
   end
   local pending, settled, pending_holds, settled_holds, oldest = 0, 0, 0, 0, false
   for _, packed in ipairs(redis.call('HVALS', keys[PENDING])) do
+    local h = unpack_hold(packed)
+    -- No sweep of the tenant could end without them.
+    if type(h.deadline_ms) ~= 'number' or type(h.progressed_ms) ~= 'number' then
+      error('a pending hold without a time')
+    end
     pending_holds = pending_holds + 1
-    pending = add(pending, unpack_hold(packed).nanos)
+    pending = add(pending, h.nanos)
   end
   local all = redis.call('HGETALL', keys[SETTLED])
   for i = 1, #all, 2 do
@@ -79,7 +84,7 @@ local function holds(keys, args)
     local draft, delivered = '', ''
     if state == 'pending' then
       local h = unpack_hold(packed)
-      nanos, since = h.nanos, text(h.progressed_ms)
+      nanos, since = h.nanos, text(tonumber(h.progressed_ms) or 0)
       if args[4] == '1' then
         draft, delivered = h.draft, h.delivered and '{' .. delivered_members(h) .. '}' or ''
       end
