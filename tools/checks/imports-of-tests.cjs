@@ -5,6 +5,7 @@
 const TABLES_AND_LIMITS = [
   'apps/(auth|billing|console|metering)/src/database',
   'apps/(billing|gateway|metering)/src/settings',
+  'apps/cli/src/program',
   'apps/console/src/access/roles',
   'apps/console/src/sign-in/auth-calls',
   'apps/gateway/src/(inference-errors|inference/plain/answer-reader|management/routes|operator/routes)',

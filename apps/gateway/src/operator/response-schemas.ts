@@ -16,7 +16,7 @@ export const page = <T extends TSchema>(rows: T, $id: string) =>
 export const answer = <T extends TSchema>(data: T, $id: string) => Type.Object({ data }, { ...exact, $id });
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 
-const OperatorLedgerEntry = Type.Object(
+export const OperatorLedgerEntry = Type.Object(
   {
     ...LedgerEntry.properties,
     reason: Type.Optional(Type.String({ description: 'The reason given for a manual entry.' })),
@@ -252,7 +252,7 @@ export const ReconcileReport = Type.Object(
   { ...exact, $id: 'ReconcileReport' },
 );
 const run = { id: Type.String(), startedAt: timestamp('Start of the run.') };
-const ReconcileRunning = Type.Object(
+export const ReconcileRunning = Type.Object(
   {
     ...run,
     state: Type.Literal('running'),

@@ -27,7 +27,7 @@ export const AuditPageQuery = Type.Object({ ...filters, ...pageQuery('aud').prop
 export const AuditExportQuery = Type.Object(filters);
 
 const fields = (description: string) => orNull(Type.Record(Type.String(), Type.Unknown()), description);
-const AuditChange = Type.Object(
+export const AuditChange = Type.Object(
   {
     id: idSchema('aud', 'Identifier of the row; ascends with time.'),
     at: timestamp('When it was done.'),

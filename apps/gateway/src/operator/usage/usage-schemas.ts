@@ -18,11 +18,11 @@ const inDetail = {
   reasoningTokens: Type.Integer({ minimum: 0, description: 'A part of the completion tokens, as backends report it.' }),
   costNanos: nanos('Cost.'),
 };
-const OperatorUsageTotals = Type.Object(
+export const OperatorUsageTotals = Type.Object(
   { ...UsageTotals.properties, ...inDetail },
   { ...exact, $id: 'OperatorUsageTotals' },
 );
-const OperatorUsageGroup = Type.Object(
+export const OperatorUsageGroup = Type.Object(
   {
     ...UsageGroup.properties,
     ...inDetail,
