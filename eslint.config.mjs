@@ -81,4 +81,6 @@ export default tseslint.config(
     },
   },
   prettier,
+  // Prettier wraps code, but no comments.
+  { rules: { 'max-len': ['error', { code: 1_000, comments: 120, ignoreUrls: true }] } },
 );

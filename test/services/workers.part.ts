@@ -48,7 +48,7 @@ export function workersTests(deployment: Deployment): void {
     await eventually(() => expect(childrenOf(gateway.child)).not.toContain(killed));
     return killed!;
   }
-  /** None is missing either: the gateway may not have noticed a death yet, or pauses before it starts another worker. */
+  /** None is missing either: the gateway may not have noticed a death yet, or pauses before it starts another one. */
   const allReady = () =>
     eventually(
       async () => {

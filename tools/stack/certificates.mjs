@@ -39,8 +39,8 @@ const SERVERS = ['postgres', 'redis', 'kafka'];
 const LOCALHOST = 'localhost';
 
 /**
- * Makes the files that are missing, do not belong together or expire soon: `tls-ca` and its key, which no container gets; `tls-<server>-cert`,
- * `tls-<server>-key`, and both in one file, `tls-<server>`.
+ * Makes the files that are missing, do not belong together or expire soon: `tls-ca` and its key, which no container
+ * gets; `tls-<server>-cert`, `tls-<server>-key`, and both in one file, `tls-<server>`.
  * @param {string} directory
  * @returns {Promise<string>} a fingerprint; a server must be restarted when it changes
  */
@@ -86,8 +86,8 @@ const commonTo = (now, days) => ({
 });
 
 /**
- * Whether a certificate can be used with a key. A start that ended in the middle, or met a full disk, left an empty file,
- * a part of one, or the files of two certificates.
+ * Whether a certificate can be used with a key. A start that ended in the middle, or met a full disk, left an empty
+ * file, a part of one, or the files of two certificates.
  */
 function belongTogether(certificate, key) {
   try {

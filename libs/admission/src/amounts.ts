@@ -2,8 +2,8 @@ import { ceilDiv, FEMTOS_PER_NANO } from '@tollgate/contracts';
 import type { AdmitRequest, Budget } from './admission-store';
 
 /**
- * The highest amount, and the highest debt. Larger ones are treated as this one (4 × 10⁹ currency units). The sum of two
- * still fits a bigint of SQL: a debt, and what requests hold and owe.
+ * The highest amount, and the highest debt. Larger ones are treated as this one (4 × 10⁹ currency units). The sum of
+ * two still fits a bigint of SQL: a debt, and what requests hold and owe.
  */
 const MAX_NANOS = 4n * 10n ** 18n;
 

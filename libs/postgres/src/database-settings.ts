@@ -19,7 +19,7 @@ export class OptionalDatabaseSettings {
   @Optional() @DatabaseUrl() DATABASE_URL?: string;
 }
 
-/** Without a host it names a socket. A password with special characters ends the host, and the rest looks like a path. */
+/** Without a host it names a socket. A special character in the password ends the host; the rest looks like a path. */
 function isDatabaseUrl(text: string): boolean {
   const url = text.replace('@/', '@socket/');
   if (!FORM.test(text) || !URL.canParse(url)) return false;

@@ -1,7 +1,7 @@
 // A program of two workers that serve one port, for workers.test.ts. It prints { url, health } when it serves. Each
 // answer is the id of its process; /die ends that process first, and /stand-still?ms= blocks it. OPTIONS in the
-// environment, as JSON, are those of `Workers`. A message of its parent sets how workers are started from now on: { port: true }
-// opens that of the first ones by its number, { execPath } runs another program.
+// environment, as JSON, are those of `Workers`. A message of its parent sets how workers are started from now on:
+// { port: true } opens that of the first ones by its number, { execPath } runs another program.
 import runtime from '@tollgate/runtime';
 import { createServer } from 'node:http';
 

@@ -19,8 +19,8 @@ const RECORD_USES = `
   UPDATE credential SET last_used_at = GREATEST(last_used_at, locked.at) FROM locked WHERE credential.id = locked.id`;
 
 /**
- * Advances `last_used_at`, never back. Returns how many of the ids are credentials of this kind. A use that is malformed
- * keeps no other from being recorded.
+ * Advances `last_used_at`, never back. Returns how many of the ids are credentials of this kind. A malformed use keeps
+ * no other from being recorded.
  */
 export async function recordUses(
   { dataSource }: AuthDatabase,

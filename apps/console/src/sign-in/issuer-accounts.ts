@@ -15,8 +15,8 @@ const ANOTHER_SUBJECT = {
 };
 
 /**
- * What the library leaves open about the provider: an account belongs to a subject of one issuer, the issuer must be the
- * configured one (OpenID Connect Discovery 4.3) and answer in time, the profile must be that of the ID token (Core
+ * What the library leaves open about the provider: an account belongs to a subject of one issuer, the issuer must be
+ * the configured one (OpenID Connect Discovery 4.3) and answer in time, the profile must be that of the ID token (Core
  * 5.3.2), and no token is stored. Comes after the plugin that makes the provider.
  */
 export const issuerAccounts = (pool: Pool, configured: string) =>

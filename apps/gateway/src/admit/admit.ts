@@ -25,7 +25,7 @@ export const STREAM_SLICE_TOKENS = 1_024;
 /** The least output that a request without `max_tokens` accepts when other requests' holds limit its own. */
 const LEAST_OPEN_OUTPUT_TOKENS = 256;
 const MINUTE_MS = 60_000;
-/** A prompt with a higher bound is counted only when necessary. Counting up to this bound takes 1 ms, with tools 2 ms. */
+/** A prompt with a higher bound is counted only when necessary. Counting up to this one takes 1 ms, with tools 2 ms. */
 const MAX_EAGER_BOUND_TOKENS = 16 * 1024;
 
 /** The output that a request asks for. */

@@ -44,7 +44,7 @@ export function layoutBytes(value: unknown, blanks = 0): number {
   return lines === 0 ? 0 : bytes + lines * (1 + inner) + 1 + blanks;
 }
 
-/** An escape such as `\n`, where the character may have been a part of a longer token. At most 1.4 were seen in code. */
+/** An escape such as `\n`, where the character may have been part of a longer token. At most 1.4 were seen in code. */
 const TOKENS_PER_ESCAPE = 2;
 /** `\u0001` */
 const TOKENS_PER_CONTROL = 6;

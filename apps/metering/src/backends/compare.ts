@@ -24,7 +24,7 @@ const MAX_DRIFT_TOKENS = 1_000;
  * 10 minutes) and are booked.
  */
 export const JUDGE_AFTER_MS = 15 * 60_000;
-/** Rows of one answer, and the others of its last hour: in an hour in which addresses changed, there are more engines. */
+/** Rows of one answer, beside the others of its last hour. An hour in which addresses changed has more engines. */
 const MAX_ROWS = MAX_ENGINES;
 
 interface Row {

@@ -24,7 +24,7 @@ export async function recordUnbilled(
   if (!isReport || !work.every(isLine))
     throw new RequestError(
       'invalid_parameter',
-      `id must have at most ${MAX_ID_CHARS} characters, and work be a list of at most ${MAX_UNBILLED_LINES} lines of unbilled work.`,
+      `id must have at most ${MAX_ID_CHARS} characters, and work must be a list of at most ${MAX_UNBILLED_LINES} lines.`,
     );
   await transaction(dataSource, async (tx) => {
     await query(

@@ -59,7 +59,7 @@ export class UsageConsumer {
    *
    * 6. Publish the charges, if they are not published or stored yet.
    *
-   * @param publisher only for events that are delivered again unless this call returns: the caller acknowledges after it
+   * @param publisher only for events that are delivered again unless this call returns: they are acknowledged after it
    */
   async consume(messages: readonly unknown[], publisher?: AfterCommitPublisher): Promise<BatchResult> {
     const { rated, rejected } = await this.sortOut(messages);

@@ -23,8 +23,8 @@ interface Waiting {
 
 /**
  * Reads usage of any range: a few at the same time, of all tenants and of each one, because the consumers that record
- * usage have the same connections. Others wait in order. If too many wait, the newest one of the tenant with the most is
- * refused. The wait and the statements end at the deadline of the request, so that the database does not work for a
+ * usage have the same connections. Others wait in order. If too many wait, the newest one of the tenant with the most
+ * is refused. The wait and the statements end at the deadline of the request, so that the database does not work for a
  * caller who has gone.
  */
 export class UsageReads {

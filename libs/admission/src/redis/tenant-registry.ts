@@ -21,12 +21,12 @@ interface Registration {
 }
 
 /**
- * Lists all tenants, and those that must be swept: two sorted sets in each of REGISTRIES slots.
- * A registry and its tenants are in different slots, so they cannot change atomically. The order makes up for that. A
- * process registers a tenant before its first hold, and once a minute while it serves it. A tenant is removed from the
- * active list only if it has no holds and nobody has registered it for ten minutes: its registration is the one that the
- * sweeping process saw ten minutes ago. So a clock that is wrong hides no hold from the sweep. A lost registry is
- * complete again a minute later.
+ * Lists all tenants, and those that must be swept: two sorted sets in each of REGISTRIES slots. A registry and its
+ * tenants are in different slots, so they cannot change atomically. The order makes up for that. A process registers a
+ * tenant before its first hold, and once a minute while it serves it. A tenant is removed from the active list only if
+ * it has no holds and nobody has registered it for ten minutes: its registration is the one that the sweeping process
+ * saw ten minutes ago. So a clock that is wrong hides no hold from the sweep. A lost registry is complete again a
+ * minute later.
  */
 export class TenantRegistry {
   private told = new Set<string>();

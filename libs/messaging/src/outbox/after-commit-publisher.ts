@@ -38,8 +38,8 @@ export class AfterCommitPublisher {
   }
 
   /**
-   * The messages are durable when it returns: published, or in the outbox, whose relay tries again and quarantines those
-   * that can never be published.
+   * The messages are durable when it returns: published, or in the outbox, whose relay tries again and quarantines
+   * those that can never be published.
    */
   async publish<T extends Topic>(topic: T, messages: readonly TopicTypes[T][]): Promise<void> {
     if (messages.length === 0) return;

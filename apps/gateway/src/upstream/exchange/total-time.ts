@@ -12,8 +12,8 @@ export class TotalTime {
   /** The part of its limit that was left for the backend asked last. */
   leftMs = Infinity;
   /**
-   * That part is less than half of the limit, as earlier attempts took the remainder, or the backend had to wait for us.
-   * So a timeout says nothing about this backend.
+   * That part is less than half of the limit, as earlier attempts took the remainder, or the backend had to wait for
+   * us. So a timeout says nothing about this backend.
    */
   isShort = false;
 

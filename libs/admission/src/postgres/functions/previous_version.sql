@@ -1,6 +1,6 @@
 -- What processes of the previous version call, with the answers that their prepared statements expect. To be deleted in
--- the next version. The rules are in `admit_batch` (admit.sql), `look_batch` (look.sql) and `recall_batch` (claims.sql),
--- which these call.
+-- the next version. The rules are in `admit_batch` (admit.sql), `look_batch` (look.sql) and `recall_batch`
+-- (claims.sql), which these call.
 CREATE OR REPLACE FUNCTION admit(
   p_now_ms bigint, p_lease_ms bigint,
   p_id text[], p_tenant_id text[], p_key_id text[], p_draft text[],

@@ -20,7 +20,7 @@ CREATE OR REPLACE FUNCTION repair(
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   MINUTE_US constant bigint := 60000000;
-  -- No genuine request leaves a token bucket further from full. It may exceed its minute, because settlements correct it.
+  -- No genuine request leaves a tokens bucket further from full. It may exceed its minute: settlements correct it.
   LONGEST_REFILL_US constant bigint := 3600000000;
   v_now_us bigint;
   v_month int;
