@@ -35,6 +35,19 @@ export function clockSuite(open: OpenStore): void {
     },
   );
 
+  it('a settlement without a correction leaves the buckets of a clock that was ahead as they were written', async () => {
+    const f = fixture();
+    const limited = { keyLimits: { ...WIDE, requestsPerMinute: 60, tokensPerMinute: 600 } };
+    f.nowMs += MONTH_MS;
+    const id = await f.hold({ ...limited, wantOutputTokens: 600 });
+    f.nowMs -= MONTH_MS;
+    await f.settle(id, 600n * TOKEN_NANOS);
+    f.nowMs += 60_000;
+    // They fill from the first admission on.
+    const refused = { kind: 'refused', reason: 'tokens', retryAfterMs: 100 };
+    expect(await f.admit(f.request({ ...limited, wantOutputTokens: 1 }))).toMatchObject(refused);
+  });
+
   it('blocks nobody after one settlement on a clock that was ahead', async () => {
     const f = fixture();
     const limits = { ...WIDE, requestsPerMinute: 60, tokensPerMinute: 600 };

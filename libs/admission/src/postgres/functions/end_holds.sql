@@ -95,10 +95,12 @@ BEGIN
       UPDATE key_state s SET pending_nanos = s.pending_nanos - k_held, in_flight = s.in_flight - k_count,
           spent_nanos = k_spent + CASE WHEN s.month >= v_month THEN s.spent_nanos ELSE 0 END, month = v_month,
           -- rule 20: token correction
-          requests_full_us = s.requests_full_us - ahead_us(s.buckets_written_us, s.requests_full_us, p_now_us),
-          tokens_full_us = k_us
-            + full_us(s.tokens_full_us, s.buckets_written_us, s.requests_full_us, p_now_us),
-          buckets_written_us = p_now_us
+          -- Starts at the bucket's state by this clock. Without a difference the buckets stay as they were written.
+          requests_full_us = s.requests_full_us
+            - CASE WHEN k_us = 0 THEN 0 ELSE ahead_us(s.buckets_written_us, s.requests_full_us, p_now_us) END,
+          tokens_full_us = CASE WHEN k_us = 0 THEN s.tokens_full_us
+            ELSE k_us + full_us(s.tokens_full_us, s.buckets_written_us, s.requests_full_us, p_now_us) END,
+          buckets_written_us = CASE WHEN k_us = 0 THEN s.buckets_written_us ELSE p_now_us END
         WHERE s.tenant_id = r.tenant_id AND s.key_id = r.key_id;
       t_held := t_held + k_held;
       t_count := t_count + k_count;
@@ -121,10 +123,11 @@ BEGIN
               ARRAY[t_model, next_mean_ms(s.model_means[2]::bigint, t_length_ms / t_count)::text] || s.model_means[3:]
             ELSE next_model_means(s.model_means, s.tenant_id, v_void || v_settled, p_now_us) END,
           spent_nanos = t_spent + CASE WHEN s.month >= v_month THEN s.spent_nanos ELSE 0 END, month = v_month,
-          requests_full_us = s.requests_full_us - ahead_us(s.buckets_written_us, s.requests_full_us, p_now_us),
-          tokens_full_us = t_us
-            + full_us(s.tokens_full_us, s.buckets_written_us, s.requests_full_us, p_now_us),
-          buckets_written_us = p_now_us
+          requests_full_us = s.requests_full_us
+            - CASE WHEN t_us = 0 THEN 0 ELSE ahead_us(s.buckets_written_us, s.requests_full_us, p_now_us) END,
+          tokens_full_us = CASE WHEN t_us = 0 THEN s.tokens_full_us
+            ELSE t_us + full_us(s.tokens_full_us, s.buckets_written_us, s.requests_full_us, p_now_us) END,
+          buckets_written_us = CASE WHEN t_us = 0 THEN s.buckets_written_us ELSE p_now_us END
         WHERE s.tenant_id = r.tenant_id;
       IF r.next_tenant_id IS NOT NULL THEN
         t_held := 0;

@@ -79,10 +79,10 @@ LANGUAGE sql AS $$
       requests_full_us = requests_full_us - ahead_us(buckets_written_us, requests_full_us, p_now_us),
       tokens_full_us = p_by_us + full_us(tokens_full_us, buckets_written_us, requests_full_us, p_now_us),
       buckets_written_us = p_now_us
-    WHERE tenant_id = p_tenant_id AND p_key_id = '';
+    WHERE tenant_id = p_tenant_id AND p_key_id = '' AND p_by_us <> 0;
   UPDATE key_state SET
       requests_full_us = requests_full_us - ahead_us(buckets_written_us, requests_full_us, p_now_us),
       tokens_full_us = p_by_us + full_us(tokens_full_us, buckets_written_us, requests_full_us, p_now_us),
       buckets_written_us = p_now_us
-    WHERE tenant_id = p_tenant_id AND key_id = p_key_id
+    WHERE tenant_id = p_tenant_id AND key_id = p_key_id AND p_by_us <> 0
 $$;
