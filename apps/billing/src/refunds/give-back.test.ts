@@ -33,4 +33,29 @@ describe('withdrawals that nobody booked', () => {
     }
     expect(await database.query('SELECT tenant_id FROM billing.withdrawal_intent')).toEqual([{ tenant_id: broken }]);
   });
+
+  it('are given back to all other tenants if more refuse it than one round takes', async () => {
+    const broken = await trial.billing.tenant(1_000);
+    await database.query('UPDATE billing.tenant_books SET version = 9223372036854775807 WHERE tenant_id = $1', [
+      broken,
+    ]);
+    const abandon = (tenantId: string, ids: string[]) =>
+      database.query(
+        `INSERT INTO billing.withdrawal_intent (id, tenant_id, created_at)
+         SELECT id, $1, now() - interval '11 s' FROM unnest($2::text[]) AS id`,
+        [tenantId, ids],
+      );
+    await abandon(
+      broken,
+      Array.from({ length: 100 }, () => newId('msg')),
+    );
+    const healthy = await trial.billing.tenant(1_000);
+    await abandon(healthy, [newId('msg')]);
+    expect(await trial.moneyOut.giveBackAbandoned()).toBe(0);
+    expect(await trial.moneyOut.giveBackAbandoned()).toBe(1);
+    // The next round begins again.
+    const later = await trial.billing.tenant(1_000);
+    await abandon(later, ['msg_0']);
+    expect(await trial.moneyOut.giveBackAbandoned()).toBe(1);
+  });
 });

@@ -62,6 +62,9 @@ type AuditedBooking = Pick<BookingOptions, 'by' | 'action'>;
  */
 @Injectable()
 export class MoneyOut {
+  /** Where the next round of `giveBackAbandoned` continues. */
+  private givenBackTo = '';
+
   constructor(
     private readonly dataSource: BillingDataSource,
     @Inject(ServiceClient) private readonly services: Requests,
@@ -100,16 +103,19 @@ export class MoneyOut {
 
   /**
    * Gives back withdrawals for debits that were never booked. Returns their number. A tenant whose books refuse keeps
-   * its own, and no other tenant's.
+   * its own, and no other tenant's: a round continues where the last one ended, and begins again after the last row.
    */
   async giveBackAbandoned(): Promise<number> {
     const rows = await query<{ id: string; tenant_id: string }>(
       this.dataSource,
-      `SELECT id, tenant_id FROM withdrawal_intent WHERE created_at < now() - $1 * interval '1 millisecond' LIMIT $2`,
-      [ABANDONED_AFTER_MS, MAX_GIVEN_BACK_A_ROUND],
+      `SELECT id, tenant_id FROM withdrawal_intent
+       WHERE created_at < now() - $1 * interval '1 millisecond' AND id > $3
+       ORDER BY id LIMIT $2`,
+      [ABANDONED_AFTER_MS, MAX_GIVEN_BACK_A_ROUND, this.givenBackTo],
     );
     let given = 0;
-    for (const { id, tenant_id: tenantId } of rows)
+    for (const { id, tenant_id: tenantId } of rows) {
+      this.givenBackTo = id;
       try {
         await this.giveBack(id, tenantId);
         given += 1;
@@ -118,6 +124,8 @@ export class MoneyOut {
         const message = 'giving back a withdrawal violates a ledger rule: run reconcile';
         logger('billing').error({ err: error, tenantId }, message);
       }
+    }
+    if (rows.length < MAX_GIVEN_BACK_A_ROUND) this.givenBackTo = '';
     return given;
   }
 
