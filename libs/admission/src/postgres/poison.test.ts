@@ -1,5 +1,6 @@
 import { newId } from '@tollgate/contracts';
 import { PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
+import fs from 'node:fs';
 import { DEFAULT_LEASE_MS } from '../admission-store';
 import { TOKEN_NANOS, useFixture } from '../suite/store.fixture';
 import { PostgresAdmissionStore } from './postgres-admission-store';
@@ -41,6 +42,20 @@ it.each(['null', '5', '"text"', '[]', '{}', '{"id":"\\u0000"}'])(
 );
 
 it.each([
+  ['a draft with a NUL', 'ends, too', `record = '{"model":"\\u0000"}'`],
+  ['a last heartbeat before all calendars', 'stays', `progressed_ms = -9000000000000000000`],
+])('a sweep ends all other holds if one with nothing delivered has %s, and that one %s', async (_, end, change) => {
+  const poisoned = await held();
+  await database.query(`UPDATE admission.hold SET ${change} WHERE id = $1`, [poisoned.id]);
+  const other = await held();
+  await fixture().progress(other.id, 1);
+  fixture().nowMs += DEFAULT_LEASE_MS;
+  expect(await sweep()).toEqual([other.id]);
+  const left = await fixture().store.holds({ tenantId: poisoned.tenantId, limit: 1 });
+  expect(left.map(({ id }) => id)).toEqual(end === 'stays' ? [poisoned.id] : []);
+});
+
+it.each([
   ['a draft with a NUL', `record = '{"model":"\\u0000"}'`],
   ['a draft with half a surrogate pair', `record = '{"model":"\\ud800"}'`],
   ['no delivered cost', `delivered = '{"promptTokens":1,"completionTokens":1}'`],
@@ -48,14 +63,21 @@ it.each([
   ['a cost beyond the numbers', `delivered = delivered || '{"costNanos":"99999999999999999999"}'`],
   ['a cost below zero', `delivered = delivered || '{"costNanos":"-1"}'`],
   ['tokens that are no numbers', `delivered = delivered || '{"promptTokens":"x"}'`],
-])('a sweep ends all other holds if one has %s', async (_what, change) => {
+])('a sweep ends all other holds if one has %s, and logs that one', async (_what, change) => {
   const poisoned = await held();
   await fixture().progress(poisoned.id, 1);
   await database.query(`UPDATE admission.hold SET ${change} WHERE id = $1`, [poisoned.id]);
   const other = await held();
   await fixture().progress(other.id, 1);
   fixture().nowMs += DEFAULT_LEASE_MS;
+  let lines = '';
+  jest.spyOn(fs, 'writeSync').mockImplementation((_, text: unknown) => {
+    lines += String(text);
+    return Buffer.byteLength(String(text));
+  });
   expect(await sweep()).toEqual([other.id]);
+  jest.restoreAllMocks();
+  expect(JSON.parse(lines)).toMatchObject({ tenantId: poisoned.tenantId, holdId: poisoned.id });
   expect(await fixture().store.holds({ tenantId: poisoned.tenantId, limit: 1 })).toMatchObject([
     { id: poisoned.id, state: 'pending' },
   ]);

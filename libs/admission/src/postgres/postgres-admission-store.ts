@@ -199,7 +199,7 @@ export class PostgresAdmissionStore extends AdmissionStore {
       text: 'SELECT * FROM sweep($1,$2,$3)',
       values: [this.now(), limit, confirmAfterMs],
     });
-    await this.holdCounts.refresh();
+    await this.holdCounts.refresh(this.now());
     await this.claims.forgetOld();
     return sweptEvents(rows.map(([record]) => record));
   }

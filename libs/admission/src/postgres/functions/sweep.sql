@@ -13,12 +13,13 @@ CREATE OR REPLACE FUNCTION expired_event(h hold, p_cost_nanos bigint) RETURNS te
       to_timestamp(h.progressed_ms / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')))::text
 $$;
 
--- Whether that event can be made. A hold for which it cannot stays pending, and keeps no other from its end: reconcile
--- names it. Nothing of ours writes such a hold.
+-- Whether that event can be made, if anything was delivered, and its month is known. A hold for which they cannot stays
+-- pending, and keeps no other from its end: it is logged, and reconcile names it. Nothing of ours writes such a hold.
 CREATE OR REPLACE FUNCTION can_expire(h hold) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 DECLARE
   v_cost_nanos bigint;
 BEGIN
+  PERFORM month_of(h.progressed_ms * 1000);
   v_cost_nanos := h.delivered ->> 'costNanos';
   RETURN h.delivered IS NULL OR coalesce(
     v_cost_nanos >= 0
@@ -64,7 +65,8 @@ BEGIN
       FROM (
         SELECT h.id, h.tenant_id, h.progressed_ms, c.cost_nanos_now,
           coalesce((delivered ->> 'promptTokens')::bigint + (delivered ->> 'completionTokens')::bigint, 0) AS tokens,
-          expired_event(h, c.cost_nanos_now) AS record_now
+          -- Without it a draft that jsonb refuses does no harm.
+          CASE WHEN delivered IS NOT NULL THEN expired_event(h, c.cost_nanos_now) END AS record_now
         FROM hold h, LATERAL (
           SELECT least((delivered ->> 'costNanos')::bigint, CASE WHEN delivered IS NOT NULL THEN hold_nanos END)
             AS cost_nanos_now) c
