@@ -4,13 +4,13 @@ import type { Corruption } from './cases';
 const SAME = 'every charge is what its event says';
 const SPENT = 'the spending of a month is the sum of its charges';
 
-/** Every known corruption of what charges say beside their amount, and of the spending that budgets watch. */
+/** Every known corruption of what charges say beside their amount, of the spending that budgets watch, of a status. */
 export function detailCorruptions(books: Books): Corruption[] {
   const ofFirst =
     (text: string) =>
     ({ ids }: Served) =>
       books.spoil(text, [ids[0]]);
-  const spending = (text: string) => (of: Served) => books.spoil(text, [of.tenantId]);
+  const ofTenant = (text: string) => (of: Served) => books.spoil(text, [of.tenantId]);
   return [
     {
       what: 'a charge of another key',
@@ -31,13 +31,22 @@ export function detailCorruptions(books: Books): Corruption[] {
       only: true,
     },
     {
+      what: 'a suspension in the books that auth does not know',
+      spoil: ofTenant('UPDATE billing.tenant_books SET suspended = true WHERE tenant_id = $1'),
+      finds: () => [
+        ['the books suspend those tenants that auth suspends'],
+        ['a suspended tenant is suspended in the admission store'],
+      ],
+      only: true,
+    },
+    {
       what: 'an event of another key',
       spoil: ofFirst(`UPDATE metering.usage_event SET key_id = key_id || 'x' WHERE id = $1`),
       finds: ({ ids }) => [[SAME, ids[0]!]],
     },
     {
       what: 'another spending of a key',
-      spoil: spending(
+      spoil: ofTenant(
         `UPDATE billing.budget_month SET spent_nanos = spent_nanos + 1 WHERE tenant_id = $1 AND key_id <> ''`,
       ),
       finds: () => [[SPENT]],
@@ -45,13 +54,13 @@ export function detailCorruptions(books: Books): Corruption[] {
     },
     {
       what: 'the spending of a key and of its tenant moved to another month',
-      spoil: spending(`UPDATE billing.budget_month SET period = '2001-01' WHERE tenant_id = $1`),
+      spoil: ofTenant(`UPDATE billing.budget_month SET period = '2001-01' WHERE tenant_id = $1`),
       finds: () => [[SPENT]],
       only: true,
     },
     {
       what: 'a missing spending of a month',
-      spoil: spending('DELETE FROM billing.budget_month WHERE tenant_id = $1'),
+      spoil: ofTenant('DELETE FROM billing.budget_month WHERE tenant_id = $1'),
       finds: () => [[SPENT]],
       only: true,
     },

@@ -45,7 +45,7 @@ const HARMLESS: Readonly<Record<string, readonly Direction[]>> = {
   'auth.tenants.create': ['now replies'],
   'auth.tenants.list': ['now replies'],
   'auth.tenants.setStatus': ['now replies'],
-  // Billing asks whether there is such a tenant or key, and reads no field of the answer.
+  // Billing asks whether there is such a tenant or key, and reads no field of the answer but the status of a tenant.
   'auth.tenants.get': ['now replies', 'former replies'],
   'auth.keys.get': ['former replies'],
 };

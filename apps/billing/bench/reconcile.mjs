@@ -147,6 +147,7 @@ async function main() {
     const messages = new PostgresMessages({ url: server.url, applicationName: 'bench' });
     const admission = new PostgresAdmissionStore({ url: server.url });
     await admission.start();
+    messages.handle('auth.tenants.get', async ({ tenantId: id }) => ({ id, status: 'active' }));
     const databaseUrl = server.url;
     const app = await NestFactory.createMicroservice(
       {

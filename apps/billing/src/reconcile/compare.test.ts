@@ -58,6 +58,18 @@ describe('the comparison of a tenant', () => {
     expect(checks({ snapshot: snapshot(head(5), { balanceNanos: 1n }) })).toEqual([
       'balance = balance of the admission store',
     ]));
+  it('reports another suspension for the same version', () =>
+    expect(checks({ snapshot: snapshot(head(5), { suspended: true }) })).toEqual([
+      'a suspended tenant is suspended in the admission store',
+    ]));
+  it('reports books that do not have the status of auth, and accepts one that was taken in meanwhile', () => {
+    const check = 'the books suspend those tenants that auth suspends';
+    const suspended = { ...head(6), suspended: true };
+    expect(checks({ suspendedByAuth: false })).toEqual([]);
+    expect(checks({ suspendedByAuth: true })).toEqual([check]);
+    expect(checks({ suspendedByAuth: true, snapshot: undefined, asksForTenants: true })).toEqual([check]);
+    for (const suspendedByAuth of [true, false]) expect(checks({ after: suspended, suspendedByAuth })).toEqual([]);
+  });
   it('reports running sums that are not those of the holds', () => {
     expect(checks({ snapshot: snapshot(head(5), { settledNanos: 1n }) })).toEqual([SETTLED_SUM]);
     expect(checks({ snapshot: snapshot(head(5), { pendingNanos: 1n }) })).toEqual([PENDING_SUM]);

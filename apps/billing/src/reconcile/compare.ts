@@ -28,6 +28,8 @@ export interface TenantView {
    */
   strayHolds: readonly string[];
   after: Head;
+  /** Whether auth suspends the tenant. Undefined: auth was not asked, or does not know the tenant. */
+  suspendedByAuth?: boolean | undefined;
 }
 
 /** Admission stores count in 64 bits and cap a balance, and a debt, at this value (4 × 10⁹ currency units). */
@@ -35,21 +37,25 @@ const MAX_STORE_NANOS = 4n * 10n ** 18n;
 
 export const NO_BOOKS: Head = { version: 0n, balanceNanos: 0n, suspended: false };
 export const BALANCE_UPDATE = 'the admission store has the balance update of the books';
+const STATUS = 'the books suspend those tenants that auth suspends';
 const READABLE = 'the state of the admission store can be read';
 export const PENDING_SUM = 'pending sum = sum of pending holds';
 export const SETTLED_SUM = 'settled sum = sum of settled holds';
 
 /**
- * Compares the books with the admission store. An update on its way is no difference: the heads were read around the
- * snapshot, so its version must lie between theirs. One look may catch a movement, so confirm a difference by another.
+ * Compares the books with the admission store, and with auth's status. An update on its way is no difference: the heads
+ * were read around the snapshot, so its version must lie between theirs. One look may catch a movement, so confirm a
+ * difference by another.
  * @param appliedSince version of the books that the admission store must have by now: that of the first comparison,
  * because the updates of a busy tenant are always a little behind
  */
 export function compareTenant(view: TenantView, appliedSince = view.before.version): Difference[] {
-  const { tenantId, before, after, snapshot, asksForTenants, strayHolds } = view;
+  const { tenantId, before, after, snapshot, asksForTenants, strayHolds, suspendedByAuth } = view;
   const differences: Difference[] = [];
   const differ = (check: string, expected: unknown, actual: unknown, ids: readonly string[] = []) =>
     differences.push({ check, tenantId, expected: String(expected), actual: String(actual), ids: [...ids] });
+  if (suspendedByAuth !== undefined && [before, after].every(({ suspended }) => suspended !== suspendedByAuth))
+    differ(STATUS, statusText(suspendedByAuth), statusText(after.suspended));
   if (!snapshot) {
     // An emptied store has lost the holds, too. If holds are left, it was not emptied.
     const lost = strayHolds.length > 0 || (before.version > 0n && !asksForTenants);
@@ -84,6 +90,8 @@ export function compareTenant(view: TenantView, appliedSince = view.before.versi
   }
   return differences;
 }
+
+const statusText = (suspended: boolean) => (suspended ? 'suspended' : 'active');
 
 /** The balance as an admission store treats it. */
 export function capped(nanos: bigint): bigint {

@@ -8,9 +8,9 @@ import {
 } from '@tollgate/contracts';
 import type { Requests } from '@tollgate/messaging';
 import { delay } from '@tollgate/runtime';
+import { askAgain } from './ask';
 import type { Charges, IdRange } from './charges';
 import type { Findings } from './findings';
-import { askMetering } from './metering';
 
 /** After this many looks, an event without a charge counts as lost. A charge on its way has arrived by then. */
 const MAX_LOOKS = 8;
@@ -54,12 +54,7 @@ export class EventWalk {
   }
 
   private digest(after: string): Promise<EventDigest> {
-    const asked = askMetering(
-      this.services,
-      'metering.events.digest',
-      { after, limit: MAX_DIGEST_EVENTS },
-      this.stopped,
-    );
+    const asked = askAgain(this.services, 'metering.events.digest', { after, limit: MAX_DIGEST_EVENTS }, this.stopped);
     // It may fail while the range before it is still compared. The later await reports the failure.
     asked.catch(() => {});
     return asked;
@@ -155,7 +150,7 @@ export class EventWalk {
 
   private list({ after, until }: IdRange) {
     const range = { after, limit: MAX_LISTED_EVENTS, ...(until === null ? {} : { until }) };
-    return askMetering(this.services, 'metering.events.list', range, this.stopped);
+    return askAgain(this.services, 'metering.events.list', range, this.stopped);
   }
 }
 

@@ -7,6 +7,7 @@ import { delayUntilAborted } from '@tollgate/runtime';
 import { BillingDataSource } from '../database';
 import type { Clocks } from '../ledger/clocks';
 import { InjectOptions } from '../options';
+import { askAgain } from './ask';
 import { auditLedger } from './audit';
 import { Charges } from './charges';
 import { auditCommonRows } from './common-audit';
@@ -15,9 +16,9 @@ import { EventWalk } from './event-walk';
 import type { Findings } from './findings';
 import { orphanHolds } from './holds';
 import { auditInvoiceNumbers } from './invoice-audit';
-import { askMetering } from './metering';
 import { auditMissingBooks } from './missing-books';
 import { RetiredMonths } from './retired-months';
+import { suspendedByAuth } from './statuses';
 import { Stores } from './stores';
 
 /** After this many comparisons, a remaining difference counts as one. Messages on their way have arrived by then. */
@@ -45,6 +46,7 @@ const MAX_NAMED_HOLDS = 20;
  *    (common-audit.ts).
  * 3. Against the admission store: its balance is that of the same version of the books, its suspension is that of the
  *    books, its running sums are those of its holds, and no hold is left over.
+ * 4. Against auth: the books suspend the tenants that auth suspends.
  */
 @Injectable()
 export class Reconciler {
@@ -59,8 +61,8 @@ export class Reconciler {
   ) {}
 
   /**
-   * Rejects with UnavailableError when metering or the admission store does not answer. Then the run makes no statement
-   * about the books.
+   * Rejects with UnavailableError when auth, metering or the admission store does not answer. Then the run makes no
+   * statement about the books.
    */
   async run(findings: Findings, stopped: AbortSignal): Promise<void> {
     const failed = new AbortController();
@@ -75,12 +77,12 @@ export class Reconciler {
   }
 
   private async rollUps(findings: Findings, stopped: AbortSignal): Promise<void> {
-    const quarantined = await askMetering(this.services, 'metering.rejected.audit', {}, stopped);
+    const quarantined = await askAgain(this.services, 'metering.rejected.audit', {}, stopped);
     findings.add(quarantined.differences, quarantined.truncated);
     for (let after: string | null | undefined; after !== null;) {
       stopped.throwIfAborted();
       const request: { after?: string } = after === undefined ? {} : { after };
-      const page = await askMetering(this.services, 'metering.rollups.audit', request, stopped);
+      const page = await askAgain(this.services, 'metering.rollups.audit', request, stopped);
       findings.add(page.differences, page.truncated);
       after = page.nextCursor;
     }
@@ -134,7 +136,7 @@ export class Reconciler {
     let open = ids;
     let enough = MAX_COMPARISONS;
     for (let comparison = 1; ; comparison++) {
-      const views = open.length === 0 ? [] : await this.stores.views(open, after);
+      const views = open.length === 0 ? [] : await this.views(open, after, stopped);
       if (comparison === 1) views.forEach((view) => firstVersions.set(view.tenantId, view.before.version));
       const differing = views.filter((view) => differencesOf(view).length > 0);
       // From the withdrawal until its balance update, the store is lower than the books.
@@ -147,6 +149,12 @@ export class Reconciler {
       await delayUntilAborted(COMPARE_AGAIN_MS, stopped);
       stopped.throwIfAborted();
     }
+  }
+
+  private async views(ids: readonly string[], after: string | undefined, stopped: AbortSignal): Promise<TenantView[]> {
+    const views = await this.stores.views(ids, after);
+    const suspended = await suspendedByAuth(this.services, ids, stopped);
+    return views.map((view) => ({ ...view, suspendedByAuth: suspended.get(view.tenantId) }));
   }
 
   /** The sum does not tell which hold it misses. The existing holds can be named. */

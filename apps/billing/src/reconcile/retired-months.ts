@@ -3,9 +3,9 @@ import type { MonthTotals, RetiredMonth } from '@tollgate/contracts';
 import type { Requests } from '@tollgate/messaging';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { logger, PeriodicTask } from '@tollgate/runtime';
+import { askAgain } from './ask';
 import { Charges } from './charges';
 import type { Findings } from './findings';
-import { askMetering } from './metering';
 
 const FIRST_MS = 5 * 60_000;
 const EVERY_MS = 60 * 60_000;
@@ -43,7 +43,7 @@ export class RetiredMonths implements OnApplicationBootstrap, BeforeApplicationS
     for (const month of await this.list(this.task.ending)) {
       if (month.confirmed) continue;
       const { totals } = await this.totals(month, this.task.ending);
-      const answer = await askMetering(this.services, 'metering.months.confirm', totals, this.task.ending);
+      const answer = await askAgain(this.services, 'metering.months.confirm', totals, this.task.ending);
       if (answer.confirmed) confirmed.push(month.month);
       else
         logger('billing').warn(
@@ -74,7 +74,7 @@ export class RetiredMonths implements OnApplicationBootstrap, BeforeApplicationS
   }
 
   private async list(stopped: AbortSignal): Promise<RetiredMonth[]> {
-    return (await askMetering(this.services, 'metering.months.list', {}, stopped)).data;
+    return (await askAgain(this.services, 'metering.months.list', {}, stopped)).data;
   }
 
   private async totals(

@@ -58,6 +58,16 @@ describe('a status from auth', () => {
     expect(await suspensions(tenantId)).toEqual([false, true, false]);
   });
 
+  it('counts again if the books do not have it, so a repeated suspension puts them right', async () => {
+    const tenantId = await billing.tenant(10);
+    const status: TenantUpdate = { tenantId, version: 1, status: 'suspended' };
+    await apply(status);
+    await database.query('UPDATE billing.tenant_books SET suspended = false WHERE tenant_id = $1', [tenantId]);
+    await new TenantStatus(billing.dataSource, store, { postingIntervalMs: 0 }).enforce(status);
+    expect(await suspensions(tenantId)).toEqual([false, true, true]);
+    expect((await store.snapshot({ tenantId, limit: 1 }))[0]).toMatchObject({ version: 3n, suspended: true });
+  });
+
   it('creates the books of a tenant that never had credit', async () => {
     const tenantId = newId('ten');
     await apply({ tenantId, version: 1, status: 'suspended' });

@@ -12,7 +12,7 @@ import { InjectOptions } from '../options';
 /**
  * Records which tenants are suspended, and sends that to the admission store with the balance updates. So permission to
  * run and credit arrive by one path, in one order. Only a change newer than the tenant's last one counts. Auth owns the
- * status. The books keep a copy, for an admission store that asks.
+ * status. The books keep a copy, for an admission store that asks. A repeat of the last change puts a wrong copy right.
  */
 @Injectable()
 export class TenantStatus {
@@ -54,9 +54,15 @@ export class TenantStatus {
         tx,
         `UPDATE tenant_books b
          SET status_version = n.version
-         FROM unnest($1::text[], $2::bigint[]) AS n (tenant_id, version)
-         WHERE b.tenant_id = n.tenant_id AND b.status_version < n.version RETURNING b.tenant_id`,
-        [told.map((update) => update.tenantId), told.map((update) => update.version)],
+         FROM unnest($1::text[], $2::bigint[], $3::boolean[]) AS n (tenant_id, version, suspended)
+         WHERE b.tenant_id = n.tenant_id
+           AND (b.status_version < n.version OR (b.status_version = n.version AND b.suspended <> n.suspended))
+         RETURNING b.tenant_id`,
+        [
+          told.map((update) => update.tenantId),
+          told.map((update) => update.version),
+          told.map((update) => update.status === 'suspended'),
+        ],
       );
       const changed = rows.map(({ tenant_id }) => {
         const before = books.get(tenant_id)!;

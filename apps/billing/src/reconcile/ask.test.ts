@@ -1,6 +1,6 @@
 import { MAX_ROLLUP_AUDIT_MS, UnavailableError } from '@tollgate/contracts';
 import type { Requests } from '@tollgate/messaging';
-import { askMetering } from './metering';
+import { askAgain } from './ask';
 
 const SHORT_MS = 9_000;
 const FIRST_MS = 60_000;
@@ -37,7 +37,7 @@ const after =
     return answer();
   };
 const audit = (services: Requests, { signal } = new AbortController()) =>
-  askMetering(services, 'metering.rollups.audit', {}, signal);
+  askAgain(services, 'metering.rollups.audit', {}, signal);
 
 describe('an audit of rollups', () => {
   it('may take longer than other requests, and a killed process of metering delays it for a minute only', async () => {
@@ -73,7 +73,7 @@ describe('an audit of rollups', () => {
 
 it('any other request is tried some times, each for a short time', async () => {
   const { services, deadlines } = metering(after(SHORT_MS, away));
-  const asked = askMetering(services, 'metering.months.list', {}, new AbortController().signal);
+  const asked = askAgain(services, 'metering.months.list', {}, new AbortController().signal);
   await expect(asked).rejects.toThrow('away');
   expect(deadlines).toEqual(Array.from({ length: TRIES }, () => SHORT_MS));
 });

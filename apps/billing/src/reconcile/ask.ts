@@ -6,11 +6,12 @@ import { delayUntilAborted, unlessAborted } from '@tollgate/runtime';
 const DEADLINE_MS = 9_000;
 /** The first try of an audit. A process of metering that is killed meanwhile never answers. */
 const FIRST_AUDIT_MS = 60_000;
-/** A run of minutes survives a moment without metering. An audit's tries share its time, which one may use up. */
+/** A run of minutes survives a moment without the service. An audit's tries share its time, which one may use up. */
 const MAX_TRIES = 4;
 const AGAIN_AFTER_MS = 1_000;
 
 type Subject =
+  | 'auth.tenants.get'
   | 'metering.events.digest'
   | 'metering.events.list'
   | 'metering.months.list'
@@ -19,10 +20,10 @@ type Subject =
   | 'metering.rejected.audit';
 
 /**
- * Asks metering about its events. Rejects with UnavailableError when metering does not answer repeatedly, and with the
- * reason of `stopped` as soon as it is aborted.
+ * Asks metering about its events, or auth about a tenant. Rejects with UnavailableError when the service does not
+ * answer repeatedly, and with the reason of `stopped` as soon as it is aborted.
  */
-export async function askMetering<S extends Subject>(
+export async function askAgain<S extends Subject>(
   services: Requests,
   subject: S,
   request: RequestOf<S>,
