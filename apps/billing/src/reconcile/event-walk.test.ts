@@ -1,5 +1,5 @@
 import type { AdmissionStore } from '@tollgate/admission';
-import type { EventRange } from '@tollgate/contracts';
+import { newId, type EventLine, type EventRange } from '@tollgate/contracts';
 import type { Requests } from '@tollgate/messaging';
 import { useTestDatabase } from '@tollgate/testing';
 import { charge, useBilling } from '../testing/billing.fixture';
@@ -39,4 +39,31 @@ it('a metering of an earlier version, which gives no details of events, is no di
   expect(await differences()).toMatchObject([
     { ids: [served[1]!.id], expected: `1 nanos of ${tenantId}`, actual: `2 nanos of ${tenantId}` },
   ]);
+});
+
+it('an event of a tenant whose holds cannot be read is named, and the walk goes on', async () => {
+  const [broken, owing] = [newId('ten'), newId('ten')];
+  const events: EventLine[] = [broken, owing].map((tenantId) => ({ id: newId('req'), tenantId, costNanos: '1' }));
+  const digest = { events: 2, costNanos: '2', digest: 'none', end: null };
+  const services = {
+    request: async (subject: string) => (subject === 'metering.events.digest' ? digest : { data: events, end: null }),
+  } as unknown as Requests;
+  let unreadable: string | undefined = 'not ours';
+  const admission = {
+    holds: async ({ tenantId }: { tenantId: string }) => {
+      if (tenantId === broken) throw new Error('not ours');
+      return [{ id: events[1]!.id, state: 'settled' }];
+    },
+    snapshot: async () => [{ unreadable }],
+  } as unknown as AdmissionStore;
+  const walk = async () => {
+    const findings = new Findings();
+    const { signal } = new AbortController();
+    await new EventWalk(services, admission, new Charges(billing.dataSource), findings, signal).run('');
+    return findings.report().differences.filter(({ tenantId }) => [broken, owing].includes(tenantId));
+  };
+  expect(await walk()).toMatchObject([{ check: 'every event is charged', tenantId: broken, ids: [events[0]!.id] }]);
+  // A store that does not answer says nothing about the tenant.
+  unreadable = undefined;
+  await expect(walk()).rejects.toThrow('not ours');
 });

@@ -1,4 +1,4 @@
-import type { AdmissionStore } from '@tollgate/admission';
+import type { AdmissionStore, HoldView } from '@tollgate/admission';
 import {
   MAX_DIGEST_EVENTS,
   MAX_LISTED_EVENTS,
@@ -133,19 +133,30 @@ export class EventWalk {
 
   /**
    * The events among these (ascending by id) with a settled hold. The sweeper redelivers them until the books have
-   * them.
+   * them. If the store cannot read the holds of a tenant, no sweep reads them either.
    */
   private async owed(events: readonly EventLine[]): Promise<Set<string>> {
     const owed = new Set<string>();
     for (const [tenantId, ids] of byTenant(events)) {
       const last = ids.at(-1)!;
       for (let after: string | null = ids[0]!.slice(0, -1); after !== null && after < last;) {
-        const page = await this.admission.holds({ tenantId, after, limit: HOLDS_PAGE });
+        const page = await this.holds(tenantId, after);
         for (const hold of page) if (hold.state === 'settled') owed.add(hold.id);
         after = page.length < HOLDS_PAGE ? null : page.at(-1)!.id;
       }
     }
     return owed;
+  }
+
+  /** None if the state of the tenant in the store is unreadable, which is named as a difference of its own. */
+  private async holds(tenantId: string, after: string): Promise<HoldView[]> {
+    try {
+      return await this.admission.holds({ tenantId, after, limit: HOLDS_PAGE });
+    } catch (error) {
+      const [known] = await this.admission.snapshot({ tenantId, limit: 1 });
+      if (known?.unreadable === undefined) throw error;
+      return [];
+    }
   }
 
   private list({ after, until }: IdRange) {
