@@ -89,3 +89,12 @@ it.each([
   expect(await store.repair(books)).toEqual({ droppedHolds: 1 });
   expect(await view()).toMatchObject({ pendingHolds: 0, settledHolds: 1 });
 });
+
+it('a tenant with an id that the books cannot have is passed over, and keeps nobody from the others', async () => {
+  const { tenantId } = await owed();
+  const { store } = fixture();
+  await store.applyBalanceUpdates([
+    { tenantId: 'ten_\0', version: 1n, balanceNanos: 0n, suspended: false, releases: [] },
+  ]);
+  for (const limit of [1, 10]) expect((await store.snapshot({ limit })).map((one) => one.tenantId)).toEqual([tenantId]);
+});

@@ -6,6 +6,9 @@ import type { TenantRegistry } from './tenant-registry';
 /** Each snapshot reads all holds of a tenant. */
 const MAX_TENANTS_PER_CALL = 50;
 
+/** PostgreSQL stores no NUL in a text, so the books have no such tenant, and could not be asked for it. */
+const isStorable = (tenantId: string) => !tenantId.includes('\0');
+
 /** Tenants ascending. Each is read at one instant, but not all at the same. Rejects when a shard does not answer. */
 export async function readSnapshots(
   link: RedisLink,
@@ -27,7 +30,8 @@ export async function readSnapshots(
   }
 }
 
-async function readAll(link: RedisLink, ids: readonly string[]): Promise<Snapshot[]> {
+async function readAll(link: RedisLink, tenantIds: readonly string[]): Promise<Snapshot[]> {
+  const ids = tenantIds.filter(isStorable);
   const snapshots: Snapshot[] = [];
   for (let from = 0; from < ids.length; from += MAX_TENANTS_PER_CALL) {
     const batch = ids.slice(from, from + MAX_TENANTS_PER_CALL);
