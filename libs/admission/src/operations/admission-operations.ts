@@ -234,7 +234,7 @@ export interface Repair extends Omit<ParsedBalanceUpdate, 'budgets'> {
   spent: readonly MonthSpent[];
 }
 
-/** `droppedHolds`: entries that could not be read as holds. */
+/** `droppedHolds`: entries that could not be read as holds, or not be ended. */
 export interface RepairResult {
   droppedHolds: number;
 }

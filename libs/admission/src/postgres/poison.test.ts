@@ -63,7 +63,7 @@ it.each([
   ['a cost beyond the numbers', `delivered = delivered || '{"costNanos":"99999999999999999999"}'`],
   ['a cost below zero', `delivered = delivered || '{"costNanos":"-1"}'`],
   ['tokens that are no numbers', `delivered = delivered || '{"promptTokens":"x"}'`],
-])('a sweep ends all other holds if one has %s, and logs that one', async (_what, change) => {
+])('a sweep ends all other holds if one has %s, and logs that one, which a repair drops', async (_what, change) => {
   const poisoned = await held();
   await fixture().progress(poisoned.id, 1);
   await database.query(`UPDATE admission.hold SET ${change} WHERE id = $1`, [poisoned.id]);
@@ -81,4 +81,8 @@ it.each([
   expect(await fixture().store.holds({ tenantId: poisoned.tenantId, limit: 1 })).toMatchObject([
     { id: poisoned.id, state: 'pending' },
   ]);
+  const books = { ...poisoned, version: 9n, balanceNanos: 0n, suspended: false, releases: [], budgets: [], spent: [] };
+  expect(await fixture().store.repair(books)).toEqual({ droppedHolds: 1 });
+  const [repaired] = await fixture().store.snapshot({ tenantId: poisoned.tenantId, limit: 1 });
+  expect(repaired).toMatchObject({ pendingHolds: 0, pendingNanos: 0n });
 });

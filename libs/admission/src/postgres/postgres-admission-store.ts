@@ -48,6 +48,7 @@ import { lookCall } from './look-call';
 import { readHolds } from './read-holds';
 import { readSnapshot } from './read-snapshot';
 import { repairCall } from './repair-call';
+import { dropStuckHolds } from './stuck-holds';
 import { takeCall } from './take-call';
 import { jsonTexts, numbers, texts } from './sql-arrays';
 
@@ -232,9 +233,9 @@ export class PostgresAdmissionStore extends AdmissionStore {
   }
 
   async repair(repair: Repair): Promise<RepairResult> {
+    const droppedHolds = await dropStuckHolds(this.connections, repair.tenantId, this.now());
     await this.connections.callDurablyInBackground(repairCall(repair, this.now()));
-    // Columns have types, so every row is a readable hold.
-    return { droppedHolds: 0 };
+    return { droppedHolds };
   }
 
   private async applyBudgets(updates: readonly ParsedBalanceUpdate[]): Promise<void> {
