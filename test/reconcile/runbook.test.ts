@@ -56,6 +56,11 @@ describe('the SQL of the runbook of reconcile', () => {
       ofKey('UPDATE billing.budget_month SET spent_nanos = 1'),
     ],
     ['a missing spending', 'INSERT INTO billing.budget_month', ofKey('DELETE FROM billing.budget_month')],
+    [
+      'a month that was closed by hand',
+      'ALTER TABLE billing.tenant_month',
+      'UPDATE billing.tenant_month SET closed_at = now()',
+    ],
     ['another currency', 'INSERT INTO billing.books_currency', `UPDATE billing.books_currency SET currency = 'EUR'`],
     ['no currency', 'INSERT INTO billing.books_currency', 'DELETE FROM billing.books_currency'],
     ['no counter of invoices', 'INSERT INTO billing.invoice_counter', 'DELETE FROM billing.invoice_counter'],

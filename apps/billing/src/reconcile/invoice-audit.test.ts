@@ -90,6 +90,23 @@ describe('the audit of invoices', () => {
     await corrupt(`UPDATE billing.tenant_month SET closed_at = now() WHERE tenant_id = '${tenantId}'`);
   });
 
+  it('names a month that was closed although charges of it wait, which nothing can post any more', async () => {
+    const [tenantId] = tenants as [string];
+    await billing.gatherer.gather([charge(tenantId, 5n * CENT, { endedAt: '2026-11-10T00:00:00Z' })]);
+    await corrupt(`UPDATE billing.tenant_month SET closed_at = now() WHERE period = '2026-11'`);
+    expect(await found()).toEqual([
+      {
+        check: 'every closed month is covered to its end',
+        tenantId,
+        ids: [],
+        expected: '2026-11: covered to charge 1',
+        actual: '2026-11: covered to charge 0',
+      },
+    ]);
+    await corrupt(`UPDATE billing.tenant_month SET closed_at = NULL WHERE period = '2026-11'`);
+    expect(await found()).toEqual([]);
+  });
+
   it('names an invoice that is void without its reversing entry, or reversed but not void', async () => {
     const invoices = new Invoices(billing.dataSource, { postingIntervalMs: 0, now: () => new Date('2026-11-02') });
     const { reply } = await invoices.void({ accountingNumber: 1, reason: 'wrong tenant' });

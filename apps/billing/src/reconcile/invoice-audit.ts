@@ -23,6 +23,14 @@ export const INVOICE_CHECKS = [
         AND NOT EXISTS (SELECT FROM invoice WHERE tenant_id = m.tenant_id AND period = m.period)`,
   },
   {
+    // Nothing is posted in a closed month, so such charges would never be debited.
+    check: 'every closed month is covered to its end',
+    sql: `SELECT tenant_id AS "tenantId", '{}'::text[] AS ids,
+        format('%s: covered to charge %s', period, last_seq) AS expected,
+        format('%s: covered to charge %s', period, covered_seq) AS actual
+      FROM tenant_month WHERE tenant_id = ANY($1) AND closed_at IS NOT NULL AND covered_seq < last_seq`,
+  },
+  {
     check: 'the month of every invoice is closed',
     sql: `SELECT i.tenant_id AS "tenantId", ARRAY[i.accounting_number::text] AS ids,
         format('invoice %s, %s: closed', i.accounting_number, i.period) AS expected,
