@@ -90,6 +90,21 @@ it.each([
   expect(await view()).toMatchObject({ pendingHolds: 0, settledHolds: 1 });
 });
 
+it('a tenant with a hold whose id the books cannot have counts as unreadable, until it is repaired', async () => {
+  const { tenantId, id } = await owed();
+  const hold = `'key_x', 5, 1, 1, 1, 1, false, false, 4e12, 1, false, '{}'`;
+  await client.eval(`redis.call('HSET', KEYS[1], 'req_\\0', cmsgpack.pack(${hold}))`, 1, key(tenantId, 'pending'));
+  const record = `cmsgpack.pack(5, '{"keyId":"key_x"}')`;
+  await client.eval(`redis.call('HSET', KEYS[1], 'req_\\0', ${record})`, 1, key(tenantId, 'settled'));
+  const { store } = fixture();
+  const view = async () => (await store.snapshot({ tenantId, limit: 1 }))[0]!;
+  expect((await view()).unreadable).toEqual(expect.any(String));
+  expect((await store.holds({ tenantId, limit: 1 })).map((one) => one.id)).toEqual([id]);
+  const books = { tenantId, version: 9n, balanceNanos: 0n, suspended: false, releases: [], budgets: [], spent: [] };
+  expect(await store.repair(books)).toEqual({ droppedHolds: 2 });
+  expect(await view()).toMatchObject({ pendingHolds: 0, settledHolds: 1 });
+});
+
 it('a tenant with an id that the books cannot have is passed over, and keeps nobody from the others', async () => {
   const { tenantId } = await owed();
   const { store } = fixture();

@@ -109,7 +109,7 @@ local function repair_pending(keys, sums)
   local all, gone = fields_of(keys[PENDING], 'hash'), {}
   local deadline_ms, progressed_ms = nil, 0
   for i = 1, #all, 2 do
-    local h = readable_hold(all[i + 1])
+    local h = is_storable(all[i]) and readable_hold(all[i + 1])
     if h then
       for _, sum in ipairs(sums_of(sums, h.key_id)) do
         sum.pending, sum.in_flight = add(sum.pending, h.nanos), sum.in_flight + 1
@@ -134,6 +134,7 @@ local function repair_settled(keys, sums, releases)
   end
   for i = 1, #all, 2 do
     local cost, key_id = readable_settled(all[i + 1])
+    cost = is_storable(all[i]) and cost
     if is_released[all[i]] then
       gone[#gone + 1] = all[i]
     elseif cost then
