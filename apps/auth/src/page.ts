@@ -1,4 +1,4 @@
-import { pageRows, RequestError, type Page, type PageQuery } from '@tollgate/contracts';
+import { pageRows, RequestError, toPage, type Page, type PageQuery } from '@tollgate/contracts';
 import { LessThan, type FindOptionsWhere, type Repository } from 'typeorm';
 
 /**
@@ -21,6 +21,6 @@ export async function newestFirst<Row extends { id: string }, Out>(
     order: { id: 'DESC' } as never,
     take: limit + 1,
   });
-  const page = found.slice(0, limit);
-  return { data: page.map(toOut), nextCursor: found.length > limit ? page.at(-1)!.id : null };
+  const page = toPage(found, limit, ({ id }) => id);
+  return { ...page, data: page.data.map(toOut) };
 }

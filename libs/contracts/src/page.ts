@@ -14,6 +14,12 @@ export interface Page<T> {
   nextCursor: string | null;
 }
 
+/** A page of rows of which one more than `limit` was read, if there is one. The cursor is that of its last row. */
+export function toPage<T>(read: readonly T[], limit: number, cursorOf: (row: T) => string): Page<T> {
+  const data = read.slice(0, limit);
+  return { data, nextCursor: read.length > limit ? cursorOf(data.at(-1)!) : null };
+}
+
 /** The number of rows that a query asks for. RequestError invalid_parameter. */
 export function pageRows(limit = DEFAULT_PAGE_ROWS): number {
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_PAGE_ROWS)

@@ -5,6 +5,7 @@ import {
   newId,
   pageRows,
   RequestError,
+  toPage,
   type AuditAction,
   type AuditQuery,
   type AuditRow,
@@ -92,8 +93,7 @@ export async function auditPage(database: Statements, wanted: AuditQuery): Promi
      ORDER BY id DESC LIMIT $10`,
     [...[after ?? null, oldest, from ?? null, to ?? null], ...filters.map((text) => text ?? null), limit + 1],
   );
-  const data = rows.slice(0, limit).map(toRow);
-  return { data, nextCursor: rows.length > limit ? data.at(-1)!.id : null };
+  return toPage(rows.map(toRow), limit, ({ id }) => id);
 }
 
 function toRow(row: Row): AuditRow {

@@ -6,6 +6,7 @@ import {
   MAX_PAGE_ROWS,
   pageRows,
   RequestError,
+  toPage,
   type BudgetState,
   type ReplyOf,
   type RequestOf,
@@ -103,8 +104,7 @@ export class Budgets {
     if (after !== '' && !isId('key', after)) throw new RequestError('invalid_parameter', 'after must be a key id.');
     const wanted = { tenantId, after, period: this.period(), limit: limit + 1 };
     const states = await budgetStates(this.dataSource.manager, wanted, this.thresholds());
-    const data = states.slice(0, limit);
-    return { data, nextCursor: states.length > limit ? data.at(-1)!.keyId : null };
+    return toPage(states, limit, ({ keyId }) => keyId!);
   }
 
   /** The key's id, or '' for the tenant itself. RequestError not_found. */

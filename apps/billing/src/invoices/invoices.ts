@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import {
   pageRows,
   RequestError,
+  toPage,
   type IssuedInvoice,
   type Page,
   type ReplyOf,
@@ -52,8 +53,7 @@ export class Invoices {
        ORDER BY accounting_number DESC LIMIT $4`,
       [tenantId, period, after ?? null, limit + 1],
     );
-    const data = rows.slice(0, limit).map(issued);
-    return { data, nextCursor: rows.length > limit ? String(data.at(-1)!.accountingNumber) : null };
+    return toPage(rows.map(issued), limit, ({ accountingNumber }) => String(accountingNumber));
   }
 
   /** RequestError not_found, also for an invoice of another tenant. */

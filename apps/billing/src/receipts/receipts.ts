@@ -1,4 +1,4 @@
-import { pageRows, RequestError, type ReplyOf, type RequestOf } from '@tollgate/contracts';
+import { pageRows, RequestError, toPage, type ReplyOf, type RequestOf } from '@tollgate/contracts';
 import { query } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
 import { ENTRY_COLUMNS, ledgerEntry, type EntryRow } from '../ledger/ledger-entry';
@@ -56,8 +56,8 @@ export async function requestsOfEntry(
     `SELECT * FROM charge WHERE tenant_id = $1 AND period = $2 AND seq BETWEEN $3 AND $4 ORDER BY seq LIMIT $5`,
     [range.tenant_id, range.period, first, range.to_seq, limit + 1],
   );
-  const requests = rows.slice(0, limit).map(toRequest);
-  return { entry, ...carried, requests, nextCursor: rows.length > limit ? requests.at(-1)!.id : null };
+  const { data: requests, nextCursor } = toPage(rows.map(toRequest), limit, ({ id }) => id);
+  return { entry, ...carried, requests, nextCursor };
 }
 
 /**

@@ -2,6 +2,7 @@ import {
   MAX_COMPARED_HEADS,
   pageRows,
   RequestError,
+  toPage,
   type Difference,
   type JournalHead,
   type Page,
@@ -47,12 +48,12 @@ export async function journalHeads(
      ORDER BY b.tenant_id LIMIT $2`,
     [after, limit + 1, movedMs],
   );
-  const data = rows.slice(0, limit).map((row) => ({
+  const heads = rows.map((row) => ({
     tenantId: row.tenant_id,
     sequence: Number(row.sequence),
     hash: row.hash.toString('hex'),
   }));
-  return { data, nextCursor: rows.length > limit ? data.at(-1)!.tenantId : null };
+  return toPage(heads, limit, ({ tenantId }) => tenantId);
 }
 
 const areHeads = (given: unknown): given is JournalHead[] =>

@@ -1,4 +1,4 @@
-import { pageRows, RequestError, type BillingSummary, type Invoice, type RequestOf } from '@tollgate/contracts';
+import { pageRows, RequestError, toPage, type BillingSummary, type Invoice, type RequestOf } from '@tollgate/contracts';
 import { query } from '@tollgate/postgres';
 import type { DataSource, EntityManager } from 'typeorm';
 import { LedgerError } from '../ledger/core/accounts';
@@ -51,12 +51,12 @@ async function read(
   );
   if (before === null) assertHead(tenantId, books, rows[0]);
   assertChain(rows);
-  const page = rows.slice(0, limit);
+  const { data, nextCursor } = toPage(rows, limit, ({ id }) => id);
   return {
     balanceCents: Number(books?.balance_cents ?? 0),
     carriedNanos: books?.unposted_nanos ?? '0',
-    entries: page.map(ledgerEntry),
-    nextCursor: rows.length > limit ? page.at(-1)!.id : null,
+    entries: data.map(ledgerEntry),
+    nextCursor,
     invoices: await invoices(tx, tenantId, now),
   };
 }

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { type Author, ifFound } from '@tollgate/contracts';
+import { type Author, ifFound, toPage } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { query, type Statements, transaction } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
@@ -44,8 +44,8 @@ export class People {
        ORDER BY u.email LIMIT $3`,
       [after, search.toLowerCase(), limit + 1],
     );
-    const data = rows.slice(0, limit).map((row) => ({ ...row, createdAt: row.createdAt.toISOString() }));
-    return { data, nextCursor: rows.length > limit ? data.at(-1)!.email : null };
+    const people = rows.map((row) => ({ ...row, createdAt: row.createdAt.toISOString() }));
+    return toPage(people, limit, ({ email }) => email);
   }
 
   /** Error: not_found. */

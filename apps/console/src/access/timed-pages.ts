@@ -1,4 +1,4 @@
-import type { Page } from '@tollgate/contracts';
+import { toPage, type Page } from '@tollgate/contracts';
 
 /** A page of a list in the order of time. `after`: the `nextCursor` of the page before. */
 export interface TimedPageQuery {
@@ -24,8 +24,6 @@ export function timedPage<Row extends { micros: string }, Shown>(
   limit: number,
   { idOf, shown }: { idOf: (row: Row) => string; shown: (row: Omit<Row, 'micros'>) => Shown },
 ): Page<Shown> {
-  const page = rows.slice(0, limit);
-  const last = page.at(-1);
-  const nextCursor = last && rows.length > limit ? `${last.micros}.${idOf(last)}` : null;
-  return { data: page.map(({ micros: _, ...row }) => shown(row)), nextCursor };
+  const page = toPage(rows, limit, (row) => `${row.micros}.${idOf(row)}`);
+  return { ...page, data: page.data.map(({ micros: _, ...row }) => shown(row)) };
 }

@@ -1,4 +1,4 @@
-import { RequestError, type ReplyOf, type RequestOf } from '@tollgate/contracts';
+import { RequestError, toPage, type ReplyOf, type RequestOf } from '@tollgate/contracts';
 import { query } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
 import { daysOfKeysAlone } from './whole-hours';
@@ -34,12 +34,9 @@ export class MonthSpent {
        WHERE key_id > $4 ORDER BY key_id LIMIT $5`,
       [tenantId, ...boundsOf(month), after, this.maxKeysPerPage + 1],
     );
-    const keys = rows.slice(0, this.maxKeysPerPage).map(({ key_id, nanos }) => ({ keyId: key_id, nanos }));
-    return {
-      tenantNanos: rows[0]?.total ?? '0',
-      keys,
-      nextCursor: rows.length > this.maxKeysPerPage ? keys.at(-1)!.keyId : null,
-    };
+    const read = rows.map(({ key_id, nanos }) => ({ keyId: key_id, nanos }));
+    const { data: keys, nextCursor } = toPage(read, this.maxKeysPerPage, ({ keyId }) => keyId);
+    return { tenantNanos: rows[0]?.total ?? '0', keys, nextCursor };
   }
 }
 

@@ -3,6 +3,7 @@ import {
   isId,
   pageRows,
   RequestError,
+  toPage,
   type Outcome,
   type Page,
   type ListedRequest,
@@ -85,10 +86,8 @@ export class RequestsList {
   async page(asked: RequestsQuery): Promise<Page<ListedRequest>> {
     const search = readSearch(asked);
     const { rows, untilMs } = await byIndex(this.dataSource, (tx) => this.find(tx, search));
-    const data = rows
-      .slice(0, search.limit)
-      .map((row): ListedRequest => ({ ...recordedEvent(row), firstMs: row.first_ms }));
-    const last = data.at(-1);
+    const listed = rows.map((row): ListedRequest => ({ ...recordedEvent(row), firstMs: row.first_ms }));
+    const page = toPage(listed, search.limit, ({ endedAt, id }) => `${endedAt}~${id}`);
     // Checked after the search, so that a month that was dropped meanwhile is noticed.
     if (asked.to !== undefined && rows.length === 0 && untilMs === null)
       await checkKept(
@@ -96,8 +95,8 @@ export class RequestsList {
         [parseTime('to', asked.to) - 1],
         'Ask for usage instead: its sums by the hour are kept.',
       );
-    if (rows.length > search.limit && last) return { data, nextCursor: `${last.endedAt}~${last.id}` };
-    return { data, nextCursor: untilMs === null ? null : `${new Date(untilMs).toISOString()}~` };
+    if (page.nextCursor !== null || untilMs === null) return page;
+    return { ...page, nextCursor: `${new Date(untilMs).toISOString()}~` };
   }
 
   private async find(tx: EntityManager, search: Search): Promise<Found> {

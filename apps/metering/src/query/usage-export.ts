@@ -5,6 +5,7 @@ import {
   isInstant,
   MAX_EXPORT_ROWS,
   RequestError,
+  toPage,
   type ExportedUsage,
   type ReplyOf,
   type RequestOf,
@@ -81,12 +82,10 @@ export class UsageExport {
           : await this.requestsOf(range, after);
     // Checked after the page, so that a month that was dropped meanwhile is noticed.
     if (asked.step === 'request') await checkKept(this.dataSource, [fromMs], 'Export it by hour or day.');
-    const data = rows.slice(0, range.limit).map(exported);
-    const last = data.at(-1);
-    if (rows.length <= range.limit || !last) return { data, nextCursor: null };
-    if (asked.step === 'hour')
-      return { data, nextCursor: JSON.stringify([last.tenantId, last.from, last.model, last.keyId]) };
-    return { data, nextCursor: range.tenantId === null ? last.id : `${last.to}~${last.id}` };
+    return toPage(rows.map(exported), range.limit, ({ id, tenantId, from, to, model, keyId }) => {
+      if (asked.step === 'hour') return JSON.stringify([tenantId, from, model, keyId]);
+      return range.tenantId === null ? id! : `${to}~${id}`;
+    });
   }
 
   /** The requests of all tenants, ascending by id. */
