@@ -1,3 +1,4 @@
+import { ID_FORM } from '@tollgate/contracts';
 import { KafkaSettings, MessageKeysSettings } from '@tollgate/messaging';
 import { DatabaseSettings } from '@tollgate/postgres';
 import {
@@ -23,8 +24,7 @@ const ORIGIN = /^https?:\/\/[^/?#@\s]+$/;
 const MAIL_FORM = /^smtps?:\/\/\S{1,1024}$/;
 const URL_FORM = /^https?:\/\/[^?#@\s]+$/;
 
-const ID = '[0-7][0-9a-hjkmnp-tv-z]{25}';
-const GROUP_ROLE = `[^=,\\s]{1,128}=(operator|ten_${ID}:(${TENANT_ROLES.join('|')}))`;
+const GROUP_ROLE = `[^=,\\s]{1,128}=(operator|ten_${ID_FORM}:(${TENANT_ROLES.join('|')}))`;
 const GROUP_ROLES = new RegExp(`^${GROUP_ROLE}(,${GROUP_ROLE})*$`);
 
 /** Single sign-on needs all of these. */

@@ -57,13 +57,16 @@ export function idTimeMs(id: string): number {
   return ms;
 }
 
+/** The form of an id after its prefix, for patterns. */
+export const ID_FORM = '[0-7][0-9a-hjkmnp-tv-z]{25}';
+const ID = new RegExp(`^${ID_FORM}$`);
+
+/** The pattern of an id with this prefix, for schemas. */
+export const idPattern = (prefix: IdPrefix): string => `^${prefix}_${ID_FORM}$`;
+
 /** Whether `value` has the form of an id with this prefix. */
 export function isId(prefix: IdPrefix, value: unknown): value is string {
-  return (
-    typeof value === 'string' &&
-    value.startsWith(`${prefix}_`) &&
-    /^[0-7][0-9a-hjkmnp-tv-z]{25}$/.test(value.slice(prefix.length + 1))
-  );
+  return typeof value === 'string' && value.startsWith(`${prefix}_`) && ID.test(value.slice(prefix.length + 1));
 }
 
 function randomByte(): number {

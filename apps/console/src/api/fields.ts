@@ -1,9 +1,11 @@
 import { Type } from '@sinclair/typebox';
 import {
+  idPattern,
   KEY_TAG_FORM,
   MAX_KEY_MODELS,
   MAX_KEY_TAGS,
   MAX_PAGE_ROWS,
+  REQUEST_ID_PATTERN,
   SCOPES,
   validateName,
   type IdPrefix,
@@ -32,9 +34,9 @@ export const ExpiresAtField = Type.Union([Type.String({ format: 'date-time' }), 
 const MonthField = Type.String({ pattern: '^\\d{4}-(0[1-9]|1[0-2])$' });
 
 export const ModelField = Type.String({ minLength: 1, maxLength: 128 });
-export const KeyIdField = Type.String({ pattern: '^key_[0-7][0-9a-hjkmnp-tv-z]{25}$' });
+export const KeyIdField = Type.String({ pattern: idPattern('key') });
 /** An `x-request-id` that a caller chose. */
-export const CallerRequestIdField = Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' });
+export const CallerRequestIdField = Type.String({ pattern: REQUEST_ID_PATTERN });
 export const ProfileField = Type.String({ minLength: 1, maxLength: 100 });
 /** Null: nobody is named. */
 export const OwnerField = Type.Union([NameField, Type.Null()]);
@@ -52,7 +54,7 @@ export const pageSize = Type.Integer({ minimum: 1, maximum: MAX_PAGE_ROWS, defau
 export const pageOf = (prefix: IdPrefix) =>
   Type.Object({
     limit: pageSize,
-    after: Type.Optional(Type.String({ pattern: `^${prefix}_[0-7][0-9a-hjkmnp-tv-z]{25}$` })),
+    after: Type.Optional(Type.String({ pattern: idPattern(prefix) })),
   });
 
 /** A page of a list in the order of time. */
@@ -65,7 +67,7 @@ export const TimedPage = Type.Object({
 export const InvoicePage = Type.Object({
   limit: pageSize,
   after: Type.Optional(Type.String({ pattern: '^[1-9]\\d{0,15}$' })),
-  tenantId: Type.Optional(Type.String({ pattern: '^ten_[0-7][0-9a-hjkmnp-tv-z]{25}$' })),
+  tenantId: Type.Optional(Type.String({ pattern: idPattern('ten') })),
   period: Type.Optional(MonthField),
 });
 

@@ -1,4 +1,4 @@
-import { REQUEST_ID_PATTERN } from '@tollgate/contracts';
+import { idPattern, REQUEST_ID_PATTERN } from '@tollgate/contracts';
 import { earlyResponses } from './early-answers';
 import { INFERENCE_EARLY, INFERENCE_PATHS, INFERENCE_SCHEMAS, INFERENCE_SECURITY } from './inference-paths';
 import { MANAGEMENT_EARLY, MANAGEMENT_PATHS, MANAGEMENT_SCHEMAS, MANAGEMENT_SECURITY } from './management-paths';
@@ -33,8 +33,6 @@ const header = (description: string, schema: JsonObject): JsonObject => ({ descr
 
 export const INFO: JsonObject = { version: '0.1.0', license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } };
 
-const OWN_ID_PATTERN = '^req_[0-7][0-9a-hjkmnp-tv-z]{25}$';
-
 /** The headers that answers refer to. */
 export const HEADERS: JsonObject = {
   RequestId: header('Names this request in logs and usage events.', {
@@ -43,7 +41,7 @@ export const HEADERS: JsonObject = {
   }),
   OwnRequestId: header('Our own id of this request, which is unique. It names the request in the books.', {
     type: 'string',
-    pattern: OWN_ID_PATTERN,
+    pattern: idPattern('req'),
   }),
   RetryAfter: header('Whole seconds to wait.', { type: 'integer', minimum: 1 }),
   IdempotentReplayed: header(
@@ -52,7 +50,7 @@ export const HEADERS: JsonObject = {
   ),
   OriginalRequestId: header(
     'Only of the answer to an earlier request: our own id of that request. The repeat is not in the books.',
-    { type: 'string', pattern: OWN_ID_PATTERN },
+    { type: 'string', pattern: idPattern('req') },
   ),
   Allow: header('The methods that this path supports.', { type: 'string' }),
   'RateLimit-limit': header('The limit per minute: of the key and of the account the one that would refuse first.', {

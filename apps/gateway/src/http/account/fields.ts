@@ -1,6 +1,7 @@
 import { Type, type TSchema } from '@sinclair/typebox';
 import {
   DEFAULT_PAGE_ROWS,
+  idPattern,
   KEY_TAG_FORM,
   MAX_KEY_MODELS,
   MAX_KEY_TAGS,
@@ -18,7 +19,7 @@ const MAX_NAME_CHARS = 100;
 
 export const idSchema = (prefix: IdPrefix, description: string) =>
   Type.String({
-    pattern: `^${prefix}_[0-7][0-9a-hjkmnp-tv-z]{25}$`,
+    pattern: idPattern(prefix),
     description,
     examples: [`${prefix}_01kd8v7e5bqgrt3m2n9x0c4hya`],
   });
