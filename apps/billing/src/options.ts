@@ -1,4 +1,3 @@
-import { Inject } from '@nestjs/common';
 import type { ConfigSource, Tracer } from '@tollgate/runtime';
 import type { Clocks } from './ledger/clocks';
 
@@ -37,4 +36,3 @@ export interface ServiceOptions extends Pick<BillingOptions, 'thresholdsPercent'
 }
 
 export const BILLING_OPTIONS = Symbol('BILLING_OPTIONS');
-export const InjectOptions = (): ParameterDecorator => Inject(BILLING_OPTIONS);

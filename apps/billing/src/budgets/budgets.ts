@@ -21,7 +21,7 @@ import { BillingDataSource } from '../database';
 import { lockBooks } from '../ledger/books-store';
 import { balanceUpdate } from '../ledger/core/books';
 import { periodOf } from '../ledger/core/period';
-import { InjectOptions } from '../options';
+import { BILLING_OPTIONS } from '../options';
 import { budgetUpdate, budgetState, budgetStates, budgetStatesOf, setBudget, type BudgetRow } from './budget-rows';
 import { HeldByKey } from './held-by-key';
 import { IN_FORCE, reachedBy, recordReached, type WatchedRow } from './spending';
@@ -48,7 +48,7 @@ export class Budgets {
     @Inject(ServiceClient) private readonly services: Requests,
     private readonly admission: AdmissionStore,
     private readonly held: HeldByKey,
-    @InjectOptions() private readonly options: BudgetOptions,
+    @Inject(BILLING_OPTIONS) private readonly options: BudgetOptions,
   ) {}
 
   /**

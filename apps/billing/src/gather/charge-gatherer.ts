@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import type { BalanceUpdate, Charge } from '@tollgate/contracts';
 import { withinOrStored, type AfterCommitPublisher } from '@tollgate/messaging';
 import { query, sqlState, transaction } from '@tollgate/postgres';
@@ -14,7 +14,7 @@ import { gather, type Calendar, type NumberedCharge, type ReadCharge } from '../
 import { periodOf, type Period } from '../ledger/core/period';
 import { isBroken } from '../ledger/is-broken';
 import { insertCharges } from '../ledger/journal';
-import { InjectOptions } from '../options';
+import { BILLING_OPTIONS } from '../options';
 import { observeLag } from '../post/metrics';
 import { readCharge } from './read-charge';
 import { closedCharges, quarantine, type Rejected } from './rejected';
@@ -68,7 +68,7 @@ export class ChargeGatherer {
   constructor(
     private readonly dataSource: BillingDataSource,
     /** `now`: by default the system's clock. */
-    @InjectOptions()
+    @Inject(BILLING_OPTIONS)
     private readonly options: Partial<Clocks> & {
       postingIntervalMs: number;
       thresholdsPercent?: () => readonly number[];

@@ -1,11 +1,11 @@
-import { Controller } from '@nestjs/common';
+import { Controller, Inject } from '@nestjs/common';
 import type { Charge } from '@tollgate/contracts';
 import { AfterCommitPublisher } from '@tollgate/messaging';
 import { EventPattern } from '@tollgate/messaging/nest';
 import { failPoint, traceMessages } from '@tollgate/runtime';
 import { AfterCommit } from '../post/after-commit';
 import { ChargeGatherer } from './charge-gatherer';
-import { InjectOptions, type ServiceOptions } from '../options';
+import { BILLING_OPTIONS, type ServiceOptions } from '../options';
 import { countCharges } from '../post/metrics';
 import { PostingTraces } from '../post/posting-traces';
 
@@ -16,7 +16,7 @@ export class ChargesController {
     private readonly publisher: AfterCommitPublisher,
     private readonly after: AfterCommit,
     private readonly postings: PostingTraces,
-    @InjectOptions() private readonly options: Pick<ServiceOptions, 'tracer'>,
+    @Inject(BILLING_OPTIONS) private readonly options: Pick<ServiceOptions, 'tracer'>,
   ) {}
 
   @EventPattern('charges', 'billing')

@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { newId, RequestError, type ReplyOf, type RequestOf } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
 import { query, recordChange, transaction } from '@tollgate/postgres';
@@ -12,7 +12,7 @@ import { newestOver, periodOf, type Period } from '../ledger/core/period';
 import { postThrough } from '../ledger/core/post';
 import { isBroken } from '../ledger/is-broken';
 import { insertRanges, insertEntries } from '../ledger/journal';
-import { InjectOptions } from '../options';
+import { BILLING_OPTIONS } from '../options';
 
 /** Tenants per page. Each is closed in its own transaction. */
 const MAX_TENANTS_PER_PAGE = 100;
@@ -54,7 +54,7 @@ export class InvoiceCloser {
 
   constructor(
     private readonly dataSource: BillingDataSource,
-    @InjectOptions() private readonly options: ClosingOptions,
+    @Inject(BILLING_OPTIONS) private readonly options: ClosingOptions,
   ) {}
 
   /**

@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import {
   pageRows,
   RequestError,
@@ -15,7 +15,7 @@ import { assertReason, bookEntry, findFirst, type Booked } from '../ledger/booki
 import { lockBooks } from '../ledger/books-store';
 import { INVOICE_SOURCE, VOID_REF, type EntryRequest } from '../ledger/core/entry';
 import { periodOf } from '../ledger/core/period';
-import { InjectOptions } from '../options';
+import { BILLING_OPTIONS } from '../options';
 
 interface InvoiceRow {
   accounting_number: string;
@@ -36,7 +36,7 @@ export class Invoices {
   constructor(
     private readonly dataSource: BillingDataSource,
     /** `now`: the clock that decides the month. */
-    @InjectOptions() private readonly options: { postingIntervalMs: number; now: () => Date },
+    @Inject(BILLING_OPTIONS) private readonly options: { postingIntervalMs: number; now: () => Date },
   ) {}
 
   /** By number, newest first. RequestError invalid_parameter. */

@@ -1,8 +1,8 @@
-import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
 import { query } from '@tollgate/postgres';
 import { logger, StartError, type ConfigSource } from '@tollgate/runtime';
 import { BillingDataSource } from '../database';
-import { InjectOptions } from '../options';
+import { BILLING_OPTIONS } from '../options';
 
 /**
  * The currency in which the books were started. Amounts are plain numbers that nothing converts. So a configuration
@@ -12,7 +12,7 @@ import { InjectOptions } from '../options';
 export class BooksCurrency implements OnModuleInit {
   constructor(
     private readonly dataSource: BillingDataSource,
-    @InjectOptions()
+    @Inject(BILLING_OPTIONS)
     private readonly options: { currency: () => string; config?: Pick<ConfigSource, 'addCheck' | 'onChange'> },
   ) {}
 

@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { newId } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
 import { transaction } from '@tollgate/postgres';
@@ -19,7 +19,7 @@ import type { Entry } from '../ledger/core/entry';
 import { partWanted, post, type ChargeRange } from '../ledger/core/post';
 import { isBroken } from '../ledger/is-broken';
 import { firstEnded, insertRanges, insertEntries } from '../ledger/journal';
-import { InjectOptions } from '../options';
+import { BILLING_OPTIONS } from '../options';
 import { observeDebits } from './metrics';
 
 /** Tenants per transaction. */
@@ -36,7 +36,7 @@ const BROKEN_AGAIN_AFTER_MS = 60_000;
 export class Poster {
   constructor(
     private readonly dataSource: BillingDataSource,
-    @InjectOptions() private readonly options: { postingIntervalMs: number },
+    @Inject(BILLING_OPTIONS) private readonly options: { postingIntervalMs: number },
   ) {}
 
   /**

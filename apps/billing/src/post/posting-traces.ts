@@ -1,8 +1,8 @@
-import { Injectable, type BeforeApplicationShutdown } from '@nestjs/common';
+import { Inject, Injectable, type BeforeApplicationShutdown } from '@nestjs/common';
 import { query } from '@tollgate/postgres';
 import { logger, newSpanId, readTraceparent, type SpanPlace, type Tracer } from '@tollgate/runtime';
 import { BillingDataSource } from '../database';
-import { InjectOptions } from '../options';
+import { BILLING_OPTIONS } from '../options';
 
 /** Charges of kept traces that wait for their posting. Further ones get no span. */
 const MAX_WAITING = 1_000;
@@ -34,7 +34,7 @@ export class PostingTraces implements BeforeApplicationShutdown {
 
   constructor(
     private readonly dataSource: BillingDataSource,
-    @InjectOptions() private readonly options: { tracer: Tracer | null },
+    @Inject(BILLING_OPTIONS) private readonly options: { tracer: Tracer | null },
   ) {}
 
   /** Call it after the commit. */

@@ -6,7 +6,7 @@ import { ServiceClient } from '@tollgate/messaging/nest';
 import { delayUntilAborted } from '@tollgate/runtime';
 import { BillingDataSource } from '../database';
 import type { Clocks } from '../ledger/clocks';
-import { InjectOptions } from '../options';
+import { BILLING_OPTIONS } from '../options';
 import { askAgain } from './ask';
 import { auditLedger } from './audit';
 import { Charges } from './charges';
@@ -57,7 +57,7 @@ export class Reconciler {
     private readonly charges: Charges,
     private readonly stores: Stores,
     private readonly retired: RetiredMonths,
-    @InjectOptions() private readonly options: Clocks & { currency: () => string },
+    @Inject(BILLING_OPTIONS) private readonly options: Clocks & { currency: () => string },
   ) {}
 
   /**

@@ -27,7 +27,7 @@ import { balanceUpdate, clearingCents, refundableCents, type Books } from '../le
 import type { EntryRequest } from '../ledger/core/entry';
 import { periodOf } from '../ledger/core/period';
 import { isBroken } from '../ledger/is-broken';
-import { InjectOptions } from '../options';
+import { BILLING_OPTIONS } from '../options';
 import { isClosed } from '../tenants/tenant-closed';
 import { bookLastCent, bookWithLastCent, lastCentToWriteOff } from './last-cent';
 
@@ -70,7 +70,8 @@ export class MoneyOut {
     @Inject(ServiceClient) private readonly services: Requests,
     private readonly admission: AdmissionStore,
     /** `now`: the clock that decides the month. `currency`: for messages. */
-    @InjectOptions() private readonly options: { postingIntervalMs: number; now: () => Date; currency: () => string },
+    @Inject(BILLING_OPTIONS)
+    private readonly options: { postingIntervalMs: number; now: () => Date; currency: () => string },
   ) {}
 
   /**

@@ -1,6 +1,6 @@
-import { Injectable, type BeforeApplicationShutdown } from '@nestjs/common';
+import { Inject, Injectable, type BeforeApplicationShutdown } from '@nestjs/common';
 import { Counter, delayUntilAborted, logger, metrics } from '@tollgate/runtime';
-import { InjectOptions } from '../options';
+import { BILLING_OPTIONS } from '../options';
 import { capped, compareTenant, BALANCE_UPDATE, type TenantView } from '../reconcile/compare';
 import { Stores } from '../reconcile/stores';
 import { TenantRepairs } from './tenant-repairs';
@@ -50,7 +50,7 @@ export class PoisonWatch implements BeforeApplicationShutdown {
     private readonly stores: Stores,
     private readonly repairs: TenantRepairs,
     /** `watchEveryMs`: null turns the watch off; it then repairs nothing. */
-    @InjectOptions() private readonly options: { watchEveryMs: number | null; lostAfterMs?: number },
+    @Inject(BILLING_OPTIONS) private readonly options: { watchEveryMs: number | null; lostAfterMs?: number },
   ) {}
 
   /**

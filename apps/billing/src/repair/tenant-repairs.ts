@@ -10,7 +10,7 @@ import { allBudgetUpdates } from '../budgets/budget-rows';
 import { BillingDataSource } from '../database';
 import { lockBooks } from '../ledger/books-store';
 import { balanceUpdate, type Books } from '../ledger/core/books';
-import { InjectOptions } from '../options';
+import { BILLING_OPTIONS } from '../options';
 import { capped } from '../reconcile/compare';
 import { poisonOf, stateChanges, type Poison } from './state-changes';
 
@@ -38,7 +38,7 @@ export class TenantRepairs {
     private readonly dataSource: BillingDataSource,
     @Inject(ServiceClient) private readonly services: Requests,
     private readonly admission: AdmissionStore,
-    @InjectOptions() private readonly options: { now: () => Date },
+    @Inject(BILLING_OPTIONS) private readonly options: { now: () => Date },
   ) {}
 
   /** For a person. @throws RequestError not_found; UnavailableError when auth or the admission store does not answer */

@@ -1,12 +1,12 @@
 import { AdmissionStore } from '@tollgate/admission';
-import { Controller } from '@nestjs/common';
+import { Controller, Inject } from '@nestjs/common';
 import type { BalanceUpdate, BillingSummary, CreditState, ReplyOf, RequestOf } from '@tollgate/contracts';
 import { MessagePattern } from '@tollgate/messaging/nest';
 import { allBudgetUpdates } from '../budgets/budget-rows';
 import { BillingDataSource } from '../database';
 import { readBooks } from '../ledger/books-store';
 import { balanceUpdate } from '../ledger/core/books';
-import { InjectOptions, type ServiceOptions } from '../options';
+import { BILLING_OPTIONS, type ServiceOptions } from '../options';
 import { billingSummary } from './billing-summary';
 import { billingFleet, tenantBalances } from './fleet';
 import { HeldSum } from './held-sum';
@@ -18,7 +18,7 @@ export class SummaryController {
     private readonly dataSource: BillingDataSource,
     private readonly admission: AdmissionStore,
     private readonly heldSum: HeldSum,
-    @InjectOptions() private readonly options: ServiceOptions,
+    @Inject(BILLING_OPTIONS) private readonly options: ServiceOptions,
   ) {}
 
   @MessagePattern('billing.summary')

@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { AdmissionStore } from '@tollgate/admission';
 import { isId, type BalanceUpdate, type TenantUpdate } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
@@ -7,7 +7,7 @@ import { enforceAtAdmission, updateAdmission } from '../outbox/update-admission'
 import { BillingDataSource } from '../database';
 import { lockBooks, readBooks, saveBooks } from '../ledger/books-store';
 import { balanceUpdate } from '../ledger/core/books';
-import { InjectOptions } from '../options';
+import { BILLING_OPTIONS } from '../options';
 
 /**
  * Records which tenants are suspended, and sends that to the admission store with the balance updates. So permission to
@@ -19,7 +19,7 @@ export class TenantStatus {
   constructor(
     private readonly dataSource: BillingDataSource,
     private readonly admission: AdmissionStore,
-    @InjectOptions() private readonly options: { postingIntervalMs: number },
+    @Inject(BILLING_OPTIONS) private readonly options: { postingIntervalMs: number },
   ) {}
 
   /** For valid updates (`validateTenantUpdate`). */

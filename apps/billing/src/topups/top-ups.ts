@@ -8,7 +8,7 @@ import { assertNamed, bookEntry, findFirst, MAX_ENTRY_CENTS, type Booked } from 
 import { lockBooks } from '../ledger/books-store';
 import type { EntryRequest } from '../ledger/core/entry';
 import { periodOf } from '../ledger/core/period';
-import { InjectOptions } from '../options';
+import { BILLING_OPTIONS } from '../options';
 import { isClosed } from '../tenants/tenant-closed';
 
 type AddCredit = RequestOf<'billing.credit.add'>;
@@ -23,7 +23,7 @@ export class TopUps {
     private readonly dataSource: BillingDataSource,
     @Inject(ServiceClient) private readonly services: Requests,
     /** `now`: the clock that decides the month. */
-    @InjectOptions() private readonly options: { postingIntervalMs: number; now: () => Date },
+    @Inject(BILLING_OPTIONS) private readonly options: { postingIntervalMs: number; now: () => Date },
   ) {}
 
   /**
