@@ -1,4 +1,3 @@
-import { Injectable } from '@nestjs/common';
 import { networkOf } from '@tollgate/runtime';
 import { LRUCache } from 'lru-cache';
 import { ConsoleError } from '../http/errors';
@@ -43,7 +42,3 @@ export class Tries {
     if (used && --used.count === 0) this.used.delete(counted);
   }
 }
-
-/** The password links that a person makes for others, under Members or on People. */
-@Injectable()
-export class PasswordLinkTries extends Tries {}

@@ -4,13 +4,11 @@ import type { Author } from '@tollgate/contracts';
 import type { FastifyRequest } from 'fastify';
 import { AllowOperator, ByCaller, FromCaller, type Caller } from '../../access/allow';
 import { People } from '../../access/people';
-import { Recoveries } from '../../access/recoveries';
 import { queryOf } from '../../http/body';
 import { ConsoleError } from '../../http/errors';
-import type { PeopleList, RecoveryCreated } from '../answers';
+import type { PeopleList } from '../answers';
 import { Proofs, readProof } from '../account/proofs';
 import { pageSize } from '../fields';
-import { PasswordLinkTries } from '../tries';
 
 const Text = Type.Optional(Type.String({ maxLength: 254 }));
 const readPage = queryOf(Type.Object({ limit: pageSize, after: Text, search: Text }));
@@ -20,31 +18,13 @@ const readPage = queryOf(Type.Object({ limit: pageSize, after: Text, search: Tex
 export class PeopleController {
   constructor(
     private readonly people: People,
-    private readonly recoveries: Recoveries,
     private readonly proofs: Proofs,
-    private readonly linkTries: PasswordLinkTries,
   ) {}
 
   @Get()
   @AllowOperator('people.read')
   list(@Query() query: unknown): Promise<PeopleList> {
     return this.people.list(readPage(query));
-  }
-
-  /** The operator proves who they are. */
-  @Post(':userId/recovery')
-  @AllowOperator('people.write')
-  async recover(
-    @Param('userId') userId: string,
-    @FromCaller() caller: Caller,
-    @ByCaller() by: Author,
-    @Req() request: FastifyRequest,
-  ): Promise<RecoveryCreated> {
-    this.linkTries.take(caller.userId);
-    const { password } = readProof(request);
-    requireOther(caller, userId, 'Change your own password under Account.');
-    await this.proofs.require(caller, password, request);
-    return this.recoveries.create(by, userId, null);
   }
 
   /** The operator proves who they are. */

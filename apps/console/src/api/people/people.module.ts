@@ -2,15 +2,13 @@ import { Module } from '@nestjs/common';
 import { AccessModule } from '../../access/access.module';
 import { AccountModule } from '../account/account.module';
 import { InvitationsController } from './invitations.controller';
-import { MemberRecoveriesController } from './member-recoveries.controller';
 import { MembersController } from './members.controller';
+import { PasswordLinksController } from './password-links.controller';
 import { PeopleController } from './people.controller';
-import { PasswordLinkTries } from '../tries';
 
 /** The people of a tenant, and those of all of them. */
 @Module({
   imports: [AccessModule, AccountModule],
-  controllers: [InvitationsController, MembersController, MemberRecoveriesController, PeopleController],
-  providers: [PasswordLinkTries],
+  controllers: [InvitationsController, MembersController, PasswordLinksController, PeopleController],
 })
 export class PeopleModule {}
