@@ -2,7 +2,9 @@ import { KafkaSettings, MessageKeysSettings } from '@tollgate/messaging';
 import { DatabaseSettings } from '@tollgate/postgres';
 import { RedisSettings, SettledReplicasSettings } from '@tollgate/redis';
 import { ConfigFileSettings, Setting, TracingSettings, WholeNumber } from '@tollgate/runtime';
+import { DEFAULT_CLOSE_DELAY_MS } from './invoices/invoice-closer';
 
+const MINUTE_MS = 60_000;
 const MAX_CLOSE_MINUTES = 20 * 24 * 60;
 
 /** Settings of billing alone. */
@@ -11,7 +13,7 @@ export class BillingSettings {
     'Minutes from the end of a month (UTC) until its invoices are closed. Later charges go to the current month.',
   )
   @WholeNumber(0, MAX_CLOSE_MINUTES)
-  TOLLGATE_INVOICE_CLOSE_MINUTES: number = 60;
+  TOLLGATE_INVOICE_CLOSE_MINUTES: number = DEFAULT_CLOSE_DELAY_MS / MINUTE_MS;
 }
 
 /** All settings of the service besides SERVICE_SETTINGS. */

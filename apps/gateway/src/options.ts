@@ -6,6 +6,8 @@ import type { UpstreamLimits } from './upstream/fleet/connections';
 export const DEFAULT_MAX_BODY_MIB = 10;
 /** The largest limit that the operator may set. The built-in simulator reads no more. */
 export const LARGEST_MAX_BODY_MIB = 64;
+/** MiB of the bodies of all requests in progress, unless the operator sets another limit. */
+export const DEFAULT_BODY_MEMORY_MIB = 256;
 
 export interface GatewayOptions {
   /** Base URL (ends in /v1) that the backend url "simulator:" stands for. */

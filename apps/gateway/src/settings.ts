@@ -20,7 +20,7 @@ import {
   WholeNumber,
 } from '@tollgate/runtime';
 import { DEFAULT_ANSWER_KIB } from './idempotency/idempotency-keys';
-import { DEFAULT_MAX_BODY_MIB, LARGEST_MAX_BODY_MIB } from './options';
+import { DEFAULT_BODY_MEMORY_MIB, DEFAULT_MAX_BODY_MIB, LARGEST_MAX_BODY_MIB } from './options';
 
 const MIB = 1024 * 1024;
 export const OPERATOR_SECRET_MIN_BITS = 80;
@@ -47,7 +47,7 @@ export class PublicSettings {
   /** The minimum fits one body of the default limit. */
   @Setting('MiB of memory for the bodies of all requests in progress.')
   @WholeNumber(10, 65_536)
-  TOLLGATE_BODY_MEMORY_MIB: number = 256;
+  TOLLGATE_BODY_MEMORY_MIB: number = DEFAULT_BODY_MEMORY_MIB;
 }
 
 /** The standalone form has another default. */

@@ -1,9 +1,9 @@
 import { Module } from '@nestjs/common';
 import { AdmissionClient } from '@tollgate/admission';
-import { DEFAULT_MAX_BODY_MIB, GATEWAY_OPTIONS, type GatewayOptions } from '../options';
+import { DEFAULT_BODY_MEMORY_MIB, DEFAULT_MAX_BODY_MIB, GATEWAY_OPTIONS, type GatewayOptions } from '../options';
 import { Admitter } from './admit';
 import { BalanceUpdatesModule } from './balance-updates.module';
-import { ARRIVING_ANSWER_LIMITS, BodyMemory, DEFAULT_BODY_MEMORY_MIB } from './body-memory';
+import { ARRIVING_ANSWER_LIMITS, BodyMemory } from './body-memory';
 import { ExpectedEnds } from './expected-ends';
 import { RefusedKeys } from './refused-keys';
 import { WastedRequests } from './wasted-requests';

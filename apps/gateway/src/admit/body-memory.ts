@@ -1,5 +1,5 @@
 import { Gauge, metrics } from '@tollgate/runtime';
-import { DEFAULT_MAX_BODY_MIB } from '../options';
+import { DEFAULT_BODY_MEMORY_MIB, DEFAULT_MAX_BODY_MIB } from '../options';
 import { ArrivingAnswers } from './arriving-answers';
 import { MemoryBudget, type MemoryOwner, MemoryShare } from './memory-budget';
 
@@ -7,7 +7,6 @@ const MIB = 1024 * 1024;
 const LEAST_BODY_BYTES_PER_KEY = 32 * MIB;
 /** Bodies of the largest size that a key may have in progress. */
 const LARGEST_BODIES_PER_KEY = 3;
-export const DEFAULT_BODY_MEMORY_MIB = 256;
 /** A tenant may have a quarter of the memory, whatever its number of keys is. */
 const TENANTS_AT_LEAST = 4;
 
