@@ -7,7 +7,9 @@ import { ReconcileController } from './reconcile.controller';
 import { Reconciler } from './reconciler';
 import { ReconcileRuns } from './runs';
 import { RetiredMonths } from './retired-months';
+import { StateAudit } from './state-audit';
 import { Stores } from './stores';
+import { UsageAudit } from './usage-audit';
 
 const LOG_HEADS_EVERY_MS = 60 * 60 * 1_000;
 
@@ -17,7 +19,18 @@ const logHeads = taskProvider('log the heads of the journal', LOG_HEADS_EVERY_MS
 
 @Module({
   controllers: [ReconcileController],
-  providers: [Reconciler, Charges, RetiredMonths, Stores, ReconcileRuns, ReconcileGauge, HeadsLogger, logHeads],
+  providers: [
+    Reconciler,
+    UsageAudit,
+    StateAudit,
+    Charges,
+    RetiredMonths,
+    Stores,
+    ReconcileRuns,
+    ReconcileGauge,
+    HeadsLogger,
+    logHeads,
+  ],
   exports: [Stores],
 })
 export class ReconcileModule {}
