@@ -1,5 +1,35 @@
 import type { Page, PageQuery } from './page';
 
+/** Changes of who may do what in the console. */
+const PEOPLE_ACTIONS = [
+  'operator.invite',
+  'operator.add',
+  'operator.remove',
+  'invitation.create',
+  'invitation.withdraw',
+  'member.add',
+  'member.update',
+  'member.remove',
+] as const;
+
+/** Changes of how a person signs in to the console. */
+const SIGN_IN_ACTIONS = [
+  'account.create',
+  'account.link',
+  'password.change',
+  'password.reset',
+  'recovery.create',
+  'totp.enable',
+  'totp.disable',
+  'passkey.add',
+  'passkey.remove',
+  'session.end',
+] as const;
+
+/** Changes that the console makes. Auth keeps their rows, because the console has no audit log of its own. */
+export const CONSOLE_ACTIONS = [...PEOPLE_ACTIONS, ...SIGN_IN_ACTIONS] as const;
+export type ConsoleAction = (typeof CONSOLE_ACTIONS)[number];
+
 /**
  * The changes that the audit log has. Each write of the operator and the management API makes one of them. So does each
  * change in the console of a person's rights or of how a person signs in.
@@ -20,14 +50,7 @@ export const AUDIT_ACTIONS = [
   'token.revoke',
   'operator.create',
   'operator.revoke',
-  'operator.invite',
-  'operator.add',
-  'operator.remove',
-  'invitation.create',
-  'invitation.withdraw',
-  'member.add',
-  'member.update',
-  'member.remove',
+  ...PEOPLE_ACTIONS,
   'credit.add',
   'credit.refund',
   'credit.adjust',
@@ -37,42 +60,10 @@ export const AUDIT_ACTIONS = [
   'reconcile.start',
   'backend.drain',
   'backend.enable',
-  'account.create',
-  'account.link',
+  ...SIGN_IN_ACTIONS,
   'account.erase',
-  'password.change',
-  'password.reset',
-  'recovery.create',
-  'totp.enable',
-  'totp.disable',
-  'passkey.add',
-  'passkey.remove',
-  'session.end',
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
-
-/** Changes that the console makes. Auth keeps their rows, because the console has no audit log of its own. */
-export const CONSOLE_ACTIONS = [
-  'operator.invite',
-  'operator.add',
-  'operator.remove',
-  'invitation.create',
-  'invitation.withdraw',
-  'member.add',
-  'member.update',
-  'member.remove',
-  'account.create',
-  'account.link',
-  'password.change',
-  'password.reset',
-  'recovery.create',
-  'totp.enable',
-  'totp.disable',
-  'passkey.add',
-  'passkey.remove',
-  'session.end',
-] as const satisfies readonly AuditAction[];
-export type ConsoleAction = (typeof CONSOLE_ACTIONS)[number];
 
 /**
  * The kinds of authors.
