@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache';
+
 /** The longest wait that the line gives, without the jitter. If the limit's own wait is longer, that one is given. */
 const MAX_LINE_MS = 60_000;
 /**
@@ -29,7 +31,7 @@ export interface Wait {
  */
 export class WaitingLines {
   /** The next free place of each line, in ms. */
-  private readonly nextMs = new Map<string, number>();
+  private readonly nextMs = new LRUCache<string, number>({ max: MAX_LINES });
 
   constructor(private readonly random: () => number = Math.random) {}
 
@@ -39,9 +41,6 @@ export class WaitingLines {
     const lastMs = Math.max(exactMs, MAX_LINE_MS);
     const ownMs = Math.max(exactMs, (this.nextMs.get(line) ?? 0) - nowMs);
     const placeMs = Math.min(ownMs, lastMs);
-    // Deleted and set again, the line is the newest entry of the map.
-    this.nextMs.delete(line);
-    if (this.nextMs.size >= MAX_LINES) this.nextMs.delete(this.nextMs.keys().next().value!);
     this.nextMs.set(line, nowMs + placeMs + everyMs);
     const mostMs = ownMs > lastMs ? MAX_JITTER_MS : Math.min((placeMs - exactMs) * MAX_JITTER_PART, MAX_JITTER_MS);
     return placeMs + mostMs * this.random();
