@@ -29,7 +29,7 @@ export function badStartsTests(deployment: Deployment): void {
       line,
     );
 
-  // A gateway waits for brokers that do not answer (come-and-go.suite.ts).
+  // A gateway waits for brokers that do not answer (come-and-go.part.ts).
   describe('if Kafka', () => {
     it('does not answer', () =>
       refused(

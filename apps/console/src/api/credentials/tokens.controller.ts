@@ -13,7 +13,7 @@ const readToken = bodyOf(
   Type.Object({ name: NameField, scopes: ScopesField, expiresAt: Type.Optional(ExpiresAtField) }, exact),
 );
 
-/** The management tokens of a tenant: only the console makes and revokes them. */
+/** The management tokens of a tenant. */
 @Controller('console/api/tenants/:tenantId/tokens')
 export class TokensController {
   constructor(private readonly services: ServiceClient) {}
