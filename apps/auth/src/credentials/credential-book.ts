@@ -12,7 +12,7 @@ import {
 import { query, recordChange, transaction } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
 import { AuthDatabase } from '../database';
-import { newestFirst } from '../page';
+import { newestFirst } from '../newest-first';
 import { Projector } from '../project/projector';
 import { lockTenant } from '../tenants/lock-tenant';
 import { Credential } from './credential.entity';

@@ -11,7 +11,7 @@ import {
 } from '@tollgate/contracts';
 import { query, recordChange, sqlState, transaction } from '@tollgate/postgres';
 import { AuthDatabase } from '../database';
-import { newestFirst } from '../page';
+import { newestFirst } from '../newest-first';
 import { OperatorToken } from './operator-token.entity';
 
 /** A use within this time of the last one is not written. */

@@ -15,7 +15,7 @@ import { recordChange, sqlState, transaction } from '@tollgate/postgres';
 import { ConfigSource } from '@tollgate/runtime';
 import { In, Raw, type EntityManager, type FindOperator } from 'typeorm';
 import { AuthDatabase } from '../database';
-import { newestFirst } from '../page';
+import { newestFirst } from '../newest-first';
 import { Projector } from '../project/projector';
 import { lockTenant } from './lock-tenant';
 import { moveProfiles } from './move-profiles';

@@ -24,7 +24,7 @@ import {
 } from './schemas';
 import { largestTokenId } from './token-ids';
 import { removeUnsent } from './unsent-members';
-import { parseBody, REQUEST_FIELDS } from './validate';
+import { parseBody, REQUEST_FIELDS } from './parse-body';
 import { refuseHugeVectors } from './vector-bytes';
 
 /** A validated request, with all that the gateway needs to know about it. */

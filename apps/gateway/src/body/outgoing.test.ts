@@ -4,7 +4,7 @@ import { BackendDialect, DEFAULT_PASSTHROUGH, DOCUMENTED_FIELDS, validatePassedT
 import { readRequest } from './inference-request';
 import { upstreamBody } from './outgoing';
 import { backend, CHAT, refused, RULES, sent, written } from './sent-bodies.fixture';
-import { REQUEST_FIELDS } from './validate';
+import { REQUEST_FIELDS } from './parse-body';
 
 describe('the body for a backend', () => {
   it('is serialised from the validated members, each once: the last of duplicates counts', () => {

@@ -3,7 +3,7 @@ import type { Backend } from '../catalog/catalog';
 import type { ExtraField } from './extra-fields';
 import { argumentTokens, escapeTokens, htmlTokens, INDENTED_FIELDS, jointTokens, layoutBytes } from './layout';
 import type { ChatCompletionRequest } from './schemas';
-import { REQUEST_FIELDS } from './validate';
+import { REQUEST_FIELDS } from './parse-body';
 
 /** Fields that are not copied from the body: the gateway sets them for each backend, or handles them itself. */
 const OURS = new Set(['model', 'max_tokens', 'max_completion_tokens', 'stream_options', 'best_of', 'echo']);

@@ -1,7 +1,7 @@
 import type { EarlyRefusal } from '../accept/raw-answer';
 import { envelopeOf } from '../http/envelope';
 import { EARLY_CODES, INFERENCE_ERRORS } from '../inference-errors';
-import { isManagement } from './surface-of';
+import { isManagement } from './url-prefix';
 
 /** The management API's envelope for its paths, the inference API's for all others, also if no path was read. */
 export function earlyEnvelope({ status, message }: EarlyRefusal, url = ''): string {

@@ -7,7 +7,7 @@ import { acceptingServer } from '../accept/server';
 import { requestIdOf } from '../http/request-id';
 import { earlyEnvelope } from './early-envelope';
 import type { PublicHooks } from './public-hooks';
-import { isBelow } from './surface-of';
+import { isBelow } from './url-prefix';
 
 /** For the head and body of a request to arrive. Its answer may take longer. */
 const REQUEST_TIMEOUT_MS = 120_000;

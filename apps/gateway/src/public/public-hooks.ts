@@ -14,7 +14,7 @@ import { loggedPath } from '../logged-path';
 import { MANAGEMENT_ERRORS } from '../management/errors';
 import { unknownRoute } from '../management/unknown-route.controller';
 import { DOCS_PATHS } from '../openapi/docs.module';
-import { isManagement } from './surface-of';
+import { isManagement } from './url-prefix';
 
 /** What the public port does with a request before, beside and after the routes of its surfaces. */
 @Injectable()
