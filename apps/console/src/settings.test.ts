@@ -15,7 +15,7 @@ describe('single sign-on', () => {
 
   it.each(Object.keys(SINGLE_SIGN_ON))('is refused without %s, which the message names', (missing) => {
     const env = { ...SINGLE_SIGN_ON, [missing]: undefined };
-    expect(() => readSettings(env, [ConsoleSettings])).toThrow(new RegExp(`is set: ${missing} must be, too$`));
+    expect(() => readSettings(env, [ConsoleSettings])).toThrow(new RegExp(`is set: set ${missing}, too$`));
   });
 });
 

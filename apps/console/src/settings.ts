@@ -80,7 +80,7 @@ export class ConsoleSettings implements ChecksItself {
   problems(): string[] {
     const [given] = SINGLE_SIGN_ON.filter((name) => this[name] !== undefined);
     const missing = SINGLE_SIGN_ON.filter((name) => this[name] === undefined);
-    return given === undefined ? [] : missing.map((name) => `${given} is set: ${name} must be, too`);
+    return given === undefined ? [] : missing.map((name) => `${given} is set: set ${name}, too`);
   }
 }
 

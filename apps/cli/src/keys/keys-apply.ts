@@ -64,7 +64,7 @@ export async function applyKeys(context: Context, path: string, options: ApplyOp
     throw plan.created.length > 0 ? withLostKeys(error) : error;
   });
   target?.close();
-  if (!done.inForce) output.note('Not all changes are in force yet. Repeat this to know when.');
+  if (!done.inForce) output.note('Not all changes are in force yet. Run the command again to check.');
   const { created, updated, revoked } = done;
   const sum = `Created ${created.length}, changed ${updated.length}, revoked ${revoked.length}.`;
   const place = `\nThe new keys are in ${out}: store them, they are not shown again.`;

@@ -13,4 +13,4 @@ export interface OperatorEndpoint extends Endpoint<Code> {
 
 /** For a change that is committed before it is in force. */
 export const NOT_YET =
-  'After 503 `unavailable` the change may be recorded but not yet in force. Repeat it until it succeeds.';
+  'After 503 `unavailable` the change may be recorded but not yet in force. Repeat the change until it succeeds.';

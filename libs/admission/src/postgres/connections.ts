@@ -50,9 +50,9 @@ export class Connections {
     url: string,
     private readonly callTimeoutMs = CALL_TIMEOUT_MS,
   ) {
-    // The functions look rows up by key. A kept plan must not be one that was made for an empty table. And plans are
-    // kept: PostgreSQL would make some of them for each call, because it takes those for arrays of known lengths as
-    // cheaper.
+    // The functions look rows up by key, so a kept plan must not be one that was made for an empty table. Plans are
+    // kept: otherwise PostgreSQL would plan some statements for each call, because it estimates a plan for arrays of
+    // known lengths as cheaper.
     const lookups = '-c synchronous_commit=off -c enable_seqscan=off -c plan_cache_mode=force_generic_plan';
     // A longer limit for the call also applies to connecting.
     const connectTimeoutMs = Math.max(CONNECT_TIMEOUT_MS, callTimeoutMs);

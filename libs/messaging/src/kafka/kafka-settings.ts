@@ -59,11 +59,11 @@ export class KafkaSettings implements ChecksItself {
     const { KAFKA_SASL_MECHANISM: mechanism, KAFKA_USERNAME: user, KAFKA_PASSWORD: password } = this;
     const problems: string[] = [];
     if (mechanism && (!user || !password))
-      problems.push('KAFKA_SASL_MECHANISM is set: KAFKA_USERNAME and KAFKA_PASSWORD must be, too');
+      problems.push('KAFKA_SASL_MECHANISM is set: set KAFKA_USERNAME and KAFKA_PASSWORD, too');
     if (!mechanism && (user || password))
-      problems.push('KAFKA_USERNAME or KAFKA_PASSWORD is set: KAFKA_SASL_MECHANISM must be, too');
+      problems.push('KAFKA_USERNAME or KAFKA_PASSWORD is set: set KAFKA_SASL_MECHANISM, too');
     if (this.KAFKA_CA_FILE !== undefined) {
-      if (!this.KAFKA_TLS) problems.push('KAFKA_CA_FILE is set: KAFKA_TLS must be true, or it has no effect');
+      if (!this.KAFKA_TLS) problems.push('KAFKA_CA_FILE has no effect without TLS: set KAFKA_TLS to true');
       try {
         readFileSync(this.KAFKA_CA_FILE);
       } catch (error) {

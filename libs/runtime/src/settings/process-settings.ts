@@ -48,7 +48,7 @@ export class MetricsSettings implements ChecksItself {
 
   problems(): string[] {
     return this.TOLLGATE_FORMER_METRICS_TOKEN !== undefined && this.TOLLGATE_METRICS_TOKEN === undefined
-      ? ['TOLLGATE_FORMER_METRICS_TOKEN is set: TOLLGATE_METRICS_TOKEN must be, too']
+      ? ['TOLLGATE_FORMER_METRICS_TOKEN is set: set TOLLGATE_METRICS_TOKEN, too']
       : [];
   }
 }

@@ -21,7 +21,7 @@ export function buildId(root = ROOT): string {
 /** Rejects a worker whose code is not that of the primary process. A new version may ask and store other things. */
 export function requireSameBuild(ofPrimary: string, own: string): void {
   if (own !== ofPrimary)
-    throw new StartError('The code was built again since the first process has started: start Tollgate again.');
+    throw new StartError('The code was built again after the first process started: restart Tollgate.');
 }
 
 function scriptsIn(dist: string): string[] {

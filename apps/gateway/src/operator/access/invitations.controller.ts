@@ -59,5 +59,5 @@ export class OperatorInvitationsController {
 
 function requireAll(scopes: Operator['scopes']): void {
   if (scopes !== 'all' && !OPERATOR_SCOPES.every((scope) => scopes.includes(scope)))
-    throw new ApiError('insufficient_scope', 'An operator of the console may do everything, so all scopes are needed.');
+    throw new ApiError('insufficient_scope', 'This endpoint needs the operator secret, or a token with all scopes.');
 }

@@ -106,7 +106,7 @@ export const TENANT_ROUTES: RouteTable<OperatorEndpoint> = {
     'Erases names, external id, owners and tags of the tenant and of its keys and tokens, and the addresses of its ' +
       'people, also from the audit log. Ids, usage, ledger and invoices stay, with the `ref` and `reason` of entries ' +
       'and the `x-request-id` that callers chose. This cannot be undone. A repeat has the same answer. After 503 ' +
-      '`unavailable` the audit log may still have names. Repeat it until it succeeds.',
+      '`unavailable` the audit log may still have names. Repeat the erasure until it succeeds.',
     ['tenant_not_closed'],
   ),
   '/tenants/{tenantId}/repair': {

@@ -53,10 +53,12 @@ export class TenantsController {
   async update(@Param('tenantId') tenantId: string, @ByOperator() by: Author, @Req() request: FastifyRequest) {
     const wanted = checkUpdate(trimmedName(readJsonObject(request)));
     if (wanted.profiles !== undefined && wanted.plan === undefined)
-      throw new ApiError('invalid_plan', 'profiles needs the next plan.');
+      throw new ApiError('invalid_plan', 'profiles is allowed only together with plan.');
     if (!isId('ten', tenantId)) throw new ApiError('not_found', 'No such tenant.');
     const change = this.services.request('auth.tenants.update', { tenantId, ...wanted, by });
-    return { data: await inForce(change, 'The former limits may still be in force. Repeat it until it succeeds.') };
+    return {
+      data: await inForce(change, 'The former limits may still be in force. Repeat the change until it succeeds.'),
+    };
   }
 
   /** All its keys and tokens are revoked, and it is suspended, for good. */
@@ -66,7 +68,7 @@ export class TenantsController {
     refuseFields(request);
     if (!isId('ten', tenantId)) throw new ApiError('not_found', 'No such tenant.');
     const change = this.services.request('auth.tenants.close', { tenantId, by });
-    return { data: await inForce(change, 'New requests may still be admitted. Repeat it until it succeeds.') };
+    return { data: await inForce(change, 'New requests may still be admitted. Repeat the call until it succeeds.') };
   }
 
   @Post(':tenantId/erase')
@@ -75,7 +77,7 @@ export class TenantsController {
     refuseFields(request);
     if (!isId('ten', tenantId)) throw new ApiError('not_found', 'No such tenant.');
     const change = this.services.request('auth.tenants.erase', { tenantId, by });
-    return { data: await inForce(change, 'The audit log may still have names. Repeat it until it succeeds.') };
+    return { data: await inForce(change, 'The audit log may still have names. Repeat the erasure until it succeeds.') };
   }
 
   /** New requests are refused with 402 within a second. Running requests continue to their end. */
