@@ -73,7 +73,7 @@ export function backendsTests(services: Services): void {
         await ask('/backends/enable', { body: { backend: BACKEND } });
         for (const { isDrained } of gateways) await eventually(() => expect(isDrained()).toBe(false));
       } finally {
-        for (const { drains } of gateways) drains.close();
+        for (const { drains } of gateways) drains.onApplicationShutdown();
         await Promise.all(gateways.map(({ upstream }) => upstream.close()));
       }
     });

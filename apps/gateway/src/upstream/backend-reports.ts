@@ -1,4 +1,4 @@
-import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { MAX_REPORTED_BACKENDS, newId, type BackendReport } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { logger, PeriodicTask } from '@tollgate/runtime';
@@ -11,7 +11,7 @@ const INTERVAL_MS = 2_000;
  * next one has everything.
  */
 @Injectable()
-export class BackendReports implements OnApplicationBootstrap {
+export class BackendReports implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly source = newId('msg');
   private readonly task = new PeriodicTask({
     run: () => this.report(),
@@ -32,7 +32,7 @@ export class BackendReports implements OnApplicationBootstrap {
     this.task.start();
   }
 
-  close(): void {
+  onApplicationShutdown(): void {
     void this.task.stop();
   }
 

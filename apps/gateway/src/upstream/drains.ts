@@ -1,4 +1,4 @@
-import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { logger, PeriodicTask } from '@tollgate/runtime';
 import { Upstream } from './upstream';
@@ -10,7 +10,7 @@ const INTERVAL_MS = 1_000;
  * stays in force; a gateway that has none yet takes every backend for enabled.
  */
 @Injectable()
-export class Drains implements OnApplicationBootstrap {
+export class Drains implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly task = new PeriodicTask({
     run: () => this.follow(),
     failed: (error) =>
@@ -31,7 +31,7 @@ export class Drains implements OnApplicationBootstrap {
     this.task.start();
   }
 
-  close(): void {
+  onApplicationShutdown(): void {
     void this.task.stop();
   }
 

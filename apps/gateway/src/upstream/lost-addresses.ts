@@ -1,4 +1,4 @@
-import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { logger, PeriodicTask } from '@tollgate/runtime';
 import { networkInterfaces } from 'node:os';
 import { Upstream } from './upstream';
@@ -12,7 +12,7 @@ const INTERVAL_MS = 500;
  * would fail, and could not be repeated, because the backend may have received it.
  */
 @Injectable()
-export class LostAddresses implements OnApplicationBootstrap {
+export class LostAddresses implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly task = new PeriodicTask({
     run: () => Promise.resolve(this.closeLost(ownAddresses())),
     failed: (error) =>
@@ -27,7 +27,7 @@ export class LostAddresses implements OnApplicationBootstrap {
     this.task.start();
   }
 
-  close(): void {
+  onApplicationShutdown(): void {
     void this.task.stop();
   }
 
