@@ -8,9 +8,11 @@ import { AccessModule } from './access/access.module';
 import { AccountModule } from './api/account/account.module';
 import { CredentialsModule } from './api/credentials/credentials.module';
 import { LiveModule } from './api/live/live.module';
+import { OperatorModule } from './api/operator/operator.module';
 import { PeopleModule } from './api/people/people.module';
 import { RecordsModule } from './api/records/records.module';
 import { UnknownRouteController } from './api/unknown-route.controller';
+import { UsageModule } from './api/usage/usage.module';
 import { ConsoleDatabase } from './database';
 import { EnvelopeFilter } from './http/envelope';
 import { ConsoleOptions } from './options';
@@ -27,7 +29,16 @@ class ConsoleGlobals {}
 
 /** The console, served by `createConsoleApp`. One guard decides for all routes. */
 @Module({
-  imports: [AccessModule, AccountModule, PeopleModule, CredentialsModule, RecordsModule, LiveModule],
+  imports: [
+    AccessModule,
+    AccountModule,
+    PeopleModule,
+    CredentialsModule,
+    RecordsModule,
+    UsageModule,
+    OperatorModule,
+    LiveModule,
+  ],
   controllers: [UnknownRouteController],
   providers: [
     { provide: APP_GUARD, useExisting: AccessGuard },
