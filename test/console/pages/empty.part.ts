@@ -51,7 +51,7 @@ export function emptyTests(deployed: () => OnPage): void {
       commands.push((await page.getByLabel('Command').textContent())!);
     }
     await openPage(page, { base, tenantId }, ['credit', 'Credit']);
-    await page.getByText('No invoice was issued yet.').waitFor();
+    await page.getByText('No invoice has been issued yet.').waitFor();
     expect(JSON.parse(await runShown(deployed()))).toMatchObject({ balanceCents: 1_000, created: true });
     await openPage(page, { base, tenantId }, ['credit', 'Credit']);
     await page.getByRole('row', { name: / topup 10\.00 USD 10\.00 USD / }).waitFor();
@@ -94,7 +94,7 @@ export function emptyTests(deployed: () => OnPage): void {
     const log = /\/console\/api\/operator\/audit/;
     await page.route(log, (route) => route.fulfill({ json: { data: [], nextCursor: null, actions: [] } }));
     await openPage(page, { base: console_.base, tenantId: '' }, ['/operator/audit', 'Audit']);
-    await page.getByText('Nothing was changed yet.').waitFor();
+    await page.getByText('Nothing has been changed yet.').waitFor();
     await page.getByLabel('Author, by id or name').fill('nobody');
     await page.getByText('No change matches these filters.').waitFor();
     await page.unroute(log);

@@ -38,7 +38,7 @@ export function invitationPageTests(deployed: () => InBrowsers & { page: Page })
       const page = await context.newPage();
       await page.route('**/auth/sign-in/email', (route) => route.fulfill(UNAVAILABLE), { times: 1 });
       await acceptInvitation(page, link, { name: 'Late' });
-      await page.getByText('The account is made. Only the sign-in did not work.').waitFor();
+      await page.getByText('The account exists now, but the sign-in failed.').waitFor();
       await page.getByRole('button', { name: 'Sign in', exact: true }).click();
       await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
     } finally {

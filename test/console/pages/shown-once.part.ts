@@ -42,7 +42,7 @@ export function shownOnceTests(deployed: () => OnPage): void {
     const { page } = deployed();
     const secret = await rotate();
     await page.route(keys(), (route) => route.fulfill({ json: { data: [], nextCursor: null } }));
-    await page.getByText('There is no key yet.', { exact: false }).waitFor();
+    await page.getByText('There are no keys yet.', { exact: false }).waitFor();
     expect(await secret.count()).toBe(1);
     await page.getByRole('button', { name: 'Done' }).click();
     await secret.waitFor({ state: 'detached' });

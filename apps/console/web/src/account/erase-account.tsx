@@ -16,8 +16,8 @@ export function EraseAccount() {
         End of the account
       </Title>
       <Text size="sm">
-        Erasing the account ends all its sessions. Keys and tokens that you made go on working, and the audit log keeps
-        your changes without your name.
+        Erasing the account ends all its sessions. Keys and tokens that you made continue to work, and the audit log
+        keeps your changes without your name.
       </Text>
       <Group>
         <Button variant="default" onClick={() => setOpen(true)}>

@@ -12,9 +12,9 @@ import { DataTable, Empty, Loading, Page } from '../parts/page';
 import { RangeFields } from '../usage/range-fields';
 
 const NONE_OF_TENANT =
-  'Nothing was changed yet. Changes of keys, tokens, members, budgets, credit and plan appear here, with their author.';
+  'Nothing has been changed yet. Changes of keys, tokens, members, budgets, credit and plan appear here, with their author.';
 const NONE_OF_ALL =
-  'Nothing was changed yet. Changes of tenants, people, credit, invoices and backends appear here, with their author.';
+  'Nothing has been changed yet. Changes of tenants, people, credit, invoices and backends appear here, with their author.';
 
 /** Settings → Audit: the changes of one tenant. */
 export function TenantAuditPage() {

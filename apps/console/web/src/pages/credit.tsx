@@ -45,7 +45,10 @@ export function CreditPage() {
         Entries
       </Title>
       {rows.length === 0 ? (
-        <Empty text="There is no entry yet. An operator adds credit:" command={`npx tollgate credit add ${id} 10.00`} />
+        <Empty
+          text="There are no entries yet. An operator adds credit:"
+          command={`npx tollgate credit add ${id} 10.00`}
+        />
       ) : (
         <DataTable
           label="Entries"
@@ -87,7 +90,7 @@ export function CreditPage() {
         Invoices
       </Title>
       {first.invoices.some(({ accountingNumber }) => accountingNumber !== null) ? null : (
-        <Text size="sm">No invoice was issued yet. A month that used credit gets one after its end.</Text>
+        <Text size="sm">No invoice has been issued yet. A month that used credit gets one after its end.</Text>
       )}
       <DataTable
         label="Invoices"

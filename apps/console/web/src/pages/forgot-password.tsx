@@ -56,7 +56,7 @@ function AskForLink() {
   return (
     <form onSubmit={submit}>
       <Stack>
-        <Text size="sm">You get a mail with a link to set a new one.</Text>
+        <Text size="sm">You get an e-mail with a link to set a new one.</Text>
         <TextInput
           label="E-mail"
           type="email"

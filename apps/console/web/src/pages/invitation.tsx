@@ -123,10 +123,10 @@ function MakeAccount({ secret, offer }: { secret: string; offer: InvitationOffer
         <Button type="submit" loading={accept.isPending}>
           {isMade ? 'Sign in' : 'Make the account'}
         </Button>
-        {isMade && accept.isError ? <Text size="sm">The account is made. Only the sign-in did not work.</Text> : null}
+        {isMade && accept.isError ? <Text size="sm">The account exists now, but the sign-in failed.</Text> : null}
         <Failure error={accept.error} />
         <Text size="sm">
-          You have an account already?{' '}
+          Do you already have an account?{' '}
           <Anchor href="/console/sign-in" size="sm" underline="always">
             Sign in
           </Anchor>

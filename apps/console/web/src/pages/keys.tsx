@@ -56,7 +56,7 @@ export function KeysPage() {
       {keys.isPending ? <Loading /> : null}
       {keys.data === undefined ? null : rows.length === 0 ? (
         <Empty
-          text="There is no key yet. With one, a program lists the models like this:"
+          text="There are no keys yet. With a key, a program lists the models like this:"
           command={`curl ${inferenceUrl}/models -H "Authorization: Bearer $TOLLGATE_KEY"`}
         />
       ) : (

@@ -90,7 +90,7 @@ export function MembersPage() {
                     <ConfirmButton
                       label={`Remove ${member.name}`}
                       title={`Remove ${member.name} from the tenant`}
-                      text="The person no longer sees this tenant. Keys and tokens that the person made go on working."
+                      text="The person no longer sees this tenant. Keys and tokens that the person made continue to work."
                       action="Remove"
                       typed={member.name}
                       work={() => api.delete(path('members', member.userId))}

@@ -38,11 +38,11 @@ export function OperatorInvoicesPage() {
       {invoices.data === undefined ? null : rows.length === 0 ? (
         period === undefined ? (
           <Empty
-            text="No invoice was issued yet. Months are closed by themselves. This closes the last one now:"
+            text="No invoice has been issued yet. Months are closed automatically. This closes the last one now:"
             command={`npx tollgate invoice close ${lastMonth()}`}
           />
         ) : (
-          <Empty text="No invoice of this month was issued." />
+          <Empty text="No invoice has been issued for this month." />
         )
       ) : (
         <DataTable

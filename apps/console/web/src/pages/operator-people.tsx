@@ -64,7 +64,7 @@ function Actions({ of: { userId, name, email, hasPassword }, onDone }: { of: Per
         title={`Erase the account of ${name}`}
         text={
           'Its sessions end at once, and it loses all its roles. The audit log keeps its changes without name and ' +
-          'address. Keys and tokens go on working. This cannot be undone.'
+          'address. Keys and tokens continue to work. This cannot be undone.'
         }
         action="Erase"
         typed={email}

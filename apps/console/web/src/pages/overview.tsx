@@ -29,7 +29,7 @@ export function OverviewPage() {
           <>
             <Numbers data={data} currency={currency} />
             {data.usage.totals.requests === 0 ? (
-              <NoRequests text="There was no request in the last 30 days." />
+              <NoRequests text="There were no requests in the last 30 days." />
             ) : (
               <Card withBorder>
                 <Text fw={600}>Spend by day and model ({currency})</Text>
@@ -125,7 +125,7 @@ function Refusals({ refusals }: Pick<Overview, 'refusals'>) {
 }
 
 function Before({ now, before }: { now: number; before: number }) {
-  if (before === 0) return 'Nothing in the 30 days before.';
+  if (before === 0) return 'Nothing in the previous 30 days.';
   const percent = Math.round(((now - before) / before) * 100);
   return `${percent >= 0 ? '+' : '−'}${Math.abs(percent)} % against the 30 days before.`;
 }

@@ -105,7 +105,7 @@ export function RequestsPage() {
         isFiltered ? (
           <Empty text="No request matches these filters." />
         ) : (
-          <NoRequests text="There was no request yet." />
+          <NoRequests text="There are no requests yet." />
         )
       ) : null}
       {rows.length > 0 ? (

@@ -57,7 +57,7 @@ export function TokensPage() {
         {({ data }) =>
           data.length === 0 ? (
             <Empty
-              text="There is no token yet. With one, a program reads the usage like this:"
+              text="There are no tokens yet. With a token, a program reads the usage like this:"
               command={`curl ${managementUrl}/usage -H "Authorization: Bearer $TOLLGATE_TOKEN"`}
             />
           ) : (

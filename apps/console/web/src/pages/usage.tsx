@@ -94,7 +94,7 @@ export function UsagePage() {
         {(data) => {
           const { points, totals, names } = data;
           const isCut = series !== undefined && points.some(({ name }) => name === null);
-          if (totals.requests === 0) return <NoRequests text="There was no such request in this range." />;
+          if (totals.requests === 0) return <NoRequests text="There were no such requests in this range." />;
           const head = [
             `${step === 'day' ? 'Day' : 'Hour'} (UTC)`,
             series === undefined ? 'Group' : series === 'model' ? 'Model' : 'Key',

@@ -39,7 +39,7 @@ const SIGN_ON_FAILURES: Readonly<Record<string, string>> = {
   account_already_linked_to_different_user: 'This account of the provider is connected with another person here.',
   unavailable: 'A service does not answer now. Try again shortly.',
   rate_limited: 'Too many attempts. Wait a minute.',
-  unable_to_get_user_info: 'The provider gave no valid profile of you. Try again, or ask your operator.',
+  unable_to_get_user_info: 'The provider sent no valid profile. Try again, or ask your operator.',
   access_denied: 'The provider did not let you in.',
 };
 

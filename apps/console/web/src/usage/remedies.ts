@@ -30,7 +30,8 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   requests_limit_exceeded: 'Spread the requests, honour Retry-After, or ask for a plan with a higher limit.',
   tokens_limit_exceeded: 'Send shorter prompts or a lower max_tokens, or ask for a plan with a higher limit.',
   concurrency_limit_exceeded: 'Send fewer requests at once, or ask for a plan with a higher limit.',
-  api_error: 'The service has an error. Send the request again. If it stays, give the operator its request id.',
+  api_error:
+    'The service has an error. Send the request again. If the error persists, give the operator the request id.',
   upstream_error: 'The model failed. Send the request again. Only output that was delivered is charged.',
   timeout_error: 'The model was too slow. Send the request again. Only output that was delivered is charged.',
   overloaded_error: 'Send the request again after the time that Retry-After names.',
