@@ -93,7 +93,7 @@ function save(created: Applied['created'], target: SecretsFile, { output }: Cont
   }
 }
 
-/** Without an answer, the last call may have made keys all the same. */
+/** Without an answer, the last call may have made keys nevertheless. */
 function withLostKeys(error: unknown): unknown {
   if (!(error instanceof Failure) || error.code !== 'unreachable') return error;
   const cure = 'Look with "tollgate key list", and give each of them a new secret with "tollgate key rotate".';

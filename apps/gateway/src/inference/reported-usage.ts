@@ -57,8 +57,8 @@ export function isLikely(reported: number, own: OwnCount, { min, max }: CatalogM
 
 /**
  * Whether a completion above the band is explained by output that cannot be seen, and is within what was asked for:
- * reasoning that the backend names and hides, stop sequences, or tokens without text. Of the latter, only those of an
- * answer that went on to its limit are believed, because only then the limit says how many there were.
+ * reasoning that the backend names and hides, stop sequences, or tokens without text. Tokens without text are believed
+ * only of an answer that went on to its limit, because only then the limit says how many there were.
  * @param asked the most tokens of all choices
  * @param ofStops the tokens of the longest stop sequence, once for each choice
  * @param wentToLimit the backend ended every choice that was asked for with `length`
