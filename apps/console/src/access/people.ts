@@ -56,6 +56,12 @@ export class People {
     return row.id;
   }
 
+  /** An account that single sign-on made has none. */
+  async hasPassword(userId: string): Promise<boolean> {
+    const sql = 'SELECT 1 FROM "account" WHERE "userId" = $1 AND "password" IS NOT NULL';
+    return (await query(this.database.dataSource, sql, [userId])).length > 0;
+  }
+
   /**
    * Deletes the account with all that belongs to it, and then takes name and address from the audit logs. The account
    * comes first: what ends its sessions is committed before the logs are cleaned, so nothing brings the name back.

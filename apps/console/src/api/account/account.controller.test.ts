@@ -2,6 +2,7 @@ import { useTestDatabase } from '@tollgate/testing';
 import type { Caller } from '../../access/allow';
 import { ConsoleDatabase } from '../../database';
 import { AccountController } from './account.controller';
+import { OwnSignIns } from './own-sign-ins';
 
 let database: ConsoleDatabase;
 afterAll(() => database.onApplicationShutdown());
@@ -27,7 +28,7 @@ it('lists the sessions of the caller in pages, the newest first, also when a ses
       [id, `2026-01-01 ${at}Z`],
     );
   const none = {} as never;
-  const controller = new AccountController(database, none, none, none);
+  const controller = new AccountController(new OwnSignIns(database, none), none, none);
   const page = (query: object) => controller.sessions({ userId: 'u', sessionId: 'oldest' } as Caller, query);
   const first = await page({ limit: '2' });
   expect(first.data.map(({ id }) => id)).toEqual(['newest', 'b']);

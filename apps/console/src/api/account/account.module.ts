@@ -5,6 +5,7 @@ import { SignInModule } from '../../sign-in/sign-in.module';
 import { AccountController } from './account.controller';
 import { ApiAddressesModule } from '../api-addresses.module';
 import { MeController } from './me.controller';
+import { OwnSignIns } from './own-sign-ins';
 import { PasswordTries } from './password-tries';
 import { Proofs } from './proofs';
 import { RecoveryController } from './recovery.controller';
@@ -13,7 +14,7 @@ import { RecoveryController } from './recovery.controller';
 @Module({
   imports: [AccessModule, ApiAddressesModule, SignInModule],
   controllers: [AuthController, MeController, AccountController, RecoveryController],
-  providers: [PasswordTries, Proofs],
+  providers: [OwnSignIns, PasswordTries, Proofs],
   exports: [Proofs],
 })
 export class AccountModule {}

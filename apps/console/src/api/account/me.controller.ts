@@ -1,12 +1,11 @@
 import { Controller, Get } from '@nestjs/common';
 import { ifFound, type TenantRow } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
-import { query } from '@tollgate/postgres';
 import { ConfigSource } from '@tollgate/runtime';
 import { AnySignedIn, FromCaller, type Caller } from '../../access/allow';
 import { Members } from '../../access/members';
+import { People } from '../../access/people';
 import { actionsOf, grantsOf, type Role } from '../../access/roles';
-import { ConsoleDatabase } from '../../database';
 import type { Me, TenantOfPerson } from '../answers';
 import { ApiAddresses } from '../api-addresses';
 
@@ -16,7 +15,7 @@ export class MeController {
   constructor(
     private readonly services: ServiceClient,
     private readonly members: Members,
-    private readonly database: ConsoleDatabase,
+    private readonly people: People,
     private readonly config: ConfigSource,
     private readonly addresses: ApiAddresses,
   ) {}
@@ -24,7 +23,10 @@ export class MeController {
   @Get('me')
   @AnySignedIn()
   async me(@FromCaller() { userId, name, email, hasTotp, isOperator }: Caller): Promise<Me> {
-    const [tenants, hasPassword] = await Promise.all([this.tenantsOf(userId, isOperator), this.hasPassword(userId)]);
+    const [tenants, hasPassword] = await Promise.all([
+      this.tenantsOf(userId, isOperator),
+      this.people.hasPassword(userId),
+    ]);
     const { inferenceUrl, managementUrl } = this.addresses;
     const { currency } = this.config.current;
     return { name, email, hasPassword, hasTotp, isOperator, tenants, inferenceUrl, managementUrl, currency };
@@ -41,12 +43,6 @@ export class MeController {
       }),
     );
     return found.filter((tenant) => tenant !== null);
-  }
-
-  /** An account that single sign-on made has none. */
-  private async hasPassword(userId: string): Promise<boolean> {
-    const sql = 'SELECT 1 FROM "account" WHERE "userId" = $1 AND "password" IS NOT NULL';
-    return (await query(this.database.dataSource, sql, [userId])).length > 0;
   }
 
   /** Null: groups of a provider may name a tenant that does not exist. */
