@@ -162,7 +162,7 @@ it('the command says in its words what the server refuses of a tenant, and a ref
   expect(again.stdout).toMatch(/^5\.00 USD was already refunded/);
   const help = async (...args: string[]) => (await tollgate([...args, '--help'])).stdout;
   expect(await help('tenant', 'set-plan')).not.toContain('(default: {})');
-  expect(await help('usage', 'export')).toMatch(/--json +changes nothing here: --format ndjson/);
+  expect(await help('usage', 'export')).toMatch(/--json +has no effect here: --format ndjson/);
   const lacking = JSON.stringify({
     error: {
       code: 'profiles_missing',

@@ -65,7 +65,7 @@ function addUsageExport(usage: Command, context: ContextOf): void {
     'usage export --step day --format focus --provider "Acme AI" > focus.csv',
     'usage export --tenant ten_01k… --format ndjson',
   );
-  describeJson(exporting, 'changes nothing here: --format ndjson prints a JSON document a line')
+  describeJson(exporting, 'has no effect here: --format ndjson prints one JSON document per line')
     .option('--from <time>', 'ISO 8601 date or timestamp, UTC, inclusive (default: start of this month)')
     .option('--to <time>', 'ISO 8601 date or timestamp, UTC, exclusive (default: now)')
     .addOption(

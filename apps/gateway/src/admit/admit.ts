@@ -63,18 +63,18 @@ export interface Hold {
   readonly prompt: PromptEstimate;
   /** Models that may serve the request instead of its own. */
   readonly fallbacks: readonly CatalogModel[];
-  /** The highest of the models that may serve it. */
+  /** The highest prices of the models that may serve the request. */
   readonly prices: HeldPrices;
   /** Output that the hold covers, over all choices. */
   readonly outputTokens: number;
   /** The most tokens that one choice may have in the end: the `max_tokens` of the backend. */
   readonly maxTokensPerChoice: number;
   readonly limits: LimitState;
-  /** The limits themselves. */
+  /** The limits under which the request was admitted, not their state. */
   readonly admittedUnder: { readonly keyLimits: Limits; readonly tenantLimits: Limits };
   /** The epoch of the store that granted the hold. Every later call on the hold repeats it. */
   readonly storeEpoch: string | undefined;
-  /** Nothing may be delivered after it. */
+  /** Nothing may be delivered after this time. */
   readonly deadline: HoldDeadline;
 }
 

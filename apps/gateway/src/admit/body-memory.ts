@@ -71,7 +71,7 @@ export class BodyMemory {
     this.maxBytesPerBody = Math.min(maxBytesPerBody, perKey);
   }
 
-  /** Of request bodies. */
+  /** The limits of request bodies. */
   get limits(): MemoryBudget['limits'] {
     return this.budget.limits;
   }

@@ -50,14 +50,14 @@ export class StreamAllowance {
   private covered: number;
   private maxTokens: number;
   private readonly slice: number;
-  /** Those of the hold, then those of the model that serves. */
+  /** At first the prices of the hold, then those of the model that serves. */
   private prices: HeldPrices;
   /** The cost of the prompt's upper bound. */
   private promptFemtos: bigint;
 
   constructor(
     private readonly client: AdmissionClient,
-    /** An extension makes a new one, and a count of the prompt too. */
+    /** An extension replaces it, and so does a count of the prompt. */
     private hold: Hold,
     private readonly choices: number,
   ) {

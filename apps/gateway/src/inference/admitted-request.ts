@@ -28,7 +28,7 @@ import { believes, isHidden, outputSpareTokens, promptSpareTokens } from './repo
 /** The model that serves a request, and what it is asked for. */
 interface ServedBy {
   readonly model: CatalogModel;
-  /** With the name and the price of that model. */
+  /** The draft with the name and the price of the model that serves. */
   readonly draft: UsageDraft;
   readonly maxTokensPerChoice: number;
 }
@@ -116,7 +116,7 @@ export class AdmittedRequest {
     return this.serving.model;
   }
 
-  /** With the name and the price of that model. */
+  /** The draft with the name and the price of the model that serves. */
   get draft(): UsageDraft {
     return this.serving.draft;
   }

@@ -18,7 +18,7 @@ const MAX_WHOLE_CHARS = 4 * 1024;
 /** The longest token of all encodings, a run of blanks. A text with more characters per allowed token cannot fit. */
 const MAX_TOKEN_CHARS = 128;
 
-/** Of vectors. */
+/** The output of an answer with vectors, which has no text. */
 const NO_OUTPUT: DeliveredOutput = { estimate: () => 0, tokens: () => 0, calls: 0 };
 
 /** What a plain answer was asked for. Plain data, which can be sent to a worker thread. */

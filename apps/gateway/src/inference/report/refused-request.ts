@@ -12,7 +12,7 @@ export interface HeldAttempts {
 
 /** A request without usage, as its client has it. */
 interface UnservedRequest {
-  /** Ours. */
+  /** Our id, unique. */
   readonly id: string;
   /** The caller's own `x-request-id`, or `id`. */
   readonly requestId: string;

@@ -21,9 +21,9 @@ const FIRST_SERVER_ERROR = 500;
 /** What a span says of the request. Never a prompt, an answer, or a header of a client. */
 export interface TracedRequest {
   kind: InferenceKind;
-  /** Ours. */
+  /** Our id, unique. */
   id: string;
-  /** Empty if it is not known. */
+  /** Public model id; empty if it is not known. */
   model: string;
   owner: { readonly tenantId: string; readonly keyId: string } | null;
 }
