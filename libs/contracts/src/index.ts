@@ -2,6 +2,7 @@ export * from './audit';
 export * from './ids';
 export * from './instants';
 export * from './money';
+export * from './bookings';
 export * from './budgets';
 export * from './credentials';
 export * from './invitation-secret';

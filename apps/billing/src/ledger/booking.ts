@@ -1,4 +1,12 @@
-import { newId, RequestError, type Author, type BalanceUpdate, type LedgerEntry } from '@tollgate/contracts';
+import {
+  MAX_REASON_CHARS,
+  MAX_REF_CHARS,
+  newId,
+  RequestError,
+  type Author,
+  type BalanceUpdate,
+  type LedgerEntry,
+} from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
 import { query, recordChange, type Change } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
@@ -8,11 +16,7 @@ import { book, inputHash, INVOICE_SOURCE, LAST_CENT_SOURCE, METERING_SOURCE, typ
 import { insertEntries } from './journal';
 import { ENTRY_COLUMNS, ledgerEntry, type EntryRow } from './ledger-entry';
 
-/** The largest amount of one entry of money in or out. */
-export const MAX_ENTRY_CENTS = 1_000_000_000_000;
 const MAX_SOURCE_CHARS = 64;
-const MAX_REF_CHARS = 200;
-const MAX_REASON_CHARS = 500;
 const RESERVED_SOURCES = [METERING_SOURCE, INVOICE_SOURCE, LAST_CENT_SOURCE];
 
 /**

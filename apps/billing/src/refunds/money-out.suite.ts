@@ -1,8 +1,7 @@
 import type { AdmissionStore } from '@tollgate/admission';
-import { newId } from '@tollgate/contracts';
+import { MAX_ENTRY_CENTS, newId } from '@tollgate/contracts';
 import { eventually, useTestDatabase } from '@tollgate/testing';
 import { openRejected } from '../gather/rejected';
-import { MAX_ENTRY_CENTS } from '../ledger/booking';
 import { CENT, charge, expectBooksToProve } from '../testing/billing.fixture';
 import { holdRequest, settleRequest, type Draft } from '../testing/held-request.fixture';
 import { withdrawing } from '../testing/withdrawing.fixture';

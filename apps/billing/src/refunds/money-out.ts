@@ -2,6 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { AdmissionStore } from '@tollgate/admission';
 import {
   formatCents,
+  MAX_ENTRY_CENTS,
   NANOS_PER_CENT,
   newId,
   RequestError,
@@ -14,14 +15,7 @@ import { changedRows, query, transaction } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
 import type { EntityManager } from 'typeorm';
 import { BillingDataSource } from '../database';
-import {
-  assertNamed,
-  bookEntry,
-  findFirst,
-  MAX_ENTRY_CENTS,
-  type Booked,
-  type BookingOptions,
-} from '../ledger/booking';
+import { assertNamed, bookEntry, findFirst, type Booked, type BookingOptions } from '../ledger/booking';
 import { lockBooks, saveBooks } from '../ledger/books-store';
 import { balanceUpdate, clearingCents, refundableCents, type Books } from '../ledger/core/books';
 import type { EntryRequest } from '../ledger/core/entry';

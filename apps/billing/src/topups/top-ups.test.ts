@@ -1,8 +1,7 @@
 import { PostgresAdmissionStore } from '@tollgate/admission';
-import { newId } from '@tollgate/contracts';
+import { MAX_ENTRY_CENTS, newId } from '@tollgate/contracts';
 import type { Requests } from '@tollgate/messaging';
 import { PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
-import { MAX_ENTRY_CENTS } from '../ledger/booking';
 import { TenantStatus } from '../tenants/tenant-status';
 import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing.fixture';
 import { awaitWaiting, holdBooks } from '../testing/held-books.fixture';

@@ -1,10 +1,10 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { RequestError, type RequestOf } from '@tollgate/contracts';
+import { MAX_ENTRY_CENTS, RequestError, type RequestOf } from '@tollgate/contracts';
 import type { Requests } from '@tollgate/messaging';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { transaction } from '@tollgate/postgres';
 import { BillingDataSource } from '../database';
-import { assertNamed, bookEntry, findFirst, MAX_ENTRY_CENTS, type Booked } from '../ledger/booking';
+import { assertNamed, bookEntry, findFirst, type Booked } from '../ledger/booking';
 import { lockBooks } from '../ledger/books-store';
 import type { EntryRequest } from '../ledger/core/entry';
 import { periodOf } from '../ledger/core/period';

@@ -1,11 +1,15 @@
 import { Type } from '@sinclair/typebox';
-import { MAX_COMPARED_HEADS, MAX_THRESHOLDS, REQUEST_ID_PATTERN, SCOPES, type Scope } from '@tollgate/contracts';
+import {
+  MAX_COMPARED_HEADS,
+  MAX_ENTRY_CENTS,
+  MAX_REASON_CHARS,
+  MAX_REF_CHARS,
+  MAX_THRESHOLDS,
+  REQUEST_ID_PATTERN,
+  SCOPES,
+  type Scope,
+} from '@tollgate/contracts';
 import { ExpiresAt, idSchema, Name, pageLimit, pageQuery } from '../http/account/fields';
-
-/** The largest amount of one entry that billing accepts. */
-const MAX_ENTRY_CENTS = 1_000_000_000_000;
-const MAX_REF_CHARS = 200;
-const MAX_REASON_CHARS = 500;
 
 /** Objects without further fields. A misspelt field must not be ignored. */
 const exact = { additionalProperties: false };

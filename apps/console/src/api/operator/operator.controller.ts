@@ -1,6 +1,6 @@
 import { Controller, Get, HttpCode, Param, Patch, Post, Query, Req } from '@nestjs/common';
 import { type Static, Type } from '@sinclair/typebox';
-import type { Author, ReconcileRun, TenantRow } from '@tollgate/contracts';
+import { MAX_ENTRY_CENTS, type Author, type ReconcileRun, type TenantRow } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource } from '@tollgate/runtime';
 import type { FastifyRequest } from 'fastify';
@@ -31,7 +31,7 @@ const readStatus = bodyOf(
 const Booking = Type.Object(
   {
     kind: Type.Union([Type.Literal('topup'), Type.Literal('refund'), Type.Literal('adjustment')]),
-    amountCents: Type.Integer({ minimum: -1_000_000_000_000, maximum: 1_000_000_000_000 }),
+    amountCents: Type.Integer({ minimum: -MAX_ENTRY_CENTS, maximum: MAX_ENTRY_CENTS }),
     reason: Type.String({ minLength: 1, maxLength: 200 }),
     ref: Type.String({ pattern: '^[A-Za-z0-9._:-]{1,100}$' }),
   },
