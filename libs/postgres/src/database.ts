@@ -92,6 +92,9 @@ export async function transaction<T>(dataSource: DataSource, work: (tx: EntityMa
   }
 }
 
+/** The SQLSTATE of a row that is there already. */
+export const UNIQUE_VIOLATION = '23505';
+
 /** SQLSTATE of an error of pg or TypeORM, if it has one. */
 export function sqlState(error: unknown): string | undefined {
   const { code, driverError } = (error ?? {}) as { code?: unknown; driverError?: { code?: unknown } };

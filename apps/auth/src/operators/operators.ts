@@ -9,14 +9,13 @@ import {
   type ReplyOf,
   type RequestOf,
 } from '@tollgate/contracts';
-import { query, recordChange, sqlState, transaction } from '@tollgate/postgres';
+import { query, recordChange, sqlState, transaction, UNIQUE_VIOLATION } from '@tollgate/postgres';
 import { AuthDatabase } from '../database';
 import { newestFirst } from '../newest-first';
 import { OperatorToken } from './operator-token.entity';
 
 /** A use within this time of the last one is not written. */
 const LAST_USED_STEP_MS = 5_000;
-const UNIQUE_VIOLATION = '23505';
 
 /**
  * `auth.operators.*`: the named tokens of the operator API. The gateway keeps nothing of them and asks for each call,

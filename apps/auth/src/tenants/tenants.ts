@@ -11,7 +11,7 @@ import {
   type TenantUpdate,
 } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
-import { recordChange, sqlState, transaction } from '@tollgate/postgres';
+import { recordChange, sqlState, transaction, UNIQUE_VIOLATION } from '@tollgate/postgres';
 import { ConfigSource } from '@tollgate/runtime';
 import { In, Raw, type EntityManager, type FindOperator } from 'typeorm';
 import { AuthDatabase } from '../database';
@@ -22,8 +22,6 @@ import { moveProfiles } from './move-profiles';
 import { TenantNews } from './tenant-news';
 import { tenantRow } from './tenant-row';
 import { Tenant } from './tenant.entity';
-
-const UNIQUE_VIOLATION = '23505';
 
 /** `auth.tenants.*`, except the end of tenants (TenantEnd). */
 @Injectable()

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { type Author, hashInvitationSecret, mintInvitationSecret, newId } from '@tollgate/contracts';
-import { query, sqlState, type Statements, transaction } from '@tollgate/postgres';
+import { query, sqlState, type Statements, transaction, UNIQUE_VIOLATION } from '@tollgate/postgres';
 import { randomUUID } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
 import { ConsoleDatabase } from '../database';
@@ -14,7 +14,6 @@ export const OPERATOR_LINK_MS = 10 * 60_000;
 const INVITATION_MS = 7 * 24 * 60 * 60_000;
 /** Those of a tenant that can still be accepted. */
 export const MAX_OPEN_INVITATIONS = 200;
-const UNIQUE_VIOLATION = '23505';
 /** Pairs of the role of a member and one that it may give. */
 const GRANTS = TENANT_ROLES.flatMap((role) =>
   TENANT_ROLES.filter((granted) => mayGrant(role, granted)).map((granted) => `'${role} ${granted}'`),

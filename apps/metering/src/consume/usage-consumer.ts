@@ -1,6 +1,6 @@
 import type { Charge, UsageEvent } from '@tollgate/contracts';
 import { withinOrStored, type AfterCommitPublisher } from '@tollgate/messaging';
-import { copyInOn, sqlState, transaction } from '@tollgate/postgres';
+import { copyInOn, sqlState, transaction, UNIQUE_VIOLATION } from '@tollgate/postgres';
 import { failPoint, logCapped, logger } from '@tollgate/runtime';
 import type { DataSource, EntityManager } from 'typeorm';
 import type { Prices } from '../price/prices';
@@ -16,7 +16,6 @@ import { retiredBefore, mayBeRetired } from '../retain/retired-months';
 import { countBatch, countLate, countRefused, type BatchResult } from './metrics';
 import { validateUsageEvent } from './read-usage-event';
 
-const UNIQUE_VIOLATION = '23505';
 /** The month of an event was retired after the look. */
 const CHECK_VIOLATION = '23514';
 /**
