@@ -86,13 +86,17 @@ export async function functionsIn(
   return last ?? null;
 }
 
-async function lastApplied(client: Client, schema: string): Promise<AppliedFunctions[]> {
+const lastApplied = (client: Client, schema: string): Promise<AppliedFunctions[]> =>
+  rowsIfMade(
+    client,
+    `SELECT checksum, triggers_checksum AS "triggersChecksum"
+     FROM ${schema}.schema_functions ORDER BY number DESC LIMIT 1`,
+  );
+
+/** The rows of a table of migrations. Empty if the table or its schema does not exist yet. */
+export async function rowsIfMade<Row extends object>(client: Client, sql: string): Promise<Row[]> {
   try {
-    const { rows } = await client.query<AppliedFunctions>(
-      `SELECT checksum, triggers_checksum AS "triggersChecksum"
-       FROM ${schema}.schema_functions ORDER BY number DESC LIMIT 1`,
-    );
-    return rows;
+    return (await client.query<Row>(sql)).rows;
   } catch (error) {
     if (sqlState(error) === UNDEFINED_TABLE || sqlState(error) === INVALID_SCHEMA) return [];
     throw error;

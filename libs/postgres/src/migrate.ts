@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { Client } from 'pg';
 import { delay } from '@tollgate/runtime';
 import { connectionConfig, sqlState } from './database';
-import { applyFunctions, functionsIn, makeFunctionsTable, readFunctions } from './functions';
+import { applyFunctions, functionsIn, makeFunctionsTable, readFunctions, rowsIfMade } from './functions';
 import { MigrationError } from './migration-error';
 import { rightsToApply } from './rights';
 
@@ -42,8 +42,6 @@ interface AppliedRow {
   checksum: string;
 }
 
-const UNDEFINED_TABLE = '42P01';
-const INVALID_SCHEMA = '3F000';
 /** All other users of a table queue behind a waiting migration. So a run gives up after this time and starts again. */
 const LOCK_TIMEOUT_MS = 10_000;
 const MAX_RUNS = 6;
@@ -147,18 +145,8 @@ async function readMigrations(directory: string): Promise<MigrationFile[]> {
   );
 }
 
-/** Empty if the schema does not exist yet. */
-async function appliedTo(client: Client, schema: string): Promise<AppliedRow[]> {
-  try {
-    const { rows } = await client.query<AppliedRow>(
-      `SELECT number, name, checksum FROM ${schema}.schema_migration ORDER BY number`,
-    );
-    return rows;
-  } catch (error) {
-    if (sqlState(error) === UNDEFINED_TABLE || sqlState(error) === INVALID_SCHEMA) return [];
-    throw error;
-  }
-}
+const appliedTo = (client: Client, schema: string): Promise<AppliedRow[]> =>
+  rowsIfMade(client, `SELECT number, name, checksum FROM ${schema}.schema_migration ORDER BY number`);
 
 /** The files that have yet to be applied. */
 function compare(schema: string, files: readonly MigrationFile[], rows: readonly AppliedRow[]): MigrationFile[] {
