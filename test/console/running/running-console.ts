@@ -1,5 +1,9 @@
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import type { Ready } from '../../e2e/deployment';
 import { StandaloneProcess } from '../../e2e/standalone-process';
+
+const QUICK_PASSWORDS = pathToFileURL(join(__dirname, 'quick-passwords.mjs')).href;
 
 export interface RunningConsole {
   process: StandaloneProcess;
@@ -26,6 +30,7 @@ export async function startConsole(env: Record<string, string>): Promise<Running
     TOLLGATE_CONSOLE: '',
     TOLLGATE_OPERATOR_PORT: '0',
     TOLLGATE_DEMO: 'false',
+    NODE_OPTIONS: `--import ${QUICK_PASSWORDS}`,
     ...env,
   });
   const ready = process.ready as unknown as ReadyLine;
