@@ -29,7 +29,6 @@ export function confirmTests(deployed: () => OnPageWithAxe): void {
 
   it('an operator erases a person only with its address and the own password', async () => {
     const { console_, page, call, violations } = deployed();
-    await openPage(page, { base: console_.base, tenantId: '' }, ['/operator/tenants', 'Tenants']);
     const { id } = (await call('operator/tenants', { name: 'Erasing' })) as { id: string };
     const email = 'erased-on-a-page@example.com';
     const { link } = (await call(`tenants/${id}/invitations`, { email, role: 'viewer' })) as InvitationCreated;
@@ -55,7 +54,6 @@ export function confirmTests(deployed: () => OnPageWithAxe): void {
 
   it('the role of a member changes, and a member is removed, only after a confirmation', async () => {
     const { console_, page, call } = deployed();
-    await openPage(page, { base: console_.base, tenantId: '' }, ['/operator/tenants', 'Tenants']);
     const { id } = (await call('operator/tenants', { name: 'Members' })) as { id: string };
     const email = 'confirmed@example.com';
     const { link } = (await call(`tenants/${id}/invitations`, { email, role: 'viewer' })) as InvitationCreated;
@@ -87,7 +85,6 @@ export function confirmTests(deployed: () => OnPageWithAxe): void {
   it('a dialog stays when its row leaves the list', async () => {
     const { console_, page, call } = deployed();
     const at = { base: console_.base, tenantId: '' };
-    await openPage(page, at, ['/operator/tenants', 'Tenants']);
     const { id } = (await call('operator/tenants', { name: 'Leaving' })) as { id: string };
     const email = 'leaving@example.com';
     const { link } = (await call(`tenants/${id}/invitations`, { email, role: 'viewer' })) as InvitationCreated;

@@ -43,7 +43,6 @@ export function emptyTests(deployed: () => OnPage): void {
     const { console_, page, call } = deployed();
     const { base } = console_;
     await page.setViewportSize({ width: 1280, height: 800 });
-    await openPage(page, { base, tenantId: '' }, ['/operator/tenants', 'Tenants']);
     const { id: tenantId } = (await call('operator/tenants', { name: 'Empty' })) as { id: string };
     const commands: string[] = [];
     for (const at of EMPTY_PAGES) {

@@ -10,9 +10,8 @@ export function followingTests(deployed: () => OnPage): void {
   describe('while others work', () => {
     let tenantId: string;
     beforeAll(async () => {
-      const { console_, page, call } = deployed();
+      const { page, call } = deployed();
       await page.setViewportSize({ width: 1280, height: 800 });
-      await openPage(page, { base: console_.base, tenantId: '' }, ['/operator/tenants', 'Tenants']);
       tenantId = ((await call('operator/tenants', { name: 'Followed' })) as { id: string }).id;
       await call(`tenants/${tenantId}/keys`, { name: 'older' });
     });

@@ -9,7 +9,6 @@ const ARRIVES_WITHIN_MS = 120_000;
 export function heldTests(deployed: () => OnPage): void {
   it('what a running stream holds is on the overview to the last digit, and gone after its end', async () => {
     const { console_, page, call } = deployed();
-    await openPage(page, { base: console_.base, tenantId: '' }, ['/operator/tenants', 'Tenants']);
     const { id } = (await call('operator/tenants', { name: 'Holding' })) as { id: string };
     const booking = { kind: 'topup', amountCents: 1_000, reason: 'for a stream', ref: 'holding-1' };
     await call(`operator/tenants/${id}/credit`, booking);

@@ -28,7 +28,6 @@ export function nameTests(
     beforeAll(async () => {
       const { console_, page, browser, database } = deployed();
       await page.setViewportSize({ width: 1280, height: 800 });
-      await openPage(page, { base: console_.base, tenantId: '' }, ['/operator/tenants', 'Tenants']);
       const send = async (path: string, body: object) => (await backendOf(page)(path, body)) as Record<string, string>;
       tenantId = (await send('operator/tenants', { name: TENANT }))['id']!;
       const keyId = (await send(`tenants/${tenantId}/keys`, { name: KEY, owner: OWNER }))['id']!;

@@ -1,7 +1,6 @@
-import type { Browser, Page } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import type { InvitationCreated } from '../../../apps/console/src/api/answers';
 import { lookingAt } from '../browser/looking';
-import { openPage } from '../browser/looks';
 import { secretOf } from '../running/people';
 import type { RunningConsole } from '../running/running-console';
 
@@ -9,14 +8,12 @@ import type { RunningConsole } from '../running/running-console';
 export function openedTests(
   deployed: () => {
     console_: RunningConsole;
-    page: Page;
     browser: Browser;
     call: (path: string, body?: unknown) => Promise<unknown>;
   },
 ): void {
   it('the pages to sign in and to accept an invitation have the looks of the others', async () => {
-    const { console_, page, browser, call } = deployed();
-    await openPage(page, { base: console_.base, tenantId: '' }, ['/operator/tenants', 'Tenants']);
+    const { console_, browser, call } = deployed();
     const { id } = (await call('operator/tenants', { name: 'Inviting' })) as { id: string };
     const invitation = { email: 'invited@example.com', role: 'member' };
     const { link } = (await call(`tenants/${id}/invitations`, invitation)) as InvitationCreated;

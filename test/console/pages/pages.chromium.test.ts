@@ -208,7 +208,7 @@ describe('pages', () => {
 
   recoveryPageTests(() => ({ console_, page, browser: chromium.browser, call: backendOf(page) }));
 
-  openedTests(() => ({ console_, page, browser: chromium.browser, call: backendOf(page) }));
+  openedTests(() => ({ console_, browser: chromium.browser, call: backendOf(page) }));
 
   brokenPageTests(() => ({ console_, page }));
 

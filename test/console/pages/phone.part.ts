@@ -10,7 +10,6 @@ const PHONE_PX = 375;
 export function phoneTests(deployed: () => OnPage): void {
   it('on a phone, the books of a request and the receipt of an entry are in view without scrolling', async () => {
     const { console_, page, call } = deployed();
-    await openPage(page, { base: console_.base, tenantId: '' }, ['/operator/tenants', 'Tenants']);
     const { id: tenantId } = (await call('operator/tenants', { name: 'Carried' })) as { id: string };
     const booking = { kind: 'topup', amountCents: 100, reason: 'to carry', ref: 'carried-1' };
     await call(`operator/tenants/${tenantId}/credit`, booking);

@@ -33,7 +33,6 @@ export function rangeTests(deployed: () => OnPage): void {
     beforeAll(async () => {
       const { console_, page, call } = deployed();
       await page.setViewportSize({ width: 1280, height: 800 });
-      await openPage(page, { base: console_.base, tenantId: '' }, ['/operator/tenants', 'Tenants']);
       // Made again if the day ended meanwhile.
       do {
         madeMs = Date.now();

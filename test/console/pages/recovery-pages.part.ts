@@ -20,7 +20,6 @@ export function recoveryPageTests(
     const { console_, page, browser, call } = deployed();
     const at = { base: console_.base, tenantId: '' };
     await page.setViewportSize({ width: 1280, height: 800 });
-    await openPage(page, at, ['/operator/tenants', 'Tenants']);
     const { id } = (await call('operator/tenants', { name: 'Forgetting' })) as { id: string };
     const email = 'forgetful@example.com';
     const { link } = (await call(`tenants/${id}/invitations`, { email, role: 'member' })) as InvitationCreated;

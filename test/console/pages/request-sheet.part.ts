@@ -12,7 +12,6 @@ const ARRIVES_WITHIN_MS = 120_000;
 export function requestSheetTests(deployed: () => OnPage): void {
   it('a long stream has its extensions and its charge on its sheet, and the id of the charge is copied', async () => {
     const { console_, page, call } = deployed();
-    await openPage(page, { base: console_.base, tenantId: '' }, ['/operator/tenants', 'Tenants']);
     const { id: tenantId } = (await call('operator/tenants', { name: 'Extended' })) as { id: string };
     const booking = { kind: 'topup', amountCents: 1_000, reason: 'to stream', ref: 'extended-1' };
     await call(`operator/tenants/${tenantId}/credit`, booking);
@@ -62,7 +61,6 @@ export function requestSheetTests(deployed: () => OnPage): void {
 
   it("requests are found by their callers' id, which stays in the address and is removed again", async () => {
     const { console_, page, call } = deployed();
-    await openPage(page, { base: console_.base, tenantId: '' }, ['/operator/tenants', 'Tenants']);
     const { id: tenantId } = (await call('operator/tenants', { name: 'Named' })) as { id: string };
     await call(`operator/tenants/${tenantId}/credit`, {
       kind: 'topup',
