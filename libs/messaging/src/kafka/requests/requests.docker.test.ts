@@ -7,7 +7,10 @@ import type { KafkaMessages } from '../kafka-messages';
 import { withAdmin } from '../admin/apply-topics';
 import { KafkaStore, TEST_BROKER } from '../test-store.fixture';
 
-const kafka = useKafka(TEST_BROKER);
+const kafka = useKafka({
+  // How often brokers remove groups without members and offsets; ten minutes by default.
+  settings: { ...TEST_BROKER.settings, KAFKA_OFFSETS_RETENTION_CHECK_INTERVAL_MS: '1000' },
+});
 const SUBJECT = 'auth.tenants.get';
 /** Reached only if no replica answers, also on a busy machine where a group is still rebalancing. */
 const PATIENT = { deadlineMs: 15_000 };
@@ -169,19 +172,17 @@ describe('request–reply on Kafka, with several replicas', () => {
 });
 
 describe('the group in which a replica reads its replies', () => {
-  // The setting of the brokers; ten minutes by default.
-  const tidy = useKafka({
-    settings: { ...TEST_BROKER.settings, KAFKA_OFFSETS_RETENTION_CHECK_INTERVAL_MS: '1000' },
-  });
   const TIDY_TIMEOUT_MS = 150_000;
 
   it(
     'disappears with it: removed by itself at the end, or by the brokers where the process died',
     async () => {
-      const store = await KafkaStore.create(tidy.brokers);
+      const store = await KafkaStore.create(kafka.brokers);
       const groups = () =>
         withAdmin(store.connection, TIDY_TIMEOUT_MS, async (admin) =>
-          (await admin.listGroups()).groups.map(({ groupId }) => groupId).filter((id) => id.includes('.replies.')),
+          (await admin.listGroups()).groups
+            .map(({ groupId }) => groupId)
+            .filter((id) => id.startsWith(`${store.prefix}replies.`)),
         );
       const lasting = store.open();
       await lasting.start();
