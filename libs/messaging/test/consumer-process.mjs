@@ -18,9 +18,11 @@ Module._resolveFilename = function (request, ...rest) {
 const require = createRequire(import.meta.url);
 
 require('reflect-metadata');
-const { SERVICES } = require('@tollgate/contracts');
+const { REQUEST_TOPICS, SERVICES } = require('@tollgate/contracts');
 const { KafkaMessages, MessageKeys, PostgresMessages } = require('@tollgate/messaging');
-const { transport, options, keys, group, handled } = JSON.parse(process.argv[2]);
+const { transport, options, keys, replyPartitions, group, handled } = JSON.parse(process.argv[2]);
+// As in the process of the test.
+if (replyPartitions) REQUEST_TOPICS.replies.partitions = replyPartitions;
 const messages =
   transport === 'kafka'
     ? new KafkaMessages({ ...options, identity: { services: SERVICES, keys: new MessageKeys(keys) } })

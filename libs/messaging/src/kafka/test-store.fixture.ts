@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { consumersOf, type Topic } from '@tollgate/contracts';
+import { consumersOf, REQUEST_TOPICS, type Topic } from '@tollgate/contracts';
 import { spawnConsumerProcess } from '../consumer-process.fixture';
 import type { Messages } from '../messages';
 import { SUITE_GROUP, SUITE_TOPICS, TOPIC, type ConsumerProcess, type MessagesStore } from '../messages-store.fixture';
@@ -21,11 +21,19 @@ const SESSION_TIMEOUT_MS = 10_000;
 const SOON_MISSED = { sessionTimeoutMs: 2_000 };
 
 const ADMIN_TIMEOUT_MS = 20_000;
-/** Few, because each test has its own topics. */
+/**
+ * Few, because each test has its own topics: a broker makes their partitions while the first start waits, and a
+ * partition takes 5 ms of processor time.
+ */
 const PARTITIONS = 3;
 export const TEST_TOPICS = Object.fromEntries(
-  Object.entries(SUITE_TOPICS).map(([topic, definition]) => [topic, { ...definition, partitions: PARTITIONS }]),
+  Object.entries(SUITE_TOPICS).map(([topic, definition]) => [
+    topic,
+    { ...definition, partitions: topic === TOPIC ? PARTITIONS : 1 },
+  ]),
 ) as Topics;
+// Its table is no option of `KafkaMessages`.
+REQUEST_TOPICS.replies.partitions = PARTITIONS;
 /** Messages of one call and key share a record, also on the topic of the suites. */
 export const SHARING_TOPICS: Topics = { ...TEST_TOPICS, [TOPIC]: { ...TEST_TOPICS[TOPIC], sharesRecords: true } };
 
@@ -68,6 +76,7 @@ export class KafkaStore implements MessagesStore {
       transport: 'kafka',
       options: { ...this.options(), identity: undefined, ...SOON_MISSED },
       keys: TEST_KEYS,
+      replyPartitions: PARTITIONS,
       group: SUITE_GROUP,
       handled,
     };
