@@ -23,9 +23,9 @@ const MAX_COMPARISONS_WITHDRAWING = 120;
 const MAX_NAMED_HOLDS = 20;
 
 /**
- * The part of reconcile that asks the admission store and auth about tenants. In the store, a tenant's balance is that of
- * the same version of the books, its suspension is that of the books, its running sums are those of its holds, and no
- * hold is left over. The books suspend the tenants that auth suspends.
+ * The part of reconcile that asks the admission store and auth about tenants. In the store, a tenant's balance is that
+ * of the same version of the books, its suspension is that of the books, its running sums are those of its holds, and
+ * no hold is left over. The books suspend the tenants that auth suspends.
  */
 @Injectable()
 export class StateAudit {
