@@ -37,15 +37,19 @@ export function bookTests(
     const key = await deployed().of('owner').post(`${tenant()}/keys`, { name: 'with a budget' });
     const set = await billing.send('PUT', `${tenant()}/budget`, { budgetCents: 700, thresholdsPercent: [40, 90] });
     expect(set.json).toMatchObject({ budgetCents: 700, isDefault: false, thresholdsPercent: [40, 90] });
-    await billing.send('PUT', `${tenant()}/keys/${key.json.id}/budget`, { budgetCents: 30 });
+    await billing.send('PUT', `${tenant()}/keys/${key.json.id}/budget`, { budgetCents: Number.MAX_SAFE_INTEGER });
     const list = await billing.get(`${tenant()}/budgets`);
     expect(list.json).toMatchObject({
       tenant: { budgetCents: 700, spentNanos: '0' },
-      keys: { data: [{ keyId: key.json.id, keyName: 'with a budget', budgetCents: 30 }], nextCursor: null },
+      keys: {
+        data: [{ keyId: key.json.id, keyName: 'with a budget', budgetCents: Number.MAX_SAFE_INTEGER }],
+        nextCursor: null,
+      },
     });
     for (const [body, code] of [
       [{ budgetCents: -1 }, 'invalid_request'],
       [{ budgetCents: 1.5 }, 'invalid_request'],
+      [{ budgetCents: 2 ** 53 }, 'invalid_request'],
       [{}, 'invalid_request'],
       [{ budgetCents: 700, thresholdsPercent: [90, 40] }, 'invalid_thresholds'],
     ] as const) {

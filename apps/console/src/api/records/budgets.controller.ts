@@ -10,14 +10,12 @@ import type { BudgetRow, BudgetList } from '../answers';
 import { rowOf } from './budget-rows';
 import { exact, pageOf } from '../fields';
 
-const MAX_BUDGET_CENTS = 1_000_000_000_000;
-
 /** `default`: the budget of the configuration. Null: no budget. */
 const readBudget = bodyOf(
   Type.Object(
     {
       budgetCents: Type.Union([
-        Type.Integer({ minimum: 0, maximum: MAX_BUDGET_CENTS }),
+        Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
         Type.Literal('default'),
         Type.Null(),
       ]),
