@@ -134,10 +134,9 @@ local function repair_settled(keys, sums, releases)
   end
   for i = 1, #all, 2 do
     local cost, key_id = readable_settled(all[i + 1])
-    cost = is_storable(all[i]) and cost
     if is_released[all[i]] then
       gone[#gone + 1] = all[i]
-    elseif cost then
+    elseif cost and is_storable(all[i]) then
       for _, sum in ipairs(sums_of(sums, key_id)) do
         sum.settled = add(sum.settled, cost)
       end
