@@ -6,9 +6,9 @@ import {
   eventually,
   leastMs,
   PRIMARY_NAME,
+  redisText,
   useRedisCluster,
   useRedisSentinels,
-  type RedisServer,
 } from '@tollgate/testing';
 import { TOKEN_NANOS } from '../suite/store.fixture';
 import {
@@ -150,8 +150,7 @@ describe('a cluster with replicas', () => {
   const cluster = useRedisCluster({ replicas: 1, nodeTimeoutMs: 2_000 });
 
   const url = () => `redis+cluster://${cluster.nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`;
-  const replication = ({ port, server }: (typeof cluster.nodes)[0]) =>
-    server.exec(['redis-cli', '-p', String(port), 'INFO', 'replication']);
+  const replication = ({ port }: (typeof cluster.nodes)[0]) => redisText(port, 'INFO replication');
 
   it('refuses only settlements whose shard lacks its replica, where settlements wait for replicas', async () => {
     const { f, client, close } = await open({ url: url(), settledReplicas: 1 });
@@ -233,15 +232,15 @@ async function holdIds(link: RedisLink, tenantId: string): Promise<string[]> {
 describe('Redis with Sentinel', () => {
   const group = useRedisSentinels();
   const url = () => `redis+sentinel://${group.sentinels.map((port) => `127.0.0.1:${port}`).join(',')}/${PRIMARY_NAME}`;
-  const offset = async (server: RedisServer, index: number) => {
-    const info = await server.exec(['redis-cli', '-p', String(group.network.ports[index]), 'INFO', 'replication']);
+  const offset = async (index: number) => {
+    const info = await redisText(group.network.ports[index]!, 'INFO replication');
     return /(?:slave|master)_repl_offset:(\d+)/.exec(info)?.[1];
   };
 
   /** The replica has everything that the primary has. */
   const inStep = () =>
     eventually(async () => {
-      const [primary, replica] = await Promise.all([offset(group.primary, 0), offset(group.replica, 1)]);
+      const [primary, replica] = await Promise.all([offset(0), offset(1)]);
       expect(replica).toBe(primary);
     });
 
@@ -254,8 +253,8 @@ describe('Redis with Sentinel', () => {
     const settling = () => client.settle({ event: f.event(first, TOKEN_NANOS) });
     await eventually(async () => expect(await settling()).toMatchObject({ kind: 'settled' }));
     // Redis writes pings of its own meanwhile, so the primary is asked first.
-    const written = Number(await offset(group.primary, 0));
-    expect(Number(await offset(group.replica, 1))).toBeGreaterThanOrEqual(written);
+    const written = Number(await offset(0));
+    expect(Number(await offset(1))).toBeGreaterThanOrEqual(written);
     const other = await open({ url: url(), settledReplicas: 1 });
     await group.replica.pause();
     await refusedWithoutReplica(() => client.settle({ event: f.event(second, TOKEN_NANOS) }));

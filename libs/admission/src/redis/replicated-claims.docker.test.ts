@@ -1,6 +1,6 @@
 import { newId } from '@tollgate/contracts';
 import { configureLogging } from '@tollgate/runtime';
-import { eventually, PRIMARY_NAME, useRedisSentinels, type RedisServer } from '@tollgate/testing';
+import { eventually, PRIMARY_NAME, redisText, useRedisSentinels } from '@tollgate/testing';
 import { admit, recall, settle } from '../suite/claims.fixture';
 import { BALANCE, open, refusedWithoutReplica } from './faults.fixture';
 
@@ -10,8 +10,8 @@ configureLogging({ level: 'silent', pretty: false });
 describe('a claim', () => {
   const group = useRedisSentinels();
   const url = () => `redis+sentinel://${group.sentinels.map((port) => `127.0.0.1:${port}`).join(',')}/${PRIMARY_NAME}`;
-  const offset = async (server: RedisServer, index: number) => {
-    const info = await server.exec(['redis-cli', '-p', String(group.network.ports[index]), 'INFO', 'replication']);
+  const offset = async (index: number) => {
+    const info = await redisText(group.network.ports[index]!, 'INFO replication');
     return /(?:slave|master)_repl_offset:(\d+)/.exec(info)?.[1];
   };
 
@@ -22,7 +22,7 @@ describe('a claim', () => {
     const { id } = await admit(f, claimId);
     const unsettled = await admit(f, newId('key'));
     await eventually(async () => {
-      const [written, copied] = [await offset(group.primary, 0), await offset(group.replica, 1)];
+      const [written, copied] = [await offset(0), await offset(1)];
       expect(copied).toBe(written);
     });
     const other = await open({ url: url(), settledReplicas: 1 });

@@ -1,6 +1,6 @@
 import { eventually } from '../eventually';
 import { imageOf } from './images';
-import { redisNode, RedisServer } from './redis';
+import { redisNode, RedisServer, redisText } from './redis';
 import { READY_TIMEOUT_MS, TestContainer } from './test-container';
 
 // These servers tell clients the addresses of each other, so the host and the servers must reach each other at the same
@@ -65,7 +65,7 @@ export function useRedisCluster({
       String(replicas),
       '--cluster-yes',
     ]);
-    await Promise.all(cluster.nodes.map(({ port, server }) => agreed(server, port, count)));
+    await Promise.all(cluster.nodes.map(({ port }) => agreed(port, count)));
   });
   afterAll(() =>
     removeAll(
@@ -89,10 +89,10 @@ function clusterArgs(port: number, nodeTimeoutMs: number): string[] {
   ];
 }
 
-async function agreed(server: RedisServer, port: number, count: number): Promise<void> {
+async function agreed(port: number, count: number): Promise<void> {
   await eventually(
     async () => {
-      const info = await server.exec(['redis-cli', '-p', String(port), 'CLUSTER', 'INFO']);
+      const info = await redisText(port, 'CLUSTER INFO');
       if (!info.includes('cluster_state:ok') || !info.includes(`cluster_known_nodes:${count}`)) throw new Error(info);
     },
     { timeoutMs: READY_TIMEOUT_MS },
@@ -135,7 +135,7 @@ export function useRedisSentinels(): RedisSentinels {
     await replica.create();
     await Promise.all(watchers.map((watcher) => watcher.create()));
     group.sentinels.push(...network.ports.slice(2));
-    await Promise.all(watchers.map((watcher, index) => complete(watcher, portOf(2 + index))));
+    await Promise.all(group.sentinels.map(complete));
   });
   afterAll(() => removeAll([...watchers, replica, primary], network));
   return group;
@@ -159,12 +159,12 @@ function sentinelNode(port: number, primaryPort: number) {
 }
 
 /** Waits until the sentinel knows the replica and the other sentinels, which a failover needs. */
-async function complete(watcher: RedisServer, port: number): Promise<void> {
+async function complete(port: number): Promise<void> {
   await eventually(
     async () => {
-      const known = await watcher.exec(['redis-cli', '-p', String(port), 'SENTINEL', 'MASTER', PRIMARY_NAME]);
-      const [, slaves, others] = /num-slaves\s+(\d+)\s+num-other-sentinels\s+(\d+)/.exec(known) ?? [];
-      if (slaves !== '1' || others !== String(SENTINELS - 1)) throw new Error(known);
+      const info = await redisText(port, 'INFO sentinel');
+      if (!info.includes(`name=${PRIMARY_NAME},`) || !info.includes(`slaves=1,sentinels=${SENTINELS}`))
+        throw new Error(info);
     },
     { timeoutMs: READY_TIMEOUT_MS },
   );
