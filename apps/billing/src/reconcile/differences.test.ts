@@ -1,6 +1,7 @@
 import { UnavailableError, type Difference } from '@tollgate/contracts';
 import { metrics } from '@tollgate/runtime';
 import { eventually, useTestDatabase } from '@tollgate/testing';
+import type { DataSource } from 'typeorm';
 import { useBilling } from '../testing/billing.fixture';
 import type { Findings } from './findings';
 import { ReconcileGauge } from './reconcile-gauge';
@@ -8,12 +9,10 @@ import type { Reconciler } from './reconciler';
 import { ReconcileRuns } from './runs';
 
 const database = useTestDatabase();
-const billing = useBilling(database);
-
 const DIFFERENCE = {} as Difference;
 
 /** A replica of billing, with the number of differences that its next run finds. Null: the run fails. */
-function replica() {
+function replica(dataSource: DataSource) {
   let next: number | null = 0;
   const reconciler = {
     run: (findings: Findings) => {
@@ -22,7 +21,7 @@ function replica() {
       return Promise.resolve();
     },
   } as Partial<Reconciler> as Reconciler;
-  const runs = new ReconcileRuns(billing.dataSource, reconciler);
+  const runs = new ReconcileRuns(dataSource, reconciler);
   const run = async (found: number | null) => {
     next = found;
     const { id } = await runs.start();
@@ -32,11 +31,12 @@ function replica() {
 }
 
 describe('the differences in the metrics', () => {
+  const billing = useBilling(database);
   let one: ReturnType<typeof replica>;
   let other: ReturnType<typeof replica>;
   beforeEach(async () => {
     await database.query('DELETE FROM billing.reconcile_run');
-    [one, other] = [replica(), replica()];
+    [one, other] = [replica(billing.dataSource), replica(billing.dataSource)];
   });
   const shown = () => Promise.all([one.runs.differences(), other.runs.differences()]);
   const age = () => database.query(`UPDATE billing.reconcile_run SET started_at = started_at - interval '2 days'`);
