@@ -155,10 +155,11 @@ export class CredentialBook {
     { tenantId, id, by }: Authored<{ tenantId: string; id: string }>,
   ): Promise<{ revokedAt: string }> {
     const revokedAt = await transaction(this.database.dataSource, async (tx) => {
-      const [row] = isId(ID_PREFIX[kind], id)
-        ? await query<{ revoked_at: Date; was_revoked: boolean }>(
-            tx,
-            `WITH before AS (
+      const [row] =
+        isId('ten', tenantId) && isId(ID_PREFIX[kind], id)
+          ? await query<{ revoked_at: Date; was_revoked: boolean }>(
+              tx,
+              `WITH before AS (
                SELECT id, revoked_at FROM credential WHERE id = $1 AND kind = $2 AND tenant_id = $3 FOR NO KEY UPDATE
              )
              UPDATE credential c
@@ -166,9 +167,9 @@ export class CredentialBook {
                   revoked_at = COALESCE(c.revoked_at, now())
                FROM before WHERE c.id = before.id
              RETURNING c.revoked_at, before.revoked_at IS NOT NULL AS was_revoked`,
-            [id, kind, tenantId],
-          )
-        : [];
+              [id, kind, tenantId],
+            )
+          : [];
       if (!row) throw new RequestError('not_found', `No such ${kind}.`);
       const after = { revokedAt: row.revoked_at.toISOString() };
       if (!row.was_revoked)

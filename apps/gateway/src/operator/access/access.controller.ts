@@ -1,5 +1,5 @@
 import { Controller, Delete, Get, HttpCode, Param, Post, Query, Req, UseGuards } from '@nestjs/common';
-import { type Author, isId, mintCredential } from '@tollgate/contracts';
+import { type Author, mintCredential } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from '../../http/api-error';
@@ -42,7 +42,6 @@ export class AccessController {
   @HttpCode(204)
   async revoke(@Param('id') id: string, @ByOperator() by: Author, @Req() request: FastifyRequest) {
     refuseFields(request);
-    if (!isId('opr', id)) throw new ApiError('not_found', 'No such operator token.');
     await this.services.request('auth.operators.revoke', { id, by });
   }
 }

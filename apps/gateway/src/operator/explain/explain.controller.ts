@@ -1,7 +1,6 @@
 import { Controller, Get, Inject, Param, Query, UseGuards } from '@nestjs/common';
 import type { AdmissionStore, LookResult } from '@tollgate/admission';
 import {
-  isId,
   REQUEST_ID_PATTERN,
   RequestError,
   UnavailableError,
@@ -58,7 +57,6 @@ export class ExplainController {
   @Get('keys/:keyId')
   async key(@Param('keyId') id: string, @Query() query: unknown): Promise<{ data: ExplainedKey }> {
     const { tenantId } = checkQuery(query);
-    if (!isId('key', id)) throw new ApiError('not_found', 'No such key.');
     const key = await this.services.request('auth.keys.find', { id });
     if (tenantId !== undefined && key.tenantId !== tenantId) throw new RequestError('not_found', 'No such key.');
     const ofTenant = { tenantId: key.tenantId };

@@ -1,5 +1,5 @@
 import { Controller, Delete, Get, HttpCode, Param, Patch, Post, Query, Req, UseGuards } from '@nestjs/common';
-import { isId, mintCredential, type Author } from '@tollgate/contracts';
+import { mintCredential, type Author } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from '../../http/api-error';
@@ -13,7 +13,6 @@ import { bodyCheck, queryCheck } from '../../http/validate';
 import { OPERATOR_PREFIX } from '../prefix';
 import { DEFAULT_ROTATION_GRACE_SECONDS, KeyRotate, KeysApply, KeyUpdate } from './key-schemas';
 import { ByOperator, SecretGuard } from '../port/secret-guard';
-import { TenantLookup } from '../tenant-lookup';
 
 const checkQuery = queryCheck(KeysQuery);
 const checkUpdate = bodyCheck(KeyUpdate, bodyError);
@@ -26,15 +25,12 @@ const APPLY_DEADLINE_MS = 12_000;
 @Controller(`${OPERATOR_PREFIX}/tenants/:tenantId/keys`)
 @UseGuards(SecretGuard)
 export class OperatorKeysController {
-  constructor(
-    private readonly services: ServiceClient,
-    private readonly tenants: TenantLookup,
-  ) {}
+  constructor(private readonly services: ServiceClient) {}
 
   @Get()
   async list(@Param('tenantId') tenantId: string, @Query() query: unknown) {
     const page = checkQuery(query);
-    await this.tenants.get(tenantId);
+    await this.services.request('auth.tenants.get', { tenantId });
     return this.services.request('auth.keys.list', { tenantId, ...page });
   }
 
@@ -55,7 +51,6 @@ export class OperatorKeysController {
   ) {
     const { expiresAt, ...wanted } = checkUpdate(trimmedName(readJsonObject(request)));
     const expiry = expiresAt === undefined ? {} : { expiresAt: futureInstant(expiresAt) };
-    if (!isId('ten', tenantId) || !isId('key', id)) throw new ApiError('not_found', 'No such key.');
     const change = this.services.request('auth.keys.update', { tenantId, id, by, ...wanted, ...expiry });
     return { data: await inForce(change, 'The key may still work as before. Repeat the change until it succeeds.') };
   }
@@ -70,7 +65,6 @@ export class OperatorKeysController {
     @Req() request: FastifyRequest,
   ) {
     const { graceSeconds = DEFAULT_ROTATION_GRACE_SECONDS } = checkRotation(readJsonObject(request));
-    if (!isId('ten', tenantId) || !isId('key', id)) throw new ApiError('not_found', 'No such key.');
     const { value, hash, last4 } = mintCredential('key');
     const change = this.services.request('auth.keys.rotate', { tenantId, id, hash, last4, graceSeconds, by });
     const row = await inForce(change, 'The key may have a next secret that nobody knows. Rotate it again.');
@@ -86,7 +80,6 @@ export class OperatorKeysController {
       ...key,
       ...(expiresAt !== undefined && { expiresAt: within(`${index}.expiresAt`, () => futureInstant(expiresAt)) }),
     }));
-    if (!isId('ten', tenantId)) throw new ApiError('not_found', 'No such tenant.');
     const minted = dryRun ? [] : keys.map(() => mintCredential('key'));
     const secrets = minted.map(({ hash, last4 }) => ({ hash, last4 }));
     const made = { tenantId, keys: wanted, revokeOthers, by, ...(!dryRun && { secrets }) };
@@ -113,7 +106,6 @@ export class OperatorKeysController {
     @Req() request: FastifyRequest,
   ) {
     refuseFields(request);
-    if (!isId('ten', tenantId) || !isId('key', id)) throw new ApiError('not_found', 'No such key.');
     await revokeCredential(this.services, 'key', { tenantId, id, by });
   }
 }

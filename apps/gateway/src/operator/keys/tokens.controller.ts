@@ -1,8 +1,7 @@
 import { Controller, Delete, Get, HttpCode, Param, Post, Query, Req, UseGuards } from '@nestjs/common';
-import { type Author, isId, mintCredential } from '@tollgate/contracts';
+import { type Author, mintCredential } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyRequest } from 'fastify';
-import { ApiError } from '../../http/api-error';
 import { bodyError, futureInstant, refuseFields, trimmedName } from '../../http/account/body';
 import { revokeCredential } from '../../http/account/revoke';
 import { TokensQuery } from '../../http/account/schemas';
@@ -11,7 +10,6 @@ import { bodyCheck, queryCheck } from '../../http/validate';
 import { OPERATOR_PREFIX } from '../prefix';
 import { TokenCreate } from '../schemas';
 import { ByOperator, SecretGuard } from '../port/secret-guard';
-import { TenantLookup } from '../tenant-lookup';
 
 const checkQuery = queryCheck(TokensQuery);
 const checkBody = bodyCheck(TokenCreate, bodyError);
@@ -20,15 +18,12 @@ const checkBody = bodyCheck(TokenCreate, bodyError);
 @Controller(`${OPERATOR_PREFIX}/tenants/:tenantId/tokens`)
 @UseGuards(SecretGuard)
 export class OperatorTokensController {
-  constructor(
-    private readonly services: ServiceClient,
-    private readonly tenants: TenantLookup,
-  ) {}
+  constructor(private readonly services: ServiceClient) {}
 
   @Get()
   async list(@Param('tenantId') tenantId: string, @Query() query: unknown) {
     const page = checkQuery(query);
-    await this.tenants.get(tenantId);
+    await this.services.request('auth.tenants.get', { tenantId });
     return this.services.request('auth.tokens.list', { tenantId, ...page });
   }
 
@@ -58,7 +53,6 @@ export class OperatorTokensController {
     @Req() request: FastifyRequest,
   ) {
     refuseFields(request);
-    if (!isId('ten', tenantId) || !isId('tok', id)) throw new ApiError('not_found', 'No such token.');
     await revokeCredential(this.services, 'token', { tenantId, id, by });
   }
 }

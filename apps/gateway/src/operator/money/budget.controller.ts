@@ -1,18 +1,16 @@
 import { Controller, Get, Param, Put, Query, Req, UseGuards } from '@nestjs/common';
-import { isId, type Author, type BudgetState, type RequestOf } from '@tollgate/contracts';
+import { type Author, type BudgetState, type RequestOf } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource, type PlanConfig } from '@tollgate/runtime';
 import type { FastifyRequest } from 'fastify';
 import { bodyError } from '../../http/account/body';
-import { ApiError } from '../../http/api-error';
-import { inForce } from '../../http/in-force';
 import { KeysQuery } from '../../http/account/schemas';
+import { inForce } from '../../http/in-force';
 import { readJsonObject } from '../../http/json-body';
 import { bodyCheck, queryCheck } from '../../http/validate';
 import { OPERATOR_PREFIX } from '../prefix';
 import { BudgetSet } from '../schemas';
 import { ByOperator, SecretGuard } from '../port/secret-guard';
-import { TenantLookup } from '../tenant-lookup';
 
 const checkQuery = queryCheck(KeysQuery);
 const checkBody = bodyCheck(BudgetSet, bodyError);
@@ -23,7 +21,6 @@ const checkBody = bodyCheck(BudgetSet, bodyError);
 export class BudgetController {
   constructor(
     private readonly services: ServiceClient,
-    private readonly tenants: TenantLookup,
     private readonly config: ConfigSource,
   ) {}
 
@@ -44,7 +41,7 @@ export class BudgetController {
   @Get('budgets')
   async list(@Param('tenantId') tenantId: string, @Query() query: unknown) {
     const page = checkQuery(query);
-    await this.tenants.get(tenantId);
+    await this.services.request('auth.tenants.get', { tenantId });
     const { data, nextCursor } = await this.services.request('billing.budget.keys', { tenantId, ...page });
     // Each key has its own budget, so the default of the configuration is not needed.
     return { data: data.map((state) => this.answer(state, null).data), nextCursor };
@@ -79,14 +76,13 @@ export class BudgetController {
 
   private async defaultOfKey(tenantId: string, id: string): Promise<number | null> {
     const plan = await this.planOf(tenantId);
-    if (!isId('key', id)) throw new ApiError('not_found', 'No such key.');
     const { profile } = await this.services.request('auth.keys.get', { tenantId, id });
     return plan?.profiles.find((candidate) => candidate.id === profile)?.monthlyBudgetCents ?? null;
   }
 
   /** Error: not_found (tenant). Undefined: the configuration no longer has the plan. */
   private async planOf(tenantId: string): Promise<PlanConfig | undefined> {
-    const { plan } = await this.tenants.get(tenantId);
+    const { plan } = await this.services.request('auth.tenants.get', { tenantId });
     return this.config.current.plans.find(({ id }) => id === plan);
   }
 

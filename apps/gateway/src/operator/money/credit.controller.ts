@@ -10,7 +10,6 @@ import { bodyCheck, queryCheck } from '../../http/validate';
 import { OPERATOR_PREFIX } from '../prefix';
 import { CreditAdd, CreditAdjust, CreditRefund } from '../schemas';
 import { ByOperator, SecretGuard } from '../port/secret-guard';
-import { TenantLookup } from '../tenant-lookup';
 
 const checkQuery = queryCheck(BillingQuery);
 const checkAdd = bodyCheck(CreditAdd, bodyError);
@@ -23,14 +22,13 @@ const checkAdjust = bodyCheck(CreditAdjust, bodyError);
 export class CreditController {
   constructor(
     private readonly services: ServiceClient,
-    private readonly tenants: TenantLookup,
     private readonly config: ConfigSource,
   ) {}
 
   @Get()
   async show(@Param('tenantId') tenantId: string, @Query() query: unknown) {
     const page = checkQuery(query);
-    await this.tenants.get(tenantId);
+    await this.services.request('auth.tenants.get', { tenantId });
     const [{ nextCursor, ...data }, { spendableNanos }] = await Promise.all([
       this.services.request('billing.summary', { tenantId, ...page }),
       this.services.request('billing.credit.spendable', { tenantId }),

@@ -1,5 +1,5 @@
 import { Controller, Get, HttpCode, Param, Patch, Post, Query, Req, UseGuards } from '@nestjs/common';
-import { isId, type Author } from '@tollgate/contracts';
+import { type Author } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyRequest } from 'fastify';
 import { bodyError, refuseFields, trimmedName } from '../../http/account/body';
@@ -10,7 +10,6 @@ import { bodyCheck, queryCheck } from '../../http/validate';
 import { TenantRepairBody } from './repair-schemas';
 import { OPERATOR_PREFIX } from '../prefix';
 import { ByOperator, SecretGuard } from '../port/secret-guard';
-import { TenantLookup } from '../tenant-lookup';
 import { TenantCreate, TenantsQuery, TenantUpdate } from './tenant-schemas';
 
 const checkQuery = queryCheck(TenantsQuery);
@@ -27,10 +26,7 @@ const MAY_STILL_BE = {
 @Controller(`${OPERATOR_PREFIX}/tenants`)
 @UseGuards(SecretGuard)
 export class TenantsController {
-  constructor(
-    private readonly services: ServiceClient,
-    private readonly tenants: TenantLookup,
-  ) {}
+  constructor(private readonly services: ServiceClient) {}
 
   @Get()
   list(@Query() query: unknown) {
@@ -45,7 +41,7 @@ export class TenantsController {
 
   @Get(':tenantId')
   async get(@Param('tenantId') tenantId: string) {
-    return { data: await this.tenants.get(tenantId) };
+    return { data: await this.services.request('auth.tenants.get', { tenantId }) };
   }
 
   /** Absent fields stay as they are. */
@@ -54,7 +50,6 @@ export class TenantsController {
     const wanted = checkUpdate(trimmedName(readJsonObject(request)));
     if (wanted.profiles !== undefined && wanted.plan === undefined)
       throw new ApiError('invalid_plan', 'profiles is allowed only together with plan.');
-    if (!isId('ten', tenantId)) throw new ApiError('not_found', 'No such tenant.');
     const change = this.services.request('auth.tenants.update', { tenantId, ...wanted, by });
     return {
       data: await inForce(change, 'The former limits may still be in force. Repeat the change until it succeeds.'),
@@ -66,7 +61,6 @@ export class TenantsController {
   @HttpCode(200)
   async close(@Param('tenantId') tenantId: string, @ByOperator() by: Author, @Req() request: FastifyRequest) {
     refuseFields(request);
-    if (!isId('ten', tenantId)) throw new ApiError('not_found', 'No such tenant.');
     const change = this.services.request('auth.tenants.close', { tenantId, by });
     return { data: await inForce(change, 'New requests may still be admitted. Repeat the call until it succeeds.') };
   }
@@ -75,7 +69,6 @@ export class TenantsController {
   @HttpCode(200)
   async erase(@Param('tenantId') tenantId: string, @ByOperator() by: Author, @Req() request: FastifyRequest) {
     refuseFields(request);
-    if (!isId('ten', tenantId)) throw new ApiError('not_found', 'No such tenant.');
     const change = this.services.request('auth.tenants.erase', { tenantId, by });
     return { data: await inForce(change, 'The audit log may still have names. Repeat the erasure until it succeeds.') };
   }
@@ -100,12 +93,10 @@ export class TenantsController {
   @HttpCode(200)
   async repair(@Param('tenantId') tenantId: string, @ByOperator() by: Author, @Req() request: FastifyRequest) {
     const { dryRun = false } = checkRepair(readJsonObject(request));
-    if (!isId('ten', tenantId)) throw new ApiError('not_found', 'No such tenant.');
     return { data: await this.services.request('billing.tenants.repair', { tenantId, dryRun, by }) };
   }
 
   private async setStatus(tenantId: string, status: keyof typeof MAY_STILL_BE, by: Author) {
-    if (!isId('ten', tenantId)) throw new ApiError('not_found', 'No such tenant.');
     const change = this.services.request('auth.tenants.setStatus', { tenantId, status, by });
     return { data: await inForce(change, MAY_STILL_BE[status]) };
   }

@@ -1,5 +1,5 @@
 import { Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
-import { ifFound, isId, REFUSALS_KEPT_DAYS, type UsageQuery } from '@tollgate/contracts';
+import { ifFound, REFUSALS_KEPT_DAYS, type UsageQuery } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource } from '@tollgate/runtime';
 import { ApiError } from '../../http/api-error';
@@ -10,7 +10,6 @@ import { OPERATOR_PREFIX } from '../prefix';
 import { requestIdOf } from '../request-id';
 import { NamedRequestsQuery, RequestsQuery } from '../schemas';
 import { SecretGuard } from '../port/secret-guard';
-import { TenantLookup } from '../tenant-lookup';
 
 const DAY_MS = 24 * 60 * 60_000;
 const checkPage = queryCheck(RequestsQuery);
@@ -22,7 +21,6 @@ const checkNamed = queryCheck(NamedRequestsQuery);
 export class OperatorUsageController {
   constructor(
     private readonly services: ServiceClient,
-    private readonly tenants: TenantLookup,
     private readonly config: ConfigSource,
   ) {}
 
@@ -30,7 +28,7 @@ export class OperatorUsageController {
   @Get('tenants/:tenantId/usage')
   async summary(@Param('tenantId') tenantId: string, @Query() query: Record<string, unknown>) {
     const { groupBy, ...wanted } = readOperatorUsageQuery(tenantId, query, Date.now());
-    await this.tenants.get(tenantId);
+    await this.services.request('auth.tenants.get', { tenantId });
     const asked = { ...wanted, groupBy: groupsOfUsage(groupBy) };
     const [usage, refusals] = await Promise.all([
       this.services.request('metering.usage.query', asked),
@@ -49,7 +47,6 @@ export class OperatorUsageController {
   @Get('entries/:entryId/requests')
   async requests(@Param('entryId') entryId: string, @Query() query: unknown) {
     const page = checkPage(query);
-    if (!isId('ent', entryId)) throw new ApiError('not_found', 'No such ledger entry.');
     const covered = await this.services.request('billing.entry.requests', { entryId, ...page });
     const { entry, carriedInNanos, carriedOutNanos, requests, nextCursor } = covered;
     const ids = requests.map(({ id }) => id);
