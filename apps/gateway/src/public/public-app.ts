@@ -7,7 +7,7 @@ import { publicAdapter, type PublicAppOptions } from './public-adapter';
 import { PublicHooks } from './public-hooks';
 
 /**
- * The public port: the inference routes on the bare server, the management API and the docs as Nest controllers. It is
+ * The public port: the inference routes and the docs on the bare server, the management API as Nest controllers. It is
  * initialised but does not listen yet. The module's message patterns are already answered.
  * @param module the program's root module; it imports a GatewayModule
  */
