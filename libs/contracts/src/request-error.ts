@@ -34,3 +34,27 @@ export class UnavailableError extends Error {
     this.name = 'UnavailableError';
   }
 }
+
+/** A change may not be in force yet. A surface shows `publicMessage` to its caller. */
+export class NotInForceError extends UnavailableError {
+  constructor(
+    message: string,
+    readonly publicMessage: string,
+  ) {
+    super(message);
+  }
+}
+
+/**
+ * Waits for a change that must be in force before the answer. When that cannot be confirmed, the answer is 503
+ * `unavailable`: the change may be committed nevertheless. `message` tells the caller what may still be the case and
+ * what to do. A repeat must be harmless.
+ */
+export async function inForce<T>(change: Promise<T>, message: string): Promise<T> {
+  try {
+    return await change;
+  } catch (error) {
+    if (!(error instanceof UnavailableError)) throw error;
+    throw new NotInForceError(error.message, message);
+  }
+}

@@ -47,7 +47,7 @@ export function sendError(table: ErrorTable, component: string, error: unknown, 
   if (status >= 500) {
     const requestId = reply.getHeader('x-request-id');
     // An unavailable dependency is expected, so it logs one line. An unexpected error is logged with its stack.
-    if (status === 503) logger(component).warn({ requestId, reason: String(causeOf(error)) }, 'answered 503');
+    if (status === 503) logger(component).warn({ requestId, reason: String(error) }, 'answered 503');
     else logger(component).error({ requestId, err: error }, 'answered 500');
   }
   void reply
@@ -59,11 +59,6 @@ export function sendError(table: ErrorTable, component: string, error: unknown, 
 /** The envelope `{ error: { code, message } }` as JSON, for answers before any route is reached. */
 export function envelopeOf(code: string, message: string): string {
   return JSON.stringify({ error: { code, message } });
-}
-
-/** The error behind an ApiError, if it has one. */
-function causeOf(error: unknown): unknown {
-  return error instanceof ApiError && error.cause !== undefined ? error.cause : error;
 }
 
 function answer(table: ErrorTable, code: string, message?: string, headers: Record<string, string> = {}): ErrorAnswer {

@@ -1,4 +1,4 @@
-import { RequestError, UnavailableError } from '@tollgate/contracts';
+import { inForce, RequestError, UnavailableError } from '@tollgate/contracts';
 import { foreignError } from './error-table';
 
 const TABLE = {
@@ -17,8 +17,11 @@ test('a refusal with a code that is not for callers is an internal error without
     expect(shown(new RequestError(code, 'inner'))).toEqual({ code: 'internal_error' });
 });
 
-test('a service that does not answer is unavailable, without the reason', () => {
+test('a service that does not answer is unavailable, without the reason', async () => {
   expect(shown(new UnavailableError('auth did not answer'))).toEqual({ code: 'unavailable' });
+  const change = inForce(Promise.reject(new UnavailableError('auth did not answer')), 'Repeat the change.');
+  const refused: unknown = await change.catch((error: unknown) => error);
+  expect(shown(refused)).toEqual({ code: 'unavailable', message: 'Repeat the change.' });
 });
 
 test('any other error has a code by its HTTP status alone', () => {

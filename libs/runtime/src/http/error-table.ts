@@ -1,4 +1,4 @@
-import { RequestError, UnavailableError } from '@tollgate/contracts';
+import { NotInForceError, RequestError, UnavailableError } from '@tollgate/contracts';
 
 /** An error of a surface: the status and public message of a code. */
 export interface ErrorEntry {
@@ -29,6 +29,7 @@ export function foreignError(
   error: unknown,
   codeOfStatus: (status: number) => string,
 ): { code: string; message?: string | undefined } {
+  if (error instanceof NotInForceError) return { code: 'unavailable', message: error.publicMessage };
   if (error instanceof UnavailableError) return { code: 'unavailable' };
   if (error instanceof RequestError) {
     const entry = Object.hasOwn(table, error.code) ? table[error.code] : undefined;

@@ -1,13 +1,12 @@
 import { Controller, Delete, Get, HttpCode, Param, Patch, Post, Query, Req } from '@nestjs/common';
 import { type Static, Type } from '@sinclair/typebox';
-import { type Author, MAX_ROTATION_GRACE_SECONDS, mintCredential, UnavailableError } from '@tollgate/contracts';
+import { type Author, inForce, MAX_ROTATION_GRACE_SECONDS, mintCredential } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource } from '@tollgate/runtime';
 import type { FastifyRequest } from 'fastify';
 import { AllowInTenant, ByCaller, FromCaller, type Caller } from '../../access/allow';
 import { mayDo } from '../../access/roles';
 import { bodyOf, queryOf } from '../../http/body';
-import { ConsoleError } from '../../http/errors';
 import type { IssuedKey, KeyList, KeyRow, KeyRowWithBudget } from '../answers';
 import { rowOf } from '../records/budget-rows';
 import {
@@ -150,14 +149,4 @@ function checked({ name, owner, expiresAt, ...wanted }: Static<typeof KeyChange>
     ...(owner !== undefined && { owner: checkedOwner(owner) }),
     ...(expiresAt !== undefined && { expiresAt: futureInstant(expiresAt) }),
   };
-}
-
-/** A change may be committed even if nobody can confirm it. `message` says what may be the case. */
-async function inForce<T>(change: Promise<T>, message: string): Promise<T> {
-  try {
-    return await change;
-  } catch (error) {
-    if (!(error instanceof UnavailableError)) throw error;
-    throw new ConsoleError('unavailable', message, { 'retry-after': '1' });
-  }
 }

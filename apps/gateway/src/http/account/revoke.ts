@@ -1,6 +1,5 @@
-import type { Author } from '@tollgate/contracts';
+import { inForce, type Author } from '@tollgate/contracts';
 import type { Requests } from '@tollgate/messaging';
-import { inForce } from '../in-force';
 
 /** Errors: not_found; unavailable while gateways may not know the revocation yet. */
 export async function revokeCredential(

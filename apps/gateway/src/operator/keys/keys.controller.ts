@@ -1,5 +1,5 @@
 import { Controller, Delete, Get, HttpCode, Param, Patch, Post, Query, Req, UseGuards } from '@nestjs/common';
-import { mintCredential, type Author } from '@tollgate/contracts';
+import { inForce, mintCredential, type Author } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from '../../http/api-error';
@@ -7,7 +7,6 @@ import { bodyError, fieldMessage, futureInstant, refuseFields, trimmedName } fro
 import { revokeCredential } from '../../http/account/revoke';
 import { issueKey, KEY_NOTE, readKeyBody } from '../../http/account/issue-key';
 import { KeysQuery } from '../../http/account/schemas';
-import { inForce } from '../../http/in-force';
 import { readJsonObject } from '../../http/json-body';
 import { bodyCheck, queryCheck } from '../../http/validate';
 import { OPERATOR_PREFIX } from '../prefix';

@@ -1,11 +1,10 @@
 import { Controller, Get, Param, Put, Query, Req, UseGuards } from '@nestjs/common';
-import { type Author, type BudgetState, type RequestOf } from '@tollgate/contracts';
+import { inForce, type Author, type BudgetState, type RequestOf } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource, type PlanConfig } from '@tollgate/runtime';
 import type { FastifyRequest } from 'fastify';
 import { bodyError } from '../../http/account/body';
 import { KeysQuery } from '../../http/account/schemas';
-import { inForce } from '../../http/in-force';
 import { readJsonObject } from '../../http/json-body';
 import { bodyCheck, queryCheck } from '../../http/validate';
 import { OPERATOR_PREFIX } from '../prefix';

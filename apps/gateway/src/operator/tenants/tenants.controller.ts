@@ -1,10 +1,9 @@
 import { Controller, Get, HttpCode, Param, Patch, Post, Query, Req, UseGuards } from '@nestjs/common';
-import { type Author } from '@tollgate/contracts';
+import { inForce, type Author } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyRequest } from 'fastify';
 import { bodyError, refuseFields, trimmedName } from '../../http/account/body';
 import { ApiError } from '../../http/api-error';
-import { inForce } from '../../http/in-force';
 import { readJsonObject } from '../../http/json-body';
 import { bodyCheck, queryCheck } from '../../http/validate';
 import { TenantRepairBody } from './repair-schemas';
