@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import {
+  INVOICE_SOURCE,
   pageRows,
   RequestError,
   toPage,
@@ -13,7 +14,7 @@ import type { EntityManager } from 'typeorm';
 import { BillingDataSource } from '../database';
 import { assertReason, bookEntry, findFirst, type Booked } from '../ledger/booking';
 import { lockBooks } from '../ledger/books-store';
-import { INVOICE_SOURCE, VOID_REF, type EntryRequest } from '../ledger/core/entry';
+import { VOID_REF, type EntryRequest } from '../ledger/core/entry';
 import { periodOf } from '../ledger/core/period';
 import { BILLING_OPTIONS } from '../options';
 

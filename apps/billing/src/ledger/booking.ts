@@ -3,6 +3,7 @@ import {
   MAX_REF_CHARS,
   newId,
   RequestError,
+  RESERVED_SOURCES,
   type Author,
   type BalanceUpdate,
   type LedgerEntry,
@@ -12,12 +13,11 @@ import { query, recordChange, type Change } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import { saveBooks } from './books-store';
 import { balanceUpdate, MAX_BALANCE_CENTS, type Books } from './core/books';
-import { book, inputHash, INVOICE_SOURCE, LAST_CENT_SOURCE, METERING_SOURCE, type EntryRequest } from './core/entry';
+import { book, inputHash, type EntryRequest } from './core/entry';
 import { insertEntries } from './journal';
 import { ENTRY_COLUMNS, ledgerEntry, type EntryRow } from './ledger-entry';
 
 const MAX_SOURCE_CHARS = 64;
-const RESERVED_SOURCES = [METERING_SOURCE, INVOICE_SOURCE, LAST_CENT_SOURCE];
 
 /**
  * The result of a booking: the entry with the balance after it, and the milliseconds until gathered usage of the tenant

@@ -1,7 +1,7 @@
-import { MAX_NAMED_OF_PART, named, type Found } from '@tollgate/contracts';
+import { INVOICE_SOURCE, MAX_NAMED_OF_PART, named, type Found } from '@tollgate/contracts';
 import { query } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
-import { INVOICE_SOURCE, VOID_REF } from '../ledger/core/entry';
+import { VOID_REF } from '../ledger/core/entry';
 
 /** Checks of some tenants, like those in audit.ts. */
 export const INVOICE_CHECKS = [

@@ -1,9 +1,10 @@
 import type { AdmissionStore } from '@tollgate/admission';
+import { LAST_CENT_SOURCE } from '@tollgate/contracts';
 import type { EntityManager } from 'typeorm';
 import { bookEntry, type Booked, type BookingOptions } from '../ledger/booking';
 import { lockBooks } from '../ledger/books-store';
 import { balanceUpdate, lastCentUsedNanos, type Books } from '../ledger/core/books';
-import { LAST_CENT_SOURCE, type EntryRequest } from '../ledger/core/entry';
+import type { EntryRequest } from '../ledger/core/entry';
 
 /**
  * The last cent of a closed tenant, of which usage took a part. It can be neither refunded, as a part of it is owed,

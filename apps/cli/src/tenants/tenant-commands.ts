@@ -1,4 +1,10 @@
-import { NANOS_PER_CENT, type BillingSummary, type KeyRow, type TenantRow } from '@tollgate/contracts';
+import {
+  LAST_CENT_SOURCE,
+  NANOS_PER_CENT,
+  type BillingSummary,
+  type KeyRow,
+  type TenantRow,
+} from '@tollgate/contracts';
 import { confirmTenant } from '../command/agrees';
 import { type Context, noteTruncated } from '../command/context';
 import { Failure, UsageFailure } from '../command/failure';
@@ -152,7 +158,7 @@ async function creditLeft(
   );
   const { balanceCents, carriedNanos, currency, entries } = data;
   const leftNanos = BigInt(balanceCents) * NANOS_PER_CENT - BigInt(carriedNanos);
-  const lastCent = entries.find(({ source }) => source === 'last-cent')?.reason;
+  const lastCent = entries.find(({ source }) => source === LAST_CENT_SOURCE)?.reason;
   return { left: leftNanos > 0n || leftNanos <= -NANOS_PER_CENT, lastCent, balanceCents, currency };
 }
 

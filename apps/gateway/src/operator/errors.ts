@@ -1,4 +1,4 @@
-import { MAX_KEY_BUDGETS, MAX_ROTATION_GRACE_SECONDS, MAX_THRESHOLDS } from '@tollgate/contracts';
+import { MAX_KEY_BUDGETS, MAX_ROTATION_GRACE_SECONDS, MAX_THRESHOLDS, RESERVED_SOURCES } from '@tollgate/contracts';
 import type { ErrorTable } from '@tollgate/runtime';
 import { ACCOUNT_ERRORS } from '../http/account/errors';
 
@@ -40,7 +40,7 @@ export const OPERATOR_ERRORS = {
     status: 400,
     message:
       'source must begin with a letter and have 1 to 64 characters from a-z, 0-9, "-" and "_". ' +
-      '"metering", "invoice" and "last-cent" are reserved.',
+      `${new Intl.ListFormat('en-GB').format(RESERVED_SOURCES.map((source) => `"${source}"`))} are reserved.`,
   },
   invalid_ref: { status: 400, message: 'ref must be a string of 1 to 200 characters without control characters.' },
   invalid_reason: {

@@ -6,6 +6,7 @@ import {
   MAX_REF_CHARS,
   MAX_THRESHOLDS,
   REQUEST_ID_PATTERN,
+  RESERVED_SOURCES,
   SCOPES,
   type Scope,
 } from '@tollgate/contracts';
@@ -35,7 +36,7 @@ const ALL = Type.Literal('all', { description: 'All available credit.' });
 const Source = Type.Optional(
   Type.String({
     pattern: '^[a-z][a-z0-9_-]{0,63}$',
-    not: { enum: ['metering', 'invoice', 'last-cent'] },
+    not: { enum: [...RESERVED_SOURCES] },
     description: 'Where the money comes from or goes to. The default is `manual`.',
   }),
 );

@@ -5,14 +5,8 @@ import type { Period } from './period';
 
 export type EntryType = 'topup' | 'usage' | 'adjustment' | 'refund';
 
-/** The source of usage entries. It is reserved. */
-export const METERING_SOURCE = 'metering';
-/** The source of entries that reverse an invoice. It is reserved. */
-export const INVOICE_SOURCE = 'invoice';
-/** The ref of such an entry begins with this. The number of the invoice follows. */
+/** The ref of an entry of INVOICE_SOURCE begins with this. The number of the invoice follows. */
 export const VOID_REF = 'void-';
-/** The source of entries that write off the last cent of a closed tenant. It is reserved. */
-export const LAST_CENT_SOURCE = 'last-cent';
 
 /** The account for the other side of each kind of entry. */
 const CONTRA_ACCOUNT: Record<EntryType, Account> = {

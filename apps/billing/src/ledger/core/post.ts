@@ -1,7 +1,7 @@
-import { NANOS_PER_CENT } from '@tollgate/contracts';
+import { METERING_SOURCE, NANOS_PER_CENT } from '@tollgate/contracts';
 import { LedgerError } from './accounts';
 import { canPost, mayPostPart, type Books, type Month } from './books';
-import { book, METERING_SOURCE, type Entry } from './entry';
+import { book, type Entry } from './entry';
 import type { Period } from './period';
 
 /** A contiguous range of charges on the ledger: chargesNanos + carriedInNanos = amountCents × 10⁷ + carriedOutNanos. */
