@@ -22,6 +22,7 @@ export * from './settings/read-settings';
 export * from './process/start-error';
 export * from './process/take-down';
 export * from './process/global-module';
+export * from './process/while-running';
 export * from './process/run-program';
 export * from './process/run-service';
 export * from './timing';

@@ -1,10 +1,12 @@
 import { Module } from '@nestjs/common';
 import { Outbox } from '@tollgate/messaging/nest';
+import { whileRunning } from '@tollgate/runtime';
+import { BillingDataSource } from '../database';
+import { overdueSeconds, uncoveredSeconds } from '../ledger/books-store';
 import { OutboxModule } from '../outbox/outbox.module';
 import { AfterCommit } from './after-commit';
-import { countPostings } from './metrics';
+import { countPostings, postingOverdue, uncovered } from './metrics';
 import { Poster } from './poster';
-import { PostingGauges } from './posting-gauges';
 import { PostingLoop } from './posting-loop';
 import { PostingTraces } from './posting-traces';
 
@@ -18,13 +20,21 @@ const postingLoop = {
     }),
 };
 
+const overdueGauge = whileRunning([BillingDataSource], ({ manager }) =>
+  postingOverdue.from(() => overdueSeconds(manager)),
+);
+
+const uncoveredGauge = whileRunning([BillingDataSource], ({ manager }) =>
+  uncovered.from(() => uncoveredSeconds(manager)),
+);
+
 /**
  * Every module that changes the books imports this one. So the last whole cents are posted after those modules have
  * stopped.
  */
 @Module({
   imports: [OutboxModule],
-  providers: [Poster, PostingTraces, postingLoop, AfterCommit, PostingGauges],
+  providers: [Poster, PostingTraces, postingLoop, AfterCommit, overdueGauge, uncoveredGauge],
   exports: [AfterCommit, OutboxModule, PostingTraces],
 })
 export class PostingModule {}

@@ -4,7 +4,7 @@ import { eventually, useTestDatabase } from '@tollgate/testing';
 import type { DataSource } from 'typeorm';
 import { useBilling } from '../testing/billing.fixture';
 import type { Findings } from './findings';
-import { ReconcileGauge } from './reconcile-gauge';
+import { differences } from './metrics';
 import type { Reconciler } from './reconciler';
 import { ReconcileRuns } from './runs';
 
@@ -67,8 +67,7 @@ describe('the differences in the metrics', () => {
   });
 
   it('are read at each scrape', async () => {
-    const gauge = new ReconcileGauge(one.runs);
-    gauge.onApplicationBootstrap();
+    const stop = differences.from(() => one.runs.differences());
     try {
       const scraped = () => metrics.getSingleMetricAsString('tollgate_reconcile_differences');
       await one.run(3);
@@ -76,7 +75,7 @@ describe('the differences in the metrics', () => {
       await other.run(0);
       expect(await scraped()).toMatch(/^tollgate_reconcile_differences 0$/m);
     } finally {
-      gauge.beforeApplicationShutdown();
+      stop();
     }
   });
 });

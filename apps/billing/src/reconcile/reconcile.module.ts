@@ -1,8 +1,9 @@
 import { Module } from '@nestjs/common';
-import { taskProvider } from '../task-provider';
+import { whileRunning } from '@tollgate/runtime';
+import { runTask } from '../run-task';
 import { Charges } from './charges';
 import { HeadsLogger } from './heads';
-import { ReconcileGauge } from './reconcile-gauge';
+import { differences } from './metrics';
 import { ReconcileController } from './reconcile.controller';
 import { Reconciler } from './reconciler';
 import { ReconcileRuns } from './runs';
@@ -13,9 +14,11 @@ import { UsageAudit } from './usage-audit';
 
 const LOG_HEADS_EVERY_MS = 60 * 60 * 1_000;
 
-const logHeads = taskProvider('log the heads of the journal', LOG_HEADS_EVERY_MS, [HeadsLogger], (heads: HeadsLogger) =>
-  heads.log(),
+const logHeads = whileRunning([HeadsLogger], (heads) =>
+  runTask('log the heads of the journal', LOG_HEADS_EVERY_MS, () => heads.log()),
 );
+
+const differencesGauge = whileRunning([ReconcileRuns], (runs) => differences.from(() => runs.differences()));
 
 @Module({
   controllers: [ReconcileController],
@@ -27,9 +30,9 @@ const logHeads = taskProvider('log the heads of the journal', LOG_HEADS_EVERY_MS
     RetiredMonths,
     Stores,
     ReconcileRuns,
-    ReconcileGauge,
     HeadsLogger,
     logHeads,
+    differencesGauge,
   ],
   exports: [Stores],
 })

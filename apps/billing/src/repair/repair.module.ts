@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
+import { WhileRunning } from '@tollgate/runtime';
 import { BILLING_OPTIONS, type ServiceOptions } from '../options';
-import { BillingTask } from '../task-provider';
+import { runTask } from '../run-task';
 import { ReconcileModule } from '../reconcile/reconcile.module';
 import { PoisonWatch } from './poison-watch';
 import { RepairController } from './repair.controller';
@@ -12,7 +13,9 @@ const watchRounds = {
   provide: Symbol(ROUNDS),
   inject: [PoisonWatch, BILLING_OPTIONS],
   useFactory: (watch: PoisonWatch, { watchEveryMs }: ServiceOptions) =>
-    new BillingTask(ROUNDS, watchEveryMs, (ending) => watch.round(ending)),
+    watchEveryMs === null
+      ? null
+      : new WhileRunning(() => runTask(ROUNDS, watchEveryMs, (ending) => watch.round(ending))),
 };
 
 @Module({

@@ -1,8 +1,10 @@
 import { Module } from '@nestjs/common';
+import { whileRunning } from '@tollgate/runtime';
 import { MeteringDataSource } from '../database';
 import { METERING_OPTIONS, type MeteringOptions } from '../options';
 import { BackendsController } from './backends.controller';
-import { DriftGauge } from './drift-gauge';
+import { compareBackends } from './compare';
+import { driftRatio, METRIC_HOURS, readings } from './drift-metric';
 import { enginesInForce } from './engines';
 import { OldHours } from './old-hours';
 import { EngineSampler } from './sampler';
@@ -20,5 +22,10 @@ const sampler = {
       : null,
 };
 
-@Module({ controllers: [BackendsController], providers: [sampler, DriftGauge, OldHours] })
+/** Engine work beyond the books. */
+const driftGauge = whileRunning([MeteringDataSource], (dataSource) =>
+  driftRatio.from(async () => readings((await compareBackends(dataSource, { hours: METRIC_HOURS })).data)),
+);
+
+@Module({ controllers: [BackendsController], providers: [sampler, driftGauge, OldHours] })
 export class BackendsModule {}

@@ -1,10 +1,12 @@
 import { Module } from '@nestjs/common';
+import { whileRunning } from '@tollgate/runtime';
 import { MeteringDataSource } from '../database';
 import { METERING_OPTIONS, type MeteringOptions } from '../options';
 import { PublishModule } from '../publish/publish.module';
 import { PriceVersions } from '../record/price-versions';
 import { RecordModule } from '../record/record.module';
-import { OpenEventsGauge } from './open-events-gauge';
+import { openRejected } from '../record/rejected';
+import { openEvents } from './metrics';
 import { UnpricedUsage } from './unpriced-usage';
 import { UsageConsumer } from './usage-consumer';
 import { UsageController } from './usage.controller';
@@ -16,9 +18,13 @@ const usageConsumer = {
     new UsageConsumer(dataSource, prices ?? versions),
 };
 
+const openEventsGauge = whileRunning([MeteringDataSource], (dataSource) =>
+  openEvents.from(() => openRejected(dataSource)),
+);
+
 @Module({
   imports: [RecordModule, PublishModule],
   controllers: [UsageController],
-  providers: [usageConsumer, UnpricedUsage, OpenEventsGauge],
+  providers: [usageConsumer, UnpricedUsage, openEventsGauge],
 })
 export class ConsumeModule {}

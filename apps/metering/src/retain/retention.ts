@@ -63,9 +63,7 @@ export class Retention implements OnApplicationBootstrap, BeforeApplicationShutd
   ) {}
 
   onApplicationBootstrap(): void {
-    this.stopGauge = monthOverdue.from(async () => [
-      { labels: {}, value: await overdueSeconds(this.dataSource, this.keptMonths) },
-    ]);
+    this.stopGauge = monthOverdue.from(() => overdueSeconds(this.dataSource, this.keptMonths));
     this.task.start();
   }
 

@@ -10,8 +10,8 @@ export interface Reading<L extends string> {
   value: number;
 }
 
-/** Rejects when it has no value at the moment. */
-export type Source<L extends string> = () => Promise<readonly Reading<L>[]>;
+/** A number: the value of a gauge without labels. Rejects when it has no value at the moment. */
+export type Source<L extends string> = () => Promise<number | readonly Reading<L>[]>;
 
 /**
  * A gauge whose values are read only when it is scraped, so it costs nothing otherwise. A source that fails has no
@@ -47,7 +47,8 @@ export class PolledGauge<L extends string = never> {
 
 async function ask<L extends string>(name: string, source: Source<L>): Promise<readonly Reading<L>[]> {
   try {
-    return await withTimeout(SOURCE_TIMEOUT_MS, source());
+    const read = await withTimeout(SOURCE_TIMEOUT_MS, source());
+    return typeof read === 'number' ? [{ labels: {} as Record<L, string>, value: read }] : read;
   } catch (error) {
     logger('metrics').debug({ err: error, name }, 'reading a value failed');
     return [];
