@@ -1,8 +1,7 @@
 import { Module } from '@nestjs/common';
 import { ChargeGatherer } from './charge-gatherer';
 import { ChargesController } from './charges.controller';
-import { OutboxModule } from '../outbox/outbox.module';
 import { PostingModule } from '../post/posting.module';
 
-@Module({ imports: [OutboxModule, PostingModule], controllers: [ChargesController], providers: [ChargeGatherer] })
+@Module({ imports: [PostingModule], controllers: [ChargesController], providers: [ChargeGatherer] })
 export class ChargesModule {}

@@ -1,9 +1,8 @@
 import { Module } from '@nestjs/common';
-import { Outbox } from '@tollgate/messaging/nest';
+import { Outbox, OutboxModule } from '@tollgate/messaging/nest';
 import { whileRunning } from '@tollgate/runtime';
 import { BillingDataSource } from '../database';
 import { overdueSeconds, uncoveredSeconds } from '../ledger/books-store';
-import { OutboxModule } from '../outbox/outbox.module';
 import { AfterCommit } from './after-commit';
 import { countPostings, postingOverdue, uncovered } from './metrics';
 import { Poster } from './poster';
@@ -33,7 +32,7 @@ const uncoveredGauge = whileRunning([BillingDataSource], ({ manager }) =>
  * stopped.
  */
 @Module({
-  imports: [OutboxModule],
+  imports: [OutboxModule.of('billing', BillingDataSource)],
   providers: [Poster, PostingTraces, postingLoop, AfterCommit, overdueGauge, uncoveredGauge],
   exports: [AfterCommit, OutboxModule, PostingTraces],
 })

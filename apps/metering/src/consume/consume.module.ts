@@ -1,8 +1,8 @@
 import { Module } from '@nestjs/common';
+import { OutboxModule } from '@tollgate/messaging/nest';
 import { whileRunning } from '@tollgate/runtime';
 import { MeteringDataSource } from '../database';
 import { METERING_OPTIONS, type MeteringOptions } from '../options';
-import { PublishModule } from '../publish/publish.module';
 import { PriceVersions } from '../record/price-versions';
 import { RecordModule } from '../record/record.module';
 import { openRejected } from '../record/rejected';
@@ -23,7 +23,7 @@ const openEventsGauge = whileRunning([MeteringDataSource], (dataSource) =>
 );
 
 @Module({
-  imports: [RecordModule, PublishModule],
+  imports: [RecordModule, OutboxModule.of('metering', MeteringDataSource)],
   controllers: [UsageController],
   providers: [usageConsumer, UnpricedUsage, openEventsGauge],
 })
