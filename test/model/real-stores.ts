@@ -2,13 +2,12 @@ import { askForCredit, TenantUnknownError, type AdmissionStore, type AskForCredi
 import { RequestError, type Charge, type BalanceUpdate, type ReplyOf, type UsageEvent } from '@tollgate/contracts';
 import { PostgresMessages } from '@tollgate/messaging';
 import { tenantRow, type TestDatabase } from '@tollgate/testing';
-import type { DataSource } from 'typeorm';
 import { ChargeGatherer } from '../../apps/billing/src/gather/charge-gatherer';
 import { Poster } from '../../apps/billing/src/post/poster';
 import { balanceUpdate } from '../../apps/billing/src/ledger/core/books';
 import { readBooks } from '../../apps/billing/src/ledger/books-store';
 import { MonthSpent } from '../../apps/metering/src/query/month-spent';
-import { openBillingDatabase } from '../../apps/billing/src/database';
+import { openBillingDatabase, type BillingDataSource } from '../../apps/billing/src/database';
 import { allBudgetUpdates } from '../../apps/billing/src/budgets/budget-rows';
 import { Budgets } from '../../apps/billing/src/budgets/budgets';
 import { HeldByKey } from '../../apps/billing/src/budgets/held-by-key';
@@ -19,7 +18,7 @@ import { auditLedger } from '../../apps/billing/src/reconcile/audit';
 import { MoneyOut } from '../../apps/billing/src/refunds/money-out';
 import { TopUps } from '../../apps/billing/src/topups/top-ups';
 import { UsageConsumer } from '../../apps/metering/src/consume/usage-consumer';
-import { openMeteringDatabase } from '../../apps/metering/src/database';
+import { openMeteringDatabase, type MeteringDataSource } from '../../apps/metering/src/database';
 import { ANY_PRICE } from '../../apps/metering/src/sample-events.fixture';
 import type { Admission, Booking, BooksView, CrashIn, SetBudget, Stores } from './stores';
 
@@ -55,7 +54,7 @@ export class RealStores implements Stores {
   private constructor(
     readonly clock: { nowMs: number },
     private readonly database: TestDatabase,
-    private readonly sources: { metering: DataSource; billing: DataSource },
+    private readonly sources: { metering: MeteringDataSource; billing: BillingDataSource },
     private readonly messages: PostgresMessages,
     admission: AdmissionStore,
     readonly empty?: () => Promise<void>,

@@ -5,11 +5,10 @@ import { usePostgresServer } from '@tollgate/testing';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Client } from 'pg';
-import type { DataSource } from 'typeorm';
 import { MIGRATIONS as AUTH } from '../../apps/auth/src/database';
 import { ChargeGatherer } from '../../apps/billing/src/gather/charge-gatherer';
 import { Poster } from '../../apps/billing/src/post/poster';
-import { MIGRATIONS as BILLING, openBillingDatabase } from '../../apps/billing/src/database';
+import { MIGRATIONS as BILLING, openBillingDatabase, type BillingDataSource } from '../../apps/billing/src/database';
 import { CENT, charge } from '../../apps/billing/src/testing/billing.fixture';
 import { TopUps } from '../../apps/billing/src/topups/top-ups';
 import { MIGRATIONS as CONSOLE } from '../../apps/console/src/database';
@@ -79,19 +78,19 @@ export const refusal = (client: Client, sql: string) =>
   );
 
 /** Books a top-up and a debit of two cents as billing does. */
-export async function book(dataSource: DataSource, tenantId: string): Promise<void> {
+export async function book(dataSource: BillingDataSource, tenantId: string): Promise<void> {
   await topUpNow(dataSource, tenantId);
   await new ChargeGatherer(dataSource, POSTING).gather([charge(tenantId, 2n * CENT)]);
   await new Poster(dataSource, POSTING).postDue();
 }
 
-async function topUpNow(dataSource: DataSource, tenantId: string): Promise<void> {
+async function topUpNow(dataSource: BillingDataSource, tenantId: string): Promise<void> {
   const wanted = { tenantId, amountCents: 100, source: 'manual', ref: newId('msg') };
   await new TopUps(dataSource, messages, POSTING).add(wanted);
 }
 
 /** Opens billing's database as the service does. */
-export async function withBilling<T>(url: string, work: (dataSource: DataSource) => Promise<T>): Promise<T> {
+export async function withBilling<T>(url: string, work: (dataSource: BillingDataSource) => Promise<T>): Promise<T> {
   const dataSource = await openBillingDatabase(url);
   try {
     return await work(dataSource);

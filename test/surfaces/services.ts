@@ -19,7 +19,7 @@ import { Recoveries } from '../../apps/console/src/access/recoveries';
 import { Mailer } from '../../apps/console/src/http/mailer';
 import { Invitations } from '../../apps/console/src/access/invitations';
 import { Members } from '../../apps/console/src/access/members';
-import { ConsoleDatabase } from '../../apps/console/src/database';
+import { ConsoleDataSource, openConsoleDatabase } from '../../apps/console/src/database';
 import { SignIn } from '../../apps/console/src/sign-in/sign-in';
 import { createOperatorApp, createPublicApp, GatewayModule, stopOf } from '../../apps/gateway/src';
 import { MeteringModule } from '../../apps/metering/src';
@@ -119,7 +119,7 @@ async function startServices(
         providers: [
           ...[OperatorLinks, Operators, Invitations, Members, Changes, Erasures, People, Recoveries],
           { provide: Mailer, useValue: { isConfigured: false } },
-          { provide: ConsoleDatabase, useFactory: () => ConsoleDatabase.open(databaseUrl) },
+          { provide: ConsoleDataSource, useFactory: () => openConsoleDatabase(databaseUrl) },
           // Without its pages and sign-in, which these tests do not use.
           { provide: SignIn, useValue: { origin: CONSOLE_ORIGIN } },
         ],

@@ -1,6 +1,6 @@
 import { newId } from '@tollgate/contracts';
 import { query, transaction } from '@tollgate/postgres';
-import type { DataSource } from 'typeorm';
+import type { BillingDataSource } from '../../apps/billing/src/database';
 import { loadMonths, lockBooks, saveBooks, saveMonths } from '../../apps/billing/src/ledger/books-store';
 import { book } from '../../apps/billing/src/ledger/core/entry';
 import { gather, type ReadCharge } from '../../apps/billing/src/ledger/core/gather';
@@ -13,14 +13,14 @@ import { CENT, charge } from '../../apps/billing/src/testing/billing.fixture';
 const POSTING = { postingIntervalMs: 0, now: () => new Date() };
 
 /** Books a top-up of 1.00 and a debit of two cents as the former version did. */
-export async function bookAsFormer(dataSource: DataSource, tenantId: string): Promise<void> {
+export async function bookAsFormer(dataSource: BillingDataSource, tenantId: string): Promise<void> {
   await topUp(dataSource, tenantId);
   await gatherCharge(dataSource, readCharge(charge(tenantId, 2n * CENT)) as ReadCharge);
   await new Poster(dataSource, POSTING).postDue();
 }
 
 /** Without the audit log. */
-async function topUp(dataSource: DataSource, tenantId: string): Promise<void> {
+async function topUp(dataSource: BillingDataSource, tenantId: string): Promise<void> {
   await transaction(dataSource, async (tx) => {
     const books = (await lockBooks(tx, [tenantId])).get(tenantId)!;
     const wanted = { type: 'topup', amountCents: 100n, source: 'manual', ref: newId('msg') } as const;
@@ -31,7 +31,7 @@ async function topUp(dataSource: DataSource, tenantId: string): Promise<void> {
 }
 
 /** Without the thresholds that a change of the budget crossed. */
-async function gatherCharge(dataSource: DataSource, charge: ReadCharge): Promise<void> {
+async function gatherCharge(dataSource: BillingDataSource, charge: ReadCharge): Promise<void> {
   await transaction(dataSource, async (tx) => {
     const books = (await lockBooks(tx, [charge.tenantId])).get(charge.tenantId)!;
     const calendar = { running: periodOf(new Date()), closedThrough: '0000-00' };

@@ -8,7 +8,7 @@ import { MessagesModule, MessagesServer } from '@tollgate/messaging/nest';
 import { checkSchema, migrateSchema, query } from '@tollgate/postgres';
 import { ConfigSource, FileConfigSource, globalModule, provide, runService } from '@tollgate/runtime';
 import { AuthModule } from './auth.module';
-import { AuthDatabase, MIGRATIONS } from './database';
+import { AuthDataSource, MIGRATIONS } from './database';
 import { SETTINGS } from './settings';
 
 runService(
@@ -38,7 +38,7 @@ runService(
       );
       await app.listen();
       takeDown.add('applications', () => app.close());
-      const { dataSource } = app.get(AuthDatabase, { strict: false });
+      const dataSource = app.get(AuthDataSource, { strict: false });
       health.depend('postgres', { required: true, check: () => query(dataSource, 'SELECT 1') });
       health.depend('kafka', { required: true, check: () => messages.check() });
       // Changes made while Redis is down are projected when it is back.

@@ -1,4 +1,4 @@
-import { Module, type DynamicModule, type OnApplicationShutdown } from '@nestjs/common';
+import { Module, type DynamicModule } from '@nestjs/common';
 import { AuditModule } from './audit/audit.module';
 import { BudgetsModule } from './budgets/budgets.module';
 import { ChargesModule } from './gather/charges.module';
@@ -15,18 +15,9 @@ import { RepairModule } from './repair/repair.module';
 import { SummaryModule } from './summary/summary.module';
 import { TenantStatusModule } from './tenants/tenant-status.module';
 
-/**
- * The providers that all modules of billing share: the options and the database. The database closes after all other
- * modules.
- */
+/** The providers that all modules of billing share: the options and the database. */
 @Module({})
-class BillingGlobals implements OnApplicationShutdown {
-  constructor(private readonly dataSource: BillingDataSource) {}
-
-  async onApplicationShutdown(): Promise<void> {
-    await this.dataSource.destroy();
-  }
-}
+class BillingGlobals {}
 
 /** Needs MessagesModule and AdmissionStore from global modules, and the migrated schema. */
 @Module({

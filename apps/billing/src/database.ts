@@ -1,6 +1,5 @@
 import { join } from 'node:path';
-import { openServiceDataSource } from '@tollgate/postgres';
-import { DataSource } from 'typeorm';
+import { openServiceDataSource, ServiceDataSource } from '@tollgate/postgres';
 
 export const MIGRATIONS = {
   schema: 'billing',
@@ -12,14 +11,9 @@ export const MIGRATIONS = {
 export const POOL_SIZE = 10;
 
 /** A class of its own, so that each service in one process injects its own data source. */
-export class BillingDataSource extends DataSource {}
+export class BillingDataSource extends ServiceDataSource {}
 
 /** Its role may append to the journal and nothing else: migrations/rights.sql. */
 export function openBillingDatabase(url: string): Promise<BillingDataSource> {
-  return openServiceDataSource({
-    url,
-    schema: MIGRATIONS.schema,
-    applicationName: 'tollgate-billing',
-    poolSize: POOL_SIZE,
-  });
+  return openServiceDataSource({ url, schema: MIGRATIONS.schema, poolSize: POOL_SIZE });
 }

@@ -11,7 +11,7 @@ import { OperatorLinks } from './access/operator-links';
 import { ApiAddresses } from './api/api-addresses';
 import { LiveStreams } from './api/live/live-streams';
 import { ConsoleModule, type ConsoleServices } from './console.module';
-import { ConsoleDatabase } from './database';
+import { ConsoleDataSource } from './database';
 import type { ConsoleOptions } from './options';
 import { SignIn } from './sign-in/sign-in';
 import { MAX_BODY_BYTES } from './http/body';
@@ -50,14 +50,13 @@ export interface ConsoleApp {
  * schema.
  */
 export async function createConsoleApp(services: ConsoleServices, options: ConsoleOptions): Promise<ConsoleApp> {
-  const database = await ConsoleDatabase.open(options.databaseUrl);
   const adapter = consoleAdapter(options.trustedProxies);
   const fastify = adapter.getInstance();
-  const app = await NestFactory.create<NestFastifyApplication>(
-    ConsoleModule.register(services, options, database),
-    adapter,
-    { logger: false, abortOnError: false, bodyParser: false },
-  );
+  const app = await NestFactory.create<NestFastifyApplication>(ConsoleModule.register(services, options), adapter, {
+    logger: false,
+    abortOnError: false,
+    bodyParser: false,
+  });
   const signIn = app.get(SignIn);
   const pages = new Pages();
   fastify.addHook('onRequest', (request, reply, done) => {
@@ -78,7 +77,7 @@ export async function createConsoleApp(services: ConsoleServices, options: Conso
       await signIn.serveAt(publicOrigin);
     },
     firstOperatorLink: (tenantId) => app.get(OperatorLinks).first(tenantId),
-    check: () => query(database.dataSource, 'SELECT 1'),
+    check: () => query(app.get(ConsoleDataSource), 'SELECT 1'),
     endStreams: () => app.get(LiveStreams).close(),
     close: () => app.close(),
   };

@@ -13,7 +13,7 @@ import { PeopleModule } from './api/people/people.module';
 import { RecordsModule } from './api/records/records.module';
 import { UnknownRouteController } from './api/unknown-route.controller';
 import { UsageModule } from './api/usage/usage.module';
-import { ConsoleDatabase } from './database';
+import { ConsoleDataSource, openConsoleDatabase } from './database';
 import { EnvelopeFilter } from './http/envelope';
 import { ConsoleOptions } from './options';
 
@@ -46,19 +46,15 @@ class ConsoleGlobals {}
   ],
 })
 export class ConsoleModule {
-  static register(
-    { messages, config }: ConsoleServices,
-    options: ConsoleOptions,
-    database: ConsoleDatabase,
-  ): DynamicModule {
+  static register({ messages, config }: ConsoleServices, options: ConsoleOptions): DynamicModule {
     const providers = [
       { provide: Messages, useValue: messages },
       { provide: ConfigSource, useValue: config },
       { provide: ConsoleOptions, useValue: options },
-      { provide: ConsoleDatabase, useValue: database },
+      { provide: ConsoleDataSource, useFactory: () => openConsoleDatabase(options.databaseUrl) },
       ServiceClient,
     ];
-    const exports = [ConfigSource, ConsoleOptions, ConsoleDatabase, ServiceClient];
+    const exports = [ConfigSource, ConsoleOptions, ConsoleDataSource, ServiceClient];
     return { module: ConsoleModule, imports: [{ module: ConsoleGlobals, global: true, providers, exports }] };
   }
 }

@@ -1,6 +1,5 @@
 import { join } from 'node:path';
-import { openServiceDataSource } from '@tollgate/postgres';
-import { DataSource } from 'typeorm';
+import { openServiceDataSource, ServiceDataSource } from '@tollgate/postgres';
 
 export const MIGRATIONS = {
   schema: 'metering',
@@ -12,13 +11,8 @@ export const MIGRATIONS = {
 export const POOL_SIZE = 9;
 
 /** A class of its own, so that each service in one process injects its own data source. */
-export class MeteringDataSource extends DataSource {}
+export class MeteringDataSource extends ServiceDataSource {}
 
-export function openMeteringDatabase(databaseUrl: string): Promise<MeteringDataSource> {
-  return openServiceDataSource({
-    url: databaseUrl,
-    schema: MIGRATIONS.schema,
-    applicationName: 'tollgate-metering',
-    poolSize: POOL_SIZE,
-  });
+export function openMeteringDatabase(url: string): Promise<MeteringDataSource> {
+  return openServiceDataSource({ url, schema: MIGRATIONS.schema, poolSize: POOL_SIZE });
 }

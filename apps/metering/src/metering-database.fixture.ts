@@ -1,15 +1,14 @@
 import { useTestDatabase, type TestDatabase } from '@tollgate/testing';
-import type { DataSource } from 'typeorm';
-import { openMeteringDatabase } from './database';
+import { openMeteringDatabase, type MeteringDataSource } from './database';
 
 export interface MeteringTestDatabase extends TestDatabase {
   /** As the module opens it. */
-  readonly dataSource: DataSource;
+  readonly dataSource: MeteringDataSource;
 }
 
 /** A test database and metering's connections to it. They close before it is dropped. */
 export function useMeteringDatabase(): MeteringTestDatabase {
-  let dataSource: DataSource;
+  let dataSource: MeteringDataSource;
   afterAll(() => dataSource.destroy());
   const database = useTestDatabase();
   beforeAll(async () => {

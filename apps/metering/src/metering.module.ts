@@ -1,4 +1,4 @@
-import { Module, type DynamicModule, type OnApplicationShutdown } from '@nestjs/common';
+import { Module, type DynamicModule } from '@nestjs/common';
 import { AuditModule } from './audit/audit.module';
 import { BackendsModule } from './backends/backends.module';
 import { ConsumeModule } from './consume/consume.module';
@@ -9,18 +9,9 @@ import { RefusalsModule } from './refusals/refusals.module';
 import { RetainModule } from './retain/retain.module';
 import { SweepModule } from './sweep/sweep.module';
 
-/**
- * The providers that all modules of metering share: the options and the database. The database closes after all other
- * modules.
- */
+/** The providers that all modules of metering share: the options and the database. */
 @Module({})
-class MeteringGlobals implements OnApplicationShutdown {
-  constructor(private readonly dataSource: MeteringDataSource) {}
-
-  async onApplicationShutdown(): Promise<void> {
-    await this.dataSource.destroy();
-  }
-}
+class MeteringGlobals {}
 
 /** Needs MessagesModule and AdmissionStore from global modules, and the migrated schema. */
 @Module({

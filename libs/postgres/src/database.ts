@@ -2,7 +2,7 @@ import { backoffMs, delay } from '@tollgate/runtime';
 import { parse } from 'pg-connection-string';
 import { DataSource, type DataSourceOptions, type EntityManager, type EntityTarget, type ObjectLiteral } from 'typeorm';
 import type { Pool, PoolConfig } from 'pg';
-import { ANSWER_TIMEOUT_MS, BreakableClient, STATEMENT_TIMEOUT_MS } from './statements';
+import { ANSWER_TIMEOUT_MS, BreakableClient, poolOf, STATEMENT_TIMEOUT_MS } from './statements';
 
 /** After this many runs of one transaction the caller gets the error. */
 const MAX_TRANSACTION_TRIES = 6;
@@ -34,13 +34,26 @@ export interface DatabaseOptions {
  */
 const NO_COMPILATION = '-c jit=off';
 
+/** The connections of a service. Nest closes them after all other modules if a global module provides them. */
+export class ServiceDataSource extends DataSource {
+  /** For a library that runs SQL of its own under the same role, limits and timeouts. */
+  get pool(): Pool {
+    return poolOf(this);
+  }
+
+  /** A hook of Nest. This library itself knows no framework. */
+  onApplicationShutdown(): Promise<void> {
+    return this.destroy();
+  }
+}
+
 /** A connected TypeORM data source on the service's schema. Rejects when the server cannot be reached. */
 export async function openDataSource(
   options: DatabaseOptions,
   entities: EntityTarget<ObjectLiteral>[] = [],
-): Promise<DataSource> {
+): Promise<ServiceDataSource> {
   const { host, port, user, password, database, ssl, ...extra } = connectionConfig(options);
-  const dataSource = new DataSource({
+  const dataSource = new ServiceDataSource({
     type: 'postgres',
     host,
     port,

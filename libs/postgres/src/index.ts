@@ -1,14 +1,6 @@
 export * from './database';
 export { databaseClock } from './database-clock';
-export {
-  changedRows,
-  poolOf,
-  query,
-  queryPrepared,
-  withStatementTimeout,
-  type Query,
-  type Statements,
-} from './statements';
+export { changedRows, query, queryPrepared, withStatementTimeout, type Query, type Statements } from './statements';
 export { copyInOn, type CopyIn } from './copy-in';
 export { auditPage, recordChange, type Change } from './audit-log';
 export * from './database-settings';

@@ -19,7 +19,7 @@ const grants = (more: string) =>
 
 /** Runs a statement as the service. */
 async function may(sql: string): Promise<string> {
-  const dataSource = await openServiceDataSource({ url: ofOwner(), schema, applicationName: 'rights', poolSize: 1 });
+  const dataSource = await openServiceDataSource({ url: ofOwner(), schema, poolSize: 1 });
   try {
     const [{ user }] = await dataSource.query('SELECT current_user AS user');
     return await dataSource.query(sql).then(

@@ -3,8 +3,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { logger } from '@tollgate/runtime';
 import { Client } from 'pg';
-import type { DataSource, EntityTarget, ObjectLiteral } from 'typeorm';
-import { connectionConfig, openDataSource, sqlState, type DatabaseOptions } from './database';
+import type { EntityTarget, ObjectLiteral } from 'typeorm';
+import { connectionConfig, openDataSource, sqlState, type DatabaseOptions, type ServiceDataSource } from './database';
 
 /** A file beside the numbered migrations of a schema: the current grants of its service's role. Safe to repeat. */
 const RIGHTS_FILE = 'rights.sql';
@@ -65,9 +65,10 @@ END $$`;
  * with a warning.
  */
 export async function openServiceDataSource(
-  options: Omit<DatabaseOptions, 'role'>,
+  service: Pick<DatabaseOptions, 'url' | 'schema' | 'poolSize'>,
   entities: EntityTarget<ObjectLiteral>[] = [],
-): Promise<DataSource> {
+): Promise<ServiceDataSource> {
+  const options = { ...service, applicationName: `tollgate-${service.schema}` };
   const role = serviceRole(options.schema);
   if (await mayTakeOn(role, options)) return openDataSource({ ...options, role }, entities);
   logger(options.schema).warn(

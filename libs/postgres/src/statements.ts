@@ -63,7 +63,7 @@ function isCounted(answer: unknown): answer is [unknown[], number] {
   return Array.isArray(answer) && answer.length === 2 && Array.isArray(answer[0]) && typeof answer[1] === 'number';
 }
 
-/** The pool of a data source, for a library that runs SQL of its own under the same role, limits and timeouts. */
+/** The pool of a data source. */
 export function poolOf({ driver }: DataSource): Pool {
   return (driver as unknown as { master: Pool }).master;
 }

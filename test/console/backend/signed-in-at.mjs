@@ -10,7 +10,7 @@ import { startSigningIssuer } from '../running/signing-issuer.mjs';
 const ORIGIN = 'http://localhost:8080';
 const AUTH = `${ORIGIN}/console/api/auth`;
 const ADA = { sub: '1', email: 'ada@example.com', email_verified: true };
-const database = await databases.ConsoleDatabase.open(process.argv[2]);
+const database = await databases.openConsoleDatabase(process.argv[2]);
 const [first, second] = await Promise.all([startSigningIssuer(), startSigningIssuer()]);
 
 // A machine that stands still is no issuer that does not answer.
@@ -118,4 +118,4 @@ printed.rowsWithTokens = (await database.pool.query(tokens)).rowCount;
 process.stdout.write(JSON.stringify(printed));
 first.close();
 second.close();
-await database.onApplicationShutdown();
+await database.destroy();

@@ -11,7 +11,7 @@ const server = createServer((_, response) => unanswered.push(response)).listen(0
 await once(server, 'listening');
 const issuer = `http://127.0.0.1:${server.address().port}`;
 const oidc = { issuer, clientId: 'tollgate', clientSecret: 'secret', domains: [], rolesClaim: 'groups', roles: [] };
-const database = await databases.ConsoleDatabase.open(process.argv[2]);
+const database = await databases.openConsoleDatabase(process.argv[2]);
 
 const signIn = new signIns.SignIn(database, { secret: 'a'.repeat(64), oidc });
 await signIn.serveAt('http://localhost:8080');
@@ -29,4 +29,4 @@ while (!(await signIn.hasOidc())) await setImmediate();
 process.stdout.write(JSON.stringify({ asked, offers, session, password, sameSite }));
 server.close();
 server.closeAllConnections();
-await database.onApplicationShutdown();
+await database.destroy();

@@ -9,17 +9,17 @@ import {
 } from '@tollgate/contracts';
 import { MessagePattern } from '@tollgate/messaging/nest';
 import { auditPage, recordChange } from '@tollgate/postgres';
-import { AuthDatabase } from '../database';
+import { AuthDataSource } from '../database';
 import { erasePerson } from './erase-person';
 
 /** The audit log of this service, and of the console. Each change of auth writes its row in its own transaction. */
 @Controller()
 export class AuditController {
-  constructor(private readonly database: AuthDatabase) {}
+  constructor(private readonly dataSource: AuthDataSource) {}
 
   @MessagePattern('auth.audit.list')
   list(wanted: AuditQuery): Promise<Page<AuditRow>> {
-    return auditPage(this.database.dataSource, wanted);
+    return auditPage(this.dataSource, wanted);
   }
 
   /** The console can name its own changes only. */
@@ -27,13 +27,13 @@ export class AuditController {
   async record({ by, ...change }: RequestOf<'auth.audit.record'>): Promise<{ recorded: true }> {
     if (!CONSOLE_ACTIONS.includes(change.action))
       throw new RequestError('invalid_parameter', 'action must be a change that the console makes.');
-    await recordChange(this.database.dataSource, by, change);
+    await recordChange(this.dataSource, by, change);
     return { recorded: true };
   }
 
   @MessagePattern('auth.people.erase')
   async erasePerson(person: RequestOf<'auth.people.erase'>): Promise<{ erased: true }> {
-    await erasePerson(this.database, person);
+    await erasePerson(this.dataSource, person);
     return { erased: true };
   }
 }

@@ -1,6 +1,6 @@
 import { type Author, newId, UnavailableError } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
-import { AuthDatabase } from '../database';
+import { openAuthDatabase } from '../database';
 import { minted, useAuth } from '../running-auth.fixture';
 import { erasePerson } from './erase-person';
 
@@ -184,7 +184,7 @@ it('many changes and keys of a person are erased in batches, each in a transacti
   // Each try is over after its first batch, as for a person with very many rows. The next one goes on from there.
   const tries = { batchRows, tryMs: 0 };
   let unfinished = 0;
-  const books = await AuthDatabase.open(database.url);
+  const books = await openAuthDatabase(database.url);
   const tryOnce = () =>
     erasePerson(books, asked, tries).then(
       () => true,
@@ -195,7 +195,7 @@ it('many changes and keys of a person are erased in batches, each in a transacti
       },
     );
   while (!(await tryOnce())) expect(unfinished).toBeLessThan(20);
-  await books.onApplicationShutdown();
+  await books.destroy();
   expect(new Set(await ownersOf(keys))).toEqual(new Set([null]));
   for (const [table, rows] of [
     ['credential', keys],

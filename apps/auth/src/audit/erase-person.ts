@@ -1,6 +1,6 @@
 import { UnavailableError, type Author } from '@tollgate/contracts';
 import { query, recordChange, transaction } from '@tollgate/postgres';
-import type { AuthDatabase } from '../database';
+import type { AuthDataSource } from '../database';
 
 /** Less than 0.1 s. A revocation waits for the rows of its key, and one statement for all rows may meet its timeout. */
 export const MAX_ROWS_PER_BATCH = 500;
@@ -14,7 +14,7 @@ const MAX_TRY_MS = 8_000;
  * The row of a person who erases their own account has no name either. Only the first of repeats adds the row.
  */
 export async function erasePerson(
-  { dataSource }: AuthDatabase,
+  dataSource: AuthDataSource,
   person: { by?: Author; userId: string; email: string },
   { batchRows = MAX_ROWS_PER_BATCH, tryMs = MAX_TRY_MS } = {},
 ): Promise<void> {

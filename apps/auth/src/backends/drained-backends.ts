@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { type DrainedBackend, MAX_BACKEND_NAME_CHARS, RequestError, type RequestOf } from '@tollgate/contracts';
 import { query, recordChange, transaction } from '@tollgate/postgres';
-import { AuthDatabase } from '../database';
+import { AuthDataSource } from '../database';
 
 interface Row {
   backend: string;
@@ -14,14 +14,11 @@ interface Row {
  */
 @Injectable()
 export class DrainedBackends {
-  constructor(private readonly database: AuthDatabase) {}
+  constructor(private readonly dataSource: AuthDataSource) {}
 
   /** Ascending by name. */
   async list(): Promise<{ drained: DrainedBackend[] }> {
-    const rows = await query<Row>(
-      this.database.dataSource,
-      'SELECT backend, drained_at FROM drained_backend ORDER BY backend',
-    );
+    const rows = await query<Row>(this.dataSource, 'SELECT backend, drained_at FROM drained_backend ORDER BY backend');
     return { drained: rows.map(toDrained) };
   }
 
@@ -29,7 +26,7 @@ export class DrainedBackends {
   async drain({ backend, by }: RequestOf<'auth.backends.drain'>): Promise<DrainedBackend> {
     if (backend.length === 0 || backend.length > MAX_BACKEND_NAME_CHARS || backend.includes('\0'))
       throw new RequestError('invalid_backend');
-    return transaction(this.database.dataSource, async (tx) => {
+    return transaction(this.dataSource, async (tx) => {
       // Nobody drains or enables the same backend meanwhile.
       await query(tx, 'LOCK TABLE drained_backend IN SHARE ROW EXCLUSIVE MODE');
       const [added] = await query<Row>(
@@ -50,7 +47,7 @@ export class DrainedBackends {
 
   /** A repeat changes nothing. */
   async enable({ backend, by }: RequestOf<'auth.backends.enable'>): Promise<{ backend: string }> {
-    return transaction(this.database.dataSource, async (tx) => {
+    return transaction(this.dataSource, async (tx) => {
       const [gone] = await query<Row>(tx, 'DELETE FROM drained_backend WHERE backend = $1 RETURNING *', [backend]);
       if (gone) {
         const change = { before: { drainedAt: toDrained(gone).drainedAt }, after: { drainedAt: null } };

@@ -11,7 +11,7 @@ import {
 } from '@tollgate/contracts';
 import { query, recordChange, transaction } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
-import { AuthDatabase } from '../database';
+import { AuthDataSource } from '../database';
 import { newestFirst } from '../newest-first';
 import { Projector } from '../project/projector';
 import { lockTenant } from '../tenants/lock-tenant';
@@ -44,7 +44,7 @@ const PROJECTED: ReadonlySet<keyof KeyFields> = new Set(['profile', 'expiresAt',
 @Injectable()
 export class CredentialBook {
   constructor(
-    private readonly database: AuthDatabase,
+    private readonly dataSource: AuthDataSource,
     private readonly projector: Projector,
   ) {}
 
@@ -59,7 +59,7 @@ export class CredentialBook {
     { expiresAt, profile, ...fields }: NewCredential,
     by: Author | undefined,
   ): Promise<Credential> {
-    const credential = this.database.credentials.create({
+    const credential = this.dataSource.manager.create(Credential, {
       ...fields,
       id: newId(ID_PREFIX[kind]),
       kind,
@@ -71,7 +71,7 @@ export class CredentialBook {
       version: 1,
       projectedVersion: 0,
     });
-    await transaction(this.database.dataSource, async (tx) => {
+    await transaction(this.dataSource, async (tx) => {
       const { plan } = await lockTenant(tx, fields.tenantId, 'to_add');
       credential.profile = profile(plan);
       await tx.insert(Credential, credential);
@@ -96,7 +96,8 @@ export class CredentialBook {
 
   /** RequestError not_found, also for a key of another tenant. */
   async getKey(tenantId: string, id: string): Promise<Credential> {
-    const found = isId('key', id) && (await this.database.credentials.findOneBy({ id, kind: 'key', tenantId }));
+    const found =
+      isId('key', id) && (await this.dataSource.manager.findOneBy(Credential, { id, kind: 'key', tenantId }));
     if (!found) throw new RequestError('not_found', 'No such key.');
     return found;
   }
@@ -107,7 +108,7 @@ export class CredentialBook {
     wanted: PageQuery,
     toRow: (credential: Credential) => Row,
   ): Promise<Page<Row>> {
-    return newestFirst(this.database.credentials, { kind, tenantId }, wanted, toRow);
+    return newestFirst(this.dataSource.getRepository(Credential), { kind, tenantId }, wanted, toRow);
   }
 
   /**
@@ -121,7 +122,7 @@ export class CredentialBook {
     wanted: Partial<KeyFields>,
     checkProfile: (plan: string) => void,
   ): Promise<Credential> {
-    await transaction(this.database.dataSource, async (tx) => {
+    await transaction(this.dataSource, async (tx) => {
       // The tenant before its credential, so that its plan stays until the end of the transaction.
       const { plan, erasedAt } = await lockTenant(tx, tenantId, 'to_add', { closed: true });
       // It would have names again, and nothing would erase them.
@@ -154,7 +155,7 @@ export class CredentialBook {
     kind: CredentialKind,
     { tenantId, id, by }: Authored<{ tenantId: string; id: string }>,
   ): Promise<{ revokedAt: string }> {
-    const revokedAt = await transaction(this.database.dataSource, async (tx) => {
+    const revokedAt = await transaction(this.dataSource, async (tx) => {
       const [row] =
         isId('ten', tenantId) && isId(ID_PREFIX[kind], id)
           ? await query<{ revoked_at: Date; was_revoked: boolean }>(

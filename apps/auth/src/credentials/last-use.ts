@@ -1,6 +1,6 @@
 import { isId, isInstant, type CredentialKind } from '@tollgate/contracts';
 import { changedRows, transaction } from '@tollgate/postgres';
-import type { AuthDatabase } from '../database';
+import type { AuthDataSource } from '../database';
 import { ID_PREFIX } from './credential-book';
 
 const MAX_USES_PER_UPDATE = 1_000;
@@ -23,7 +23,7 @@ const RECORD_USES = `
  * no other from being recorded.
  */
 export async function recordUses(
-  { dataSource }: AuthDatabase,
+  dataSource: AuthDataSource,
   kind: CredentialKind,
   uses: readonly { id: string; at: string }[],
 ): Promise<number> {

@@ -12,7 +12,7 @@ import { ConfigSource, logger } from '@tollgate/runtime';
 import { IsNull, type EntityManager } from 'typeorm';
 import { shownCredential, type KeyFields } from '../credentials/credential-book';
 import { Credential } from '../credentials/credential.entity';
-import { AuthDatabase } from '../database';
+import { AuthDataSource } from '../database';
 import { Projector } from '../project/projector';
 import { lockTenant } from '../tenants/lock-tenant';
 import { keyRow } from './key-row';
@@ -34,7 +34,7 @@ interface Plan {
 @Injectable()
 export class KeyList {
   constructor(
-    private readonly database: AuthDatabase,
+    private readonly dataSource: AuthDataSource,
     private readonly config: ConfigSource,
     private readonly projector: Projector,
   ) {}
@@ -48,7 +48,7 @@ export class KeyList {
     const { tenantId, keys, secrets, by } = request;
     if (keys.length > MAX_APPLIED_KEYS || (secrets && secrets.length !== keys.length))
       throw new RequestError('invalid_parameter', `A list has at most ${MAX_APPLIED_KEYS} keys, each with a secret.`);
-    const { plan, changed } = await transaction(this.database.dataSource, async (tx) => {
+    const { plan, changed } = await transaction(this.dataSource, async (tx) => {
       const tenant = await lockTenant(tx, tenantId, 'to_change');
       const present = await tx.find(Credential, {
         where: { tenantId, kind: 'key', revokedAt: IsNull() },
@@ -120,7 +120,7 @@ export class KeyList {
     tenantPlan: string,
     secret: { hash: string; last4: string } = { hash: '', last4: '' },
   ): Credential {
-    return this.database.credentials.create({
+    return this.dataSource.manager.create(Credential, {
       ...{ id: newId('key'), kind: 'key', tenantId, name, ...secret, scopes: [] },
       profile: profileOf(this.config.current, tenantPlan, profile),
       expiresAt: expiresAt ? new Date(expiresAt) : null,

@@ -3,7 +3,7 @@ import { isId, MAX_ROTATION_GRACE_SECONDS, RequestError, type KeyRow, type Reque
 import { query, recordChange, transaction } from '@tollgate/postgres';
 import { CredentialBook } from '../credentials/credential-book';
 import { Credential } from '../credentials/credential.entity';
-import { AuthDatabase } from '../database';
+import { AuthDataSource } from '../database';
 import { Projector } from '../project/projector';
 import { lockTenant } from '../tenants/lock-tenant';
 import { keyRow } from './key-row';
@@ -16,7 +16,7 @@ import { keyRow } from './key-row';
 @Injectable()
 export class KeyRotation {
   constructor(
-    private readonly database: AuthDatabase,
+    private readonly dataSource: AuthDataSource,
     private readonly book: CredentialBook,
     private readonly projector: Projector,
   ) {}
@@ -31,7 +31,7 @@ export class KeyRotation {
     const { tenantId, id, hash, last4, graceSeconds, by } = request;
     if (!Number.isInteger(graceSeconds) || graceSeconds < 0 || graceSeconds > MAX_ROTATION_GRACE_SECONDS)
       throw new RequestError('invalid_grace');
-    await transaction(this.database.dataSource, async (tx) => {
+    await transaction(this.dataSource, async (tx) => {
       await lockTenant(tx, tenantId, 'to_add');
       const where = { id: isId('key', id) ? id : '', kind: 'key' as const, tenantId };
       const key = await tx.findOne(Credential, { where, lock: { mode: 'pessimistic_write' } });

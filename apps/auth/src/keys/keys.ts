@@ -12,9 +12,9 @@ import {
 import { query } from '@tollgate/postgres';
 import { ConfigSource } from '@tollgate/runtime';
 import { CredentialBook } from '../credentials/credential-book';
-import { revokedAtEdge } from '../credentials/credential.entity';
+import { Credential, revokedAtEdge } from '../credentials/credential.entity';
 import { recordUses } from '../credentials/last-use';
-import { AuthDatabase } from '../database';
+import { AuthDataSource } from '../database';
 import { keyRow } from './key-row';
 import { modelsOf, profileOf } from './profile-of';
 
@@ -24,7 +24,7 @@ export class Keys {
   constructor(
     private readonly book: CredentialBook,
     private readonly config: ConfigSource,
-    private readonly database: AuthDatabase,
+    private readonly dataSource: AuthDataSource,
   ) {}
 
   /**
@@ -68,7 +68,7 @@ export class Keys {
 
   /** RequestError not_found. */
   async find({ id }: RequestOf<'auth.keys.find'>): Promise<ReplyOf<'auth.keys.find'>> {
-    const key = isId('key', id) && (await this.database.credentials.findOneBy({ id, kind: 'key' }));
+    const key = isId('key', id) && (await this.dataSource.manager.findOneBy(Credential, { id, kind: 'key' }));
     if (!key) throw new RequestError('not_found', 'No such key.');
     return { ...keyRow(key), tenantId: key.tenantId, revokedAt: revokedAtEdge(key)?.toISOString() ?? null };
   }
@@ -78,7 +78,7 @@ export class Keys {
     if (!Array.isArray(ids) || ids.length > MAX_KEY_NAMES || !ids.every((id) => isId('key', id)))
       throw new RequestError('invalid_parameter', `ids must be a list of at most ${MAX_KEY_NAMES} key ids.`);
     const data = await query<KeyNames>(
-      this.database.dataSource,
+      this.dataSource,
       `SELECT c.id, c.name, c.owner, c.tags, t.name AS "tenantName", t.external_id AS "externalId"
          FROM credential c JOIN tenant t ON t.id = c.tenant_id WHERE c.id = ANY($1) AND c.kind = 'key'`,
       [ids],
@@ -92,6 +92,6 @@ export class Keys {
 
   /** Advances lastUsedAt, never back. A repeat changes nothing. */
   async used({ uses }: RequestOf<'auth.keys.used'>): Promise<{ recorded: number }> {
-    return { recorded: await recordUses(this.database, 'key', uses) };
+    return { recorded: await recordUses(this.dataSource, 'key', uses) };
   }
 }

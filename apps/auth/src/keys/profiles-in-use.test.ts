@@ -1,5 +1,5 @@
 import { StartError, type ConfigCheck, type ConfigSource, type PlanConfig } from '@tollgate/runtime';
-import { AuthDatabase } from '../database';
+import { openAuthDatabase } from '../database';
 import { minted, useAuth } from '../running-auth.fixture';
 import { ProfilesInUse } from './profiles-in-use';
 
@@ -14,7 +14,7 @@ it('auth refuses a configuration that lacks a profile of active keys, at the sta
   await key(tenantId, 'large');
   await key(other, 'batch', { expiresAt: new Date(Date.now() + 3_600_000).toISOString() });
 
-  const authDatabase = await AuthDatabase.open(database.url);
+  const authDatabase = await openAuthDatabase(database.url);
   try {
     const checks: ConfigCheck[] = [];
     const withPlans = (plans: readonly PlanConfig[]) => ({ ...auth.config, plans: [...plans] });
@@ -52,6 +52,6 @@ it('auth refuses a configuration that lacks a profile of active keys, at the sta
     ]);
     expect(await check!(withPlans([free]))).toEqual([]);
   } finally {
-    await authDatabase.onApplicationShutdown();
+    await authDatabase.destroy();
   }
 });

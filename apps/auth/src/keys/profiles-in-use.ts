@@ -2,7 +2,7 @@ import { Injectable, type OnModuleInit } from '@nestjs/common';
 import type { PlannedProfiles } from '@tollgate/contracts';
 import { query } from '@tollgate/postgres';
 import { ConfigSource, StartError } from '@tollgate/runtime';
-import { AuthDatabase } from '../database';
+import { AuthDataSource } from '../database';
 
 interface UsedProfile {
   plan: string;
@@ -18,7 +18,7 @@ interface UsedProfile {
 @Injectable()
 export class ProfilesInUse implements OnModuleInit {
   constructor(
-    private readonly database: AuthDatabase,
+    private readonly dataSource: AuthDataSource,
     private readonly config: ConfigSource,
   ) {}
 
@@ -36,7 +36,7 @@ export class ProfilesInUse implements OnModuleInit {
    */
   async missingIn({ plans }: { plans: readonly PlannedProfiles[] }): Promise<string[]> {
     const used = await query<UsedProfile>(
-      this.database.dataSource,
+      this.dataSource,
       `SELECT t.plan, c.profile, count(*)::int AS keys, min(t.id) AS tenant
        FROM credential c JOIN tenant t ON t.id = c.tenant_id
        WHERE c.kind = 'key' AND c.revoked_at IS NULL AND (c.expires_at IS NULL OR c.expires_at > now())

@@ -10,7 +10,7 @@ import {
   type RequestOf,
 } from '@tollgate/contracts';
 import { query, recordChange, sqlState, transaction, UNIQUE_VIOLATION } from '@tollgate/postgres';
-import { AuthDatabase } from '../database';
+import { AuthDataSource } from '../database';
 import { newestFirst } from '../newest-first';
 import { OperatorToken } from './operator-token.entity';
 
@@ -23,7 +23,7 @@ const LAST_USED_STEP_MS = 5_000;
  */
 @Injectable()
 export class Operators {
-  constructor(private readonly database: AuthDatabase) {}
+  constructor(private readonly dataSource: AuthDataSource) {}
 
   /** RequestError invalid_scope (none, unknown, or named twice), name_taken. */
   async create(request: RequestOf<'auth.operators.create'>): Promise<OperatorTokenRow> {
@@ -34,14 +34,14 @@ export class Operators {
         'invalid_scope',
         `scopes must be one or more of ${OPERATOR_SCOPES.join(', ')}, each named once.`,
       );
-    const token = this.database.operators.create({
+    const token = this.dataSource.manager.create(OperatorToken, {
       ...{ id: newId('opr'), name, hash, last4, scopes },
       expiresAt: expiresAt === undefined ? null : new Date(expiresAt),
       revokedAt: null,
       lastUsedAt: null,
     });
     try {
-      await transaction(this.database.dataSource, async (tx) => {
+      await transaction(this.dataSource, async (tx) => {
         await tx.insert(OperatorToken, token);
         const after = { name, last4, scopes, expiresAt: expiresAt ?? null };
         await recordChange(tx, by, { action: 'operator.create', target: token.id, after });
@@ -54,12 +54,12 @@ export class Operators {
   }
 
   list(page: RequestOf<'auth.operators.list'>): Promise<Page<OperatorTokenRow>> {
-    return newestFirst(this.database.operators, {}, page, toRow);
+    return newestFirst(this.dataSource.getRepository(OperatorToken), {}, page, toRow);
   }
 
   /** A repeat keeps the first `revokedAt`. RequestError not_found. */
   async revoke({ id, by }: RequestOf<'auth.operators.revoke'>): Promise<{ revokedAt: string }> {
-    return transaction(this.database.dataSource, async (tx) => {
+    return transaction(this.dataSource, async (tx) => {
       const where = { id: isId('opr', id) ? id : '' };
       const token = await tx.findOne(OperatorToken, { where, lock: { mode: 'pessimistic_write' } });
       if (!token) throw new RequestError('not_found', 'No such operator token.');
@@ -74,12 +74,12 @@ export class Operators {
 
   /** RequestError invalid_secret, token_revoked, token_expired. A token that is both answers token_revoked. */
   async use({ hash }: RequestOf<'auth.operators.use'>): Promise<ReplyOf<'auth.operators.use'>> {
-    const token = await this.database.operators.findOneBy({ hash });
+    const token = await this.dataSource.manager.findOneBy(OperatorToken, { hash });
     if (!token) throw new RequestError('invalid_secret');
     if (token.revokedAt) throw new RequestError('token_revoked');
     if (token.expiresAt && token.expiresAt.getTime() <= Date.now()) throw new RequestError('token_expired');
     await query(
-      this.database.dataSource,
+      this.dataSource,
       `UPDATE operator_token SET last_used_at = now()
         WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - $2 * interval '1 millisecond')`,
       [token.id, LAST_USED_STEP_MS],

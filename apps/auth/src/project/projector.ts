@@ -3,7 +3,7 @@ import { UnavailableError, type CredentialKind } from '@tollgate/contracts';
 import { CredentialStore, type CredentialRecord } from '@tollgate/credentials';
 import { query, transaction } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
-import { AuthDatabase } from '../database';
+import { AuthDataSource } from '../database';
 
 export const MAX_CREDENTIALS_PER_BATCH = 500;
 /** A process that freezes in the middle of a batch blocks the other processes for at most this time. */
@@ -76,7 +76,7 @@ type Queries = Pick<EntityManager, 'query'>;
 @Injectable()
 export class Projector {
   constructor(
-    private readonly database: AuthDatabase,
+    private readonly dataSource: AuthDataSource,
     private readonly store: CredentialStore,
   ) {}
 
@@ -86,7 +86,7 @@ export class Projector {
    */
   async project(id: string): Promise<void> {
     try {
-      const { dataSource } = this.database;
+      const { dataSource } = this;
       await this.write(dataSource, await query<Row>(dataSource, ONE, [id]));
     } catch (error) {
       throw new UnavailableError(`${id} is committed, but not yet projected: ${(error as Error).message}`);
@@ -96,7 +96,7 @@ export class Projector {
   /** The same for all credentials of a tenant that are due. The time grows with their number: about 1 s for 10,000. */
   async projectTenant(tenantId: string): Promise<void> {
     try {
-      const { dataSource } = this.database;
+      const { dataSource } = this;
       for (let after = ''; ;) {
         const rows = await query<Row>(
           dataSource,
@@ -120,7 +120,7 @@ export class Projector {
    * row locks, a revocation would wait as long as a slow store keeps the batch.
    */
   async projectDue(): Promise<number> {
-    const { dataSource } = this.database;
+    const { dataSource } = this;
     const [due] = await query<{ any: boolean }>(
       dataSource,
       `SELECT EXISTS (SELECT FROM credential WHERE ${UNPROJECTED}) AS any`,
@@ -145,7 +145,7 @@ export class Projector {
    * come first, because no edge may know of them yet.
    */
   async projectAll(): Promise<number> {
-    const { dataSource } = this.database;
+    const { dataSource } = this;
     let written = await this.write(dataSource, await query<Row>(dataSource, JUST_ENDED, [MAX_CREDENTIALS_PER_BATCH]));
     for (let after = ''; ;) {
       const rows = await query<Row>(
@@ -166,7 +166,7 @@ export class Projector {
    */
   async refillIfLost(): Promise<number> {
     const [newest] = await query<{ hash: string }>(
-      this.database.dataSource,
+      this.dataSource,
       `SELECT coalesce((SELECT r.hash FROM credential_rotation r WHERE r.credential_id = credential.id
                          ORDER BY number DESC LIMIT 1), hash) AS hash
          FROM credential WHERE projected_version > 0 AND ${KEPT} ORDER BY created_at DESC, id DESC LIMIT 1`,

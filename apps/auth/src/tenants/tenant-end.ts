@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { RequestError, type RequestOf, type TenantRow, type TenantUpdate } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
 import { query, recordChange, transaction } from '@tollgate/postgres';
-import { AuthDatabase } from '../database';
+import { AuthDataSource } from '../database';
 import { Projector } from '../project/projector';
 import { lockTenant } from './lock-tenant';
 import { TenantErasures } from './tenant-erasures';
@@ -17,7 +17,7 @@ import { Tenant } from './tenant.entity';
 @Injectable()
 export class TenantEnd {
   constructor(
-    private readonly database: AuthDatabase,
+    private readonly dataSource: AuthDataSource,
     private readonly news: TenantNews,
     private readonly projector: Projector,
     private readonly erasures: TenantErasures,
@@ -29,7 +29,7 @@ export class TenantEnd {
    * in force yet: repeat the request.
    */
   async close({ tenantId, by }: RequestOf<'auth.tenants.close'>): Promise<TenantRow> {
-    const { row, update } = await transaction(this.database.dataSource, async (tx) => {
+    const { row, update } = await transaction(this.dataSource, async (tx) => {
       const tenant = await lockTenant(tx, tenantId, 'to_change', { closed: true });
       if (tenant.status !== 'closed') {
         const revoked = await query<{ kind: 'key' | 'token' }>(
@@ -61,7 +61,7 @@ export class TenantEnd {
    * rows of auth or of billing may still have names. These names are erased later, and then a repeat succeeds.
    */
   async erase({ tenantId, by }: RequestOf<'auth.tenants.erase'>): Promise<TenantRow> {
-    const row = await transaction(this.database.dataSource, async (tx) => {
+    const row = await transaction(this.dataSource, async (tx) => {
       const { status } = await lockTenant(tx, tenantId, 'to_change', { closed: true });
       if (status !== 'closed') throw new RequestError('tenant_not_closed');
       const [done] = await query<{ erased: boolean }>(tx, 'SELECT begin_erasure($1) AS erased', [tenantId]);

@@ -3,7 +3,7 @@ import { UnavailableError } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { query, transaction } from '@tollgate/postgres';
 import { logger, PeriodicTask } from '@tollgate/runtime';
-import { AuthDatabase } from '../database';
+import { AuthDataSource } from '../database';
 
 const LOOK_MS = 5_000;
 /** The pause between two tries. It is longer than any transaction that was in progress at the erasure. */
@@ -33,7 +33,7 @@ export class TenantErasures implements OnApplicationBootstrap, BeforeApplication
   });
 
   constructor(
-    private readonly database: AuthDatabase,
+    private readonly dataSource: AuthDataSource,
     private readonly services: ServiceClient,
   ) {}
 
@@ -69,7 +69,7 @@ export class TenantErasures implements OnApplicationBootstrap, BeforeApplication
       if (tenantId === undefined) break;
       await this.eraseOwnRows(tenantId, ending);
       await this.services.request('billing.tenants.erase', { tenantId }, { deadlineMs: DEADLINE_MS });
-      await query(this.database.dataSource, 'UPDATE tenant SET erasure_due_at = NULL WHERE id = $1', [tenantId]);
+      await query(this.dataSource, 'UPDATE tenant SET erasure_due_at = NULL WHERE id = $1', [tenantId]);
     }
   }
 
@@ -82,7 +82,7 @@ export class TenantErasures implements OnApplicationBootstrap, BeforeApplication
       for (let after: string | null = ''; after !== null;) {
         ending.throwIfAborted();
         const parameters: unknown[] = [tenantId, after, MAX_ROWS_PER_ERASURE];
-        const [batch] = await transaction(this.database.dataSource, (tx) =>
+        const [batch] = await transaction(this.dataSource, (tx) =>
           query<{ last: string | null }>(tx, `SELECT ${erase}($1, $2, $3) AS last`, parameters),
         );
         after = batch!.last;
@@ -92,7 +92,7 @@ export class TenantErasures implements OnApplicationBootstrap, BeforeApplication
   /** If several processes ask, one gets the tenant. */
   private async take(): Promise<string | undefined> {
     const [tenant] = await query<{ id: string }>(
-      this.database.dataSource,
+      this.dataSource,
       `UPDATE tenant SET erasure_due_at = now() + ${PAUSE} WHERE id = (
          SELECT id FROM tenant WHERE erasure_due_at <= now() ORDER BY erasure_due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
        RETURNING id`,

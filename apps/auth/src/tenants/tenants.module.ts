@@ -1,7 +1,6 @@
 import { Module } from '@nestjs/common';
-import { Messages } from '@tollgate/messaging';
-import { Outbox } from '@tollgate/messaging/nest';
-import { AuthDatabase } from '../database';
+import { OutboxModule } from '@tollgate/messaging/nest';
+import { AuthDataSource } from '../database';
 import { ProjectModule } from '../project/project.module';
 import { TenantEnd } from './tenant-end';
 import { TenantErasures } from './tenant-erasures';
@@ -9,15 +8,9 @@ import { TenantNews } from './tenant-news';
 import { Tenants } from './tenants';
 import { TenantsController } from './tenants.controller';
 
-const outbox = {
-  provide: Outbox,
-  inject: [AuthDatabase, Messages],
-  useFactory: ({ dataSource }: AuthDatabase, messages: Messages) => new Outbox(dataSource, messages, { name: 'auth' }),
-};
-
 @Module({
-  imports: [ProjectModule],
+  imports: [ProjectModule, OutboxModule.of('auth', AuthDataSource)],
   controllers: [TenantsController],
-  providers: [outbox, TenantNews, Tenants, TenantEnd, TenantErasures],
+  providers: [TenantNews, Tenants, TenantEnd, TenantErasures],
 })
 export class TenantsModule {}

@@ -14,7 +14,7 @@ import { enqueue } from '@tollgate/messaging';
 import { recordChange, sqlState, transaction, UNIQUE_VIOLATION } from '@tollgate/postgres';
 import { ConfigSource } from '@tollgate/runtime';
 import { In, Raw, type EntityManager, type FindOperator } from 'typeorm';
-import { AuthDatabase } from '../database';
+import { AuthDataSource } from '../database';
 import { newestFirst } from '../newest-first';
 import { Projector } from '../project/projector';
 import { lockTenant } from './lock-tenant';
@@ -27,7 +27,7 @@ import { Tenant } from './tenant.entity';
 @Injectable()
 export class Tenants {
   constructor(
-    private readonly database: AuthDatabase,
+    private readonly dataSource: AuthDataSource,
     private readonly config: ConfigSource,
     private readonly news: TenantNews,
     private readonly projector: Projector,
@@ -36,7 +36,7 @@ export class Tenants {
   /** Without a plan, the tenant gets the first one of tollgate.yaml. RequestError invalid_plan, external_id_taken. */
   async create({ name, plan, externalId, by }: RequestOf<'auth.tenants.create'>): Promise<TenantRow> {
     const chosen = this.planOf(plan ?? this.config.current.plans[0]!.id).id;
-    const tenant = this.database.tenants.create({
+    const tenant = this.dataSource.manager.create(Tenant, {
       ...{ id: newId('ten'), name, plan: chosen, status: 'active', statusVersion: 0 },
       ...{ externalId: externalId ?? null, closedAt: null, erasedAt: null },
     });
@@ -53,12 +53,12 @@ export class Tenants {
       ...(externalId !== undefined && { externalId }),
       ...(search !== undefined && search !== '' && { name: containing(search) }),
     };
-    return newestFirst(this.database.tenants, where, query, tenantRow);
+    return newestFirst(this.dataSource.getRepository(Tenant), where, query, tenantRow);
   }
 
   /** RequestError not_found. */
   async get({ tenantId }: RequestOf<'auth.tenants.get'>): Promise<TenantRow> {
-    const tenant = isId('ten', tenantId) && (await this.database.tenants.findOneBy({ id: tenantId }));
+    const tenant = isId('ten', tenantId) && (await this.dataSource.manager.findOneBy(Tenant, { id: tenantId }));
     if (!tenant) throw new RequestError('not_found', 'No such tenant.');
     return tenantRow(tenant);
   }
@@ -67,7 +67,10 @@ export class Tenants {
   async names({ ids }: RequestOf<'auth.tenants.names'>): Promise<ReplyOf<'auth.tenants.names'>> {
     if (!Array.isArray(ids) || ids.length > MAX_TENANT_NAMES || !ids.every((id) => isId('ten', id)))
       throw new RequestError('invalid_parameter', `ids must be a list of at most ${MAX_TENANT_NAMES} tenant ids.`);
-    const tenants = await this.database.tenants.find({ select: { id: true, name: true }, where: { id: In(ids) } });
+    const tenants = await this.dataSource.manager.find(Tenant, {
+      select: { id: true, name: true },
+      where: { id: In(ids) },
+    });
     return { data: tenants.map(({ id, name }) => ({ id, name })) };
   }
 
@@ -112,7 +115,7 @@ export class Tenants {
   async setStatus({ tenantId, status, by }: RequestOf<'auth.tenants.setStatus'>): Promise<TenantRow> {
     if (status !== 'active' && status !== 'suspended')
       throw new RequestError('invalid_parameter', 'status must be active or suspended.');
-    const { row, update } = await transaction(this.database.dataSource, async (tx) => {
+    const { row, update } = await transaction(this.dataSource, async (tx) => {
       const tenant = await lockTenant(tx, tenantId, 'to_change');
       if (tenant.status !== status) {
         const action = status === 'active' ? 'tenant.resume' : 'tenant.suspend';
@@ -138,7 +141,7 @@ export class Tenants {
 
   private async uniquely<T>(work: (tx: EntityManager) => Promise<T>): Promise<T> {
     try {
-      return await transaction(this.database.dataSource, work);
+      return await transaction(this.dataSource, work);
     } catch (error) {
       if (sqlState(error) !== UNIQUE_VIOLATION) throw error;
       throw new RequestError('external_id_taken');

@@ -3,14 +3,14 @@ import { RequestError, SCOPES, type Page, type RequestOf, type TokenRow } from '
 import { CredentialBook } from '../credentials/credential-book';
 import { revokedAtEdge, type Credential } from '../credentials/credential.entity';
 import { recordUses } from '../credentials/last-use';
-import { AuthDatabase } from '../database';
+import { AuthDataSource } from '../database';
 
 /** `auth.tokens.*`: management tokens. */
 @Injectable()
 export class Tokens {
   constructor(
     private readonly book: CredentialBook,
-    private readonly database: AuthDatabase,
+    private readonly dataSource: AuthDataSource,
   ) {}
 
   /** RequestError not_found (tenant), tenant_closed, invalid_scope (none, unknown, or named twice). */
@@ -39,7 +39,7 @@ export class Tokens {
 
   /** Advances lastUsedAt, never back. `recorded` counts the tokens among the ids. A repeat changes nothing. */
   async used({ uses }: RequestOf<'auth.tokens.used'>): Promise<{ recorded: number }> {
-    return { recorded: await recordUses(this.database, 'token', uses) };
+    return { recorded: await recordUses(this.dataSource, 'token', uses) };
   }
 }
 

@@ -10,13 +10,13 @@ import { erasePerson } from './erase-person';
 @Controller()
 export class AuditController {
   constructor(
-    private readonly database: BillingDataSource,
+    private readonly dataSource: BillingDataSource,
     private readonly services: ServiceClient,
   ) {}
 
   @MessagePattern('billing.audit.list')
   list(wanted: AuditQuery): Promise<Page<AuditRow>> {
-    return auditPage(this.database, wanted);
+    return auditPage(this.dataSource, wanted);
   }
 
   /** Auth owns the status. It has committed the erasure before it asks, and has the row of it. */
@@ -24,13 +24,13 @@ export class AuditController {
   async eraseTenant({ tenantId }: RequestOf<'billing.tenants.erase'>): Promise<{ erased: true }> {
     const { status } = await this.services.request('auth.tenants.get', { tenantId });
     if (status !== 'closed') throw new RequestError('tenant_not_closed');
-    await eraseChanges(this.database, tenantId);
+    await eraseChanges(this.dataSource, tenantId);
     return { erased: true };
   }
 
   @MessagePattern('billing.people.erase')
   async erasePerson({ userId }: RequestOf<'billing.people.erase'>): Promise<{ erased: true }> {
-    await erasePerson(this.database, userId);
+    await erasePerson(this.dataSource, userId);
     return { erased: true };
   }
 }

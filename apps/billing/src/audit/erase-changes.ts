@@ -12,7 +12,7 @@ const MAX_TRY_MS = 8_000;
  * longer than a try may: what is erased stays erased, and the next try goes on from there.
  */
 export async function eraseChanges(
-  database: BillingDataSource,
+  dataSource: BillingDataSource,
   tenantId: string,
   { batchRows = MAX_ROWS_PER_BATCH, tryMs = MAX_TRY_MS } = {},
 ): Promise<void> {
@@ -21,7 +21,7 @@ export async function eraseChanges(
     if (after !== '' && performance.now() >= endsMs)
       throw new UnavailableError(`the audit log still names people of ${tenantId}; the next try goes on`);
     const parameters: unknown[] = [tenantId, after, batchRows];
-    const [batch] = await transaction(database, (tx) =>
+    const [batch] = await transaction(dataSource, (tx) =>
       query<{ last: string | null }>(tx, 'SELECT erase_changes($1, $2, $3) AS last', parameters),
     );
     after = batch!.last;

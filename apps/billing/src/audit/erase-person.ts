@@ -12,13 +12,13 @@ const MAX_TRY_MS = 8_000;
  * than a try may: what is erased stays erased, and the next try goes on from there.
  */
 export async function erasePerson(
-  database: BillingDataSource,
+  dataSource: BillingDataSource,
   userId: string,
   { batchRows = MAX_ROWS_PER_BATCH, tryMs = MAX_TRY_MS } = {},
 ): Promise<void> {
   const endsMs = performance.now() + tryMs;
   for (let more = true; more;) {
-    const [batch] = await transaction(database, (tx) =>
+    const [batch] = await transaction(dataSource, (tx) =>
       query<{ more: boolean }>(tx, 'SELECT erase_changes_of_person($1, $2) AS more', [userId, batchRows]),
     );
     more = batch!.more;

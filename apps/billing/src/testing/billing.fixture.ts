@@ -1,10 +1,9 @@
 import { newId, RequestError, type Charge, type BalanceUpdate, type ReplyOf } from '@tollgate/contracts';
 import { PostgresMessages, type Messages } from '@tollgate/messaging';
 import { tenantRow, type TestDatabase } from '@tollgate/testing';
-import type { DataSource } from 'typeorm';
 import { ChargeGatherer } from '../gather/charge-gatherer';
 import { Poster } from '../post/poster';
-import { openBillingDatabase } from '../database';
+import { openBillingDatabase, type BillingDataSource } from '../database';
 import { auditLedger } from '../reconcile/audit';
 import { TopUps } from '../topups/top-ups';
 
@@ -14,7 +13,7 @@ const ENDED_AT = new Date().toISOString();
 
 /** Billing below the transport, on the calling file's real database. */
 export interface TestBilling {
-  dataSource: DataSource;
+  dataSource: BillingDataSource;
   gatherer: ChargeGatherer;
   poster: Poster;
   topUps: TopUps;

@@ -9,18 +9,18 @@ import {
 import type { Messages } from '@tollgate/messaging';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { eventually, useTestDatabase } from '@tollgate/testing';
-import { ConsoleDatabase, POOL_SIZE } from '../database';
+import { ConsoleDataSource, openConsoleDatabase, POOL_SIZE } from '../database';
 import { Erasures } from './erasures';
 import { People } from './people';
 
-let database: ConsoleDatabase;
+let database: ConsoleDataSource;
 let people: People;
 let handlers: Map<string, (request: never) => Promise<unknown>>;
 let erasures: Erasures;
-afterAll(() => database.onApplicationShutdown());
+afterAll(() => database.destroy());
 const test = useTestDatabase();
 beforeAll(async () => {
-  database = await ConsoleDatabase.open(test.url);
+  database = await openConsoleDatabase(test.url);
 });
 beforeEach(() => {
   handlers = new Map();

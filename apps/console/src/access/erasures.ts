@@ -4,7 +4,7 @@ import { ServiceClient } from '@tollgate/messaging/nest';
 import { query } from '@tollgate/postgres';
 import { logger, PeriodicTask } from '@tollgate/runtime';
 import type { EntityManager } from 'typeorm';
-import { ConsoleDatabase } from '../database';
+import { ConsoleDataSource } from '../database';
 
 const LOOK_MS = 5_000;
 /** The pause between two tries. It is longer than any request that was in progress when the account ended. */
@@ -35,7 +35,7 @@ export class Erasures implements OnApplicationBootstrap, BeforeApplicationShutdo
   });
 
   constructor(
-    private readonly database: ConsoleDatabase,
+    private readonly dataSource: ConsoleDataSource,
     private readonly services: ServiceClient,
   ) {}
 
@@ -86,14 +86,14 @@ export class Erasures implements OnApplicationBootstrap, BeforeApplicationShutdo
       const erasure = await this.take();
       if (!erasure) break;
       if (await this.forget(erasure))
-        await query(this.database.dataSource, 'DELETE FROM erasure WHERE user_id = $1', [erasure.userId]);
+        await query(this.dataSource, 'DELETE FROM erasure WHERE user_id = $1', [erasure.userId]);
     }
   }
 
   /** If several consoles ask, one gets the row. */
   private async take(): Promise<Erasure | undefined> {
     const [erasure] = await query<Erasure>(
-      this.database.dataSource,
+      this.dataSource,
       `UPDATE erasure SET due_at = now() + ${PAUSE} WHERE user_id = (
          SELECT user_id FROM erasure WHERE due_at <= now() ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
        RETURNING user_id AS "userId", email, author`,

@@ -1,12 +1,12 @@
 import { eventually, useTestDatabase } from '@tollgate/testing';
-import { ConsoleDatabase } from '../database';
+import { ConsoleDataSource, openConsoleDatabase } from '../database';
 import { ExpiredRows } from './expired-rows';
 
-let database: ConsoleDatabase;
-afterAll(() => database.onApplicationShutdown());
+let database: ConsoleDataSource;
+afterAll(() => database.destroy());
 const test = useTestDatabase();
 beforeAll(async () => {
-  database = await ConsoleDatabase.open(test.url);
+  database = await openConsoleDatabase(test.url);
 });
 
 /** A row of each table, with a text that names it. It expires after `minutes`; its try was as long ago. */

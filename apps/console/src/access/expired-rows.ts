@@ -1,7 +1,7 @@
 import { type BeforeApplicationShutdown, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { query } from '@tollgate/postgres';
 import { logger, PeriodicTask } from '@tollgate/runtime';
-import { ConsoleDatabase } from '../database';
+import { ConsoleDataSource } from '../database';
 
 const FIRST_MS = 5_000;
 const INTERVAL_MS = 10 * 60_000;
@@ -29,7 +29,7 @@ export class ExpiredRows implements OnApplicationBootstrap, BeforeApplicationShu
     everyMs: INTERVAL_MS,
   });
 
-  constructor(private readonly database: ConsoleDatabase) {}
+  constructor(private readonly dataSource: ConsoleDataSource) {}
 
   onApplicationBootstrap(): void {
     this.task.start();
@@ -41,6 +41,6 @@ export class ExpiredRows implements OnApplicationBootstrap, BeforeApplicationShu
 
   /** Several consoles may do it at the same time. */
   async deleteAll(): Promise<void> {
-    for (const sql of DELETIONS) await query(this.database.dataSource, sql);
+    for (const sql of DELETIONS) await query(this.dataSource, sql);
   }
 }

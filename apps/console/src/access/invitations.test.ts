@@ -1,20 +1,20 @@
 import { mintInvitationSecret, newId } from '@tollgate/contracts';
 import { useTestDatabase } from '@tollgate/testing';
-import { ConsoleDatabase } from '../database';
+import { ConsoleDataSource, openConsoleDatabase } from '../database';
 import type { SignIn } from '../sign-in/sign-in';
 import { type Change, type Changes, personAs } from './changes';
 import { Invitations, MAX_OPEN_INVITATIONS } from './invitations';
 import { Members } from './members';
 
-let database: ConsoleDatabase;
+let database: ConsoleDataSource;
 let invitations: Invitations;
 let members: Members;
 let hashed: string[];
 let recorded: Change[];
-afterAll(() => database.onApplicationShutdown());
+afterAll(() => database.destroy());
 const test = useTestDatabase();
 beforeAll(async () => {
-  database = await ConsoleDatabase.open(test.url);
+  database = await openConsoleDatabase(test.url);
 });
 beforeEach(() => {
   hashed = [];

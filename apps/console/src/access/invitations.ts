@@ -3,7 +3,7 @@ import { type Author, hashInvitationSecret, mintInvitationSecret, newId } from '
 import { query, sqlState, type Statements, transaction, UNIQUE_VIOLATION } from '@tollgate/postgres';
 import { randomUUID } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
-import { ConsoleDatabase } from '../database';
+import { ConsoleDataSource } from '../database';
 import { ConsoleError } from '../http/errors';
 import { SignIn } from '../sign-in/sign-in';
 import { Changes, type Origin, personAs } from './changes';
@@ -51,7 +51,7 @@ export interface InvitationRow extends Invited {
 @Injectable()
 export class Invitations {
   constructor(
-    private readonly database: ConsoleDatabase,
+    private readonly dataSource: ConsoleDataSource,
     private readonly signIn: SignIn,
     private readonly changes: Changes,
   ) {}
@@ -66,7 +66,7 @@ export class Invitations {
   ): Promise<{ id: string; link: string; expiresAt: string }> {
     const id = newId('inv');
     const { secret, hash } = mintInvitationSecret();
-    const { url, expiresAt } = await transaction(this.database.dataSource, async (tx) => {
+    const { url, expiresAt } = await transaction(this.dataSource, async (tx) => {
       await requireRoom(tx, tenantId);
       const after = { name: email, role };
       await this.changes.record(by, { action: 'invitation.create', target: id, tenantId, after });
@@ -81,7 +81,7 @@ export class Invitations {
     { id, hash }: { id: string; hash: string },
     invited: Invited,
     { invitedBy, lifetimeMs }: { invitedBy: string | null; lifetimeMs: number },
-    on: Statements = this.database.dataSource,
+    on: Statements = this.dataSource,
   ): Promise<{ url: string; expiresAt: string }> {
     const expiresAt = new Date(Date.now() + lifetimeMs);
     // Their addresses are of people who may never have had an account.
@@ -97,13 +97,13 @@ export class Invitations {
 
   /** The link of the invitation was sent to its address, and nobody else has it. */
   async noteMailed(id: string): Promise<void> {
-    await query(this.database.dataSource, 'UPDATE invitation SET mailed = true WHERE id = $1', [id]);
+    await query(this.dataSource, 'UPDATE invitation SET mailed = true WHERE id = $1', [id]);
   }
 
   /** Those of a tenant that can still be accepted, newest first. */
   async list(tenantId: string): Promise<InvitationRow[]> {
     const rows = await query<Invited & { id: string; createdAt: Date; expiresAt: Date }>(
-      this.database.dataSource,
+      this.dataSource,
       `SELECT id, email, operator, tenant_id AS "tenantId", role, created_at AS "createdAt", expires_at AS "expiresAt"
        FROM invitation i WHERE i.tenant_id = $1 AND ${IS_OPEN} ORDER BY created_at DESC, id`,
       [tenantId],
@@ -120,7 +120,7 @@ export class Invitations {
    * not_found, and those of `mayWithdraw`.
    */
   async withdraw(by: Author, tenantId: string, id: string, mayWithdraw: MayChange): Promise<void> {
-    await transaction(this.database.dataSource, async (tx) => {
+    await transaction(this.dataSource, async (tx) => {
       const [own] = await query<{ role: TenantRole }>(
         tx,
         'SELECT role FROM membership WHERE tenant_id = $1 AND user_id = $2 FOR SHARE',
@@ -142,7 +142,7 @@ export class Invitations {
   /** What a link gives. Error: invitation_invalid. */
   async look(secret: string): Promise<Invited> {
     const [row] = await query<Invited>(
-      this.database.dataSource,
+      this.dataSource,
       `SELECT email, operator, tenant_id AS "tenantId", role FROM invitation i
        WHERE i.token_hash = $1 AND ${IS_OPEN}`,
       [hashInvitationSecret(secret)],
@@ -153,7 +153,7 @@ export class Invitations {
 
   /** Gives a signed-in person what the link gives. Errors: invitation_invalid, forbidden (of another address). */
   async acceptAs(person: { userId: string; email: string }, secret: string, from: Origin): Promise<Invited> {
-    return transaction(this.database.dataSource, async (tx) => {
+    return transaction(this.dataSource, async (tx) => {
       const invited = await use(tx, secret);
       if (invited.email !== null && invited.email !== person.email)
         throw new ConsoleError('forbidden', `This invitation is for ${invited.email}. Sign in with that address.`);
@@ -175,7 +175,7 @@ export class Invitations {
     const { password } = await this.signIn.auth.$context;
     const passwordHash = await password.hash(person.password);
     try {
-      return await transaction(this.database.dataSource, async (tx) => {
+      return await transaction(this.dataSource, async (tx) => {
         const { mailed, ...invited } = await use(tx, secret);
         const userId = randomUUID();
         const email = (invited.email ?? person.email).toLowerCase();

@@ -1,19 +1,19 @@
 import { newId } from '@tollgate/contracts';
 import { eventually, useTestDatabase } from '@tollgate/testing';
 import { MembersController } from '../api/people/members.controller';
-import { ConsoleDatabase } from '../database';
+import { ConsoleDataSource, openConsoleDatabase } from '../database';
 import type { Caller } from './allow';
 import { type Changes, personAs } from './changes';
 import { Invitations } from './invitations';
 import { Members } from './members';
 import type { TenantRole } from './roles';
 
-let database: ConsoleDatabase;
+let database: ConsoleDataSource;
 let members: Members;
-afterAll(() => database.onApplicationShutdown());
+afterAll(() => database.destroy());
 const test = useTestDatabase();
 beforeAll(async () => {
-  database = await ConsoleDatabase.open(test.url);
+  database = await openConsoleDatabase(test.url);
   members = new Members(database, {} as Changes);
   await test.query(
     `INSERT INTO console."user" (id, name, email, "emailVerified") VALUES ('u', 'U', 'u@example.com', true)`,

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Author, Page } from '@tollgate/contracts';
 import { query, transaction } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
-import { ConsoleDatabase } from '../database';
+import { ConsoleDataSource } from '../database';
 import { ConsoleError } from '../http/errors';
 import { Changes } from './changes';
 import type { TenantRole } from './roles';
@@ -27,13 +27,13 @@ export type MayChange = (present: TenantRole, own: TenantRole | null) => void;
 @Injectable()
 export class Members {
   constructor(
-    private readonly database: ConsoleDatabase,
+    private readonly dataSource: ConsoleDataSource,
     private readonly changes: Changes,
   ) {}
 
   async isOperator(userId: string): Promise<boolean> {
     const rows = await query(
-      this.database.dataSource,
+      this.dataSource,
       'SELECT 1 FROM operator WHERE user_id = $1 UNION ALL SELECT 1 FROM provider_operator WHERE user_id = $1',
       [userId],
     );
@@ -43,12 +43,12 @@ export class Members {
   /** Whether anybody can run the installation yet, by invitation or by a group of the provider. */
   async hasOperator(): Promise<boolean> {
     const sql = 'SELECT 1 FROM operator UNION ALL SELECT 1 FROM provider_operator LIMIT 1';
-    return (await query(this.database.dataSource, sql)).length > 0;
+    return (await query(this.dataSource, sql)).length > 0;
   }
 
   async roleOf(userId: string, tenantId: string): Promise<TenantRole | null> {
     const [row] = await query<{ role: TenantRole }>(
-      this.database.dataSource,
+      this.dataSource,
       'SELECT role FROM membership WHERE user_id = $1 AND tenant_id = $2',
       [userId, tenantId],
     );
@@ -58,7 +58,7 @@ export class Members {
   /** The tenants of a person, the oldest membership first. */
   tenantsOf(userId: string): Promise<{ tenantId: string; role: TenantRole }[]> {
     return query(
-      this.database.dataSource,
+      this.dataSource,
       `SELECT tenant_id AS "tenantId", role FROM membership WHERE user_id = $1 ORDER BY created_at, tenant_id`,
       [userId],
     );
@@ -68,7 +68,7 @@ export class Members {
   async list(tenantId: string, { limit, after }: TimedPageQuery): Promise<Page<MemberRow>> {
     const micros = microsOf('m.created_at');
     const rows = await query<Omit<MemberRow, 'createdAt'> & { createdAt: Date; micros: string }>(
-      this.database.dataSource,
+      this.dataSource,
       `SELECT u.id AS "userId", u.name, u.email, m.role, m.created_at AS "createdAt", ${micros} AS micros
        FROM membership m JOIN "user" u ON u.id = m.user_id
        WHERE m.tenant_id = $1 AND ($2::bigint IS NULL OR (${micros}, u.id) > ($2::bigint, $3::text))
@@ -84,7 +84,7 @@ export class Members {
   /** The ids of the members among `people`, which are ids or e-mail addresses. */
   async idsAmong(tenantId: string, people: readonly string[]): Promise<string[]> {
     const rows = await query<{ userId: string }>(
-      this.database.dataSource,
+      this.dataSource,
       `SELECT u.id AS "userId" FROM membership m JOIN "user" u ON u.id = m.user_id
        WHERE m.tenant_id = $1 AND (u.id = ANY ($2::text[]) OR u.email = ANY ($2::text[]))`,
       [tenantId, people],
@@ -139,7 +139,7 @@ export class Members {
     { by, tenantId, userId, mayChange }: { by: Author; tenantId: string; userId: string; mayChange: MayChange },
     change: (tx: EntityManager, member: { name: string; role: TenantRole; isLastOwner: boolean }) => Promise<void>,
   ): Promise<void> {
-    await transaction(this.database.dataSource, async (tx) => {
+    await transaction(this.dataSource, async (tx) => {
       const locked = await query<{ userId: string; name: string; role: TenantRole }>(
         tx,
         `SELECT m.user_id AS "userId", m.role, u.email AS name FROM membership m JOIN "user" u ON u.id = m.user_id

@@ -3,13 +3,13 @@ import { RequestError, type ReplyOf, type RequestOf } from '@tollgate/contracts'
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { query, transaction } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
-import { ConsoleDatabase } from '../database';
+import { ConsoleDataSource } from '../database';
 
 /** Takes operators away. Their sessions stay, and each call checks again whether its person is an operator. */
 @Injectable()
 export class Operators {
   constructor(
-    private readonly database: ConsoleDatabase,
+    private readonly dataSource: ConsoleDataSource,
     private readonly services: ServiceClient,
   ) {}
 
@@ -18,7 +18,7 @@ export class Operators {
    * sign-in; last_operator. The row in the audit log comes first, so there is none without it.
    */
   async remove({ email, by }: RequestOf<'console.operators.remove'>): Promise<ReplyOf<'console.operators.remove'>> {
-    return transaction(this.database.dataSource, async (tx) => {
+    return transaction(this.dataSource, async (tx) => {
       await lockOperators(tx);
       const [person] = await query<{ userId: string; name: string }>(
         tx,

@@ -1,13 +1,13 @@
 import { useTestDatabase } from '@tollgate/testing';
-import { ConsoleDatabase } from '../database';
+import { ConsoleDataSource, openConsoleDatabase } from '../database';
 import { OvertakenCalls } from './overtaken-calls';
 
-let database: ConsoleDatabase;
+let database: ConsoleDataSource;
 let calls: OvertakenCalls;
-afterAll(() => database.onApplicationShutdown());
+afterAll(() => database.destroy());
 const test = useTestDatabase();
 beforeAll(async () => {
-  database = await ConsoleDatabase.open(test.url);
+  database = await openConsoleDatabase(test.url);
   calls = new OvertakenCalls(database);
   await test.query(
     `INSERT INTO console."user" (id, name, email, "emailVerified") VALUES ('ada', 'Ada', 'ada@example.com', true)`,

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { query, transaction } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
-import { ConsoleDatabase } from '../database';
+import { ConsoleDataSource } from '../database';
 import { ConsoleError } from '../http/errors';
 import { endPasskeys, endSignIns, endWaitingSignIns } from './recoveries';
 
@@ -18,12 +18,12 @@ export interface PasswordCall {
 /** Calls of the sign-in library that a new password overtakes: they may have checked the former one. */
 @Injectable()
 export class OvertakenCalls {
-  constructor(private readonly database: ConsoleDatabase) {}
+  constructor(private readonly dataSource: ConsoleDataSource) {}
 
   /** The time of the database, which all processes share. A text: a Date would drop the microseconds. */
   async now(): Promise<string> {
     const sql = 'SELECT clock_timestamp()::text AS now';
-    return (await query<{ now: string }>(this.database.dataSource, sql))[0]!.now;
+    return (await query<{ now: string }>(this.dataSource, sql))[0]!.now;
   }
 
   /**
@@ -31,7 +31,7 @@ export class OvertakenCalls {
    * again. After a change by the person, what the call opened ends.
    */
   async end(userId: string, { since, sessionId, changes }: PasswordCall): Promise<boolean> {
-    return transaction(this.database.dataSource, async (tx) => {
+    return transaction(this.dataSource, async (tx) => {
       const { reset, changed } = await newSince(tx, userId, since);
       if (reset) {
         await endSignIns(tx, userId);
@@ -50,7 +50,7 @@ export class OvertakenCalls {
    * a new one since.
    */
   async beforeChange(userId: string, since: string): Promise<void> {
-    await transaction(this.database.dataSource, async (tx) => {
+    await transaction(this.dataSource, async (tx) => {
       // Of two changes at the same time, the second one may have checked the former password, too.
       await query(tx, 'SELECT 1 FROM "user" WHERE id = $1 FOR UPDATE', [userId]);
       const { reset, changed } = await newSince(tx, userId, since);
@@ -62,7 +62,7 @@ export class OvertakenCalls {
 
   /** Sign-ins that wait for their code end. A sign-in may also have begun between `beforeChange` and the change. */
   async afterChange(userId: string): Promise<void> {
-    await transaction(this.database.dataSource, async (tx) => {
+    await transaction(this.dataSource, async (tx) => {
       await noteChange(tx, userId);
       await endWaitingSignIns(tx, userId);
     });

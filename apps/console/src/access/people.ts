@@ -3,7 +3,7 @@ import { type Author, ifFound, toPage } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { query, type Statements, transaction } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
-import { ConsoleDatabase } from '../database';
+import { ConsoleDataSource } from '../database';
 import { ConsoleError } from '../http/errors';
 import { Erasures } from './erasures';
 import { lockOperators } from './operators';
@@ -27,7 +27,7 @@ const IS_OPERATOR = `EXISTS (SELECT 1 FROM operator o WHERE o.user_id = u.id)
 @Injectable()
 export class People {
   constructor(
-    private readonly database: ConsoleDatabase,
+    private readonly dataSource: ConsoleDataSource,
     private readonly services: ServiceClient,
     private readonly erasures: Erasures,
   ) {}
@@ -35,7 +35,7 @@ export class People {
   /** By e-mail address. `search`: a part of the address or the name. `after`: an address. */
   async list({ limit, after = '', search = '' }: { limit: number; after?: string; search?: string }) {
     const rows = await query<Omit<PersonRow, 'createdAt'> & { createdAt: Date }>(
-      this.database.dataSource,
+      this.dataSource,
       `SELECT u.id AS "userId", u.name, u.email, ${IS_OPERATOR} AS "isOperator", u."createdAt",
          EXISTS (SELECT 1 FROM "account" a WHERE a."userId" = u.id AND a."password" IS NOT NULL) AS "hasPassword",
          (SELECT count(*) FROM membership m WHERE m.user_id = u.id)::int AS tenants
@@ -51,7 +51,7 @@ export class People {
   /** Error: not_found. */
   async idOf(email: string): Promise<string> {
     const sql = 'SELECT id FROM "user" WHERE email = $1';
-    const [row] = await query<{ id: string }>(this.database.dataSource, sql, [email.toLowerCase()]);
+    const [row] = await query<{ id: string }>(this.dataSource, sql, [email.toLowerCase()]);
     if (!row) throw new ConsoleError('not_found', 'No account has this address.');
     return row.id;
   }
@@ -59,7 +59,7 @@ export class People {
   /** An account that single sign-on made has none. */
   async hasPassword(userId: string): Promise<boolean> {
     const sql = 'SELECT 1 FROM "account" WHERE "userId" = $1 AND "password" IS NOT NULL';
-    return (await query(this.database.dataSource, sql, [userId])).length > 0;
+    return (await query(this.dataSource, sql, [userId])).length > 0;
   }
 
   /**
@@ -69,7 +69,7 @@ export class People {
    */
   async erase(by: Author, userId: string): Promise<void> {
     const ownerless = await this.mayLoseOwner(userId);
-    const erasure = await transaction(this.database.dataSource, async (tx) => {
+    const erasure = await transaction(this.dataSource, async (tx) => {
       const { email } = await lockPerson(tx, userId);
       await requireOtherOperator(tx, userId);
       await lockOwners(tx, userId);
@@ -90,7 +90,7 @@ export class People {
    * and they do not exist. Error: last_owner.
    */
   private async mayLoseOwner(userId: string): Promise<ReadonlySet<string>> {
-    const owned = await ownedAlone(this.database.dataSource, userId);
+    const owned = await ownedAlone(this.dataSource, userId);
     for (const tenantId of owned) {
       const name = await this.nameOfOpen(tenantId);
       if (name !== null)

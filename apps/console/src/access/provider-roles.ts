@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { query, transaction } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
-import { ConsoleDatabase } from '../database';
+import { ConsoleDataSource } from '../database';
 import { ConsoleOptions, type GroupRole } from '../options';
 import { type Change, Changes, type Origin, personAs } from './changes';
 import { TENANT_ROLES, type TenantRole } from './roles';
@@ -15,7 +15,7 @@ interface Granted {
 @Injectable()
 export class ProviderRoles {
   constructor(
-    private readonly database: ConsoleDatabase,
+    private readonly dataSource: ConsoleDataSource,
     private readonly options: ConsoleOptions,
     private readonly changes: Changes,
   ) {}
@@ -26,7 +26,7 @@ export class ProviderRoles {
    */
   async set(userId: string, groups: readonly string[], from: Origin): Promise<void> {
     const { isOperator, roleOf } = grantedTo(groups, this.options.oidc?.roles ?? []);
-    await transaction(this.database.dataSource, async (tx) => {
+    await transaction(this.dataSource, async (tx) => {
       const [person] = await query<{ email: string }>(tx, 'SELECT email FROM "user" WHERE id = $1 FOR UPDATE', [
         userId,
       ]);

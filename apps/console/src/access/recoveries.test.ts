@@ -1,4 +1,4 @@
-import type { ConsoleDatabase } from '../database';
+import type { ConsoleDataSource } from '../database';
 import { ConsoleError } from '../http/errors';
 import type { Mailer } from '../http/mailer';
 import type { SignIn } from '../sign-in/sign-in';
@@ -6,9 +6,9 @@ import type { Changes } from './changes';
 import { Recoveries } from './recoveries';
 
 it('while a hundred mails wait, a request is refused with the time to wait', () => {
-  const database = { dataSource: { transaction: () => new Promise(() => undefined) } };
+  const dataSource = { transaction: () => new Promise(() => undefined) };
   const recoveries = new Recoveries(
-    database as unknown as ConsoleDatabase,
+    dataSource as unknown as ConsoleDataSource,
     {} as SignIn,
     {} as Changes,
     { isConfigured: true } as Mailer,

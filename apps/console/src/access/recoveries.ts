@@ -3,7 +3,7 @@ import { type Author, hashInvitationSecret, mintInvitationSecret } from '@tollga
 import { query, transaction } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
 import type { DataSource, EntityManager } from 'typeorm';
-import { ConsoleDatabase } from '../database';
+import { ConsoleDataSource } from '../database';
 import { ConsoleError } from '../http/errors';
 import { Mailer } from '../http/mailer';
 import { SignIn } from '../sign-in/sign-in';
@@ -61,7 +61,7 @@ export class Recoveries implements BeforeApplicationShutdown {
   private readonly pending = new Set<Promise<void>>();
 
   constructor(
-    private readonly database: ConsoleDatabase,
+    private readonly dataSource: ConsoleDataSource,
     private readonly signIn: SignIn,
     private readonly changes: Changes,
     private readonly mailer: Mailer,
@@ -97,7 +97,7 @@ export class Recoveries implements BeforeApplicationShutdown {
     by: Author | undefined,
     { userId, hash, madeBy, tenantId }: NewLink,
   ): Promise<{ url: string; expiresAt: string }> {
-    return transaction(this.database.dataSource, async (tx) => {
+    return transaction(this.dataSource, async (tx) => {
       const person = await withPassword(tx, userId);
       const expiresAt = await insert(tx, { userId, hash, madeBy, tenantId });
       if ((await find(tx, hash)) === null)
@@ -111,7 +111,7 @@ export class Recoveries implements BeforeApplicationShutdown {
 
   /** Whose password a link sets. Error: recovery_invalid. */
   async look(secret: string): Promise<Person> {
-    const person = await find(this.database.dataSource, hashInvitationSecret(secret));
+    const person = await find(this.dataSource, hashInvitationSecret(secret));
     if (!person) throw new ConsoleError('recovery_invalid');
     return person;
   }
@@ -125,7 +125,7 @@ export class Recoveries implements BeforeApplicationShutdown {
     // Before the work of hashing, which is for holders of a link only.
     const { userId } = await this.look(secret);
     const passwordHash = await (await this.signIn.auth.$context).password.hash(password);
-    const reset = await transaction(this.database.dataSource, async (tx) => {
+    const reset = await transaction(this.dataSource, async (tx) => {
       await lockPerson(tx, userId);
       const person = await find(tx, hashInvitationSecret(secret));
       if (!person) throw new ConsoleError('recovery_invalid');
@@ -175,7 +175,7 @@ export class Recoveries implements BeforeApplicationShutdown {
 
   private async mailLink(email: string): Promise<void> {
     const { secret, hash } = mintInvitationSecret();
-    const isMade = await transaction(this.database.dataSource, async (tx) => {
+    const isMade = await transaction(this.dataSource, async (tx) => {
       const [person] = await query<{ userId: string }>(
         tx,
         `SELECT u.id AS "userId" FROM "user" u JOIN "account" a ON a."userId" = u.id
@@ -198,7 +198,7 @@ export class Recoveries implements BeforeApplicationShutdown {
       await this.mailer.sendRecovery(email, `${this.url}#${secret}`);
     } catch (error) {
       // Nobody has this link, so it must not count.
-      await query(this.database.dataSource, 'DELETE FROM recovery WHERE token_hash = $1', [hash]);
+      await query(this.dataSource, 'DELETE FROM recovery WHERE token_hash = $1', [hash]);
       throw error;
     }
   }

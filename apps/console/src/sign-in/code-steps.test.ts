@@ -1,17 +1,17 @@
 import { eventually, useTestDatabase } from '@tollgate/testing';
-import { ConsoleDatabase } from '../database';
+import { ConsoleDataSource, openConsoleDatabase } from '../database';
 import { CODE_STEP_S, codeAt, takeStep } from './code-steps';
 
 const SECRET = 'the secret of the authenticator';
 const FACTOR = { userId: 'ada', stored: 'encrypted', secret: SECRET };
 const PRESENT = 50_000_000;
 
-let databases: ConsoleDatabase[];
-afterAll(() => Promise.all(databases.map((database) => database.onApplicationShutdown())));
+let databases: ConsoleDataSource[];
+afterAll(() => Promise.all(databases.map((database) => database.destroy())));
 const test = useTestDatabase();
 beforeAll(async () => {
   // As two processes of the console.
-  databases = await Promise.all([1, 2].map(() => ConsoleDatabase.open(test.url)));
+  databases = await Promise.all([1, 2].map(() => openConsoleDatabase(test.url)));
   await test.query(
     `INSERT INTO console."user" ("id", "name", "email", "emailVerified") VALUES ('ada', 'Ada', 'a@example.com', true)`,
   );

@@ -1,4 +1,4 @@
-import type { ConsoleDatabase } from '../database';
+import type { ConsoleDataSource } from '../database';
 import type { ConsoleOptions } from '../options';
 import { signInLibrary, type SignInLibrary } from './better-auth';
 import { SignIn } from './sign-in';
@@ -27,7 +27,7 @@ describe('an issuer that did not answer', () => {
     ['forward', HOUR_MS],
   ])('is asked again after 30 s, although the wall clock was set %s', async (_, byMs) => {
     made.mockClear();
-    const signIn = new SignIn({} as ConsoleDatabase, options);
+    const signIn = new SignIn({} as ConsoleDataSource, options);
     await signIn.serveAt('http://localhost:8082');
     const [wallMs, ownMs] = [Date.now() + byMs, performance.now()];
     jest.spyOn(Date, 'now').mockReturnValue(wallMs);
@@ -41,7 +41,7 @@ describe('an issuer that did not answer', () => {
 });
 
 it('a database that does not answer when the issuer does leaves single sign-on out, until both answer', async () => {
-  const signIn = new SignIn({} as ConsoleDatabase, options);
+  const signIn = new SignIn({} as ConsoleDataSource, options);
   await signIn.serveAt('http://localhost:8082');
   // Whole milliseconds, whose differences are exact.
   const later = Math.ceil(performance.now()) + RETRY_MS;

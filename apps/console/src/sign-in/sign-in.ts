@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { query } from '@tollgate/postgres';
 import { logger, settlesWithin } from '@tollgate/runtime';
-import { ConsoleDatabase } from '../database';
+import { ConsoleDataSource } from '../database';
 import { ConsoleError } from '../http/errors';
 import { ConsoleOptions } from '../options';
 import { signInLibrary, type SignInLibrary } from './better-auth';
@@ -33,7 +33,7 @@ export class SignIn {
   private isIssuerAway = false;
 
   constructor(
-    private readonly database: ConsoleDatabase,
+    private readonly dataSource: ConsoleDataSource,
     private readonly options: ConsoleOptions,
   ) {}
 
@@ -86,7 +86,7 @@ export class SignIn {
   /** Null: the person has no password, and signs in by the provider. */
   async isPassword(userId: string, password: string): Promise<boolean | null> {
     const sql = 'SELECT "password" AS hash FROM "account" WHERE "userId" = $1 AND "password" IS NOT NULL';
-    const [row] = await query<{ hash: string }>(this.database.dataSource, sql, [userId]);
+    const [row] = await query<{ hash: string }>(this.dataSource, sql, [userId]);
     if (!row) return null;
     return (await this.auth.$context).password.verify({ hash: row.hash, password });
   }
@@ -119,7 +119,7 @@ export class SignIn {
 
   private newLibrary(asksIssuer: boolean): SignInLibrary {
     const { secret, oidc } = this.options;
-    return signInLibrary({ pool: this.database.pool, secret, origin: this.ownOrigin, oidc, asksIssuer });
+    return signInLibrary({ pool: this.dataSource.pool, secret, origin: this.ownOrigin, oidc, asksIssuer });
   }
 
   private offersOidc(): Promise<boolean> {

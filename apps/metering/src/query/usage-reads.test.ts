@@ -1,7 +1,7 @@
 import { newId, UnavailableError } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
 import { Client } from 'pg';
-import type { DataSource } from 'typeorm';
+import type { MeteringDataSource } from '../database';
 import { useMeteringDatabase } from '../metering-database.fixture';
 import { UsageQueries } from './usage-query';
 import { UsageReads } from './usage-reads';
@@ -16,7 +16,7 @@ const RANGE = { from: '2026-01-01', to: '2026-02-01' };
 /** A database that is never late. */
 const AT_ONCE = {
   transaction: (work: (tx: object) => unknown) => work({ query: () => [], queryRunner: { connect: () => ({}) } }),
-} as unknown as DataSource;
+} as unknown as MeteringDataSource;
 
 /** Reads that run until they are ended. */
 class Reads {

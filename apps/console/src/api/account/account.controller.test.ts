@@ -1,14 +1,14 @@
 import { useTestDatabase } from '@tollgate/testing';
 import type { Caller } from '../../access/allow';
-import { ConsoleDatabase } from '../../database';
+import { ConsoleDataSource, openConsoleDatabase } from '../../database';
 import { AccountController } from './account.controller';
 import { OwnSignIns } from './own-sign-ins';
 
-let database: ConsoleDatabase;
-afterAll(() => database.onApplicationShutdown());
+let database: ConsoleDataSource;
+afterAll(() => database.destroy());
 const test = useTestDatabase();
 beforeAll(async () => {
-  database = await ConsoleDatabase.open(test.url);
+  database = await openConsoleDatabase(test.url);
 });
 
 it('lists the sessions of the caller in pages, the newest first, also when a session ends between them', async () => {

@@ -4,7 +4,7 @@ import { query, transaction } from '@tollgate/postgres';
 import type { Caller } from '../../access/allow';
 import { Changes } from '../../access/changes';
 import { cursorParts, microsOf, timedPage, type TimedPageQuery } from '../../access/timed-pages';
-import { ConsoleDatabase } from '../../database';
+import { ConsoleDataSource } from '../../database';
 import { ConsoleError } from '../../http/errors';
 import type { SessionRow } from '../answers';
 
@@ -20,7 +20,7 @@ interface Session {
 @Injectable()
 export class OwnSignIns {
   constructor(
-    private readonly database: ConsoleDatabase,
+    private readonly dataSource: ConsoleDataSource,
     private readonly changes: Changes,
   ) {}
 
@@ -31,7 +31,7 @@ export class OwnSignIns {
   ): Promise<Page<SessionRow>> {
     const micros = microsOf('"createdAt"');
     const rows = await query<Session & { micros: string }>(
-      this.database.dataSource,
+      this.dataSource,
       `SELECT "id", "ipAddress" AS address, "userAgent" AS browser, "createdAt", "expiresAt", ${micros} AS micros
        FROM "session"
        WHERE "userId" = $1 AND "expiresAt" > now() AND ($2::bigint IS NULL OR (${micros}, "id") < ($2::bigint, $3::text))
@@ -51,7 +51,7 @@ export class OwnSignIns {
 
   /** Error: not_found. */
   async endSession(by: Author, userId: string, id: string): Promise<void> {
-    await transaction(this.database.dataSource, async (tx) => {
+    await transaction(this.dataSource, async (tx) => {
       const [ended] = await query<Pick<Session, 'address' | 'browser' | 'createdAt'>>(
         tx,
         `DELETE FROM "session" WHERE "id" = $1 AND "userId" = $2
@@ -65,7 +65,7 @@ export class OwnSignIns {
 
   /** Error: not_found. */
   async removePasskey(by: Author, userId: string, id: string): Promise<void> {
-    await transaction(this.database.dataSource, async (tx) => {
+    await transaction(this.dataSource, async (tx) => {
       const [removed] = await query<{ passkey: string | null }>(
         tx,
         'DELETE FROM "passkey" WHERE "id" = $1 AND "userId" = $2 RETURNING "name" AS passkey',
