@@ -12,6 +12,9 @@ const CONTROL = /\p{Cc}/u;
  */
 const SEEN = /(?!\p{Default_Ignorable_Code_Point}|\u2800)[\p{L}\p{N}\p{P}\p{S}]/u;
 
+/** Of the name of a tenant, a key, a token or a person. */
+export const MAX_NAME_CHARS = 100;
+
 /**
  * Returns why a name is not allowed for a tenant, a key or a token, or null if it is. A name must not look like another
  * name or be invisible. The schema checks the length.

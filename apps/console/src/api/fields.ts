@@ -4,6 +4,7 @@ import {
   KEY_TAG_FORM,
   MAX_KEY_MODELS,
   MAX_KEY_TAGS,
+  MAX_NAME_CHARS,
   MAX_PAGE_ROWS,
   REQUEST_ID_PATTERN,
   SCOPES,
@@ -15,7 +16,6 @@ import { TIMED_CURSOR_FORM } from '../access/timed-pages';
 import { ConsoleError } from '../http/errors';
 import { MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS } from '../sign-in/better-auth';
 
-const MAX_NAME_CHARS = 100;
 const DEFAULT_PAGE_ROWS = 50;
 
 export const exact = { additionalProperties: false };

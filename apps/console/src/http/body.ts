@@ -1,4 +1,5 @@
 import type { Static, TSchema } from '@sinclair/typebox';
+import { LAST_INSTANT_MS } from '@tollgate/contracts';
 import Ajv, { type ErrorObject } from 'ajv';
 import addFormats from 'ajv-formats';
 import type { FastifyRequest } from 'fastify';
@@ -7,8 +8,6 @@ import { isStorable } from './unstorable';
 
 /** Every body of the console is small. */
 export const MAX_BODY_BYTES = 64 * 1024;
-/** Later times have years of more digits, which the services and PostgreSQL read in other ways. */
-const LAST_INSTANT_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 const bodies = withFormats(new Ajv({ strict: true, allowUnionTypes: true }));
 const queries = withFormats(

@@ -1,3 +1,5 @@
+import { LAST_INSTANT_MS } from '@tollgate/contracts';
+
 /**
  * Dates of ISO 8601, in its extended and its basic form: a calendar date (`2026-11-01`, `20261101`, `2026-11`, `2026`),
  * a week date (`2026-W45-1`, `2026-W45`), or an ordinal date (`2026-305`).
@@ -19,7 +21,6 @@ const TIME = new RegExp(
 );
 
 const FIRST_INSTANT_MS = 0;
-export const LAST_INSTANT_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;

@@ -10,11 +10,10 @@ import {
   SCOPES,
   type Scope,
 } from '@tollgate/contracts';
-import { ExpiresAt, idSchema, Name, pageLimit, pageQuery } from '../http/account/fields';
+import { ExpiresAt, idSchema, Name, pageLimit, pageQuery, PLAIN_TEXT } from '../http/account/fields';
 
 /** Objects without further fields. A misspelt field must not be ignored. */
 const exact = { additionalProperties: false };
-const PLAIN_TEXT = '^[^\\p{Cc}\\p{Cs}]*$';
 
 export const NAMED_ID = {
   tenant: idSchema('ten', 'Tenant identifier.'),

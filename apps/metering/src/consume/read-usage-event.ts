@@ -6,6 +6,7 @@ import {
   type Outcome,
   type UsageEvent,
 } from '@tollgate/contracts';
+import { isName } from '../record/request-life';
 
 /** The range of the `bigint` columns. */
 const MAX_NANOS = 2n ** 63n - 1n;
@@ -13,14 +14,11 @@ const MAX_NANOS = 2n ** 63n - 1n;
 const MAX_PRICE = 10n ** 15n;
 /** A number of fewer digits is below both maxima. */
 const SURELY_LESS_CHARS = 16;
-const MAX_NAME_CHARS = 256;
 /** An event that ends later than this from now comes from a wrong clock. It would be debited in a far month. */
 const MAX_CLOCK_AHEAD_MS = 24 * 60 * 60 * 1000;
 
 const KINDS = new Set<InferenceKind>(['chat', 'completion', 'embedding']);
 const OUTCOMES = new Set<Outcome>(['complete', 'client_closed', 'upstream_error', 'credit_ended', 'expired']);
-/** Printable. PostgreSQL refuses NUL, and lone surrogates are not text. */
-const NAME = /^[^\p{Cc}\p{Cs}]+$/u;
 const DIGITS = /^\d{1,19}$/;
 
 /**
@@ -95,10 +93,6 @@ function validateTimes(event: Record<string, unknown>, nowMs: number): string | 
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function isName(value: unknown): value is string {
-  return typeof value === 'string' && value.length <= MAX_NAME_CHARS && NAME.test(value);
 }
 
 /** A decimal string of digits alone, at most `max`. */

@@ -1,4 +1,4 @@
-import { RequestError } from '@tollgate/contracts';
+import { LAST_INSTANT_MS, RequestError } from '@tollgate/contracts';
 
 const ISO_UTC = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?Z)?$/;
 const MAX_NAME_CHARS = 256;
@@ -27,8 +27,5 @@ export function parseCount(name: string, value: unknown, max: number): number {
   return Number(value);
 }
 
-/** Longer years have another form, which PostgreSQL does not read. */
-const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
-
 /** A time of a statement. The end of the last hour of the year 9999 is its last millisecond. */
-export const iso = (ms: number): string => new Date(Math.min(ms, LAST_MS)).toISOString();
+export const iso = (ms: number): string => new Date(Math.min(ms, LAST_INSTANT_MS)).toISOString();

@@ -3,13 +3,12 @@ import { queryPrepared } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import { HOUR_CHARS, HOUR_MS, hourOf } from '../hours';
 import { plainArray, textArray } from './array-literal';
+import { isName } from './request-life';
 
 /** No request runs longer, whatever a clock says. So one request changes the sums of at most this many hours. */
 const MAX_HOURS = 24;
 /** Concurrent batches rarely share one, so they rarely wait for each other. */
 const SHARDS = 16;
-const MAX_NAME_CHARS = 256;
-const NAME = /^[^\p{Cc}\p{Cs}]+$/u;
 
 interface BackendHourSum {
   hour: string;
@@ -34,7 +33,7 @@ export function backendOf({ backend }: UsageEvent): string | null {
   const value: unknown = backend;
   if (typeof value !== 'string') return null;
   if (known.has(value)) return value;
-  if (value.length > MAX_NAME_CHARS || !NAME.test(value)) return null;
+  if (!isName(value)) return null;
   if (known.size < MAX_KNOWN) known.add(value);
   return value;
 }

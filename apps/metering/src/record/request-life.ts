@@ -3,7 +3,7 @@ import { isCallerRequestId } from './caller-requests';
 
 const DIGITS = /^\d{1,19}$/;
 const CODE = /^[A-Z][A-Z0-9_]{1,39}$/;
-const MAX_BACKEND_CHARS = 256;
+const MAX_NAME_CHARS = 256;
 /** Printable, as PostgreSQL refuses NUL, and lone surrogates are not text. */
 const NAME = /^[^\p{Cc}\p{Cs}]+$/u;
 const WHY = new Set<FailedAttempt['why']>(['refused', 'too_large', 'busy', 'timeout', 'stopped', 'failed']);
@@ -71,8 +71,9 @@ export function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
+/** Whether `value` may be the name of a model, a backend or a price. */
 export function isName(value: unknown): value is string {
-  return typeof value === 'string' && value.length <= MAX_BACKEND_CHARS && NAME.test(value);
+  return typeof value === 'string' && value.length <= MAX_NAME_CHARS && NAME.test(value);
 }
 
 function isLimits(value: unknown): value is LimitNumbers {

@@ -5,6 +5,7 @@ import {
   KEY_TAG_FORM,
   MAX_KEY_MODELS,
   MAX_KEY_TAGS,
+  MAX_NAME_CHARS,
   MAX_PAGE_ROWS,
   type IdPrefix,
 } from '@tollgate/contracts';
@@ -12,10 +13,9 @@ import {
 /** The fields that the schemas of the account APIs are made of. */
 
 /** Text without control characters and lone surrogates, which PostgreSQL can store. */
-const PLAIN_TEXT = '^[^\\p{Cc}\\p{Cs}]*$';
+export const PLAIN_TEXT = '^[^\\p{Cc}\\p{Cs}]*$';
 export const MODEL_ID = '^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$';
 const PROFILE_ID = '^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$';
-const MAX_NAME_CHARS = 100;
 
 export const idSchema = (prefix: IdPrefix, description: string) =>
   Type.String({

@@ -1,9 +1,14 @@
 import { Controller, Get, Query, Res, UseGuards } from '@nestjs/common';
-import type { ExportedUsage, KeyNames, ReplyOf, UsageExportQuery as Wanted } from '@tollgate/contracts';
+import {
+  LAST_INSTANT_MS,
+  type ExportedUsage,
+  type KeyNames,
+  type ReplyOf,
+  type UsageExportQuery as Wanted,
+} from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource } from '@tollgate/runtime';
 import type { FastifyReply } from 'fastify';
-import { LAST_INSTANT_MS } from '../../http/instant';
 import { rangeOf } from '../../http/account/usage-query';
 import { queryCheck } from '../../http/validate';
 import { namesOfKeys } from './usage-by-names';
