@@ -1,7 +1,7 @@
 import { UnavailableError, type Difference } from '@tollgate/contracts';
 import { metrics } from '@tollgate/runtime';
 import { eventually, useTestDatabase } from '@tollgate/testing';
-import type { DataSource } from 'typeorm';
+import type { BillingDataSource } from '../database';
 import { useBilling } from '../testing/billing.fixture';
 import type { Findings } from './findings';
 import { differences } from './metrics';
@@ -12,7 +12,7 @@ const database = useTestDatabase();
 const DIFFERENCE = {} as Difference;
 
 /** A replica of billing, with the number of differences that its next run finds. Null: the run fails. */
-function replica(dataSource: DataSource) {
+function replica(dataSource: BillingDataSource) {
   let next: number | null = 0;
   const reconciler = {
     run: (findings: Findings) => {
