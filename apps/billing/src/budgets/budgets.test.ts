@@ -55,6 +55,24 @@ describe('budgets', () => {
     expect((await t.billing.updates(tenantId)).slice(told)).toHaveLength(1);
   });
 
+  it('a budget that is changed in the next month reaches no threshold of the month before', async () => {
+    for (const before of [10_000, 'none'] as const) {
+      t.reset();
+      const tenantId = await t.billing.tenant();
+      await t.set(tenantId, before);
+      await t.spend(tenantId, 900);
+      const late = t.charge(tenantId, 1);
+      t.nowMs = Date.UTC(2026, 5, 1);
+      await t.set(tenantId, 1_000);
+      await t.gatherer.gather([late]);
+      expect(await t.events(tenantId)).toEqual([]);
+      await t.spend(tenantId, 500);
+      expect((await t.events(tenantId)).map((event) => [event.period, event.thresholdPercent])).toEqual([
+        ['2026-06', 50],
+      ]);
+    }
+  });
+
   it('lists the keys with a budget of their own, in pages', async () => {
     const tenantId = await t.billing.tenant();
     const keys = Array.from({ length: 5 }, () => newId('key'));

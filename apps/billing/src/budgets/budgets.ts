@@ -61,7 +61,7 @@ export class Budgets {
     const keyId = await this.find(request);
     const { state, updates } = await transaction(this.dataSource, async (tx) => {
       const books = (await lockBooks(tx, [tenantId])).get(tenantId)!;
-      const { row, before, changed } = await write(tx, request, keyId);
+      const { row, before, changed } = await write(tx, request, keyId, this.options.now());
       // Even if the budget stays the same: the store may have been unavailable when it was set.
       const updates = row ? [{ ...balanceUpdate(books, []), budgets: [budgetUpdate(row)] }] : [];
       if (changed) {
@@ -156,6 +156,7 @@ async function write(
   tx: EntityManager,
   { tenantId, budgetCents, thresholdsPercent }: SetRequest,
   keyId: string,
+  now: Date,
 ): Promise<{ row: BudgetRow | undefined; before: BudgetRow | undefined; changed: boolean }> {
   const [before] = await query<BudgetRow>(
     tx,
@@ -170,12 +171,13 @@ async function write(
   const kind = typeof budgetCents === 'number' ? 'amount' : budgetCents;
   const [row] = await query<BudgetRow>(
     tx,
-    `INSERT INTO budget AS b (tenant_id, key_id, version, kind, cents, thresholds) VALUES ($1, $2, 1, $3, $4, $5)
+    `INSERT INTO budget AS b (tenant_id, key_id, version, kind, cents, thresholds, changed_at)
+     VALUES ($1, $2, 1, $3, $4, $5, $6)
      ON CONFLICT (tenant_id, key_id) DO UPDATE
        SET version = b.version + 1, kind = excluded.kind, cents = excluded.cents, thresholds = excluded.thresholds,
-         changed_at = now()
+         changed_at = excluded.changed_at
      RETURNING key_id, version, kind, cents, thresholds`,
-    [tenantId, keyId, kind, kind === 'amount' ? budgetCents : null, thresholds],
+    [tenantId, keyId, kind, kind === 'amount' ? budgetCents : null, thresholds, now],
   );
   return { row, before, changed: true };
 }

@@ -42,6 +42,12 @@ export const IN_FORCE = `
   END`;
 
 /**
+ * Whether the budget b (or none) was in force in the month m. A budget that was changed since says nothing about the
+ * charges of that month that come late.
+ */
+const IS_OF_MONTH = `(b.changed_at IS NULL OR to_char(b.changed_at AT TIME ZONE 'UTC', 'YYYY-MM') <= m.period)`;
+
+/**
  * Adds new charges to the spending of their tenants and keys, in the months in which the requests ended. Records the
  * thresholds that this reaches. It runs in the transaction that gathers the charges, under the lock of the tenants'
  * books, so each charge counts once and each threshold is recorded once.
@@ -68,7 +74,7 @@ export async function addSpending(
        RETURNING tenant_id, period, key_id, spent_nanos, default_cents, crossed)
      SELECT m.tenant_id, m.period, m.key_id, m.spent_nanos, ${IN_FORCE} AS cents, b.thresholds, m.crossed
      FROM m LEFT JOIN budget b ON b.tenant_id = m.tenant_id AND b.key_id = m.key_id
-     WHERE ${IN_FORCE} IS NOT NULL ORDER BY m.tenant_id, m.period, m.key_id`,
+     WHERE ${IN_FORCE} IS NOT NULL AND ${IS_OF_MONTH} ORDER BY m.tenant_id, m.period, m.key_id`,
     [
       sums.map((sum) => sum.tenantId),
       sums.map((sum) => sum.period),
