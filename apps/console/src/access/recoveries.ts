@@ -1,11 +1,11 @@
 import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common';
 import { type Author, hashInvitationSecret, mintInvitationSecret } from '@tollgate/contracts';
 import { query, transaction } from '@tollgate/postgres';
-import { logger } from '@tollgate/runtime';
+import { logger, settlesWithin } from '@tollgate/runtime';
 import type { DataSource, EntityManager } from 'typeorm';
 import { ConsoleDataSource } from '../database';
 import { ConsoleError } from '../http/errors';
-import { Mailer } from '../http/mailer';
+import { Mailer, MailError } from '../http/mailer';
 import { SignIn } from '../sign-in/sign-in';
 import { Changes, type Origin, personAs } from './changes';
 import { TENANT_ACTIONS } from './roles';
@@ -15,7 +15,7 @@ const LINK_MS = 60 * 60_000;
 const MAX_MAILED = 3;
 /** Requests whose mail is not sent yet. */
 const MAX_PENDING = 100;
-/** A server that does not take a mail is given up after this time. */
+/** How long a stop waits for mails, and a request that found too many. */
 const MAIL_S = 5;
 /** The maker of the links of the operator API. */
 export const OPERATOR_API = 'operator-api';
@@ -68,7 +68,7 @@ export class Recoveries implements BeforeApplicationShutdown {
   ) {}
 
   async beforeApplicationShutdown(): Promise<void> {
-    await Promise.all(this.pending);
+    await settlesWithin(MAIL_S * 1_000, Promise.all(this.pending));
   }
 
   /**
@@ -197,8 +197,9 @@ export class Recoveries implements BeforeApplicationShutdown {
     try {
       await this.mailer.sendRecovery(email, `${this.url}#${secret}`);
     } catch (error) {
-      // Nobody has this link, so it must not count.
-      await query(this.dataSource, 'DELETE FROM recovery WHERE token_hash = $1', [hash]);
+      // If nobody has this link, it must not count.
+      if (!(error instanceof MailError && error.mayHaveArrived))
+        await query(this.dataSource, 'DELETE FROM recovery WHERE token_hash = $1', [hash]);
       throw error;
     }
   }

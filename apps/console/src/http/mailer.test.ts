@@ -1,5 +1,5 @@
 import { SMTPServer } from 'smtp-server';
-import type { AddressInfo } from 'node:net';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { Mailer } from './mailer';
 
 const options = { databaseUrl: '', secret: '', oidc: null };
@@ -64,6 +64,76 @@ it('the error of a refused address says why, without the address', async () => {
     const mailer = new Mailer({ ...options, mail: { url: `smtp://127.0.0.1:${port}`, from: 'tollgate@example.com' } });
     const error = await mailer.sendInvitation('a+da@example.com', invitation).catch((reason: unknown) => reason);
     expect(String(error)).toMatch(/^Error: .*<\[hidden\]>: no such mailbox$/);
+  } finally {
+    await new Promise<void>((closed) => server.close(() => closed()));
+  }
+});
+
+describe('a server that leaves it open whether it has the mail', () => {
+  const sockets = new Set<Socket>();
+  let server: Server;
+  const serve = async (onSocket: (socket: Socket) => void): Promise<Mailer> => {
+    server = createServer((socket) => {
+      sockets.add(socket.on('error', () => {}));
+      onSocket(socket);
+    });
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+    const { port } = server.address() as AddressInfo;
+    return new Mailer({ ...options, mail: { url: `smtp://127.0.0.1:${port}`, from: 'tollgate@example.com' } });
+  };
+  afterEach(() => {
+    jest.restoreAllMocks();
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+
+  it.each([
+    ['the whole mail', true],
+    ['the recipient', false],
+  ])('hangs up after %s', async (_, mayHaveArrived) => {
+    const mailer = await serve((socket) => {
+      let [said, isText] = ['', false];
+      socket.write('220 ready\r\n');
+      socket.on('data', (chunk) => {
+        said += chunk.toString();
+        if (!said.endsWith(isText ? '\r\n.\r\n' : '\r\n')) return;
+        if (isText || (said.startsWith('RCPT') && !mayHaveArrived)) return void socket.destroy();
+        isText = said.startsWith('DATA');
+        said = '';
+        socket.write(isText ? '354 go on\r\n' : '250 ok\r\n');
+      });
+    });
+    await expect(mailer.sendRecovery('ada@example.com', 'http://localhost/')).rejects.toMatchObject({ mayHaveArrived });
+  });
+
+  it('does not answer within the limit of the whole mail', async () => {
+    const limit = new AbortController();
+    const timeout = jest.spyOn(AbortSignal, 'timeout').mockReturnValue(limit.signal);
+    const mailer = await serve(() => limit.abort());
+    await expect(mailer.sendInvitation('ada@example.com', invitation)).rejects.toThrow(
+      'the mail server took longer than 10 s',
+    );
+    expect(timeout).toHaveBeenCalledWith(10_000);
+  });
+});
+
+it('a server without TLS gets neither password nor mail, if the address requires TLS', async () => {
+  const commands: string[] = [];
+  const server = new SMTPServer({
+    disabledCommands: ['STARTTLS'],
+    allowInsecureAuth: true,
+    onAuth(_auth, _session, done) {
+      commands.push('AUTH');
+      done(null, { user: 'tollgate' });
+    },
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  try {
+    const { port } = server.server.address() as AddressInfo;
+    const url = `smtp://tollgate:secret@127.0.0.1:${port}?requireTLS=true`;
+    const mailer = new Mailer({ ...options, mail: { url, from: 'tollgate@example.com' } });
+    await expect(mailer.sendInvitation('ada@example.com', invitation)).rejects.toThrow(/STARTTLS/);
+    expect(commands).toEqual([]);
   } finally {
     await new Promise<void>((closed) => server.close(() => closed()));
   }
