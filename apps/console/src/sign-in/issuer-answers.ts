@@ -32,6 +32,8 @@ export async function withinLimit<T>(answer: Promise<T>): Promise<T | null> {
 /** One issuer with and without a slash at its end has one discovery document, so it is one issuer. */
 export const withoutSlash = (issuer: string): string => issuer.replace(/\/$/, '');
 
+export const discoveryUrlOf = (issuer: string): string => `${withoutSlash(issuer)}/.well-known/openid-configuration`;
+
 /** The stored form of a subject: see `migrations/007_first_issuer.sql`. */
 export const accountIdOf = (subject: string, issuer: string, first: string): string =>
   issuer === first && !subject.includes(SEPARATOR) ? subject : issuer + SEPARATOR + subject;

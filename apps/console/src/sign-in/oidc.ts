@@ -1,6 +1,7 @@
 import { validateName } from '@tollgate/contracts';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { OidcOptions } from '../options';
+import { discoveryUrlOf } from './issuer-answers';
 
 export const OIDC_PROVIDER = 'oidc';
 const MAX_NAME_CHARS = 100;
@@ -32,7 +33,7 @@ export function providerOf({ issuer, clientId, clientSecret, domains, rolesClaim
     name: 'Single sign-on',
     clientId,
     clientSecret,
-    discoveryUrl: `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`,
+    discoveryUrl: discoveryUrlOf(issuer),
     requireIdTokenVerification: true,
     scopes: ['openid', 'email', 'profile'],
     pkce: true,

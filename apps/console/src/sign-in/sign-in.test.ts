@@ -1,6 +1,7 @@
 import type { ConsoleDataSource } from '../database';
 import type { ConsoleOptions } from '../options';
 import { signInLibrary, type SignInLibrary } from './better-auth';
+import { problemOfIssuer } from './issuer-problem';
 import { SignIn } from './sign-in';
 
 const HOUR_MS = 3_600_000;
@@ -10,6 +11,13 @@ const RETRY_MS = 30_000;
 jest.mock('./better-auth', () => ({
   signInLibrary: jest.fn(() => ({ $context: Promise.resolve({ socialProviders: [] }) })),
 }));
+
+const mockWarn = jest.fn();
+jest.mock('@tollgate/runtime', () => ({
+  ...jest.requireActual<object>('@tollgate/runtime'),
+  logger: () => ({ warn: mockWarn }),
+}));
+jest.mock('./issuer-problem', () => ({ problemOfIssuer: jest.fn(() => Promise.resolve('certificate has expired')) }));
 
 const oidc = {
   ...{ issuer: 'https://issuer.example', clientId: 'tollgate', clientSecret: 'secret' },
@@ -38,6 +46,16 @@ describe('an issuer that did not answer', () => {
     expect(await signIn.hasOidc()).toBe(false);
     expect(timesAsked()).toBe(2);
   });
+});
+
+it('the warning says why an issuer did not answer, once for each outage', async () => {
+  mockWarn.mockClear();
+  const signIn = new SignIn({} as ConsoleDatabase, options);
+  await signIn.serveAt('http://localhost:8082');
+  expect(mockWarn.mock.calls).toEqual([
+    [{ issuer: oidc.issuer, reason: 'certificate has expired' }, expect.stringContaining('TOLLGATE_OIDC_ISSUER')],
+  ]);
+  expect(problemOfIssuer).toHaveBeenCalledWith(oidc.issuer);
 });
 
 it('a database that does not answer when the issuer does leaves single sign-on out, until both answer', async () => {

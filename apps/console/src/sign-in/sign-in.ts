@@ -5,6 +5,7 @@ import { ConsoleDataSource } from '../database';
 import { ConsoleError } from '../http/errors';
 import { ConsoleOptions } from '../options';
 import { signInLibrary, type SignInLibrary } from './better-auth';
+import { problemOfIssuer } from './issuer-problem';
 import { passingOutages } from './library-outages';
 import { OIDC_PROVIDER, providerSignIn, type ProviderSignIn } from './oidc';
 
@@ -105,15 +106,18 @@ export class SignIn {
       if (await knowsIssuer(library)) this.library = library;
     });
     // The database may be away.
-    asked.catch((error: unknown) => (found.reason = String(error)));
+    let failure: string | undefined;
+    asked.catch((error: unknown) => (failure = String(error)));
     const isAnswered = await settlesWithin(ISSUER_WAIT_MS, asked);
     const offers = await this.offersOidc();
     // One line for each outage of the issuer.
-    if (!offers && !this.isIssuerAway)
+    if (!offers && !this.isIssuerAway) {
+      const reason = async () => failure ?? (await problemOfIssuer(oidc.issuer)) ?? found.reason;
       logger('console').warn(
-        { issuer: oidc.issuer, reason: isAnswered ? found.reason : 'no answer yet' },
+        { issuer: oidc.issuer, reason: isAnswered ? await reason() : 'no answer yet' },
         'TOLLGATE_OIDC_ISSUER does not answer as an OpenID Connect issuer: people can sign in by password only',
       );
+    }
     this.isIssuerAway = !offers;
   }
 
