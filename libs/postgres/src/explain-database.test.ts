@@ -24,8 +24,27 @@ describe('an error that prevents a connection becomes a line with the cure', () 
     [coded('EHOSTUNREACH'), /^No network leads to db\.example:5432\/books \(EHOSTUNREACH\): check DATABASE_URL/],
     [coded('ENETUNREACH'), /^No network leads to db\.example:5432\/books \(ENETUNREACH\): check DATABASE_URL/],
     [coded('ETIMEDOUT', 'connect ETIMEDOUT 192.0.2.1:5432'), /^PostgreSQL at .* does not answer: check DATABASE_URL/],
-    [coded('CERT_HAS_EXPIRED', 'certificate has expired'), /^The certificate of .* \(certificate has expired\)/],
-    [coded('ERR_TLS_CERT_ALTNAME_INVALID'), /^The certificate of .* is not trusted .* or correct the host\.$/],
+    [
+      coded('CERT_HAS_EXPIRED', 'certificate has expired'),
+      /^The certificate of .* \(certificate has .*\): renew it\.$/,
+    ],
+    [coded('ERR_TLS_CERT_ALTNAME_INVALID'), /^The certificate of .* is not trusted .*: correct the host, or make one/],
+    [
+      coded('ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED', 'sslv3 alert certificate expired'),
+      /^PostgreSQL at .* refuses this TLS \(sslv3 alert .*\): .*\(sslcert=<file>&sslkey=<file>\)\.$/,
+    ],
+    [
+      coded('28000', 'no pg_hba.conf entry for host "10.0.0.7", user "tollgate", database "books", no encryption'),
+      /^PostgreSQL at .* allows no such connection \(.*no encryption\): if .* TLS, .*sslmode=verify-full.*pg_hba\.conf/,
+    ],
+    [
+      coded('28000', 'connection requires a valid client certificate'),
+      /^PostgreSQL at .* \(connection requires a valid client certificate\): name one in .*\(sslcert=<file>/,
+    ],
+    [
+      coded('28000', 'role "tollgate" is not permitted to log in'),
+      /refuses the user of DATABASE_URL \(role .* log in\)/,
+    ],
     [
       coded('25006', 'cannot execute CREATE TABLE in a read-only transaction'),
       /cannot be used \(cannot execute CREATE/,

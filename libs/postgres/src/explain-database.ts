@@ -1,12 +1,12 @@
-import { fileProblem, StartError } from '@tollgate/runtime';
+import { certificateCure, fileProblem, StartError, tlsRefusal } from '@tollgate/runtime';
 import { parse } from 'pg-connection-string';
 import { sqlState } from './database';
 import { MigrationError } from './migrate';
 
 /** SQLSTATE classes of faulty statements: data exceptions, constraints, syntax, exceptions of SQL code. */
 const DEFECT = /^(22|23|42|P0)...$/;
-/** Node's codes for certificates that it does not accept. */
-const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|UNABLE_TO_GET|HOSTNAME_MISMATCH/;
+/** The options of DATABASE_URL for a client certificate. */
+const OWN_CERTIFICATE = 'in DATABASE_URL (sslcert=<file>&sslkey=<file>)';
 
 /**
  * The line for a server at DATABASE_URL that refuses the connection, with the cure. A defect is returned unchanged,
@@ -37,11 +37,12 @@ function lineOf(error: unknown, url: string): string | null {
   if (/timeout/i.test(message)) return `PostgreSQL at ${where} does not answer: check DATABASE_URL and the network.`;
   if (/does not support SSL/i.test(message))
     return `PostgreSQL at ${where} does not support TLS: leave sslmode out of DATABASE_URL, or set up TLS there.`;
-  if (CERTIFICATE.test(code))
-    return (
-      `The certificate of PostgreSQL at ${where} is not trusted (${message}): ` +
-      'name its authority in DATABASE_URL (sslrootcert=<file>), or correct the host.'
-    );
+  const renewal = certificateCure({ code }, 'DATABASE_URL (sslrootcert=<file>)');
+  if (renewal !== undefined)
+    return `The certificate of PostgreSQL at ${where} is not trusted (${message}): ${renewal}.`;
+  const refusal = tlsRefusal({ code });
+  if (refusal !== undefined)
+    return `PostgreSQL at ${where} refuses this TLS (${refusal}): name a certificate that it accepts ${OWN_CERTIFICATE}.`;
   if (error instanceof TypeError || DEFECT.test(code)) return null;
   return `PostgreSQL at ${where} cannot be used (${message}): check DATABASE_URL and the server.`;
 }
@@ -57,7 +58,7 @@ function cureOf(code: string, where: string, message: string): string | undefine
     ENOTFOUND: `The host of DATABASE_URL (${where}) is not known: correct it.`,
     EAI_AGAIN: `The host of DATABASE_URL (${where}) is not known: correct it.`,
     '28P01': `PostgreSQL at ${where} refuses the password of DATABASE_URL.`,
-    '28000': `PostgreSQL at ${where} refuses the user of DATABASE_URL.`,
+    '28000': refusalOf(where, message),
     '3D000': `PostgreSQL at ${where} has no such database: create it, or correct DATABASE_URL.`,
     '42501':
       `The user of DATABASE_URL lacks rights in ${where} (${message}): grant them. ` +
@@ -66,6 +67,18 @@ function cureOf(code: string, where: string, message: string): string | undefine
     '53300': `PostgreSQL at ${where} has no connection left: raise its max_connections.`,
   };
   return cures[code];
+}
+
+/** The server may refuse the kind of connection, not the user. */
+function refusalOf(where: string, message: string): string {
+  if (/no encryption|SSL off/.test(message))
+    return (
+      `PostgreSQL at ${where} allows no such connection (${message}): if it requires TLS, ` +
+      'add sslmode=verify-full and sslrootcert=<file> to DATABASE_URL; otherwise correct its pg_hba.conf.'
+    );
+  if (/client certificate/.test(message))
+    return `PostgreSQL at ${where} refuses this TLS (${message}): name one ${OWN_CERTIFICATE}.`;
+  return `PostgreSQL at ${where} refuses the user of DATABASE_URL (${message}).`;
 }
 
 /** Host, port and database, without the password. */

@@ -2,7 +2,7 @@ import { delayUntilAborted, logger, StartError } from '@tollgate/runtime';
 import { Cluster, type Redis } from 'ioredis';
 import { within } from './breaker';
 import type { FunctionLibrary } from './function-library';
-import { innermost, isRightMissing, reasonOf } from './redis-errors';
+import { connectionProblem, isRightMissing, newerReason } from './redis-errors';
 import { describeTarget, openClient, readRedisUrl, type NatMap, type RedisClient } from './target';
 
 const KEEP_INTERVAL_MS = 500;
@@ -32,8 +32,9 @@ export class LibraryKeeper {
     const target = readRedisUrl(options.url);
     this.where = `REDIS_URL (${describeTarget(target)})`;
     this.client = openClient(target, 'tollgate-functions', options.natMap);
-    this.client.on('error', (error: Error) => (this.lastError = error));
-    this.client.on('node error', (error: Error) => (this.lastError = error));
+    const note = (error: Error) => (this.lastError = newerReason(this.lastError, error));
+    this.client.on('error', note);
+    this.client.on('node error', note);
   }
 
   /** Connects and loads all libraries at all masters. Rejects with StartError, which names the cure. */
@@ -41,12 +42,7 @@ export class LibraryKeeper {
     const ready = new Promise((resolve) => this.client.once('ready', resolve));
     this.client.connect().catch(() => {});
     await within(START_TIMEOUT_MS, ready);
-    if (this.client.status !== 'ready') {
-      const reason = this.lastError ? reasonOf(innermost(this.lastError)) : '';
-      throw new StartError(
-        `${this.where}: Redis refuses the connection${reason}: start it, or correct address, user and password.`,
-      );
-    }
+    if (this.client.status !== 'ready') throw new StartError(`${this.where}: ${connectionProblem(this.lastError)}`);
     try {
       await this.look();
     } catch (error) {

@@ -1,4 +1,5 @@
 import { UnavailableError } from '@tollgate/contracts';
+import { certificateCure, tlsRefusal } from '@tollgate/runtime';
 
 export function unavailable(reason: string, cause?: Error): UnavailableError {
   const error = new UnavailableError(`Redis is not available: ${reason}`);
@@ -24,6 +25,20 @@ export function isLoadingForbidden(error: Error): boolean {
   return isRightMissing(error) && /function\|load/i.test(error.message);
 }
 
+/** Why no connection was made, and the cure. */
+export function connectionProblem(error: Error | undefined): string {
+  const cause = error && innermost(error);
+  const reason = cause ? reasonOf(cause) : '';
+  if (/WRONGPASS|NOAUTH|invalid password|NOPERM/.test(reason))
+    return `Redis refuses this user and password${reason}: correct them.`;
+  const cure = cause && certificateCure(cause, '?ca=<file>');
+  if (cure !== undefined) return `the certificate of Redis is not trusted${reason}: ${cure}.`;
+  // Clients have no certificate, and Redis asks for one by default.
+  const refusal = cause && tlsRefusal(cause);
+  if (refusal !== undefined) return `Redis refuses this TLS (${refusal}): set its tls-auth-clients to no.`;
+  return `Redis does not answer${reason}: start it, or correct the address.`;
+}
+
 /** Why a server that answers cannot be used, and the cure. */
 export function startProblem(error: Error): string {
   if (/unknown command/i.test(error.message)) return 'this server has no Functions: Redis 7.0 or newer is needed.';
@@ -40,9 +55,19 @@ export function startProblem(error: Error): string {
   return `Redis does not take our functions (${error.message}).`;
 }
 
-/** "Not writable" only repeats that there is no connection. */
+/**
+ * Of two errors of a connection, the newer one, unless that says less: that there is no connection, or that it broke. A
+ * server that refuses TLS may end the connection before the client has read why.
+ */
+export function newerReason(before: Error | undefined, error: Error): Error {
+  if (before === undefined) return error;
+  const isBreak = /^(ECONNRESET|EPIPE)$/.test((error as NodeJS.ErrnoException).code ?? '');
+  return reasonOf(error) === '' || (isBreak && tlsRefusal(before) !== undefined) ? before : error;
+}
+
+/** "Not writable" and "max retries" only repeat that there is no connection. */
 export function reasonOf({ message }: Error): string {
-  return /enableOfflineQueue/.test(message) ? '' : `: ${message}`;
+  return /enableOfflineQueue|maxRetriesPerRequest/.test(message) ? '' : `: ${message}`;
 }
 
 export function innermost(error: Error & { lastNodeError?: Error }): Error {

@@ -7,12 +7,12 @@ import { assertNoEviction } from './eviction';
 import type { FunctionLibrary } from './function-library';
 import { LibraryLoader } from './library-loader';
 import {
-  innermost,
+  connectionProblem,
   isFunctionMissing,
   isLoadingForbidden,
   isRefusal,
   isRightMissing,
-  reasonOf,
+  newerReason,
   startProblem,
   unavailable,
 } from './redis-errors';
@@ -61,8 +61,9 @@ export class RedisLink {
     this.client = openClient(this.target, options.name, options.natMap);
     this.shards = new Shards(this.client);
     this.loader = new LibraryLoader(options.library, () => this.shards.masters());
-    this.client.on('error', (error: Error) => (this.lastError = error));
-    this.client.on('node error', (error: Error) => (this.lastError = error));
+    const note = (error: Error) => (this.lastError = newerReason(this.lastError, error));
+    this.client.on('error', note);
+    this.client.on('node error', note);
   }
 
   /**
@@ -73,12 +74,7 @@ export class RedisLink {
     const where = `REDIS_URL (${describeTarget(this.target)})`;
     this.client.connect().catch(() => {});
     await within(START_TIMEOUT_MS, this.ready());
-    const reason = this.lastError ? reasonOf(innermost(this.lastError)) : '';
-    if (this.client.status !== 'ready') {
-      if (/WRONGPASS|NOAUTH|invalid password|NOPERM/.test(reason))
-        throw new StartError(`${where}: Redis refuses this user and password${reason}: correct them.`);
-      throw new StartError(`${where}: Redis does not answer${reason}: start it, or correct the address.`);
-    }
+    if (this.client.status !== 'ready') throw new StartError(`${where}: ${connectionProblem(this.lastError)}`);
     await assertNoEviction(this.shards.nodes(), this.callTimeoutMs, where);
     try {
       if (await this.isPrepared()) return;

@@ -56,7 +56,9 @@ async function startOf(url: string): Promise<string> {
 it('a client uses TLS with a server whose authority it knows, and refuses any other', async () => {
   const ca = join(folder, 'ca.pem');
   expect(await startOf(`rediss://:secret@localhost:${redis.port}?ca=${ca}`)).toBe('hello');
-  expect(await startOf(`rediss://:secret@localhost:${redis.port}`)).toMatch(/^REDIS_URL .*self-signed certificate/);
+  expect(await startOf(`rediss://:secret@localhost:${redis.port}`)).toMatch(
+    /^REDIS_URL .*: the certificate of Redis is not trusted: self-signed .*: name its authority in \?ca=<file>\.$/,
+  );
   expect(await startOf(`redis://:secret@localhost:${redis.port}`)).toMatch(/^REDIS_URL .*does not answer/);
 });
 
@@ -72,4 +74,12 @@ it('a client accepts either of two authorities in a file, so that an authority c
   }
   writeFileSync(both, `${another}\n`);
   expect(await startOf(`rediss://:secret@localhost:${redis.port}?ca=${both}`)).toMatch(/^REDIS_URL .*self-signed/);
+});
+
+it('a server that asks for a client certificate refuses each client, and the error says what to set', async () => {
+  const options = ['--tls', '--insecure', '-p', String(redis.port), '-a', 'secret'];
+  await redis.exec(['redis-cli', ...options, 'CONFIG', 'SET', 'tls-auth-clients', 'yes']);
+  expect(await startOf(`rediss://:secret@localhost:${redis.port}?ca=${join(folder, 'ca.pem')}`)).toMatch(
+    /^REDIS_URL .*: Redis refuses this TLS \(tlsv13 alert certificate required\): set its tls-auth-clients to no\.$/,
+  );
 });

@@ -5,6 +5,8 @@ export * from './http/former-secret';
 export * from './metrics/polled-gauge';
 export * from './fail-point';
 export * from './file-problem';
+export { certificateCure, tlsRefusal } from './certificate-cure';
+export { problemsOfTls } from './config/check-tls';
 export * from './config/backend-config';
 export * from './config/tollgate-config';
 export * from './config/backend-name';

@@ -115,7 +115,7 @@ it.each([
   [
     'a client that does not know the authority',
     { KAFKA_SASL_MECHANISM: 'plain', KAFKA_CA_FILE: '' },
-    /self-signed certificate.* KAFKA_TLS/,
+    /: the certificate of the brokers is not trusted \(.*self-signed .*\): name its authority in KAFKA_CA_FILE$/,
   ],
 ])('%s gets an error that names what does not fit', async (_, more, line) => {
   const messages = kafkaMessages(settings(more), 'gateway');

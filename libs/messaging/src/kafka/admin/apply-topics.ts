@@ -1,8 +1,8 @@
 import { TOPICS, type Service } from '@tollgate/contracts';
-import { delay, StartError, withTimeout } from '@tollgate/runtime';
+import { certificateCure, delay, StartError, tlsRefusal, withTimeout } from '@tollgate/runtime';
 import { ConfigResourceTypes, type Admin } from 'kafkajs';
 import { createKafka, Sockets, type KafkaConnection } from '../client/connection';
-import { isRefused, rightMissingIn, RightMissingError } from '../client/rights';
+import { causesOf, isRefused, rightMissingIn, RightMissingError } from '../client/rights';
 import { topicsOf } from './rights-plan';
 import { Names, planTopics, type PlannedTopic, type Topics } from './topic-plan';
 
@@ -147,6 +147,21 @@ export function unusable({ brokers, tls, sasl }: KafkaConnection, error: unknown
         'grant it (docs/operating/distributed.md)',
       { cause: error },
     );
+  for (const cause of causesOf(error)) {
+    const cure = certificateCure(cause, 'KAFKA_CA_FILE');
+    if (cure !== undefined)
+      return new BrokersAwayError(
+        `Kafka cannot be used ${at}: the certificate of the brokers is not trusted (${why}): ${cure}`,
+        { cause: error },
+      );
+    // Clients have no certificate.
+    const refusal = tlsRefusal(cause);
+    if (refusal !== undefined)
+      return new BrokersAwayError(
+        `Kafka cannot be used ${at}: the brokers refuse this TLS (${refusal}): set their ssl.client.auth to none`,
+        { cause: error },
+      );
+  }
   return new BrokersAwayError(
     `Kafka cannot be used ${at}: ${why}: check KAFKA_BROKERS, KAFKA_TLS and KAFKA_SASL_MECHANISM with its user`,
     { cause: error },

@@ -11,7 +11,7 @@ export class RightMissingError extends Error {
 }
 
 /** The error and its causes, outermost first. Of several combined errors, the first. */
-function* causesOf(error: unknown): Generator<object> {
+export function* causesOf(error: unknown): Generator<object> {
   for (let n = 0; n < MAX_CAUSES && typeof error === 'object' && error !== null; n++) {
     yield error;
     const { cause, errors } = error as { cause?: unknown; errors?: unknown };
