@@ -62,8 +62,14 @@ describe('the address of Redis', () => {
     ['redis://u:kept/it@a', /\/ is %2F/],
     ['redis://u:p@kept@a', /@ is %40/],
     ['redis://u:1/kept@a', /must be a number/],
-    ['rediss://a?ca=/does/not/exist', /certificate authority/],
     ['redis://a?tls=1', /unknown option "tls"/],
+    ['redis://a?ca=/does/not/exist', /"ca" has no effect without TLS: write rediss instead of redis/],
+    ['redis+sentinel://a/main?ca=/does/not/exist', /"ca" has no effect without TLS/],
+    ['rediss://a?ca=/does/not/exist', /"\/does\/not\/exist" cannot be read \(there is no such file or directory\)/],
+    [
+      `rediss://a?ca=${__filename}`,
+      /the file of "ca" must be a text in PEM with at least one certificate: it has none/,
+    ],
   ])('is refused as %s', (url, message) => {
     expect(() => readRedisUrl(url)).toThrow(message);
     expect(() => readRedisUrl(url)).toThrow(/^REDIS_URL: /);

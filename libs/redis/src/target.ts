@@ -1,3 +1,4 @@
+import { fileProblem, problemsOfTls } from '@tollgate/runtime';
 import { readFileSync } from 'node:fs';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 
@@ -59,6 +60,8 @@ export function readRedisUrl(url: string): RedisTarget {
   const options = new URLSearchParams(query);
   for (const name of options.keys())
     if (name !== 'ca' && name !== 'sentinelPassword') throw new Error(`REDIS_URL: unknown option "${name}"`);
+  if (!secure && options.has('ca'))
+    throw new Error('REDIS_URL: "ca" has no effect without TLS: write rediss instead of redis');
   if (kind === 'single' && nodes.length > 1) throw new Error(`REDIS_URL: several hosts need one of ${FORMS}`);
   if (kind === 'sentinel' && !path) throw new Error('REDIS_URL: the name of the master is missing after the sentinels');
   if (kind === 'cluster' && path && path !== '0') throw new Error('REDIS_URL: a cluster has only database 0');
@@ -159,9 +162,13 @@ function decodePercents(text: string): string {
 
 function readTls(ca: string | null): { ca?: string } {
   if (!ca) return {};
+  let text: string;
   try {
-    return { ca: readFileSync(ca, 'utf8') };
+    text = readFileSync(ca, 'utf8');
   } catch (error) {
-    throw new Error(`REDIS_URL: cannot read the certificate authority "${ca}"`, { cause: error });
+    throw new Error(`REDIS_URL: the file of "ca" "${ca}" cannot be read (${fileProblem(error)})`, { cause: error });
   }
+  const [problem] = problemsOfTls({ ca: text });
+  if (problem) throw new Error(`REDIS_URL: the file of "ca" ${problem.message}`);
+  return { ca: text };
 }

@@ -5,6 +5,7 @@ import {
   OneOf,
   Optional,
   Path,
+  problemsOfTls,
   Secret,
   Setting,
   Text,
@@ -65,7 +66,8 @@ export class KafkaSettings implements ChecksItself {
     if (this.KAFKA_CA_FILE !== undefined) {
       if (!this.KAFKA_TLS) problems.push('KAFKA_CA_FILE has no effect without TLS: set KAFKA_TLS to true');
       try {
-        readFileSync(this.KAFKA_CA_FILE);
+        const [problem] = problemsOfTls({ ca: readFileSync(this.KAFKA_CA_FILE, 'utf8') });
+        if (problem) problems.push(`KAFKA_CA_FILE: ${this.KAFKA_CA_FILE} ${problem.message}`);
       } catch (error) {
         problems.push(`KAFKA_CA_FILE: ${this.KAFKA_CA_FILE} cannot be read (${fileProblem(error)})`);
       }
