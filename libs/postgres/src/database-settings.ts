@@ -1,7 +1,14 @@
-import { combine, Optional, Satisfies, Secret, Setting } from '@tollgate/runtime';
+import { type ChecksItself, combine, Optional, Satisfies, Secret, Setting } from '@tollgate/runtime';
 
 const FORM = /^postgres(ql)?:\/\/\S+$/;
 const WHAT = 'a URL such as postgres://user:password@host:5432/database (in the password / is %2F, # %23, ? %3F)';
+/** pg ignores an unknown name, and would connect without TLS. */
+const TLS_OPTIONS: Readonly<Record<string, RegExp>> = {
+  sslmode: /^(disable|prefer|require|verify-ca|verify-full|no-verify)$/,
+  ssl: /^(true|1|0|no-verify)$/,
+  sslnegotiation: /^(postgres|direct)$/,
+  ...{ sslrootcert: /./, sslcert: /./, sslkey: /./ },
+};
 const DatabaseUrl = () =>
   combine(
     Setting('PostgreSQL 16 or newer. Each service has its own schema. The standalone form then starts no server.'),
@@ -10,19 +17,36 @@ const DatabaseUrl = () =>
   );
 
 /** The settings of a service with a schema. */
-export class DatabaseSettings {
+export class DatabaseSettings implements ChecksItself {
   @DatabaseUrl() DATABASE_URL!: string;
+
+  problems(): string[] {
+    return tlsProblems(this.DATABASE_URL);
+  }
 }
 
 /** The settings of a program that also works without a server. */
-export class OptionalDatabaseSettings {
+export class OptionalDatabaseSettings implements ChecksItself {
   @Optional() @DatabaseUrl() DATABASE_URL?: string;
+
+  problems(): string[] {
+    return tlsProblems(this.DATABASE_URL);
+  }
 }
 
 /** Without a host it names a socket. A special character in the password ends the host; the rest looks like a path. */
 function isDatabaseUrl(text: string): boolean {
   const url = text.replace('@/', '@socket/');
   if (!FORM.test(text) || !URL.canParse(url)) return false;
-  const { pathname, hash } = new URL(url);
-  return !pathname.includes('@') && hash === '';
+  const { pathname, search, hash } = new URL(url);
+  return !pathname.includes('@') && !search.includes('@') && hash === '';
+}
+
+function tlsProblems(url = ''): string[] {
+  const options = [...new URLSearchParams(url.split('?', 2)[1])].filter(([name]) => /ssl|tls/i.test(name));
+  if (options.every(([name, value]) => TLS_OPTIONS[name]?.test(value))) return [];
+  return [
+    'DATABASE_URL has an unknown option of TLS: those are sslmode (disable, require, verify-full, no-verify), ' +
+      'sslrootcert, sslcert and sslkey',
+  ];
 }
