@@ -20,6 +20,7 @@ import { KafkaMessages } from '../kafka-messages';
 import { Publisher } from '../publish/publisher';
 import { itRemovesGroupsOfItsOwnRepliesAlone } from './reply-group-rights.part';
 import { planRights } from './rights-plan';
+import { itServesWithASecondUser } from './second-user.part';
 import { applyScramUsers } from './scram-users';
 import { TEST_IDENTITY } from '../sign/test-identity.fixture';
 import { SupervisedConsumer } from '../client/supervised-consumer';
@@ -208,6 +209,8 @@ export function describeServiceRights(kafka: KafkaServer): void {
     );
 
     itRemovesGroupsOfItsOwnRepliesAlone({ topics: TOPICS, names, administrator, as });
+
+    itServesWithASecondUser({ topicPrefix: prefix, administrator, connectionOf, first: () => as('gateway') });
 
     it('is refused without a login or with a wrong password', async () => {
       const open = (connection: KafkaConnection) => {
