@@ -31,3 +31,26 @@ it.each(['write', 'fsync'] as const)('a secret that a full disk does not take le
   expect(secret).toMatch(/^[\w-]{43}$/);
   expect(operatorSecret(settings)).toBe(secret);
 });
+
+describe('two processes that make a secret at the same time', () => {
+  const secret = () => operatorSecret({ TOLLGATE_DATA_DIR: directory });
+
+  it('use the one that was made first', () => {
+    const made = secret();
+    jest.spyOn(fs, 'existsSync').mockReturnValueOnce(true).mockReturnValueOnce(false);
+    expect(secret()).toBe(made);
+  });
+
+  it('find no file that is not complete', () => {
+    const found: string[][] = [];
+    const sync = fs.fsyncSync;
+    jest.spyOn(fs, 'fsyncSync').mockImplementation((file) => {
+      found.push(readdirSync(directory));
+      sync(file);
+    });
+    secret();
+    expect(found).toHaveLength(1);
+    expect(found[0]).not.toContain('operator.secret');
+    expect(readdirSync(directory)).toEqual(['operator.secret']);
+  });
+});

@@ -151,7 +151,7 @@ function keptSecret(given: string | undefined, directory: string, name: string, 
       accessSync(directory, constants.W_OK);
       return given;
     }
-    if (!existsSync(file)) writeNewFile(file, `${randomBytes(32).toString('base64url')}\n`, 0o600);
+    if (!existsSync(file)) makeSecret(file);
     if (statSync(file).mode & OTHERS) throw new SettingsError(`Other users can read ${file}. Run: chmod 600 ${file}`);
     const kept = readFileSync(file, 'utf8').trim();
     if (entropyBits(kept) < minBits) throw new SettingsError(tooEasy(file, minBits));
@@ -162,6 +162,15 @@ function keptSecret(given: string | undefined, directory: string, name: string, 
       `The data directory ${directory} cannot be written (${fileProblem(error)}): correct that, or choose another ` +
         'with TOLLGATE_DATA_DIR.',
     );
+  }
+}
+
+/** Another process may make it first. Both then use that one. */
+function makeSecret(file: string): void {
+  try {
+    writeNewFile(file, `${randomBytes(32).toString('base64url')}\n`, 0o600);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
 }
 

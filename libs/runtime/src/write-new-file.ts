@@ -1,19 +1,32 @@
-import { closeSync, fsyncSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, fsyncSync, linkSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 
 /**
- * Writes a file that must not exist yet. When this returns, it is on the disk. If it fails, as on a full disk, it
- * leaves no file: an empty one would count as made at the next start. Throws the error of the file system, EEXIST if
- * the file exists.
+ * Writes a file that must not exist yet. When this returns, it is on the disk. Nobody sees a part of it. If it fails,
+ * as on a full disk, it leaves no file: an empty one would count as made at the next start. Throws the error of the
+ * file system, EEXIST if the file exists.
  */
 export function writeNewFile(path: string, text: string, mode: number): void {
-  const opened = openSync(path, 'wx', mode);
+  const draft = `${path}.${process.pid}`;
+  const opened = openSync(draft, 'w', mode);
   try {
-    writeFileSync(opened, text);
-    fsyncSync(opened);
-  } catch (error) {
-    rmSync(path);
-    throw error;
+    try {
+      writeFileSync(opened, text);
+      fsyncSync(opened);
+    } finally {
+      closeSync(opened);
+    }
+    publish(draft, path);
   } finally {
-    closeSync(opened);
+    rmSync(draft, { force: true });
+  }
+}
+
+/** Replaces no file. A file system without hard links may replace one that another process made at this moment. */
+function publish(draft: string, path: string): void {
+  try {
+    linkSync(draft, path);
+  } catch (error) {
+    if (!/^(EPERM|ENOTSUP|EOPNOTSUPP|ENOSYS)$/.test((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    renameSync(draft, path);
   }
 }
