@@ -20,6 +20,13 @@ describe('DATABASE_URL', () => {
     expect(read).not.toThrow(/kept/);
   });
 
+  it('is refused with a file of authorities that has none', () => {
+    const url = `postgres://u:p@db/x?sslmode=verify-full&sslrootcert=${__filename}`;
+    expect(() => readSettings({ DATABASE_URL: url }, [DatabaseSettings])).toThrow(
+      /^DATABASE_URL: the file of sslrootcert must be a text in PEM with at least one certificate: it has none$/,
+    );
+  });
+
   // pg ignores an unknown name, and would connect without TLS. A value that it does not know ends the process.
   it.each(['sslMode=verify-full', 'tls=true', 'sslmode=', 'sslmode=verify_full', 'ssl=false', 'ssl=kept'])(
     'is refused with the option of TLS %s',

@@ -1,4 +1,5 @@
-import { type ChecksItself, combine, Optional, Satisfies, Secret, Setting } from '@tollgate/runtime';
+import { type ChecksItself, combine, Optional, problemsOfTls, Satisfies, Secret, Setting } from '@tollgate/runtime';
+import { readFileSync } from 'node:fs';
 
 const FORM = /^postgres(ql)?:\/\/\S+$/;
 const WHAT = 'a URL such as postgres://user:password@host:5432/database (in the password / is %2F, # %23, ? %3F)';
@@ -44,9 +45,22 @@ function isDatabaseUrl(text: string): boolean {
 
 function tlsProblems(url = ''): string[] {
   const options = [...new URLSearchParams(url.split('?', 2)[1])].filter(([name]) => /ssl|tls/i.test(name));
-  if (options.every(([name, value]) => TLS_OPTIONS[name]?.test(value))) return [];
-  return [
-    'DATABASE_URL has an unknown option of TLS: those are sslmode (disable, require, verify-full, no-verify), ' +
-      'sslrootcert, sslcert and sslkey',
-  ];
+  if (!options.every(([name, value]) => TLS_OPTIONS[name]?.test(value)))
+    return [
+      'DATABASE_URL has an unknown option of TLS: those are sslmode (disable, require, verify-full, no-verify), ' +
+        'sslrootcert, sslcert and sslkey',
+    ];
+  const authorities = options.filter(([name]) => name === 'sslrootcert').flatMap(([, file]) => readable(file));
+  return authorities
+    .flatMap((ca) => problemsOfTls({ ca }))
+    .map(({ message }) => `DATABASE_URL: the file of sslrootcert ${message}`);
+}
+
+/** The first connection reports a file that cannot be read. */
+function readable(file: string): string[] {
+  try {
+    return [readFileSync(file, 'utf8')];
+  } catch {
+    return [];
+  }
 }
