@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { closeSync, fsyncSync, linkSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 
 /**
@@ -6,8 +7,9 @@ import { closeSync, fsyncSync, linkSync, openSync, renameSync, rmSync, writeFile
  * file system, EEXIST if the file exists.
  */
 export function writeNewFile(path: string, text: string, mode: number): void {
-  const draft = `${path}.${process.pid}`;
-  const opened = openSync(draft, 'w', mode);
+  // Processes of two containers may have the same id.
+  const draft = `${path}.${randomUUID()}`;
+  const opened = openSync(draft, 'wx', mode);
   try {
     try {
       writeFileSync(opened, text);

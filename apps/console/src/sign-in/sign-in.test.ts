@@ -50,7 +50,7 @@ describe('an issuer that did not answer', () => {
 
 it('the warning says why an issuer did not answer, once for each outage', async () => {
   mockWarn.mockClear();
-  const signIn = new SignIn({} as ConsoleDatabase, options);
+  const signIn = new SignIn({} as ConsoleDataSource, options);
   await signIn.serveAt('http://localhost:8082');
   expect(mockWarn.mock.calls).toEqual([
     [{ issuer: oidc.issuer, reason: 'certificate has expired' }, expect.stringContaining('TOLLGATE_OIDC_ISSUER')],
