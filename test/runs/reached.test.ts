@@ -6,6 +6,7 @@ const MODULE = pathToFileURL(join(resolve(__dirname, '../..'), 'tools/changed/re
 const CLI = 'test/surfaces/cli/cli.test.ts';
 const MONEY_OF_GATEWAY = 'test/gateway/money.test.ts';
 const LEDGER = 'apps/billing/src/ledger/history.test.ts';
+const ONE_PROCESS = 'test/e2e/one-process.test.ts';
 const DOCUMENTS = 'test/docs/documents.test.ts';
 
 /** The test files that a change of these files reaches, or null for all. In another process, as it is an ES module. */
@@ -34,18 +35,14 @@ it('a change of a service reaches the tests that start it only by its name', () 
 it('a change of a library reaches the tests of all projects that depend on it', () => {
   const tests = reached('libs/postgres/src/index.ts');
   expect(tests).toEqual(
-    expect.arrayContaining(['libs/postgres/src/functions.test.ts', LEDGER, MONEY_OF_GATEWAY, 'test/e2e/crash.test.ts']),
+    expect.arrayContaining(['libs/postgres/src/functions.test.ts', LEDGER, MONEY_OF_GATEWAY, ONE_PROCESS]),
   );
   expect(tests).not.toContain('libs/contracts/src/money.test.ts');
 });
 
 it('a change of a file that tests share reaches the tests that import it, directly or not, or start it', () => {
   const tests = reached('test/e2e/fixtures.ts', 'test/kill/kill-at.mjs');
-  const expected = [
-    'test/e2e/overspend.test.ts',
-    'test/faults/faults.docker.test.ts',
-    'test/kill/kill-anywhere.test.ts',
-  ];
+  const expected = [ONE_PROCESS, 'test/faults/faults.docker.test.ts', 'test/kill/kill-anywhere.test.ts'];
   expect(tests).toEqual(expect.arrayContaining(expected));
   expect(tests).not.toContain(MONEY_OF_GATEWAY);
 });

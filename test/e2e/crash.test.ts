@@ -1,4 +1,0 @@
-import { crashSuite } from './crash.suite';
-import { useStandalone } from './standalone';
-
-crashSuite(useStandalone());

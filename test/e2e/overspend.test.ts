@@ -1,4 +1,0 @@
-import { overspendSuite } from './overspend.suite';
-import { useStandalone } from './standalone';
-
-overspendSuite(useStandalone());
