@@ -1,9 +1,8 @@
 import { eventually, onceServed } from '@tollgate/testing';
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { call } from './deployment';
 import { complete, createTenant, embedded, withStoppedDatabase, writeConfig } from './fixtures';
@@ -11,15 +10,34 @@ import { postgresPid, StandaloneProcess, useDataDirectory } from './standalone-p
 
 // Only the standalone form: the embedded server, its data directory, and the messages of a failed start.
 const directory = useDataDirectory();
+const data = () => join(directory.path, 'data');
 const env = () => ({
-  TOLLGATE_DATA_DIR: directory.path,
+  TOLLGATE_DATA_DIR: data(),
   TOLLGATE_CONFIG: writeConfig(directory.path),
   TOLLGATE_DEMO: 'false',
 });
 
-describe('stopping the only process', () => {
+describe('the only process', () => {
+  let first: Awaited<ReturnType<typeof StandaloneProcess.start>>;
+  beforeAll(async () => {
+    first = await StandaloneProcess.start(env());
+  });
+
+  it('runs PostgreSQL in a folder that only its owner may enter, but not as root', () => {
+    expect(statSync(directory.path).mode & 0o777).toBe(0o700);
+    const owner = execFileSync('ps', ['-o', 'user=', '-p', String(postgresPid(data()))])
+      .toString()
+      .trim();
+    expect(owner).not.toBe('root');
+    expect(statSync(join(data(), 'operator.json')).mode & 0o777).toBe(0o600);
+  });
+
+  it('is unharmed by a second one on its directory, which reports its reason and the remedy in one line', async () => {
+    expect(await failure({})).toMatch(/^tollgate: Another Tollgate runs on .*TOLLGATE_DATA_DIR\.$/);
+    expect((await call(`${first.ready.operatorUrl}/readyz`, '')).status).toBe(200);
+  });
+
   it('flushes the books before it stops PostgreSQL', async () => {
-    const first = await StandaloneProcess.start(env());
     const tenant = await createTenant(first.ready, 1_000);
     const asked = (body: object) =>
       onceServed(() => complete(first.ready, tenant.key, { messages: [{ role: 'user', content: 'x' }], ...body }));
@@ -28,7 +46,7 @@ describe('stopping the only process', () => {
     // Both are admitted, so neither is refused any more because the store is busy.
     await eventually(async () => {
       const holds = `SELECT count(*)::int AS count FROM admission.hold WHERE state = 'pending'`;
-      const { rows } = await embedded(directory.path)((client) => client.query<{ count: number }>(holds));
+      const { rows } = await embedded(data())((client) => client.query<{ count: number }>(holds));
       expect(rows).toEqual([{ count: 2 }]);
     });
     const exit = first.end('SIGINT');
@@ -36,9 +54,9 @@ describe('stopping the only process', () => {
     expect(answers.map((answer) => answer.status)).toEqual([200, 200]);
     expect(await exit).toBe(0);
     expect(first.stderr).toMatch(/"requests":2,"timeoutMs":\d+,"msg":"waiting for running requests to finish"/);
-    expect(postgresPid(directory.path)).toBeNull();
+    expect(postgresPid(data())).toBeNull();
     // The books are flushed already, not by the next start.
-    const left = await withStoppedDatabase(directory.path, async (client) => {
+    const left = await withStoppedDatabase(data(), async (client) => {
       const { rows } = await client.query<{ holds: number; batches: number; outbox: number }>(
         `SELECT (SELECT count(*)::int FROM admission.hold) AS holds,
                 (SELECT count(*)::int FROM messages.batch) AS batches,
@@ -61,16 +79,6 @@ async function failure(settings: Record<string, string>, args?: string[]): Promi
 }
 
 describe('a failed start reports its reason and the remedy in one line:', () => {
-  it('a second instance on the same directory, which leaves the first unharmed', async () => {
-    const first = await StandaloneProcess.start(env());
-    try {
-      expect(await failure({})).toMatch(/^tollgate: Another Tollgate runs on .*TOLLGATE_DATA_DIR\.$/);
-      expect((await call(`${first.ready.operatorUrl}/readyz`, '')).status).toBe(200);
-    } finally {
-      expect(await first.end()).toBe(0);
-    }
-  });
-
   it.each([[['TOLLGATE_PORT']], [['TOLLGATE_PORT', 'TOLLGATE_OPERATOR_PORT']]])(
     'ports in use (%j), each in its line and the public one first',
     async (settings) => {
@@ -87,7 +95,7 @@ describe('a failed start reports its reason and the remedy in one line:', () => 
               `stop what listens there, or set ${setting} (0 = any free port).`,
           ),
         );
-        expect(postgresPid(directory.path)).toBeNull();
+        expect(postgresPid(data())).toBeNull();
       } finally {
         for (const other of others) other.close();
       }
@@ -140,42 +148,23 @@ describe('a failed start reports its reason and the remedy in one line:', () => 
   });
 
   it('an operator secret that other users can read', async () => {
-    const data = join(directory.path, 'open');
-    mkdirSync(data);
-    const secret = join(data, 'operator.secret');
+    const open = join(directory.path, 'open');
+    mkdirSync(open);
+    const secret = join(open, 'operator.secret');
     writeFileSync(secret, randomBytes(32).toString('hex'));
     chmodSync(secret, 0o644);
-    expect(await failure({ TOLLGATE_DATA_DIR: data })).toBe(
+    expect(await failure({ TOLLGATE_DATA_DIR: open })).toBe(
       `tollgate: Other users can read ${secret}. Run: chmod 600 ${secret}`,
     );
   });
 
   it('the data of an embedded PostgreSQL whose password is lost', async () => {
-    const data = join(directory.path, 'lost-password');
-    mkdirSync(join(data, 'postgres'), { recursive: true });
-    writeFileSync(join(data, 'postgres', 'PG_VERSION'), '18');
-    const line = await failure({ TOLLGATE_DATA_DIR: data });
+    const lost = join(directory.path, 'lost-password');
+    mkdirSync(join(lost, 'postgres'), { recursive: true });
+    writeFileSync(join(lost, 'postgres', 'PG_VERSION'), '18');
+    const line = await failure({ TOLLGATE_DATA_DIR: lost });
     expect(line).toMatch(
       /password of the embedded PostgreSQL cannot be read from .*\(there is no such file or directory\)\. Restore the file/,
     );
-  });
-});
-
-describe('in a folder that only its owner may enter', () => {
-  it('PostgreSQL runs, but not as root', async () => {
-    const closed = mkdtempSync(join(tmpdir(), 'tollgate-closed-'));
-    chmodSync(closed, 0o700);
-    const data = join(closed, 'data');
-    const tollgate = await StandaloneProcess.start({ ...env(), TOLLGATE_DATA_DIR: data });
-    try {
-      const owner = execFileSync('ps', ['-o', 'user=', '-p', String(postgresPid(data))])
-        .toString()
-        .trim();
-      expect(owner).not.toBe('root');
-      expect(statSync(join(data, 'operator.json')).mode & 0o777).toBe(0o600);
-    } finally {
-      expect(await tollgate.end()).toBe(0);
-      rmSync(closed, { recursive: true });
-    }
   });
 });
