@@ -1,10 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { eventually, onceServed } from '@tollgate/testing';
+import { eventually, onceServed, useTestDatabase } from '@tollgate/testing';
 import { operator } from './deployment';
 import { complete, createTenant, writeConfig } from './fixtures';
 import { StandaloneProcess, useDataDirectory } from './standalone-process';
 
 const directory = useDataDirectory();
+const database = useTestDatabase();
 const LINE = new RegExp(
   'plans: profile slow of plan default is missing, but active keys use it \\(1 in total, e\\.g\\. of ten_\\w+\\)\\. ' +
     'Restore ',
@@ -15,7 +16,10 @@ it('a profile with active keys cannot be removed, at run time or at a start, unt
   const whole = readFileSync(file, 'utf8');
   const less = whole.replace(/ *- \{ id: slow.*\n/, '');
   expect(less).not.toBe(whole);
-  const env = { TOLLGATE_DATA_DIR: directory.path, TOLLGATE_CONFIG: file, TOLLGATE_DEMO: 'false' };
+  const env = {
+    ...{ DATABASE_URL: database.url, TOLLGATE_DATA_DIR: directory.path },
+    ...{ TOLLGATE_CONFIG: file, TOLLGATE_DEMO: 'false' },
+  };
   const first = await StandaloneProcess.start(env);
   const tenant = await createTenant(first.ready, 1_000, 'slow');
   const answered = async (by: typeof first) =>

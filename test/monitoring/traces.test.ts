@@ -1,4 +1,4 @@
-import { eventually } from '@tollgate/testing';
+import { eventually, useTestDatabase } from '@tollgate/testing';
 import type { Ready } from '../e2e/deployment';
 import { createTenant, type TestTenant } from '../e2e/fixtures';
 import { StandaloneProcess, useDataDirectory } from '../e2e/standalone-process';
@@ -14,6 +14,7 @@ const FIRST = '6bf92f3577b34da6f000000000000001';
 const PROMPT = 'The secret prompt of this client';
 
 const directory = useDataDirectory();
+const database = useTestDatabase();
 let receiver: OtlpReceiver;
 let tollgate: StandaloneProcess & { ready: Ready };
 let tenant: TestTenant;
@@ -21,6 +22,7 @@ let tenant: TestTenant;
 beforeAll(async () => {
   receiver = await OtlpReceiver.start();
   tollgate = await StandaloneProcess.start({
+    DATABASE_URL: database.url,
     TOLLGATE_DATA_DIR: directory.path,
     TOLLGATE_CONFIG: writeConfig(directory.path),
     TOLLGATE_TRACES_URL: receiver.url,
