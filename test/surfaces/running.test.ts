@@ -4,6 +4,7 @@ import { managementKeysTests } from './management/management-keys.part';
 import { managementRateTests } from './management/management-rate.part';
 import { managementReadsTests } from './management/management-reads.part';
 import { useServices } from './services';
+import { unknownFieldsTests } from './hostile/unknown-fields.part';
 import { unstorableTextTests } from './hostile/unstorable-text.part';
 
 // The parts share one start, because it takes more processor time than most of them. Each makes its own tenants.
@@ -12,5 +13,6 @@ describe('the management API, keys', () => managementKeysTests(services));
 describe('the management API, reads', () => managementReadsTests(services));
 describe('the management API, limits', () => managementRateTests(services));
 describe('the operator API, backends', () => backendsTests(services));
+describe('fields that no endpoint knows', () => unknownFieldsTests(services));
 describe('text that no store can hold', () => unstorableTextTests(services));
 describe('the documentation', () => docsTests(services));
