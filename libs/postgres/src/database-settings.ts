@@ -45,10 +45,11 @@ function isDatabaseUrl(text: string): boolean {
 
 function tlsProblems(url = ''): string[] {
   const options = [...new URLSearchParams(url.split('?', 2)[1])].filter(([name]) => /ssl|tls/i.test(name));
-  if (!options.every(([name, value]) => TLS_OPTIONS[name]?.test(value)))
+  const unknown = options.find(([name, value]) => !TLS_OPTIONS[name]?.test(value));
+  if (unknown)
     return [
-      'DATABASE_URL has an unknown option of TLS: those are sslmode (disable, require, verify-full, no-verify), ' +
-        'sslrootcert, sslcert and sslkey',
+      `DATABASE_URL: "${unknown[0]}" is no option of TLS, or has an unknown value. The options are sslmode (disable, ` +
+        'require, verify-full, no-verify), sslrootcert, sslcert and sslkey',
     ];
   const authorities = options.filter(([name]) => name === 'sslrootcert').flatMap(([, file]) => readable(file));
   return authorities
