@@ -42,8 +42,17 @@ export function secretsSuite(tollgate: Deployment): void {
           await call(`${ready.inferenceUrl}${path}`, secret);
         for (const path of [`/keys/${secret}`, `/keys?token=${secret}`, `/${secret}/keys`])
           await call(`${ready.managementUrl}${path}`, secret);
-        for (const path of [`/tenants/${secret}`, `/tenants?after=${secret}`, `/${secret}`])
+        for (const path of [`/tenants/${secret}`, `/tenants?after=${secret}`, `/reconcile/${secret}`, `/${secret}`])
           await call(`${ready.operatorUrl}/_operator/v1${path}`, ready.operatorSecret);
+        for (const [path, body] of [
+          ['keys', { name: 'pasted' }],
+          ['tokens', { name: 'pasted', scopes: ['keys:read'] }],
+          ['credit', { amountCents: 1, ref: 'pasted' }],
+          ['credit/refund', { amountCents: 1, ref: 'pasted' }],
+        ] as const) {
+          const { status } = await operator(ready).post(`/_operator/v1/tenants/${secret}/${path}`, body);
+          expect(status).toBe(404);
+        }
       }
       await reconciled(ready);
 

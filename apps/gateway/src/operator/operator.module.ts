@@ -11,6 +11,7 @@ import { MoneyModule } from './money/money.module';
 import { OpenApiController } from './port/open-api.controller';
 import { OPERATOR_SECRETS, OperatorAuthentication } from './port/operator-authentication';
 import { ProbesController } from './port/probes.controller';
+import { TenantLookup } from './tenant-lookup';
 import { TenantsModule } from './tenants/tenants.module';
 import { OperatorUnknownRouteController } from './port/unknown-route.controller';
 import { UsageModule } from './usage/usage.module';
@@ -53,8 +54,8 @@ export class OperatorModule {
       { provide: Health, useValue: health },
       { provide: ProbeAccess, useValue: new ProbeAccess(metricsTokens) },
     ];
-    const providers = [...values, ServiceClient, OperatorAuthentication];
-    const exports = [ConfigSource, LOOKS, Health, ProbeAccess, ServiceClient, OperatorAuthentication];
+    const providers = [...values, ServiceClient, OperatorAuthentication, TenantLookup];
+    const exports = [ConfigSource, LOOKS, Health, ProbeAccess, ServiceClient, OperatorAuthentication, TenantLookup];
     return { module: OperatorModule, imports: [{ module: OperatorGlobals, global: true, providers, exports }] };
   }
 }

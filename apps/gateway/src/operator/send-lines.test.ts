@@ -6,6 +6,7 @@ import { type ConfigSource, Health } from '@tollgate/runtime';
 import Fastify, { type FastifyReply } from 'fastify';
 import { AuditController } from './access/audit.controller';
 import { createOperatorApp } from './operator.app';
+import type { TenantLookup } from './tenant-lookup';
 import { UsageExportController } from './usage/usage-export.controller';
 
 // Real: Fastify, which answers HEAD by the route of GET. Metering and auth have several pages, and billing none.
@@ -22,7 +23,7 @@ const services = {
   },
 } as unknown as ServiceClient;
 const config = { current: { currency: 'USD' } } as ConfigSource;
-const usage = new UsageExportController(services, config);
+const usage = new UsageExportController(services, {} as TenantLookup, config);
 const audit = new AuditController(services);
 
 beforeEach(() => {

@@ -10,6 +10,7 @@ import { OperatorTokenCreate, OperatorTokensQuery } from './access-schemas';
 import { OPERATOR_PREFIX } from '../prefix';
 import type { Operator } from '../port/operator-authentication';
 import { ByOperator, FromOperator, SecretGuard } from '../port/secret-guard';
+import { requireId } from '../require-id';
 
 const checkQuery = queryCheck(OperatorTokensQuery);
 const checkBody = bodyCheck(OperatorTokenCreate, bodyError);
@@ -42,6 +43,7 @@ export class AccessController {
   @HttpCode(204)
   async revoke(@Param('id') id: string, @ByOperator() by: Author, @Req() request: FastifyRequest) {
     refuseFields(request);
+    requireId('opr', id);
     await this.services.request('auth.operators.revoke', { id, by });
   }
 }

@@ -18,6 +18,7 @@ import { budgetInForce, obstaclesOf } from './key-obstacles';
 import { OPERATOR_PREFIX } from '../prefix';
 import { RequestLives } from './request-lives';
 import { SecretGuard } from '../port/secret-guard';
+import { requireId } from '../require-id';
 
 /** The look of the admission store. */
 export const LOOKS = Symbol('LOOKS');
@@ -57,6 +58,7 @@ export class ExplainController {
   @Get('keys/:keyId')
   async key(@Param('keyId') id: string, @Query() query: unknown): Promise<{ data: ExplainedKey }> {
     const { tenantId } = checkQuery(query);
+    requireId('key', id);
     const key = await this.services.request('auth.keys.find', { id });
     if (tenantId !== undefined && key.tenantId !== tenantId) throw new RequestError('not_found', 'No such key.');
     const ofTenant = { tenantId: key.tenantId };

@@ -12,6 +12,8 @@ import { bodyCheck, queryCheck } from '../../http/validate';
 import { OPERATOR_PREFIX } from '../prefix';
 import { DEFAULT_ROTATION_GRACE_SECONDS, KeyRotate, KeysApply, KeyUpdate } from './key-schemas';
 import { ByOperator, SecretGuard } from '../port/secret-guard';
+import { TenantLookup } from '../tenant-lookup';
+import { requireId } from '../require-id';
 
 const checkQuery = queryCheck(KeysQuery);
 const checkUpdate = bodyCheck(KeyUpdate, bodyError);
@@ -24,18 +26,22 @@ const APPLY_DEADLINE_MS = 12_000;
 @Controller(`${OPERATOR_PREFIX}/tenants/:tenantId/keys`)
 @UseGuards(SecretGuard)
 export class OperatorKeysController {
-  constructor(private readonly services: ServiceClient) {}
+  constructor(
+    private readonly services: ServiceClient,
+    private readonly tenants: TenantLookup,
+  ) {}
 
   @Get()
   async list(@Param('tenantId') tenantId: string, @Query() query: unknown) {
     const page = checkQuery(query);
-    await this.services.request('auth.tenants.get', { tenantId });
+    await this.tenants.get(tenantId);
     return this.services.request('auth.keys.list', { tenantId, ...page });
   }
 
   @Post()
   async create(@Param('tenantId') tenantId: string, @ByOperator() by: Author, @Req() request: FastifyRequest) {
     const wanted = readKeyBody(readJsonObject(request));
+    requireId('ten', tenantId);
     const { row, key } = await issueKey(this.services, tenantId, wanted, by);
     return { data: { ...row, key }, note: KEY_NOTE };
   }
@@ -50,6 +56,8 @@ export class OperatorKeysController {
   ) {
     const { expiresAt, ...wanted } = checkUpdate(trimmedName(readJsonObject(request)));
     const expiry = expiresAt === undefined ? {} : { expiresAt: futureInstant(expiresAt) };
+    requireId('ten', tenantId);
+    requireId('key', id);
     const change = this.services.request('auth.keys.update', { tenantId, id, by, ...wanted, ...expiry });
     return { data: await inForce(change, 'The key may still work as before. Repeat the change until it succeeds.') };
   }
@@ -64,6 +72,8 @@ export class OperatorKeysController {
     @Req() request: FastifyRequest,
   ) {
     const { graceSeconds = DEFAULT_ROTATION_GRACE_SECONDS } = checkRotation(readJsonObject(request));
+    requireId('ten', tenantId);
+    requireId('key', id);
     const { value, hash, last4 } = mintCredential('key');
     const change = this.services.request('auth.keys.rotate', { tenantId, id, hash, last4, graceSeconds, by });
     const row = await inForce(change, 'The key may have a next secret that nobody knows. Rotate it again.');
@@ -79,6 +89,7 @@ export class OperatorKeysController {
       ...key,
       ...(expiresAt !== undefined && { expiresAt: within(`${index}.expiresAt`, () => futureInstant(expiresAt)) }),
     }));
+    requireId('ten', tenantId);
     const minted = dryRun ? [] : keys.map(() => mintCredential('key'));
     const secrets = minted.map(({ hash, last4 }) => ({ hash, last4 }));
     const made = { tenantId, keys: wanted, revokeOthers, by, ...(!dryRun && { secrets }) };
@@ -105,6 +116,8 @@ export class OperatorKeysController {
     @Req() request: FastifyRequest,
   ) {
     refuseFields(request);
+    requireId('ten', tenantId);
+    requireId('key', id);
     await revokeCredential(this.services, 'key', { tenantId, id, by });
   }
 }

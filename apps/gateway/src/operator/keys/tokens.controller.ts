@@ -10,6 +10,8 @@ import { bodyCheck, queryCheck } from '../../http/validate';
 import { OPERATOR_PREFIX } from '../prefix';
 import { TokenCreate } from '../schemas';
 import { ByOperator, SecretGuard } from '../port/secret-guard';
+import { TenantLookup } from '../tenant-lookup';
+import { requireId } from '../require-id';
 
 const checkQuery = queryCheck(TokensQuery);
 const checkBody = bodyCheck(TokenCreate, bodyError);
@@ -18,12 +20,15 @@ const checkBody = bodyCheck(TokenCreate, bodyError);
 @Controller(`${OPERATOR_PREFIX}/tenants/:tenantId/tokens`)
 @UseGuards(SecretGuard)
 export class OperatorTokensController {
-  constructor(private readonly services: ServiceClient) {}
+  constructor(
+    private readonly services: ServiceClient,
+    private readonly tenants: TenantLookup,
+  ) {}
 
   @Get()
   async list(@Param('tenantId') tenantId: string, @Query() query: unknown) {
     const page = checkQuery(query);
-    await this.services.request('auth.tenants.get', { tenantId });
+    await this.tenants.get(tenantId);
     return this.services.request('auth.tokens.list', { tenantId, ...page });
   }
 
@@ -31,6 +36,7 @@ export class OperatorTokensController {
   async create(@Param('tenantId') tenantId: string, @ByOperator() by: Author, @Req() request: FastifyRequest) {
     const { name, scopes, expiresAt } = checkBody(trimmedName(readJsonObject(request)));
     const expires = futureInstant(expiresAt);
+    requireId('ten', tenantId);
     const { value, hash, last4 } = mintCredential('token');
     const row = await this.services.request('auth.tokens.create', {
       tenantId,
@@ -53,6 +59,8 @@ export class OperatorTokensController {
     @Req() request: FastifyRequest,
   ) {
     refuseFields(request);
+    requireId('ten', tenantId);
+    requireId('tok', id);
     await revokeCredential(this.services, 'token', { tenantId, id, by });
   }
 }

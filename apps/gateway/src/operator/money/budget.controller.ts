@@ -10,6 +10,8 @@ import { bodyCheck, queryCheck } from '../../http/validate';
 import { OPERATOR_PREFIX } from '../prefix';
 import { BudgetSet } from '../schemas';
 import { ByOperator, SecretGuard } from '../port/secret-guard';
+import { TenantLookup } from '../tenant-lookup';
+import { requireId } from '../require-id';
 
 const checkQuery = queryCheck(KeysQuery);
 const checkBody = bodyCheck(BudgetSet, bodyError);
@@ -20,6 +22,7 @@ const checkBody = bodyCheck(BudgetSet, bodyError);
 export class BudgetController {
   constructor(
     private readonly services: ServiceClient,
+    private readonly tenants: TenantLookup,
     private readonly config: ConfigSource,
   ) {}
 
@@ -40,7 +43,7 @@ export class BudgetController {
   @Get('budgets')
   async list(@Param('tenantId') tenantId: string, @Query() query: unknown) {
     const page = checkQuery(query);
-    await this.services.request('auth.tenants.get', { tenantId });
+    await this.tenants.get(tenantId);
     const { data, nextCursor } = await this.services.request('billing.budget.keys', { tenantId, ...page });
     // Each key has its own budget, so the default of the configuration is not needed.
     return { data: data.map((state) => this.answer(state, null).data), nextCursor };
@@ -75,13 +78,14 @@ export class BudgetController {
 
   private async defaultOfKey(tenantId: string, id: string): Promise<number | null> {
     const plan = await this.planOf(tenantId);
+    requireId('key', id);
     const { profile } = await this.services.request('auth.keys.get', { tenantId, id });
     return plan?.profiles.find((candidate) => candidate.id === profile)?.monthlyBudgetCents ?? null;
   }
 
   /** Error: not_found (tenant). Undefined: the configuration no longer has the plan. */
   private async planOf(tenantId: string): Promise<PlanConfig | undefined> {
-    const { plan } = await this.services.request('auth.tenants.get', { tenantId });
+    const { plan } = await this.tenants.get(tenantId);
     return this.config.current.plans.find(({ id }) => id === plan);
   }
 

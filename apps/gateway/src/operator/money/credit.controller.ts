@@ -10,6 +10,8 @@ import { bodyCheck, queryCheck } from '../../http/validate';
 import { OPERATOR_PREFIX } from '../prefix';
 import { CreditAdd, CreditAdjust, CreditRefund } from '../schemas';
 import { ByOperator, SecretGuard } from '../port/secret-guard';
+import { TenantLookup } from '../tenant-lookup';
+import { requireId } from '../require-id';
 
 const checkQuery = queryCheck(BillingQuery);
 const checkAdd = bodyCheck(CreditAdd, bodyError);
@@ -22,13 +24,14 @@ const checkAdjust = bodyCheck(CreditAdjust, bodyError);
 export class CreditController {
   constructor(
     private readonly services: ServiceClient,
+    private readonly tenants: TenantLookup,
     private readonly config: ConfigSource,
   ) {}
 
   @Get()
   async show(@Param('tenantId') tenantId: string, @Query() query: unknown) {
     const page = checkQuery(query);
-    await this.services.request('auth.tenants.get', { tenantId });
+    await this.tenants.get(tenantId);
     const [{ nextCursor, ...data }, { spendableNanos }] = await Promise.all([
       this.services.request('billing.summary', { tenantId, ...page }),
       this.services.request('billing.credit.spendable', { tenantId }),
@@ -40,12 +43,14 @@ export class CreditController {
   @Post()
   async add(@Param('tenantId') tenantId: string, @ByOperator() by: Author, @Req() request: FastifyRequest) {
     const { amountCents, source = 'manual', ref } = checkAdd(readJsonObject(request));
+    requireId('ten', tenantId);
     return this.entered(await this.services.request('billing.credit.add', { tenantId, amountCents, source, ref, by }));
   }
 
   @Post('refund')
   async refund(@Param('tenantId') tenantId: string, @ByOperator() by: Author, @Req() request: FastifyRequest) {
     const { amountCents, source = 'manual', ref, reason } = checkRefund(readJsonObject(request));
+    requireId('ten', tenantId);
     const wanted = { tenantId, amountCents, source, ref, by, ...(reason !== undefined && { reason }) };
     return this.entered(await this.services.request('billing.credit.refund', wanted));
   }
@@ -53,6 +58,7 @@ export class CreditController {
   @Post('adjust')
   async adjust(@Param('tenantId') tenantId: string, @ByOperator() by: Author, @Req() request: FastifyRequest) {
     const { amountCents, source = 'manual', ref, reason, allowDebt = false } = checkAdjust(readJsonObject(request));
+    requireId('ten', tenantId);
     const wanted = { tenantId, amountCents, source, ref, reason, allowDebt, by };
     return this.entered(await this.services.request('billing.credit.adjust', wanted));
   }

@@ -10,6 +10,7 @@ import { bodyCheck, queryCheck } from '../../http/validate';
 import { OPERATOR_PREFIX } from '../prefix';
 import { InvoiceClose, InvoicesQuery, InvoiceVoid } from '../schemas';
 import { ByOperator, SecretGuard } from '../port/secret-guard';
+import { TenantLookup } from '../tenant-lookup';
 
 /** Enough for many months of many tenants. A repeat closes the months that are still open. */
 const CLOSE_DEADLINE_MS = 60_000;
@@ -24,13 +25,14 @@ const checkVoid = bodyCheck(InvoiceVoid, bodyError);
 export class InvoicesController {
   constructor(
     private readonly services: ServiceClient,
+    private readonly tenants: TenantLookup,
     private readonly config: ConfigSource,
   ) {}
 
   @Get()
   async list(@Query() query: unknown) {
     const wanted = checkQuery(query);
-    if (wanted.tenantId !== undefined) await this.services.request('auth.tenants.get', { tenantId: wanted.tenantId });
+    if (wanted.tenantId !== undefined) await this.tenants.get(wanted.tenantId);
     const page = await this.services.request('billing.invoices.list', wanted);
     return { ...page, currency: this.config.current.currency };
   }
@@ -40,7 +42,7 @@ export class InvoicesController {
   @HttpCode(200)
   async close(@ByOperator() by: Author, @Req() request: FastifyRequest) {
     const wanted = checkClose(readJsonObject(request));
-    if (wanted.tenantId !== undefined) await this.services.request('auth.tenants.get', { tenantId: wanted.tenantId });
+    if (wanted.tenantId !== undefined) await this.tenants.get(wanted.tenantId);
     return {
       data: await this.services.request('billing.invoices.close', { ...wanted, by }, { deadlineMs: CLOSE_DEADLINE_MS }),
     };

@@ -10,6 +10,7 @@ import { queryCheck } from '../../http/validate';
 import { BackendHoursQuery } from '../backends/backend-schemas';
 import { OPERATOR_PREFIX } from '../prefix';
 import { ByOperator, SecretGuard } from '../port/secret-guard';
+import { requireId } from '../require-id';
 
 /** A caller reads a longer run by its id. */
 const MAX_WAIT_MS = 10_000;
@@ -61,6 +62,7 @@ export class ReconcileController {
   /** A finished run has its report under `report`. The end of a failed one is no reason to ask again: 200. */
   @Get(':id')
   async show(@Param('id') id: string) {
+    requireId('rec', id);
     const run = await this.services.request('billing.reconcile.get', { id });
     return { data: run.state === 'done' ? { ...run, report: this.report(run) } : run };
   }

@@ -9,7 +9,9 @@ import { bodyCheck, queryCheck } from '../../http/validate';
 import { TenantRepairBody } from './repair-schemas';
 import { OPERATOR_PREFIX } from '../prefix';
 import { ByOperator, SecretGuard } from '../port/secret-guard';
+import { TenantLookup } from '../tenant-lookup';
 import { TenantCreate, TenantsQuery, TenantUpdate } from './tenant-schemas';
+import { requireId } from '../require-id';
 
 const checkQuery = queryCheck(TenantsQuery);
 const checkBody = bodyCheck(TenantCreate, bodyError);
@@ -25,7 +27,10 @@ const MAY_STILL_BE = {
 @Controller(`${OPERATOR_PREFIX}/tenants`)
 @UseGuards(SecretGuard)
 export class TenantsController {
-  constructor(private readonly services: ServiceClient) {}
+  constructor(
+    private readonly services: ServiceClient,
+    private readonly tenants: TenantLookup,
+  ) {}
 
   @Get()
   list(@Query() query: unknown) {
@@ -40,7 +45,7 @@ export class TenantsController {
 
   @Get(':tenantId')
   async get(@Param('tenantId') tenantId: string) {
-    return { data: await this.services.request('auth.tenants.get', { tenantId }) };
+    return { data: await this.tenants.get(tenantId) };
   }
 
   /** Absent fields stay as they are. */
@@ -49,6 +54,7 @@ export class TenantsController {
     const wanted = checkUpdate(trimmedName(readJsonObject(request)));
     if (wanted.profiles !== undefined && wanted.plan === undefined)
       throw new ApiError('invalid_plan', 'profiles is allowed only together with plan.');
+    requireId('ten', tenantId);
     const change = this.services.request('auth.tenants.update', { tenantId, ...wanted, by });
     return {
       data: await inForce(change, 'The former limits may still be in force. Repeat the change until it succeeds.'),
@@ -60,6 +66,7 @@ export class TenantsController {
   @HttpCode(200)
   async close(@Param('tenantId') tenantId: string, @ByOperator() by: Author, @Req() request: FastifyRequest) {
     refuseFields(request);
+    requireId('ten', tenantId);
     const change = this.services.request('auth.tenants.close', { tenantId, by });
     return { data: await inForce(change, 'New requests may still be admitted. Repeat the call until it succeeds.') };
   }
@@ -68,6 +75,7 @@ export class TenantsController {
   @HttpCode(200)
   async erase(@Param('tenantId') tenantId: string, @ByOperator() by: Author, @Req() request: FastifyRequest) {
     refuseFields(request);
+    requireId('ten', tenantId);
     const change = this.services.request('auth.tenants.erase', { tenantId, by });
     return { data: await inForce(change, 'The audit log may still have names. Repeat the erasure until it succeeds.') };
   }
@@ -92,10 +100,12 @@ export class TenantsController {
   @HttpCode(200)
   async repair(@Param('tenantId') tenantId: string, @ByOperator() by: Author, @Req() request: FastifyRequest) {
     const { dryRun = false } = checkRepair(readJsonObject(request));
+    requireId('ten', tenantId);
     return { data: await this.services.request('billing.tenants.repair', { tenantId, dryRun, by }) };
   }
 
   private async setStatus(tenantId: string, status: keyof typeof MAY_STILL_BE, by: Author) {
+    requireId('ten', tenantId);
     const change = this.services.request('auth.tenants.setStatus', { tenantId, status, by });
     return { data: await inForce(change, MAY_STILL_BE[status]) };
   }

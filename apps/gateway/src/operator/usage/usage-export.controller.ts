@@ -18,6 +18,7 @@ import { csvLines, focusLines, ndjsonLines, type NamedUsage, type UsageLines } f
 import { OPERATOR_PREFIX } from '../prefix';
 import { SecretGuard } from '../port/secret-guard';
 import { sendLines } from '../send-lines';
+import { TenantLookup } from '../tenant-lookup';
 
 type Page = ReplyOf<'metering.usage.export'>;
 /** A filter can make the search for a page slow. */
@@ -33,6 +34,7 @@ const checkQuery = queryCheck(UsageExportQuery);
 export class UsageExportController {
   constructor(
     private readonly services: ServiceClient,
+    private readonly tenants: TenantLookup,
     private readonly config: ConfigSource,
   ) {}
 
@@ -40,7 +42,7 @@ export class UsageExportController {
   async export(@Query() query: unknown, @Res() reply: FastifyReply): Promise<void> {
     const { from, to, step, format, provider = 'Tollgate', ...filters } = checkQuery(query);
     const [fromMs, toMs] = wholeSteps(rangeOf(from, to, Date.now()), step);
-    if (filters.tenantId !== undefined) await this.services.request('auth.tenants.get', { tenantId: filters.tenantId });
+    if (filters.tenantId !== undefined) await this.tenants.get(filters.tenantId);
     const wanted: Wanted = {
       ...filters,
       from: new Date(fromMs).toISOString(),

@@ -2,6 +2,7 @@ import { MAX_KEY_NAMES, newId, RequestError, type ExportedUsage, type KeyNames }
 import type { ServiceClient } from '@tollgate/messaging/nest';
 import type { ConfigSource } from '@tollgate/runtime';
 import Fastify from 'fastify';
+import type { TenantLookup } from '../tenant-lookup';
 import { UsageExportController, wholeSteps } from './usage-export.controller';
 
 const ms = (time: string) => Date.parse(time);
@@ -33,7 +34,7 @@ it('an export has the names of all keys of a day, however many they are', async 
     },
   } as unknown as ServiceClient;
   const config = { current: { currency: 'USD' } } as ConfigSource;
-  const controller = new UsageExportController(services, config);
+  const controller = new UsageExportController(services, {} as TenantLookup, config);
   const server = Fastify();
   server.get('/', ({ query }, reply) => controller.export(query, reply));
   const { body } = await server.inject({ url: '/', query: { step: 'day', format: 'ndjson' } });

@@ -10,6 +10,8 @@ import { OPERATOR_PREFIX } from '../prefix';
 import { requestIdOf } from '../request-id';
 import { NamedRequestsQuery, RequestsQuery } from '../schemas';
 import { SecretGuard } from '../port/secret-guard';
+import { TenantLookup } from '../tenant-lookup';
+import { requireId } from '../require-id';
 
 const DAY_MS = 24 * 60 * 60_000;
 const checkPage = queryCheck(RequestsQuery);
@@ -21,6 +23,7 @@ const checkNamed = queryCheck(NamedRequestsQuery);
 export class OperatorUsageController {
   constructor(
     private readonly services: ServiceClient,
+    private readonly tenants: TenantLookup,
     private readonly config: ConfigSource,
   ) {}
 
@@ -28,7 +31,7 @@ export class OperatorUsageController {
   @Get('tenants/:tenantId/usage')
   async summary(@Param('tenantId') tenantId: string, @Query() query: Record<string, unknown>) {
     const { groupBy, ...wanted } = readOperatorUsageQuery(tenantId, query, Date.now());
-    await this.services.request('auth.tenants.get', { tenantId });
+    await this.tenants.get(tenantId);
     const asked = { ...wanted, groupBy: groupsOfUsage(groupBy) };
     const [usage, refusals] = await Promise.all([
       this.services.request('metering.usage.query', asked),
@@ -47,6 +50,7 @@ export class OperatorUsageController {
   @Get('entries/:entryId/requests')
   async requests(@Param('entryId') entryId: string, @Query() query: unknown) {
     const page = checkPage(query);
+    requireId('ent', entryId);
     const covered = await this.services.request('billing.entry.requests', { entryId, ...page });
     const { entry, carriedInNanos, carriedOutNanos, requests, nextCursor } = covered;
     const ids = requests.map(({ id }) => id);
