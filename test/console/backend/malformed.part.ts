@@ -1,3 +1,4 @@
+import { mintCredential } from '@tollgate/contracts';
 import { boundRoutes } from './access.part';
 import type { BrowserSession } from '../running/browser';
 import { API, PASSWORD } from '../running/people';
@@ -48,6 +49,23 @@ export function malformedTests(
           ...[method, wanted, 404, 'not_found'],
         ]);
       }
+    }
+  });
+
+  it('a secret in the place of an id goes to no service, because its messages are kept', async () => {
+    const { value } = mintCredential('key');
+    for (const [method, path, body] of [
+      ['PATCH', ofTenant(`keys/${value}`), { name: 'pasted' }],
+      ['POST', ofTenant(`keys/${value}/rotate`), { graceSeconds: 0 }],
+      ['PUT', ofTenant(`keys/${value}/budget`), { budgetCents: 1 }],
+      ['DELETE', ofTenant(`keys/${value}`)],
+      ['DELETE', ofTenant(`tokens/${value}`)],
+      ['GET', `operator/reconcile/${value}`],
+    ] as const) {
+      const { status, json } = await deployed().operator.send(method, `${API}/${path}`, body);
+      // The words of the console itself. A service would name what it lacks.
+      const wanted = [method, path, 404, 'This does not exist, or you may not see it.'];
+      expect([method, path, status, json?.error?.message]).toEqual(wanted);
     }
   });
 

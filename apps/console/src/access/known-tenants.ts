@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { isId } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { LRUCache } from 'lru-cache';
-import { ConsoleError } from '../http/errors';
+import { requireId } from '../http/require-id';
 
 const MAX_TENANTS = 10_000;
 
@@ -18,7 +17,7 @@ export class KnownTenants {
 
   /** Error: not_found. */
   async require(tenantId: string): Promise<void> {
-    if (!isId('ten', tenantId)) throw new ConsoleError('not_found');
+    requireId('ten', tenantId);
     if (this.found.has(tenantId)) return;
     await this.services.request('auth.tenants.get', { tenantId });
     this.found.set(tenantId, true);

@@ -22,6 +22,7 @@ import {
   ProfileField,
   TagsField,
 } from '../fields';
+import { requireId } from '../../http/require-id';
 
 const optional = {
   profile: Type.Optional(ProfileField),
@@ -113,6 +114,7 @@ export class KeysController {
     @Req() request: FastifyRequest,
     @ByCaller() by: Author,
   ): Promise<KeyRow> {
+    requireId('key', id);
     const change = this.services.request('auth.keys.update', { tenantId, id, by, ...checked(readChange(request)) });
     return inForce(change, 'The key may still work as before. Repeat the change until it succeeds.');
   }
@@ -128,6 +130,7 @@ export class KeysController {
     @ByCaller() by: Author,
   ): Promise<IssuedKey> {
     const grace = readRotation(request);
+    requireId('key', id);
     const { value, hash, last4 } = mintCredential('key');
     const change = this.services.request('auth.keys.rotate', { tenantId, id, by, hash, last4, ...grace });
     const row = await inForce(change, 'The key may have a next secret that nobody knows. Rotate it again.');
@@ -138,6 +141,7 @@ export class KeysController {
   @AllowInTenant('keys.write')
   @HttpCode(204)
   async revoke(@Param('tenantId') tenantId: string, @Param('id') id: string, @ByCaller() by: Author): Promise<void> {
+    requireId('key', id);
     await this.services.request('auth.keys.revoke', { tenantId, id, by });
   }
 }

@@ -7,6 +7,7 @@ import { AllowInTenant, ByCaller } from '../../access/allow';
 import { bodyOf, queryOf } from '../../http/body';
 import type { IssuedToken, TokenList } from '../answers';
 import { checkedName, exact, ExpiresAtField, futureInstant, NameField, pageOf, ScopesField } from '../fields';
+import { requireId } from '../../http/require-id';
 
 const readPage = queryOf(pageOf('tok'));
 const readToken = bodyOf(
@@ -51,6 +52,7 @@ export class TokensController {
   @AllowInTenant('tokens.write')
   @HttpCode(204)
   async revoke(@Param('tenantId') tenantId: string, @Param('id') id: string, @ByCaller() by: Author): Promise<void> {
+    requireId('tok', id);
     await this.services.request('auth.tokens.revoke', { tenantId, id, by });
   }
 }

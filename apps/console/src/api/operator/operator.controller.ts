@@ -13,6 +13,7 @@ import { FleetStates } from './fleet-states';
 import { modelRows } from '../usage/model-rows';
 import { tenantNames } from './tenant-names';
 import { wholeConfiguration } from './whole-configuration';
+import { requireId } from '../../http/require-id';
 
 /** Where an entry of the console comes from. */
 const SOURCE = 'manual';
@@ -168,6 +169,7 @@ export class OperatorController {
   @Get('reconcile/:id')
   @AllowOperator('books.check')
   run(@Param('id') id: string): Promise<ReconcileRun> {
+    requireId('rec', id);
     return this.services.request('billing.reconcile.get', { id });
   }
 }

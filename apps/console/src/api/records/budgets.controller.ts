@@ -9,6 +9,7 @@ import { bodyOf, queryOf } from '../../http/body';
 import type { BudgetRow, BudgetList } from '../answers';
 import { rowOf } from './budget-rows';
 import { exact, pageOf } from '../fields';
+import { requireId } from '../../http/require-id';
 
 /** `default`: the budget of the configuration. Null: no budget. */
 const readBudget = bodyOf(
@@ -77,6 +78,7 @@ export class BudgetsController {
     @ByCaller() by: Author,
     @Req() request: FastifyRequest,
   ): Promise<BudgetRow> {
+    requireId('key', keyId);
     const { profile } = await this.services.request('auth.keys.get', { tenantId, id: keyId });
     const plan = await this.planOf(tenantId);
     const byDefault = plan?.profiles.find(({ id }) => id === profile)?.monthlyBudgetCents ?? null;

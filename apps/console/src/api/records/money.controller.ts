@@ -1,5 +1,5 @@
 import { Controller, Get, Param, Query } from '@nestjs/common';
-import { type BillingSummary, isId, type LedgerEntry } from '@tollgate/contracts';
+import { type BillingSummary, type LedgerEntry } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { AllowInTenant } from '../../access/allow';
 import { queryOf } from '../../http/body';
@@ -7,6 +7,7 @@ import { ConsoleError } from '../../http/errors';
 import type { InvoiceSheet, Receipt } from '../answers';
 import { pageOf } from '../fields';
 import { monthRange } from './months';
+import { requireId } from '../../http/require-id';
 
 const readPage = queryOf(pageOf('ent'));
 const INVOICE_NUMBER = /^[1-9]\d{0,15}$/;
@@ -36,7 +37,7 @@ export class MoneyController {
     @Query() query: unknown,
   ): Promise<Receipt> {
     const page = readRequests(query);
-    if (!isId('ent', entryId)) throw new ConsoleError('not_found');
+    requireId('ent', entryId);
     const [{ entry, ...rest }, tenant] = await Promise.all([
       this.services.request('billing.entry.requests', { entryId, tenantId, ...page }),
       this.services.request('auth.tenants.get', { tenantId }),

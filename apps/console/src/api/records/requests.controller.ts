@@ -1,6 +1,6 @@
 import { Controller, Get, Param, Query } from '@nestjs/common';
 import { Type } from '@sinclair/typebox';
-import { ifFound, isId, type ListedRequest, type Outcome, type ServedRequest } from '@tollgate/contracts';
+import { ifFound, type ListedRequest, type Outcome, type ServedRequest } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { AllowInTenant } from '../../access/allow';
 import { queryOf } from '../../http/body';
@@ -8,6 +8,7 @@ import { ConsoleError } from '../../http/errors';
 import type { RequestBooks, RequestList } from '../answers';
 import { CallerRequestIdField, inUtc, KeyIdField, ModelField, pageSize } from '../fields';
 import { keyNames } from '../key-names';
+import { requireId } from '../../http/require-id';
 
 /** A search among millions of requests answers in short or empty pages. One call asks for this many of them. */
 const MAX_PAGES_A_CALL = 5;
@@ -64,7 +65,7 @@ export class RequestsController {
   @Get(':requestId')
   @AllowInTenant('requests.read')
   async request(@Param('tenantId') tenantId: string, @Param('requestId') requestId: string): Promise<RequestBooks> {
-    if (!isId('req', requestId)) throw new ConsoleError('not_found');
+    requireId('req', requestId);
     const { served } = await this.services.request('metering.requests.explain', { name: requestId, tenantId });
     const found = served.find(({ id }) => id === requestId);
     if (!found) throw new ConsoleError('not_found');
