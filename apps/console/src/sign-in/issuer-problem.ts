@@ -1,6 +1,6 @@
 import { discoveryUrlOf } from './issuer-answers';
 
-/** How long it is waited for the answer. */
+/** The longest wait for the answer. */
 const LIMIT_MS = 3_000;
 
 /**

@@ -1,10 +1,9 @@
-import { validateName } from '@tollgate/contracts';
+import { MAX_NAME_CHARS, validateName } from '@tollgate/contracts';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { OidcOptions } from '../options';
 import { discoveryUrlOf } from './issuer-answers';
 
 export const OIDC_PROVIDER = 'oidc';
-const MAX_NAME_CHARS = 100;
 const MAX_EMAIL_CHARS = 254;
 /**
  * The characters whose lower case is an ASCII letter, such as the Kelvin sign. With them, two different addresses would
