@@ -13,7 +13,8 @@ export class Operator {
   private readonly booked = new Map<string, number>();
   private readonly suspended = new Set<string>();
   private readonly budgets = new Map<string, SetBudget['cents']>();
-  private statusVersion = 0;
+  /** By tenant. Auth begins at 0, which is always an active tenant. */
+  private readonly statusVersions = new Map<string, number>();
 
   constructor(
     private readonly stores: Stores,
@@ -37,10 +38,12 @@ export class Operator {
     return updates;
   }
 
-  /** @param late an older message of auth, which must change nothing */
+  /** @param late an older message of auth about the tenant, which must change nothing. Its first is never late. */
   async suspend(tenantId: string, suspended: boolean, late: boolean): Promise<BalanceUpdate[]> {
-    if (late && this.statusVersion > 0) return this.stores.status(tenantId, 0, suspended);
-    const updates = await this.stores.status(tenantId, ++this.statusVersion, suspended);
+    const known = this.statusVersions.get(tenantId) ?? 0;
+    if (late && known > 0) return this.stores.status(tenantId, known - 1, suspended);
+    this.statusVersions.set(tenantId, known + 1);
+    const updates = await this.stores.status(tenantId, known + 1, suspended);
     if (suspended) this.suspended.add(tenantId);
     else this.suspended.delete(tenantId);
     return updates;
