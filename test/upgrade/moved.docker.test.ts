@@ -14,8 +14,10 @@ const CREDIT_CENTS = 1_000;
 const SERVICES = ['auth', 'metering', 'billing', 'console'] as const;
 const LOGINS = SERVICES.flatMap((name) => [name, `${name}-owner`]);
 const PAGE = 'docs/operating/distributed.md';
-/** The commands of the document that copy the data, without their comments. */
-const COPY = /## From the standalone form\n.*?```sh\n(.*?)```/s.exec(textOf(PAGE))![1]!;
+/** The commands of the document: the copy of the data, and the mark of the database that stays behind. */
+const [COPY, MARK] = [
+  .../## From the standalone form\n(.*?)\n## /s.exec(textOf(PAGE))![1]!.matchAll(/```sh\n(.*?)```/gs),
+].map(([, commands]) => commands!);
 const CONFIG = writeConfig(mkdtempSync(join(tmpdir(), 'tollgate-moved-')));
 
 const sql = (name: string) => readFileSync(resolve(__dirname, `../../deploy/postgres/${name}`), 'utf8');
@@ -50,21 +52,25 @@ async function moneyOf(ready: Ready, { id }: TestTenant): Promise<object> {
 
 it('the services continue the books of a standalone form, with its tenants and keys', async () => {
   await postgres.exec(['createdb', '-U', 'postgres', '-p', String(postgres.port), 'alone']);
-  const alone = await StandaloneProcess.start({
+  const settings = {
     DATABASE_URL: postgres.url.replace(/tollgate$/, 'alone'),
     TOLLGATE_DATA_DIR: directory.path,
     TOLLGATE_CONFIG: CONFIG,
     TOLLGATE_CONSOLE: 'true',
     TOLLGATE_DEMO: 'false',
-  });
+  };
+  const alone = await StandaloneProcess.start(settings);
   const tenant = await createTenant(alone.ready, CREDIT_CENTS);
   await spend(alone.ready, tenant);
   await reconciled(alone.ready);
   const before = await moneyOf(alone.ready, tenant);
 
-  const copy = `cd / && export STANDALONE='${urlInside('alone')}' DATABASE='${urlInside('tollgate')}' && ${COPY}`;
-  await postgres.exec(['sh', '-euc', copy]);
+  const databases = `STANDALONE='${urlInside('alone')}' DATABASE='${urlInside('tollgate')}'`;
+  const run = (commands: string) => postgres.exec(['sh', '-euc', `cd / && export ${databases} && ${commands}`]);
+  await run(COPY!);
   expect(await alone.end()).toBe(0);
+  await run(MARK!);
+  await expect(StandaloneProcess.start(settings)).rejects.toThrow(/The database is that of the distributed form/);
 
   createMessageKeys(deployment.keysDirectory);
   await applyTopics({ brokers: deployment.kafka.brokers, clientId: 'test' });

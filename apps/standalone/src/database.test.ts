@@ -1,4 +1,3 @@
-import { newId } from '@tollgate/contracts';
 import { TakeDown } from '@tollgate/runtime';
 import { useTestDatabase } from '@tollgate/testing';
 import { openDatabase } from './database';
@@ -10,19 +9,30 @@ const start = () =>
     { DATABASE_URL: database.url, TOLLGATE_WORKERS: 1, TOLLGATE_CONSOLE: true } as StandaloneSettings,
     new TakeDown('test'),
   );
+const schemas = () => database.query<{ name: string }>('SELECT nspname AS name FROM pg_namespace ORDER BY 1');
+const REFUSED = /^The database is that of the distributed form: start its services .*, or name another/;
 
 it('the database of the distributed form is refused and not changed: its credit would be spent twice', async () => {
-  await database.query('INSERT INTO billing.tenant_books (tenant_id) VALUES ($1)', [newId('ten')]);
   await expect(start()).resolves.toBe(database.url);
-  // In the distributed form, holds are in Redis.
-  await database.query('DROP SCHEMA admission CASCADE');
-  const schemas = 'SELECT nspname AS name FROM pg_namespace ORDER BY 1';
-  const before = await database.query(schemas);
-  await expect(start()).rejects.toThrow(
-    /^The database at DATABASE_URL has the books of the distributed form: start its services .*, or name another/,
+  // What the moving procedure does to the database that stays behind. The distributed form has its holds in Redis.
+  await database.query('ALTER SCHEMA admission RENAME TO moved_admission');
+  const before = await schemas();
+  await expect(start()).rejects.toThrow(REFUSED);
+  expect(await schemas()).toEqual(before);
+  // Also one service alone, before its first tenant.
+  await database.query('DROP SCHEMA metering, billing, console CASCADE');
+  await expect(start()).rejects.toThrow(REFUSED);
+});
+
+it('a first start that was interrupted between two schemas is repeated', async () => {
+  const made = await database.query<{ name: string }>(
+    `SELECT relnamespace::regnamespace AS name FROM pg_class WHERE relname = 'schema_migration'`,
   );
-  expect(await database.query(schemas)).toEqual(before);
-  // A first start that was interrupted between two schemas is repeated.
-  await database.query('SET session_replication_role = replica; DELETE FROM billing.tenant_books');
+  await database.query(`DROP SCHEMA ${made.map(({ name }) => name).join(', ')} CASCADE`);
+  await database.query('CREATE SCHEMA billing; CREATE TABLE billing.outbox (data int)');
+  await expect(start()).rejects.toThrow(/outbox/);
+  const begun = (await schemas()).map(({ name }) => name);
+  expect([begun.includes('admission'), begun.includes('credentials')]).toEqual([true, false]);
+  await database.query('DROP SCHEMA billing CASCADE');
   await expect(start()).resolves.toBe(database.url);
 });

@@ -5,7 +5,7 @@ import { MIGRATIONS as CONSOLE } from '@tollgate/console';
 import { MIGRATIONS as CREDENTIALS } from '@tollgate/credentials';
 import { MIGRATIONS as MESSAGES } from '@tollgate/messaging';
 import { MIGRATIONS as METERING } from '@tollgate/metering';
-import { connectionConfig, explainDatabase, migrateSchemas, startEmbeddedPostgres } from '@tollgate/postgres';
+import { migrateSchemas, startEmbeddedPostgres } from '@tollgate/postgres';
 import { logger, StartError, type TakeDown } from '@tollgate/runtime';
 import { Client } from 'pg';
 import type { StandaloneSettings } from './settings';
@@ -33,39 +33,10 @@ export async function openDatabase(settings: StandaloneSettings, takeDown: TakeD
       logger('standalone').info('took over the PostgreSQL of a process that ended without stopping it');
     url = server.url;
   }
-  if (settings.DATABASE_URL !== undefined) await refuseDistributed(url);
   const console = settings.TOLLGATE_CONSOLE ? [CONSOLE] : [];
-  await migrateSchemas(url, [AUTH, METERING, BILLING, ADMISSION, CREDENTIALS, MESSAGES, ...console]);
+  await migrateSchemas(url, [ADMISSION, AUTH, METERING, BILLING, CREDENTIALS, MESSAGES, ...console]);
   if (settings.DATABASE_URL !== undefined) await warnOfTooFew(url, connections);
   return url;
-}
-
-/**
- * The standalone form has its holds in a schema of the same database, which the distributed form never has. Both would
- * spend the same credit, and take each other's messages out of the outboxes.
- */
-async function refuseDistributed(url: string): Promise<void> {
-  const client = new Client(connectionConfig({ url, schema: BILLING.schema, applicationName: 'tollgate-start' }));
-  client.on('error', () => {});
-  try {
-    await client.connect();
-    const { rows } = await client.query<{ books: boolean; holds: boolean }>(
-      'SELECT to_regclass($1) IS NOT NULL AS books, to_regnamespace($2) IS NOT NULL AS holds',
-      [`${BILLING.schema}.tenant_books`, ADMISSION.schema],
-    );
-    const { books, holds } = rows[0]!;
-    // A first start may have been interrupted before the schema of the holds.
-    if (holds || !books || (await client.query(`SELECT FROM ${BILLING.schema}.tenant_books LIMIT 1`)).rowCount === 0)
-      return;
-  } catch (error) {
-    throw explainDatabase(error, url);
-  } finally {
-    await client.end();
-  }
-  throw new StartError(
-    'The database at DATABASE_URL has the books of the distributed form: start its services ' +
-      '(docs/operating/distributed.md), or name another database.',
-  );
 }
 
 /** Only warns: it serves until it needs more at once, and others may use the server too. */

@@ -1,3 +1,4 @@
+import { HOLDS_SCHEMA } from '@tollgate/postgres';
 import { join } from 'node:path';
 
 export * from './admission-store';
@@ -15,7 +16,7 @@ export { TenantUnknownError, type ItemFailure } from './item-failures';
 
 /** The migrations of the PostgreSQL store. */
 export const MIGRATIONS = {
-  schema: 'admission',
+  schema: HOLDS_SCHEMA,
   directory: join(__dirname, 'postgres', 'migrations'),
   functions: join(__dirname, 'postgres', 'functions'),
 };

@@ -6,12 +6,14 @@ import { useTestDatabase, withDatabase } from '@tollgate/testing';
 import { checkSchema, migrateSchema, migrateSchemas } from './index';
 
 const database = useTestDatabase();
+const ofStandalone = useTestDatabase();
 const NEWER_THAN_ANY = 99;
 let directory: string;
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'checks-'));
   await writeFile(join(directory, '001_a.sql'), 'CREATE TABLE a (id int PRIMARY KEY);');
+  await database.query('DROP SCHEMA admission CASCADE');
 });
 afterAll(() => rm(directory, { recursive: true }));
 
@@ -75,6 +77,18 @@ describe('a start', () => {
     expect(await refusal(checkSchema(database.url, schema, NEWER_THAN_ANY))).toMatch(tooOld);
     expect(await refusal(migrateSchemas(database.url, [schema], NEWER_THAN_ANY))).toMatch(tooOld);
     expect(await database.query(`SELECT to_regnamespace('too_old') AS found`)).toEqual([{ found: null }]);
+  });
+
+  it('of a service is refused on the database of a standalone form: its credit would be spent twice', async () => {
+    const schema = { schema: 'of_service', directory };
+    const refused = /^The database of DATABASE_URL is that of a standalone form: name another one, and move the books/;
+    expect(await refusal(migrateSchema(ofStandalone.url, schema))).toMatch(refused);
+    expect(await refusal(checkSchema(ofStandalone.url, schema))).toMatch(refused);
+    expect(await ofStandalone.query(`SELECT to_regnamespace('of_service') AS found`)).toEqual([{ found: null }]);
+    // Of another program.
+    await ofStandalone.query('DROP TABLE admission.schema_migration');
+    expect(await migrateSchema(ofStandalone.url, schema)).toBe('The schema "of_service" was migrated: 001_a.sql.');
+    await checkSchema(ofStandalone.url, schema);
   });
 
   it('names a database that does not exist', async () => {

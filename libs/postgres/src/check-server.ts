@@ -5,12 +5,24 @@ import { explainDatabase } from './explain-database';
 import { checkMigrations, compareMigrations, migrate, type Migrations } from './migrate';
 import { warnOwner } from './rights';
 
+/**
+ * Where the standalone form has its holds, beside the schemas of the services. The services have theirs in Redis, so
+ * this schema tells whose database it is. A dump has it, and every version of the standalone form makes it.
+ */
+export const HOLDS_SCHEMA = 'admission';
+const OF_THE_SERVICES =
+  'The database is that of the distributed form: start its services (docs/operating/distributed.md), or name another ' +
+  'database in DATABASE_URL.';
+const OF_THE_STANDALONE =
+  'The database of DATABASE_URL is that of a standalone form: name another one, and move the books there ' +
+  '(docs/operating/distributed.md#from-the-standalone-form).';
 /** The migrations use features that older servers lack. */
 const MIN_SERVER_VERSION = 16;
 
 /**
- * Migrates the schemas, on a server that is new enough. If a newer version migrated one of them, none is changed.
- * Rejects with StartError: one line with the cure.
+ * Migrates the schemas, on a server that is new enough, in a database of the same form. If a newer version migrated one
+ * of them, none is changed. The standalone form passes HOLDS_SCHEMA first: its database then has it from the beginning,
+ * even if the first start is interrupted. Rejects with StartError: one line with the cure.
  */
 export async function migrateSchemas(
   url: string,
@@ -19,7 +31,7 @@ export async function migrateSchemas(
 ): Promise<{ schema: string; applied: string[] }[]> {
   const results: { schema: string; applied: string[] }[] = [];
   try {
-    await requireVersion(url, minVersion);
+    await requireDatabase(url, schemas, minVersion);
     for (const migrations of schemas) await compareMigrations({ url, ...migrations });
     for (const migrations of schemas)
       results.push({ schema: migrations.schema, applied: (await migrate({ url, ...migrations })).applied });
@@ -30,12 +42,12 @@ export async function migrateSchemas(
 }
 
 /**
- * Checks at the start of a service that the server is new enough and that the schema is the one of this version.
- * Changes nothing. Rejects with StartError: one line with the cure.
+ * Checks at the start of a service that the server is new enough, that the database is not that of a standalone form,
+ * and that the schema is the one of this version. Changes nothing. Rejects with StartError: one line with the cure.
  */
 export async function checkSchema(url: string, schema: Migrations, minVersion = MIN_SERVER_VERSION): Promise<void> {
   try {
-    await requireVersion(url, minVersion);
+    await requireDatabase(url, [schema], minVersion);
     await checkMigrations({ url, ...schema });
     await warnOwner(url, schema.schema);
   } catch (error) {
@@ -51,16 +63,24 @@ export async function migrateSchema(url: string, migrations: Migrations): Promis
     : `The schema "${migrations.schema}" was migrated: ${applied.join(', ')}.`;
 }
 
-async function requireVersion(url: string, minVersion: number): Promise<void> {
+/** Both forms would spend the same credit, and take each other's messages out of the outboxes. */
+async function requireDatabase(url: string, schemas: readonly Migrations[], minVersion: number): Promise<void> {
   const client = new Client(connectionConfig({ url, schema: 'public', applicationName: 'tollgate-start' }));
   await client.connect();
   try {
-    const { rows } = await client.query<{ number: string; name: string }>(
-      `SELECT current_setting('server_version_num') AS number, current_setting('server_version') AS name`,
+    const names = schemas.map(({ schema }) => schema);
+    const { rows } = await client.query<{ number: string; name: string; made: string[] }>(
+      `SELECT current_setting('server_version_num') AS number, current_setting('server_version') AS name,
+              ARRAY(SELECT nspname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+                     WHERE relname = 'schema_migration' AND nspname = ANY ($1)) AS made`,
+      [[HOLDS_SCHEMA, ...names]],
     );
-    const [{ number, name } = { number: '0', name: 'unknown' }] = rows;
+    const { number, name, made } = rows[0]!;
     if (Number(number) < minVersion * 10_000)
       throw new StartError(`PostgreSQL ${name} is too old: Tollgate needs ${minVersion} or newer at DATABASE_URL.`);
+    const isStandalone = names.includes(HOLDS_SCHEMA);
+    if (made.length > 0 && made.includes(HOLDS_SCHEMA) !== isStandalone)
+      throw new StartError(isStandalone ? OF_THE_SERVICES : OF_THE_STANDALONE);
   } finally {
     await client.end();
   }

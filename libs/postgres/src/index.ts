@@ -9,6 +9,5 @@ export { queryWithin } from './query-within';
 export * from './migrate';
 export { openServiceDataSource, serviceRole } from './rights';
 export * from './check-server';
-export { explainDatabase } from './explain-database';
 export * from './retry-on-timeout';
 export * from './embedded/embedded-postgres';
