@@ -91,6 +91,13 @@ describe('a start', () => {
     await checkSchema(ofStandalone.url, schema);
   });
 
+  it('is refused where nothing can be written, as on a standby', async () => {
+    const [{ name }] = (await database.query('SELECT current_database() AS name')) as [{ name: string }];
+    await database.query(`ALTER DATABASE ${name} SET default_transaction_read_only = on`);
+    expect(await refusal(checkSchema(database.url, { schema: 'x', directory }))).toMatch(/takes no writes: .* standby/);
+    await database.query(`ALTER DATABASE ${name} RESET default_transaction_read_only`);
+  });
+
   it('names a database that does not exist', async () => {
     const url = withDatabase(database.url, 'not_there');
     expect(await refusal(checkSchema(url, { schema: 'x', directory }))).toMatch(

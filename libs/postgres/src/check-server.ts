@@ -16,6 +16,9 @@ const OF_THE_SERVICES =
 const OF_THE_STANDALONE =
   'The database of DATABASE_URL is that of a standalone form: name another one, and move the books there ' +
   '(docs/operating/distributed.md#from-the-standalone-form).';
+const READ_ONLY =
+  'PostgreSQL at DATABASE_URL takes no writes: it is a standby, it is still being restored, or ' +
+  'default_transaction_read_only is on. Name the primary server, or wait for it.';
 /** The migrations use features that older servers lack. */
 const MIN_SERVER_VERSION = 16;
 
@@ -69,15 +72,17 @@ async function requireDatabase(url: string, schemas: readonly Migrations[], minV
   await client.connect();
   try {
     const names = schemas.map(({ schema }) => schema);
-    const { rows } = await client.query<{ number: string; name: string; made: string[] }>(
+    const { rows } = await client.query<{ number: string; name: string; is_read_only: boolean; made: string[] }>(
       `SELECT current_setting('server_version_num') AS number, current_setting('server_version') AS name,
+              current_setting('transaction_read_only')::boolean AS is_read_only,
               ARRAY(SELECT nspname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
                      WHERE relname = 'schema_migration' AND nspname = ANY ($1)) AS made`,
       [[HOLDS_SCHEMA, ...names]],
     );
-    const { number, name, made } = rows[0]!;
+    const { number, name, is_read_only: isReadOnly, made } = rows[0]!;
     if (Number(number) < minVersion * 10_000)
       throw new StartError(`PostgreSQL ${name} is too old: Tollgate needs ${minVersion} or newer at DATABASE_URL.`);
+    if (isReadOnly) throw new StartError(READ_ONLY);
     const isStandalone = names.includes(HOLDS_SCHEMA);
     if (made.length > 0 && made.includes(HOLDS_SCHEMA) !== isStandalone)
       throw new StartError(isStandalone ? OF_THE_SERVICES : OF_THE_STANDALONE);
