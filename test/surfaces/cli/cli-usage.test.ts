@@ -4,6 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { cliConfigTests } from './cli-config.part';
 import { cliHelpTests } from './cli-help.part';
 import { OPERATOR_SECRET, useServices } from '../services';
 import { runTollgate, useDataDirectory, withAnswer, withAnswersLost, withServer } from '../tollgate-process';
@@ -270,6 +271,7 @@ it('the environment overrides the data directory, with or without the path of th
 });
 
 cliHelpTests(tollgate);
+cliConfigTests(services);
 
 it('commands that do not need Kafka load neither kafkajs nor the messaging library', () => {
   const program = join(__dirname, '../../../apps/cli/dist/program.js');
