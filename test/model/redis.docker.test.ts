@@ -3,10 +3,11 @@ import { useRedis, useTestDatabase } from '@tollgate/testing';
 import Redis from 'ioredis';
 import { MODEL_CALL_MS, realStoresSuite } from './real';
 
+let client: Redis;
+// Before Redis is removed.
+afterAll(() => client.quit());
 const database = useTestDatabase();
 const redis = useRedis();
-let client: Redis;
-afterAll(() => client.disconnect());
 
 describe('on PostgreSQL, with admission on a Redis that is sometimes emptied', () => {
   realStoresSuite(

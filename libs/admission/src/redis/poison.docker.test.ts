@@ -6,12 +6,13 @@ import { TOKEN_NANOS, useFixture } from '../suite/store.fixture';
 import { RedisAdmissionStore } from './redis-admission-store';
 
 // A Redis credential can write anything into any field. One tenant's poison must not stop the usage of the others.
-const redis = useRedis();
 let client: Redis;
+// Before Redis is removed.
+afterAll(() => client.quit());
+const redis = useRedis();
 beforeAll(() => {
   client = new Redis(redis.url);
 });
-afterAll(() => client.disconnect());
 beforeEach(() => client.flushdb());
 
 const fixture = useFixture(async (options) => {

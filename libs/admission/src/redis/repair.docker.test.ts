@@ -9,12 +9,13 @@ import { RedisAdmissionStore } from './redis-admission-store';
 configureLogging({ level: 'silent', pretty: false });
 
 // A Redis credential can write anything into any field. The books say version 5 and a balance of 100 tokens.
-const redis = useRedis();
 let client: Redis;
+// Before Redis is removed.
+afterAll(() => client.quit());
+const redis = useRedis();
 beforeAll(() => {
   client = new Redis(redis.url);
 });
-afterAll(() => client.disconnect());
 
 const fixture = useFixture(async (options) => {
   const store = new RedisAdmissionStore({ url: redis.url, ...options });
