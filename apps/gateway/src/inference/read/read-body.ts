@@ -86,7 +86,8 @@ export function readBody(
     const watch = () => {
       const leftMs = BODY_GRACE_MS + (bytes / LEAST_BYTES_PER_SECOND) * 1_000 - (performance.now() - beganMs);
       if (leftMs <= 0) fail(new InferenceError('request_timeout'));
-      else timer = setTimeout(watch, Math.ceil(leftMs));
+      // After a stop, the rest of a body never arrives, and its time limit must not keep the process.
+      else timer = setTimeout(watch, Math.ceil(leftMs)).unref();
     };
     // A small body has usually arrived already and needs no timer, even if its end is reported a moment later.
     if (!request.complete && request.readableLength !== announced) watch();
