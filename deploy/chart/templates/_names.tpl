@@ -2,7 +2,7 @@
 {{- define "tollgate.name" -}}
 {{- $name := .Values.fullnameOverride | default .Release.Name | trunc 40 | trimSuffix "-" -}}
 {{- if not (regexMatch "^[a-z][a-z0-9-]*$" $name) -}}
-{{- fail (printf "%s is no prefix of the names of Services: set fullnameOverride" $name) -}}
+{{- fail (printf "%s cannot be the prefix of Service names: set fullnameOverride" $name) -}}
 {{- end -}}
 {{- $name -}}
 {{- end }}
