@@ -72,7 +72,7 @@ export const SHARED_VARIABLES = {
  */
 export const OWN_VARIABLES = {
   COMPOSE_PROJECT_NAME: {
-    description: 'Tells the containers and the data of several stacks on one machine apart.',
+    description: 'Distinguishes the containers and the data of several stacks on one machine.',
     default: 'tollgate',
     form: 'lower-case letters, digits, - and _',
   },

@@ -6,7 +6,7 @@ import { DEFAULT_USAGE_KEPT_MONTHS, MAX_USAGE_KEPT_MONTHS, MIN_USAGE_KEPT_MONTHS
 
 /** Settings of metering alone. */
 export class MeteringSettings {
-  @Setting('Months after its own end for which a month of usage events is kept. 1200 are a hundred years.')
+  @Setting('Months after its own end for which a month of usage events is kept. 1200 is a hundred years.')
   @WholeNumber(MIN_USAGE_KEPT_MONTHS, MAX_USAGE_KEPT_MONTHS)
   TOLLGATE_USAGE_KEPT_MONTHS: number = DEFAULT_USAGE_KEPT_MONTHS;
 }

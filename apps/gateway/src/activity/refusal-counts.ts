@@ -17,7 +17,7 @@ const HOUR_MS = 3_600_000;
 
 const uncounted = new Counter({
   name: 'tollgate_uncounted_refusals_total',
-  help: `Refused requests that no count names, because ${MAX_COUNTS} keys and codes are counted already`,
+  help: `Refused requests that are not counted by key and code, because ${MAX_COUNTS} pairs are counted already`,
   registers: [metrics],
 });
 
@@ -35,8 +35,8 @@ interface Count extends RefusalCount {
 /**
  * Counts the requests that this process refused, by key, code and hour, and reports the counts that have grown. A
  * report carries the whole count, so one that is repeated, late or lost does no harm. A process that dies loses what it
- * counted since its last report: these are numbers for a person, and no request waits for them. The samples go with the
- * counts.
+ * counted since its last report: only people read these numbers, and no request waits for them. The samples are
+ * reported with the counts.
  */
 export class RefusalCounts {
   private readonly source = newId('msg');

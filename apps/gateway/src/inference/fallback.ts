@@ -6,7 +6,7 @@ import { lacksToken } from '../body/token-ids';
 
 const leftOut = new Counter({
   name: 'tollgate_model_fallbacks_left_out_total',
-  help: 'Requests beyond a fallback, by why: tools, tokens, stop, schema, media, fields, output, context, credit',
+  help: 'Fallbacks left out for a request, by why: tools, tokens, stop, schema, media, fields, output, context, credit',
   labelNames: ['model', 'fallback', 'why'] as const,
   registers: [metrics],
 });

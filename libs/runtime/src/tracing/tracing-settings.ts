@@ -9,7 +9,7 @@ export class TracingSettings {
   @Setting('Percent of the traces that are kept. Requests that fail by our fault or are slow are always kept.')
   @WholeNumber(0, 100)
   TOLLGATE_TRACES_PERCENT: number = 1;
-  @Setting('Milliseconds from which a request is slow.')
+  @Setting('Milliseconds after which a request counts as slow.')
   @WholeNumber(1, 3_600_000)
   TOLLGATE_TRACES_SLOW_MS: number = 30_000;
 }
