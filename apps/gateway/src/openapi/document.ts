@@ -49,11 +49,11 @@ export const HEADERS: JsonObject = {
     { type: 'boolean' },
   ),
   OriginalRequestId: header(
-    'Only of the answer to an earlier request: our own id of that request. The repeat is not in the books.',
+    'Only if this is the answer to an earlier request: our own id of that request. The repeat is not in the books.',
     { type: 'string', pattern: idPattern('req') },
   ),
   Allow: header('The methods that this path supports.', { type: 'string' }),
-  'RateLimit-limit': header('The limit per minute: of the key and of the account the one that would refuse first.', {
+  'RateLimit-limit': header('The limit per minute of the key or of the account, whichever would refuse first.', {
     type: 'integer',
   }),
   'RateLimit-remaining': header('The part of that limit that can still be used now.', { type: 'integer' }),

@@ -85,7 +85,7 @@ export function operatorDocument(): JsonObject {
       { name: 'Credit', description: 'Top-ups, refunds and adjustments.' },
       { name: 'Budgets', description: 'Spending limits for a calendar month (UTC).' },
       { name: 'Credentials', description: 'Inference keys and management tokens.' },
-      { name: 'Access', description: 'Those who operate Tollgate.' },
+      { name: 'Access', description: 'Operators, operator tokens, the configuration and the audit log.' },
       { name: 'Books', description: 'Usage, invoices and reconciliation.' },
       { name: 'Backends', description: "The models' backends: which of them get calls." },
     ],

@@ -30,7 +30,7 @@ export function routesOf<Operation>(
   );
 }
 
-/** Finds the endpoint of a route as Fastify names it (`/tenants/:tenantId`). HEAD is that of GET. */
+/** Finds the endpoint of a route as Fastify names it (`/tenants/:tenantId`). HEAD has the endpoint of GET. */
 export function endpointFinder<Operation>(
   table: RouteTable<Operation>,
 ): (bound: { method: string; route: string }) => NonNullable<Operation> {

@@ -18,7 +18,7 @@ export const ConfigCheck = Type.Object(
 );
 export const ConfigChecked = answer(
   Type.Object(
-    { problems: Type.Array(Type.String(), { description: 'Why it would be refused; empty: it would not.' }) },
+    { problems: Type.Array(Type.String(), { description: 'Why it would be refused. Empty: it would be accepted.' }) },
     exact,
   ),
   'ConfigChecked',

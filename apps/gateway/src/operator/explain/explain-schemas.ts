@@ -86,7 +86,7 @@ export const RefusedRequest = Type.Object(
     }),
     model: Type.Optional(
       Type.String({
-        description: 'The model that it asked for, also one that does not exist. Absent: its body was not read.',
+        description: 'The model that it asked for, even if it does not exist. Absent: its body was not read.',
       }),
     ),
     param: Type.Optional(Type.String({ description: 'The parameter that was refused, as its answer named it.' })),

@@ -60,7 +60,7 @@ export const KeyRotate = Type.Object(
         minimum: 0,
         maximum: MAX_ROTATION_GRACE_SECONDS,
         default: DEFAULT_ROTATION_GRACE_SECONDS,
-        description: 'How long former secrets are accepted beside the next one. 0: no longer.',
+        description: 'How long former secrets are still accepted. 0: not at all.',
       }),
     ),
   },
@@ -78,8 +78,8 @@ export const WantedKey = Type.Object(
 export const KeysApply = Type.Object(
   {
     keys: Type.Array(WantedKey, { minItems: 1, maxItems: MAX_APPLIED_KEYS }),
-    revokeOthers: Type.Optional(Type.Boolean({ description: 'Also revokes active keys that the list does not name.' })),
-    dryRun: Type.Optional(Type.Boolean({ description: 'Only says what would change.' })),
+    revokeOthers: Type.Optional(Type.Boolean({ description: 'Also revoke active keys that the list does not name.' })),
+    dryRun: Type.Optional(Type.Boolean({ description: 'Only report what would change.' })),
   },
   { ...exact, $id: 'KeysApply' },
 );
@@ -109,7 +109,7 @@ export const KeysApplied = answer(
         Type.Object(
           {
             ...OperatorKey.properties,
-            fields: Type.Array(Type.String(), { description: 'Changed ones.' }),
+            fields: Type.Array(Type.String(), { description: 'The fields that changed.' }),
             before: Type.Partial(Type.Pick(OperatorKey, ['profile', 'expiresAt', 'owner', 'tags', 'models']), {
               ...exact,
               description: 'Their former values.',
@@ -119,7 +119,7 @@ export const KeysApplied = answer(
         ),
       ),
       revoked: Type.Array(Type.Object({ id: OperatorKey.properties.id, name: Type.String() }, exact)),
-      unchanged: Type.Integer({ minimum: 0, description: 'Keys of the list that are as it wants them.' }),
+      unchanged: Type.Integer({ minimum: 0, description: 'Keys of the list that need no change.' }),
       others: Type.Integer({ minimum: 0, description: 'Active keys that the list does not name, and that stay.' }),
       dryRun: Type.Boolean(),
       inForce: Type.Boolean({

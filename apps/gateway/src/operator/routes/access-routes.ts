@@ -35,7 +35,7 @@ export const ACCESS_ROUTES: RouteTable<OperatorEndpoint> = {
       change: 'operator.create',
       summary: 'Create an operator token',
       description:
-        'Only this answer has the token: store it now. The operator secret makes the first one. ' +
+        'Only this answer has the token: store it now. The operator secret creates the first one. ' +
         'A token can only grant scopes that it has. It is in force from the moment of the answer.',
       body: body(OperatorTokenCreate, { name: 'billing-job', scopes: ['read', 'credit'] }),
       success: [['201', 'The token; it is not shown again.', OperatorTokenIssued]],
@@ -75,8 +75,9 @@ export const ACCESS_ROUTES: RouteTable<OperatorEndpoint> = {
       change: 'operator.invite',
       summary: 'Invite an operator to the console',
       description:
-        'Only this answer has the link, which makes an operator of the console. It works once, for ten minutes. ' +
-        'An operator may do everything, so a token needs all scopes. 503 `unavailable` where no console runs.',
+        'Only this answer has the link. The person who opens it can become an operator of the console. It works ' +
+        'once, for ten minutes. An operator may do everything, so a token needs all scopes. 503 `unavailable` where ' +
+        'no console runs.',
       body: body(OperatorInvitationCreate, { onlyFirst: true }),
       success: [['201', 'The link; it is not shown again.', OperatorInvitation]],
       errors: ['not_found', 'operator_exists'],
@@ -103,7 +104,7 @@ export const ACCESS_ROUTES: RouteTable<OperatorEndpoint> = {
       tag: 'Access',
       scope: 'operators',
       change: 'recovery.create',
-      summary: 'Make a link with which a person of the console sets a new password',
+      summary: 'Create a link with which a person sets a new password for the console',
       description:
         'Only this answer has the link. It works once, for an hour, and ends all sessions, passkeys and the second ' +
         'factor of the person. The person may be an operator, so a token needs all scopes. 503 `unavailable` where ' +
@@ -118,7 +119,7 @@ export const ACCESS_ROUTES: RouteTable<OperatorEndpoint> = {
       id: 'listAudit',
       tag: 'Access',
       scope: 'read',
-      summary: 'List the changes that were made',
+      summary: 'List the changes in the audit log',
       description:
         'Newest first: author, change, and where it came from. Each row was committed together with its change. ' +
         'Refused calls, and repeats that change nothing, have no row.',
@@ -132,7 +133,7 @@ export const ACCESS_ROUTES: RouteTable<OperatorEndpoint> = {
       id: 'exportAudit',
       tag: 'Access',
       scope: 'read',
-      summary: 'Export the changes that were made as CSV',
+      summary: 'Export the audit log as CSV',
       description: 'All rows of the filter, newest first, as a stream.',
       query: AuditExportQuery,
       success: [['200', 'A line for each change; `before` and `after` are JSON.', AuditCsv]],

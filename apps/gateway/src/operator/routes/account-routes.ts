@@ -96,9 +96,9 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
       'refundCredit',
       'credit.refund',
       'Refund credit',
-      'At most the available credit: the balance less used credit and credit in use. `all` of a closed tenant, ' +
-        'none of whose requests runs, leaves a balance of zero: the last cent, of which usage took a part, is ' +
-        'written off by an adjustment before the refund, or in its place if nothing else is left.',
+      'At most the available credit: the balance less used credit and credit in use. `all` for a closed tenant ' +
+        'without running requests leaves a balance of zero. If usage took a part of the last cent, an adjustment ' +
+        'writes that cent off before the refund, or instead of it if nothing else is left.',
       body(requests.CreditRefund, { amountCents: 1_000, ref: 're_4711', reason: 'closed account' }),
       ['invalid_reason', 'insufficient_credit'],
     ),
@@ -108,8 +108,8 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
       'adjustCredit',
       'credit.adjust',
       'Correct the balance, up or down',
-      'A decrease is limited like a refund, unless `allowDebt` is true. `all` of a closed tenant, none of whose ' +
-        'requests runs, takes the last cent as well, of which usage took a part.',
+      'A decrease is limited like a refund, unless `allowDebt` is true. `all` for a closed tenant without running ' +
+        'requests also takes the last cent if usage took a part of it.',
       body(requests.CreditAdjust, { amountCents: -500, ref: 'dispute-3', reason: 'chargeback', allowDebt: true }),
       ['invalid_reason', 'insufficient_credit'],
     ),
@@ -157,7 +157,7 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
       tag: 'Credentials',
       scope: 'keys',
       change: 'key.create',
-      summary: 'Make the inference keys those of a list',
+      summary: 'Apply a list of inference keys',
       description:
         'All or none: creates the keys of the list that the tenant lacks, by name, and changes those that differ. ' +
         'Revoked keys do not count. Only this answer has the new keys: store them now. Each change has a row in the ' +
@@ -173,10 +173,10 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
       tag: 'Credentials',
       scope: 'keys',
       change: 'key.rotate',
-      summary: 'Give an inference key its next secret',
+      summary: 'Rotate the secret of an inference key',
       description:
-        'The key keeps its id, its usage and its budget. Former secrets are accepted until the grace time ends, and ' +
-        'then nowhere. Only this answer has the next secret: store it now. After 503 `unavailable` rotate again.',
+        'The key keeps its id, its usage and its budget. Former secrets are accepted until the grace time ends. ' +
+        'Only this answer has the next secret: store it now. After 503 `unavailable` rotate again.',
       body: body(keys.KeyRotate, { graceSeconds: 86_400 }),
       success: [['200', 'The key with its next secret; it is not shown again.', keys.OperatorKeyCreated]],
       errors: ['not_found', 'tenant_closed', 'key_revoked', 'invalid_grace'],

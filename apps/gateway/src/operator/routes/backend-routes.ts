@@ -23,7 +23,7 @@ export const BACKEND_ROUTES: RouteTable<OperatorEndpoint> = {
       tag: 'Backends',
       scope: 'backends',
       change: 'backend.drain',
-      summary: 'Send a backend no new calls',
+      summary: 'Stop sending new calls to a backend',
       description:
         'For all its models, on every replica, about a second after the answer, until it is enabled. Running ' +
         'calls go on.',
@@ -38,7 +38,7 @@ export const BACKEND_ROUTES: RouteTable<OperatorEndpoint> = {
       tag: 'Backends',
       scope: 'backends',
       change: 'backend.enable',
-      summary: 'Send a backend calls again',
+      summary: 'Send calls to a backend again',
       description:
         'On every replica, about a second after the answer. Also one that left `tollgate.yaml` while it was drained.',
       body: body(BackendNamed, EXAMPLE),

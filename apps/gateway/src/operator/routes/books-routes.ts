@@ -127,7 +127,7 @@ export const BOOKS_ROUTES: RouteTable<OperatorEndpoint> = {
       tag: 'Books',
       scope: 'books',
       change: 'reconcile.start',
-      summary: 'Prove the books from the stores',
+      summary: 'Check the books against the stores',
       description:
         'Waits up to 10 s for the report. A longer run continues. If the run fails, the answer is 503 `unavailable` ' +
         'with the reason, and a repeat starts another run.',
@@ -155,7 +155,7 @@ export const BOOKS_ROUTES: RouteTable<OperatorEndpoint> = {
       id: 'readReconcile',
       tag: 'Books',
       scope: 'read',
-      summary: 'Read the progress of a run, or its end',
+      summary: 'Read the progress or the result of a run',
       description:
         'Reports are kept for a day. A run that has `failed` stays so, with its `reason`: start another one.',
       success: [['200', 'The run, also a failed one.', answers.ReconcileRunAnswer]],
@@ -167,7 +167,7 @@ export const BOOKS_ROUTES: RouteTable<OperatorEndpoint> = {
       id: 'listJournalHeads',
       tag: 'Books',
       scope: 'read',
-      summary: "The newest entry of each tenant's journal, with its hash",
+      summary: "List the newest entry of each tenant's journal, with its hash",
       description:
         'Keep the heads elsewhere. A later comparison shows whether an earlier entry was changed. Ascending by tenant.',
       query: requests.JournalHeadsQuery,

@@ -4,7 +4,7 @@ import type { RouteTable } from '../../openapi/route-table';
 import type { OperatorEndpoint } from '../endpoint';
 import { ExplainedKey, ExplainedRequests, ExplainQuery } from '../explain/explain-schemas';
 
-/** The routes that answer the complaint of a customer. */
+/** The routes that answer complaints of customers. */
 export const EXPLAIN_ROUTES: RouteTable<OperatorEndpoint> = {
   '/explain/requests/{name}': {
     get: {
@@ -29,7 +29,7 @@ export const EXPLAIN_ROUTES: RouteTable<OperatorEndpoint> = {
       id: 'explainKey',
       tag: 'Credentials',
       scope: 'read',
-      summary: 'Show what a key may do now, and what stands in its way',
+      summary: 'Show what a key may do now, and what blocks it',
       description:
         'Its status and that of its tenant, its models, limits, budgets and credit at this moment, and its newest ' +
         'refused requests. Takes nothing from its limits.',
