@@ -18,7 +18,7 @@ export async function addPasskey(name: string): Promise<void> {
 
 function jsonOf(credential: Credential | null): unknown {
   if (credential instanceof PublicKeyCredential) return credential.toJSON();
-  throw new ApiFailure(0, 'no_passkey', 'The browser gave no passkey.', null);
+  throw new ApiFailure(0, 'no_passkey', 'The browser returned no passkey.', null);
 }
 
 /** The browser rejects when the person cancels, and when it has no passkey of this site. */

@@ -48,7 +48,7 @@ function AskForLink() {
       <Stack role="status">
         <Text>If {email} has an account with a password, a link is on its way. It works once, for an hour.</Text>
         <Text size="sm">
-          Nothing arrives? Look among unwanted mail. If you sign in by single sign-on, you have no password here. An
+          Nothing arrives? Check your spam folder. If you sign in by single sign-on, you have no password here. An
           operator, or an owner of your tenant, can also make a link.
         </Text>
       </Stack>
