@@ -133,7 +133,7 @@ it('no span has a prompt, an answer or a credential', async () => {
     expect(receiver.text).not.toContain(text);
 });
 
-it('what waits is sent before the process ends', async () => {
+it('spans that wait are sent before the process ends', async () => {
   const last = '5bf92f3577b34da60000000000000001';
   expect((await chat(last)).status).toBe(200);
   expect(await tollgate.end()).toBe(0);

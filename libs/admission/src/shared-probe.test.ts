@@ -17,7 +17,7 @@ it('a store is probed once for all callers of a second, and again when any outco
   expect(asked).toBe(2);
 });
 
-it('nobody starts a second probe while one is in progress', async () => {
+it('no second probe starts while one is in progress', async () => {
   let asked = 0;
   const probe = new SharedProbe(() => {
     asked++;

@@ -1,7 +1,7 @@
 import { TOPICS, type BalanceUpdate, type Topic, type TopicDefinition } from '@tollgate/contracts';
 import type { Messages } from './messages';
 
-/** A consumer in a process of its own. `batches`: the versions of each call of its handler. */
+/** A consumer in its own process. `batches`: the versions of each call of its handler. */
 export interface ConsumerProcess {
   batches: string[][];
   /** kill -9. */

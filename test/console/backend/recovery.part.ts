@@ -152,7 +152,7 @@ export function recoveryTests(deployed: () => Deployed): void {
     expect(rows).toEqual(expect.arrayContaining([expect.objectContaining({ target: userId, after: { name: email } })]));
   });
 
-  it('whoever has only the session of an operator or owner makes no link, which would open an account', async () => {
+  it('the session of an operator or owner alone cannot make a link, which would open an account', async () => {
     const { operator, of, tenantId, database } = deployed();
     const email = 'by-session-only@example.com';
     await member(email);

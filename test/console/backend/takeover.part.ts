@@ -8,7 +8,7 @@ import { totpOf } from '../running/totp';
 export function takeoverTests(deployed: () => Deployed, helpers: Recovering): void {
   const { member, idOf, mailedLink, use, code, linkFor, look, addTotp, addPasskey, proofsOf } = helpers;
 
-  it('whoever made a link for another, and used it, keeps no way in', async () => {
+  it('the maker of a link for another person, who used it, cannot sign in after the next link by mail', async () => {
     const { of, base } = deployed();
     const email = 'taken-over@example.com';
     await addTotp(await member(email));
@@ -61,7 +61,7 @@ export function takeoverTests(deployed: () => Deployed, helpers: Recovering): vo
     for (const link of links) expect(code(await use(link))).toEqual([404, 'recovery_invalid']);
   });
 
-  it('whoever finds an older session adds no passkey, which would open the account without password and code', async () => {
+  it('an older session cannot add a passkey, which would open the account without password and code', async () => {
     const { database } = deployed();
     const email = 'left-open@example.com';
     const browser = await member(email);

@@ -137,7 +137,7 @@ describe('limits', () => {
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
   });
 
-  it('of concurrency name the soonest end of what other gateways run, which this one knows nothing of', async () => {
+  it('of concurrency name the soonest end of requests on other gateways, which this one does not know', async () => {
     const few = await gateway.caller({ profile: 'few' });
     let nowMs = Date.now();
     const other = new PostgresAdmissionStore({ url: gateway.database.url, now: () => nowMs });

@@ -118,7 +118,7 @@ export function operatorTenantsTests(services: Services): void {
       return carriedNanos;
     }
 
-    it('of which nothing is left is a success', async () => {
+    it('without any credit left is a success', async () => {
       const { tenantId } = await services.tenant();
       expect(await endsAtZero(tenantId, 'Nothing was left to refund.', '--refund')).toBe('0');
       expect(await endsAtZero(tenantId, 'Nothing was left to write off.', '--write-off', '--reason', 'x')).toBe('0');

@@ -62,7 +62,7 @@ it('outside of a call, no account is changed', async () => {
   await hooks.account.update.before({ accessToken: 'next' });
 });
 
-it('what the library writes of tokens and names at a sign-in is no change', async () => {
+it('tokens and names that the library writes at a sign-in are no change', async () => {
   const log: string[] = [];
   await accountCall.run(callOf(ADA, log), async () => {
     await hooks.account.update.before({ accessToken: 'next' });

@@ -65,7 +65,7 @@ it('a key of a busy gateway is reported as early, and does not wait for those th
 it('many busy keys do not become as many reports', async () => {
   const { lastUses, reports } = auth();
   const keys = Array.from({ length: 100 }, (_, n) => `key ${n}`);
-  // Each begins at a moment of its own.
+  // Each begins at its own moment.
   for (let n = 0; n < 600; n++) {
     for (const key of keys.slice(0, n + 1)) lastUses.record(key, Date.now());
     await jest.advanceTimersByTimeAsync(500);

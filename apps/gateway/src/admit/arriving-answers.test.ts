@@ -9,7 +9,7 @@ beforeEach(() => {
   resumed = [];
 });
 
-/** A large answer of this tenant. Each has a key of its own. */
+/** A large answer of this tenant. Each has its own key. */
 function open(tenantId: string, name = tenantId): AnswerShare {
   return arriving.open({ keyId: `key of ${name}`, tenantId }, () => resumed.push(name));
 }

@@ -1,6 +1,6 @@
 import { BodyMemory } from './body-memory';
 
-/** Each key has a tenant of its own, unless one is named. */
+/** Each key has its own tenant, unless one is named. */
 const of = (keyId: string, tenantId = `tenant of ${keyId}`) => ({ keyId, tenantId });
 const memory = () => new BodyMemory({ maxBytes: 100, maxBytesPerKey: 40 });
 

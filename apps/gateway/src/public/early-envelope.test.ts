@@ -4,7 +4,7 @@ import { earlyEnvelope } from './early-envelope';
 
 const bodyOf = (status: number, url?: string) => JSON.parse(earlyEnvelope({ status, message: 'x' }, url));
 
-it('a request that arrives too slowly has the code of a body that does, whoever refuses it', () => {
+it('a request that arrives too slowly gets the same code as a body that arrives too slowly', () => {
   const error = { message: 'x', type: 'invalid_request_error', param: null, code: 'request_timeout' };
   expect(bodyOf(408)).toEqual({ error });
   expect(bodyOf(408, '/v1/models')).toEqual({ error });

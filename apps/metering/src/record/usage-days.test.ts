@@ -134,7 +134,7 @@ it('every answer stays the same while days are folded, and reconcile finds nothi
   expect(await storedDays()).toBe(EVENTS.length);
 });
 
-it('what is folded is the sum of the events, also of those that failed', async () => {
+it('the folded sums equal the sums of the events, including the failed ones', async () => {
   const sumOf = (events: readonly UsageEvent[]) => ({
     requests: events.length,
     failed: events.filter(({ outcome }) => outcome === 'expired').length,

@@ -147,7 +147,7 @@ describe('the admission client', () => {
     client.untrack(kept);
   });
 
-  it('tells of every lost hold, and goes on, even if a request fails to hear of its own', async () => {
+  it('reports every lost hold and continues, even if the callback of one request fails', async () => {
     const f = fixture();
     const ids = [await f.hold(), await f.hold(), await f.hold()];
     const [failing, lost, kept] = ids;

@@ -43,7 +43,7 @@ describe('a line in which owners take turns', () => {
     expect(take()).toEqual(['a5', 'c1']);
   });
 
-  it('lets nobody starve, however many owners come with single items', () => {
+  it('starves no owner, however many others come with single items', () => {
     const { add, take } = lineOf(some('a', 3));
     const seen: string[] = [];
     for (let n = 1; n <= 6; n++) {

@@ -106,7 +106,7 @@ it('a tenant with a hold whose id the books cannot have counts as unreadable, un
   expect(await view()).toMatchObject({ pendingHolds: 0, settledHolds: 1 });
 });
 
-it('a tenant with an id that the books cannot have is passed over, and keeps nobody from the others', async () => {
+it('a tenant with an id that the books cannot have is skipped, and does not block the others', async () => {
   const { tenantId } = await owed();
   const { store } = fixture();
   await store.applyBalanceUpdates([

@@ -56,7 +56,7 @@ export function creditSuite(open: OpenStore): void {
   });
 
   describe('the wait behind other holds is when the next one is expected to end', () => {
-    /** Credit for two holds, after some holds of this length, each ended in a call of its own. */
+    /** Credit for two holds, after some holds of this length, each ended in its own call. */
     const after = async (...lengthsMs: number[]) => {
       const f = fixture();
       await f.setBalance(20n * TOKEN_NANOS);

@@ -22,7 +22,7 @@ it('a full disk is one line that says what to do, whether initdb or this process
   );
 });
 
-it('another failure is told as PostgreSQL tells it', () => {
+it('another failure is reported in PostgreSQL’s own words', () => {
   expect(why({ message: 'initdb: error: invalid locale name "C"' })).toBe(
     'PostgreSQL could not set up /data/postgres: initdb: error: invalid locale name "C"',
   );

@@ -5,7 +5,7 @@ import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-// Real: a program of its own process with two workers (test/worker-program.mjs).
+// Real: a separate program with two workers (test/worker-program.mjs).
 const PROGRAM = join(__dirname, '../../test/worker-program.mjs');
 const KILLS = 5;
 const CONNECTIONS_AT_ONCE = 100;
@@ -48,7 +48,7 @@ async function setStarts({ child }: Program, how: object): Promise<void> {
 }
 
 /**
- * Over a connection of its own. Resolves to the process that has answered. Undefined: the connection broke, or Node has
+ * Over its own connection. Resolves to the process that has answered. Undefined: the connection broke, or Node has
  * dealt it to a worker that ended before it took it. Node never closes that one.
  */
 const ask = ({ url }: Program, path = '/', withinMs = ANSWERED_WITHIN_MS): Promise<number | undefined> =>

@@ -41,7 +41,7 @@ it.each([0, 50, 300, 900])(
   },
 );
 
-it('what has not changed is not sent again, and a quiet stream is kept open', async () => {
+it('unchanged values are not sent again, and a quiet stream is kept open', async () => {
   let looks = 0;
   const { raw, streams, done } = open(() => Promise.resolve(looks++ < 0));
   await jest.advanceTimersByTimeAsync(16_000);

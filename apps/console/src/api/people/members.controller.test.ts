@@ -27,7 +27,7 @@ function controller({ isConfigured = true } = {}) {
   return { invite, mails: () => mails };
 }
 
-it('a tenant mails only so many invitations in an hour, whoever makes them, and another tenant still can', async () => {
+it('the invitations that a tenant mails in an hour are limited, for all its people and for it alone', async () => {
   const { invite, mails } = controller();
   const [tenant, other] = [newId('ten'), newId('ten')];
   for (let time = 0; time < MAX_INVITATION_MAILS; time++) await invite(tenant);

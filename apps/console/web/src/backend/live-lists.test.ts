@@ -9,7 +9,7 @@ it('a list asks for one page every two seconds, however many are loaded', () => 
   expect([NOTHING, listOf(1), listOf(2), listOf(10)].map(askAllEveryMs)).toEqual([2_000, 2_000, 4_000, 20_000]);
 });
 
-it('a list that somebody reads back stays as it is', () => {
+it('a list with older pages loaded does not ask', () => {
   expect([NOTHING, listOf(1), listOf(2), listOf(10)].map(askFirstEveryMs)).toEqual([2_000, 2_000, false, false]);
 });
 

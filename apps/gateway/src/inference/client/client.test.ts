@@ -5,7 +5,7 @@ import { Client } from './client';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
 
-it('what is logged of a request has its id, our own, and the id of the caller’s trace', async () => {
+it('the log fields of a request are its id, our own id, and the id of the caller’s trace', async () => {
   const seen: object[] = [];
   const server = createServer((_, response) => {
     const client = new Client(response, 'mine', 'req_ours', false);

@@ -38,6 +38,6 @@ test.each([
   await expect(gzipCodec.decompress(gzipSync(body))).rejects.toThrow('more than 9437184 bytes when decompressed');
 });
 
-test('what is not gzip is refused, whatever its size', async () => {
+test('data that is not gzip is refused at any size', async () => {
   for (const bytes of [100, 200 * KIB]) await expect(gzipCodec.decompress(text(bytes))).rejects.toThrow(/header/);
 });

@@ -97,7 +97,7 @@ test.each<[string, () => Promise<Buffer>, RegExp]>([
   expect((undecoded!.cause as Error).message).toMatch(reason);
 });
 
-test('what precedes a batch that cannot be decoded is handled first', async () => {
+test('the records before a batch that cannot be decoded are handled first', async () => {
   const [partition] = await fetched([await good(), await tooLarge(3), await batch(4, 1, null)]);
   expect(offsets(partition!)).toEqual(['0', '1', '2']);
 });

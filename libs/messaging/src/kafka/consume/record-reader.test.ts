@@ -81,7 +81,7 @@ test('a forged record is quarantined as a whole', () => {
   }
 });
 
-test('a record of both forms is read, whoever comes first', () => {
+test('records of both forms are read in one batch, in any order', () => {
   const batches = read(recordOf([envelope(0)], 0), recordOf([envelope(1), envelope(2)], 1), recordOf([envelope(3)], 2));
   expect(batches.map(numbers)).toEqual([[0, 1, 2, 3]]);
   expect(batches[0]).toMatchObject({ firstOffset: '0', lastOffset: '2' });

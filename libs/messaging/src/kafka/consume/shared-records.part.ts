@@ -82,7 +82,7 @@ export function sharedRecordsTests(kafka: KafkaServer): void {
       expect(JSON.parse(String(dead[0]!.value))).toMatchObject({ data: refused(9) });
       await today.close();
 
-      // Nobody consumes: a replayed message is a record of its own.
+      // Nobody consumes: a replayed message is a separate record.
       const origin = originOf(dead[0]!);
       expect(await replay([origin])).toEqual({ replayed: [origin], missing: [] });
       const replayed = (await recordsOfTopic()).at(-1)!;
