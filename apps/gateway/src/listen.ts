@@ -3,7 +3,7 @@ import { type AddressSettings, baseUrl, explainListen, StartError } from '@tollg
 import { createServer, type AddressInfo } from 'node:net';
 import type { PublicSettings } from './settings';
 
-/** An app and the address that it shall listen on. */
+/** An app and the address that it listens on. */
 export interface AppAddress {
   /** Null: workers serve it. This process only tries its port. */
   app: NestFastifyApplication | null;

@@ -8,7 +8,7 @@ const RESERVED_DESCRIPTORS = 512;
 /** A request needs one for its client and one for its backend. */
 const DESCRIPTORS_PER_CONNECTION = 2;
 const LEAST_CONNECTIONS = 16;
-/** With fewer, busy days reach the limit. */
+/** With fewer, a busy day can reach the limit. */
 const LOW_DESCRIPTORS = 8_192;
 
 /**

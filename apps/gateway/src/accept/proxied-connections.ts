@@ -11,7 +11,7 @@ import { readProxyHeader } from './proxy-header';
 export function readProxyHeaders(server: Server, isProxy: (address: string) => boolean, timeoutMs: number): void {
   const waiting = new Set<Socket>();
   const emit = server.emit.bind(server) as (event: string, ...values: unknown[]) => boolean;
-  // node:http reads a connection in its own listener of this event, so it must not hear of it before.
+  // node:http reads a connection in its own listener of this event, so that listener must not run earlier.
   server.emit = (event: string, ...values: unknown[]): boolean => {
     const [socket] = values as [Socket];
     if (event !== 'connection' || !isProxy(socket.remoteAddress ?? '')) return emit(event, ...values);

@@ -83,7 +83,7 @@ export function acceptingServer(handler: RequestListener, options: AcceptOptions
     begin(request, response);
     refuse(response, { status: 417, message: 'The only supported Expect header is "100-continue".' });
   });
-  // Otherwise node:http closes the connection without a word.
+  // Otherwise node:http closes the connection without an answer.
   server.on('connect', (request: IncomingMessage, socket: Socket) => {
     if (exchanges.mayBeTold(socket)) tellAndClose(socket, { status: 400, message: NO_PROXY }, envelope, request);
     else socket.destroy();

@@ -11,7 +11,7 @@ const KEY_RESTS_MS = 60_000;
 /** For the shutdown: counts and times are not worth a longer wait. */
 const LAST_DEADLINE_MS = 1_500;
 
-/** What keys did, for the people who own them. Gathered, and reported to other services a moment later. */
+/** Gathers the activity of keys for their owners, and reports it to other services a moment later. */
 @Injectable()
 export class KeyActivity implements BeforeApplicationShutdown {
   private readonly samples = new RefusalSamples();

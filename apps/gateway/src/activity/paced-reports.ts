@@ -13,7 +13,7 @@ const RETRY_MS = 3_000;
  */
 const ROWS_PER_SECOND = 50;
 
-/** What became of a report. */
+/** The result of a report. */
 export interface Reported {
   /** Those that were sent. */
   rows: number;

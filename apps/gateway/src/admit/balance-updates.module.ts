@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { BalanceUpdateController } from './balance-update.controller';
 
-/** A module of its own, because a process without a gateway may do it. Needs an AdmissionStore. */
+/** A separate module, because a process without a gateway may do it. Needs an AdmissionStore. */
 @Module({ controllers: [BalanceUpdateController] })
 export class BalanceUpdatesModule {}

@@ -16,9 +16,9 @@ interface Told {
 }
 
 /**
- * When the next of a tenant's or a key's running requests will probably end, whatever gateway runs it. The admission
- * store knows the mean length of each model's requests and the age of each hold. It is asked only for requests that
- * wait for running ones, and for each tenant once a second at most.
+ * Estimates when the next of a tenant's or a key's running requests will end, on any gateway. The admission store knows
+ * the mean length of each model's requests and the age of each hold. It is asked only for requests that wait for
+ * running ones, and for each tenant once a second at most.
  */
 export class ExpectedEnds {
   private readonly told = new LRUCache<string, Told>({ max: MAX_TENANTS });

@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 const MAX_OWNERS = 20_000;
 const MINUTE_MS = 60_000;
 
-/** Whom limits belong to: a key and its tenant. */
+/** The owners of limits: a key and its tenant. */
 export interface Limited {
   readonly keyId: string;
   readonly tenantId: string;

@@ -1,7 +1,7 @@
-/** The limit that has no room left: that of the key, of its tenant, or of all tenants. */
+/** The limit that has no room left: the limit of the key, of its tenant, or of all tenants. */
 export type FullBudget = 'key' | 'tenant' | 'all';
 
-/** Whose memory it is. */
+/** The owner of the memory. */
 export interface MemoryOwner {
   readonly keyId: string;
   readonly tenantId: string;
@@ -24,7 +24,7 @@ export class MemoryBudget {
     return this.bytes > this.limits.all;
   }
 
-  /** The limit that the owner would exceed with these bytes more. Null: none. */
+  /** The limit that the owner would exceed with this many more bytes. Null: none. */
   fullFor({ keyId, tenantId }: MemoryOwner, bytes: number): FullBudget | null {
     const { perKey, perTenant, all } = this.limits;
     if ((this.bytesOfKeys.get(keyId) ?? 0) + bytes > perKey) return 'key';

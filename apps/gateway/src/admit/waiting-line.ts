@@ -22,9 +22,9 @@ export interface Wait {
 
 /**
  * Spreads the retries of requests that the same limit refused: `Retry-After` gives each a place behind those that were
- * refused before. If all returned at the same moment, all but one would be refused again. A single client is told the
- * exact time, and no client an earlier one. The line adds at most a minute and the jitter. A client that returns too
- * early gets another place.
+ * refused before. If all returned at the same moment, all but one would be refused again. A single client gets the
+ * exact time, and no client gets an earlier one. The line adds at most a minute and the jitter. A client that returns
+ * too early gets another place.
  *
  * The line is in this process, not in the store: a refusal writes nothing there, and a line would cost each refused
  * request a write. With n gateways a line is n times too short, and a client may be refused n times more often.

@@ -7,13 +7,13 @@ import type { ChatCompletionRequest, CompletionRequest } from './schemas';
  */
 const MAX_PREFIX_CHARS = 4_096;
 
-/** How a model's requests find backends beside their load. */
+/** How a model's requests are routed to its backends: by load alone, or related requests to the same backend. */
 export type Routing = 'load' | 'prefix' | 'user';
 
 /**
- * A number that is equal for requests which should meet the same backend, on every replica. Null: any backend.
+ * A number that is the same, on every replica, for requests that should go to the same backend. Null: any backend.
  * - `prefix`: of the prompt's beginning, to the end of the first message of the user. So all turns of a conversation
- *   are equal, and so are requests about one long document in front.
+ *   get the same number, and so do requests that begin with the same long document.
  * - `user`: of the field `user`.
  */
 export function affinityOf(kind: InferenceKind, body: Record<string, unknown>, routing: Routing): number | null {

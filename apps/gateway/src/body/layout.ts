@@ -15,7 +15,7 @@ const [COMMA, COLON, OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET] = [0x
  */
 export const INDENTED_FIELDS: ReadonlySet<string> = new Set(['tools', 'functions', 'tool_choice', 'function_call']);
 
-/** A value as JSON with the indentation. Its length is up to 100 times that of the compact JSON. */
+/** A value as JSON with the indentation. It is up to 100 times as long as the compact JSON. */
 export function indented(value: unknown): string {
   return JSON.stringify(value, null, INDENT);
 }

@@ -28,7 +28,7 @@ export interface CatalogModel {
   /** False: requests with tools, or with a JSON schema, are refused. */
   tools: boolean;
   jsonSchema: boolean;
-  /** What requests should meet at the same backend: those with the same beginning, of the same user, or none. */
+  /** Which requests should go to the same backend: those with the same beginning, those of the same user, or none. */
   routing: 'load' | 'prefix' | 'user';
   tokenizer: Tokenizer;
   templateTokensPerMessage: number;

@@ -1,4 +1,4 @@
-/** An error whose code is in the table of the surface. Without a message, the answer has that of the table. */
+/** An error whose code is in the table of the surface. Without a message, the answer has the message of the table. */
 export class ApiError extends Error {
   constructor(
     readonly code: string,

@@ -13,7 +13,7 @@ const DATE = new RegExp(
   ].join('|'),
   'i',
 );
-/** Hours, minutes and seconds, of which the last may be left out, and the zone. */
+/** Hours, and optionally minutes, seconds with a fraction, and the zone. */
 const TIME = new RegExp(
   String.raw`^(?<hours>\d\d)(?::?(?<minutes>\d\d)(?::?(?<seconds>\d\d)(?:[.,](?<fraction>\d{1,9}))?)?)?` +
     String.raw`(?<zone>Z|(?<sign>[+ -])(?<offsetHours>\d\d)(?::?(?<offsetMinutes>\d\d))?)?$`,
@@ -70,7 +70,7 @@ function isoWeekday(ms: number): number {
 }
 
 function utcDay(year: number, month: number, day: number): number {
-  // Date.UTC takes years below 100 as those of the 20th century.
+  // Date.UTC takes a year below 100 as a year of the 20th century.
   return new Date(0).setUTCFullYear(year, month - 1, day);
 }
 

@@ -37,7 +37,7 @@ export function bodyCheck<T extends TObject>(
   );
 }
 
-/** `fields`: those of the body. */
+/** `fields`: the fields of the body. */
 function unknownField({ instancePath, params }: ErrorObject, fields: readonly string[]): ApiError {
   const { additionalProperty } = params as { additionalProperty: string };
   const path = [...instancePath.split('/').slice(1), additionalProperty].join('.').slice(0, MAX_SHOWN_CHARS);

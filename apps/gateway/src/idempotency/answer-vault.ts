@@ -16,7 +16,7 @@ const COMPRESSION = { level: 1 };
 /** A body is hashed in parts of this size, with turns of the event loop in between. */
 const HASHED_AT_ONCE_BYTES = 1024 * 1024;
 
-/** What a secret is used for, each with a key of its own. */
+/** What a secret is used for, each with its own key. */
 interface Keys {
   name: string;
   sealing: Buffer;

@@ -27,7 +27,7 @@ export class IdempotencyKeys {
     this.maxAnswerBytes = options?.maxAnswerBytes ?? DEFAULT_ANSWER_KIB * 1_024;
   }
 
-  /** Null: the header is ignored. `malformed`: it is empty, too long, or has other characters than those of ASCII. */
+  /** Null: the header is ignored. `malformed`: it is empty, too long, or has characters outside ASCII. */
   of(
     header: string,
     { tenantId, keyId, idempotency }: { tenantId: string; keyId: string; idempotency: boolean },

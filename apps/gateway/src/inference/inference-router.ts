@@ -140,7 +140,10 @@ export class InferenceRouter {
   }
 }
 
-/** What keys did, for their owners. A key that is no longer in force was not used, but its refusal can be explained. */
+/**
+ * Notes the use or the refusal of a key for its owner. A key that is no longer in force was not used, but its refusal
+ * can be explained.
+ */
 function noteActivity(activity: KeyActivity, client: Client, nowMs: number): void {
   const { owner, formerOwner, refusal } = client;
   // A stream that broke off has an error, and usage: the usage says that it failed.

@@ -26,7 +26,7 @@ const ESTIMATE_FACTOR = 1.4;
 
 /**
  * The tolerance above the band for a completion and for a prompt.
- * @param choices each further one has an end of its own, which is one token
+ * @param choices each further one has its own end, which is one token
  */
 export function outputSpareTokens(calls: number, choices: number): number {
   return SPARE_TOKENS + calls * SPARE_TOKENS_PER_CALL + Math.max(0, choices - 1);

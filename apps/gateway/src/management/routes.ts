@@ -110,7 +110,7 @@ export const MANAGEMENT_ROUTES: RouteTable<ManagementEndpoint> = prefixed(MANAGE
 
 const find = endpointFinder(MANAGEMENT_ROUTES);
 
-/** The endpoint of a request to a guarded route. HEAD is that of GET. */
+/** The endpoint of a request to a guarded route. HEAD has the endpoint of GET. */
 export function endpointOf(request: FastifyRequest): ManagementEndpoint {
   return find({ method: request.method, route: request.routeOptions.url! });
 }

@@ -16,7 +16,7 @@ import { TenantsModule } from './tenants/tenants.module';
 import { OperatorUnknownRouteController } from './port/unknown-route.controller';
 import { UsageModule } from './usage/usage.module';
 
-/** What the operator API asks. The program starts and closes them. */
+/** The services, the configuration and the store that the operator API asks. The program starts and closes them. */
 export interface OperatorServices {
   messages: Messages;
   config: ConfigSource;

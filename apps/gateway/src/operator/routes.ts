@@ -25,7 +25,7 @@ export const OPERATOR_ROUTES: RouteTable<OperatorEndpoint | null> = {
 
 const find = endpointFinder(OPERATOR_ROUTES);
 
-/** The endpoint of a request to a guarded route. HEAD is that of GET. */
+/** The endpoint of a request to a guarded route. HEAD has the endpoint of GET. */
 export function endpointOf(request: FastifyRequest): OperatorEndpoint {
   return find({ method: request.method, route: request.routeOptions.url! });
 }

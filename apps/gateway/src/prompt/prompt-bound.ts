@@ -48,7 +48,7 @@ const TEMPLATE_TOKENS_PER_TOOL = 8;
  */
 const MOST_INDENTED_BYTES = 96 * 1024;
 const MOST_INDENTED_PARTS = 4;
-/** Another tokenizer than the configured one makes some more tokens of a text: this part of the prompt. */
+/** A tokenizer other than the configured one may make some more tokens of a text: this part of the prompt. */
 const OTHER_TOKENIZER_PART = 1 / 8;
 
 type Body = Record<string, unknown>;

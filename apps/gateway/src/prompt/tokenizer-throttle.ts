@@ -1,6 +1,9 @@
 /** Takes 7 ms at 55 ns a byte. */
 const MAX_BYTES_PER_TURN = 128 * 1024;
-/** Heartbeats wait for a count. This is much less than their interval, so those of all other streams stay in time. */
+/**
+ * Heartbeats wait for a count. This is much less than their interval, so the heartbeats of all other streams stay in
+ * time.
+ */
 const MAX_WAIT_MS = 500;
 
 interface Waiting {

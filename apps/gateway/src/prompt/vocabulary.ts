@@ -46,7 +46,7 @@ export function writeVocabulary(file: string, { lengths, bytes, parts }: Vocabul
 
 /** Throws an error with the name of the file if it is not one that `writeVocabulary` has completed. */
 export function readVocabulary(file: string): Vocabulary {
-  // A buffer of its own, in which the ranks are at multiples of their size.
+  // A separate buffer, in which the ranks are at multiples of their size.
   const { buffer } = new Uint8Array(readFileSync(file));
   const damaged = () => new Error(`${file} is damaged: it has ${buffer.byteLength} bytes. Build again.`);
   if (buffer.byteLength < RANK_BYTES) throw damaged();

@@ -27,7 +27,7 @@ export class PublicHooks {
     private readonly connections: KeptConnections,
   ) {}
 
-  /** Binds the inference routes too. Nest binds those of the other surfaces later. */
+  /** Binds the inference routes too. Nest binds the routes of the other surfaces later. */
   addTo(server: FastifyInstance): void {
     // Each surface reads the body itself, once the caller is known.
     server.removeAllContentTypeParsers();

@@ -6,8 +6,8 @@ import { Upstream } from './upstream';
 const INTERVAL_MS = 1_000;
 
 /**
- * Follows which backends operators have drained, by a question to auth each second. Without an answer the last one
- * stays in force; a gateway that has none yet takes every backend for enabled.
+ * Asks auth once a second which backends operators have drained. Without an answer the last one stays in force. A
+ * gateway that has none yet treats every backend as enabled.
  */
 @Injectable()
 export class Drains implements OnApplicationBootstrap, OnApplicationShutdown {

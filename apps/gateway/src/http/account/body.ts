@@ -84,7 +84,9 @@ export function futureInstant(expiresAt: string | null | undefined): string | nu
 
 const checkNothing = bodyCheck(Type.Object({}, { additionalProperties: false }), bodyError);
 
-/** For an endpoint without fields: refuses a body that has some. Errors: those of readJsonObject, unknown_field. */
+/**
+ * For an endpoint without fields: refuses a body that has some. Errors: the errors of readJsonObject, unknown_field.
+ */
 export function refuseFields(request: FastifyRequest): void {
   checkNothing(readJsonObject(request));
 }

@@ -8,11 +8,11 @@ export const KEY_NOTE = 'Store this key now: it is shown only this once.';
 
 const checkBody = bodyCheck(KeyCreate, bodyError);
 
-/** What a caller chooses of a new key. */
+/** The fields of a new key that the caller chooses. */
 type KeyFields = Omit<RequestOf<'auth.keys.create'>, 'tenantId' | 'hash' | 'last4' | 'by'>;
 
 /**
- * Reads what to issue from a body: `name` trimmed, `expiresAt` in the future as ISO 8601 UTC. Errors: those of the
+ * Reads what to issue from a body: `name` trimmed, `expiresAt` in the future as ISO 8601 UTC. Errors: the errors of the
  * fields.
  */
 export function readKeyBody(body: Record<string, unknown>): KeyFields {

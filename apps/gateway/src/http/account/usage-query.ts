@@ -8,7 +8,7 @@ import { OperatorUsageQuery, UsageQuery } from './schemas';
 const checkQuery = queryCheck(UsageQuery);
 const checkOperatorQuery = queryCheck(OperatorUsageQuery);
 
-/** What an operator may group by. Owners and tags are auth's, not those of the usage. */
+/** What an operator may group by. Owners and tags come from auth, not from the usage. */
 export type OperatorGroup = Static<typeof OperatorUsageQuery>['groupBy'] extends (infer T)[] | undefined ? T : never;
 type Read<Group> = Omit<UsageRequest, 'groupBy'> & { groupBy: Group[] };
 

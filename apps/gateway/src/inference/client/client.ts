@@ -97,8 +97,8 @@ export class Client implements ClientSide, WatchedClient {
   }
 
   /**
-   * `relay` hears of what ends the request early. An object, because V8 makes a function that is assigned to a property
-   * in the old generation, where it keeps the whole request until the next full collection.
+   * `relay` is notified of what ends the request early. An object, because V8 makes a function that is assigned to a
+   * property in the old generation, where it keeps the whole request until the next full collection.
    */
   endWith(relay: Interruptible): void {
     this.relay = relay;

@@ -16,10 +16,10 @@ const ANSWER_LIMITS: ReadLimits = {
   maxReadMs: MAX_READ_MS,
   readTimeoutMs: MAX_READ_MS * READ_TIMEOUT_FACTOR,
 };
-/** Other than those of bodies: otherwise finished answers would wait behind requests that have not begun. */
+/** Not the workers of bodies: otherwise finished answers would wait behind requests that have not begun. */
 const MAX_WORKERS = 1;
 
-/** Whose answer is read, and what for. */
+/** The tenant whose answer is read. */
 export interface AnswerOwner {
   tenantId: string;
   /** Fields of its log lines. */

@@ -124,7 +124,7 @@ export function beginPlainResponse(
   return `${toWire(head).slice(0, -1)},"${field}":${contentJson}`;
 }
 
-/** As bytes of their own, which can be transferred between threads. */
+/** In a separate buffer, which can be transferred between threads. */
 export function toBytes(begun: string): { bytes: Buffer; used: number } {
   const bytes = Buffer.allocUnsafeSlow(begun.length + USAGE_ROOM_BYTES);
   return { bytes, used: bytes.write(begun, 'latin1') };

@@ -87,7 +87,7 @@ export class Intake {
   async take(request: IncomingMessage, client: Client, principal: Principal, isRepeat = false): Promise<Body> {
     const share = this.memory.open(principal);
     try {
-      // 1. Refuse keys with too many answers that were not read.
+      // 1. Refuse keys with too many unread answers.
       this.refuseUnread(principal);
       // 2. Refuse a wrong media type and a body that is announced as too large.
       const announced = announcedBytes(request, share.maxBytes);

@@ -1,6 +1,6 @@
 import { Counter, metrics } from '@tollgate/runtime';
 
-/** Plans with series of their own. Further ones share the label `other`: a configuration may have any number. */
+/** Plans with their own series. Further ones share the label `other`: a configuration may have any number. */
 const MAX_PLANS = 50;
 const OTHER = 'other';
 

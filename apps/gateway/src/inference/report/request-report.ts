@@ -10,7 +10,9 @@ interface ReportedRequest {
   readonly traced: RequestTrace | null;
 }
 
-/** Tells the metrics, and the trace if there is one, how one request runs and ends. Takes about 1 µs a request. */
+/**
+ * Reports how one request runs and ends, to the metrics and, if there is one, to the trace. Takes about 1 µs a request.
+ */
 export class RequestReport {
   private readonly beganMs = performance.now();
   /** Empty until the model is found in the catalog. */
@@ -45,7 +47,7 @@ export class RequestReport {
    * @param firstTokenAtMs by `performance.now()`; null for a plain answer and for a stream without output
    */
   served(event: UsageEvent, firstTokenAtMs: number | null): string | null {
-    // The metrics are those of the model that served, the trace names the one that was asked for.
+    // The metrics name the model that served, the trace names the model that was asked for.
     const series = seriesOf(event.model);
     series.count(event.outcome);
     series.countTokens(event);

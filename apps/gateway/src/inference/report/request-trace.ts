@@ -42,7 +42,7 @@ export interface TracedEnd {
 export class RequestTrace {
   private readonly beganMs = performance.now();
   private readonly endedAtMs = new Map<Stage, number>();
-  /** What the next services and the log are told: ours if the trace is kept, else the caller's own. */
+  /** The context for the next services and the log: ours if the trace is kept, else the caller's own. */
   readonly context: TraceContext | null;
   private readonly place: SpanPlace | null = null;
   private upstreamSpanId = '';

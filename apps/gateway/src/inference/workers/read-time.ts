@@ -6,8 +6,8 @@ const LEAST_LOOK_MS = 1;
  * machine even a small one may take long: that says nothing about it. A second limit, of the elapsed time, bounds the
  * wait.
  *
- * A thread that is stuck cannot tell its own CPU time. So all threads but the main one are counted: other workers, the
- * garbage collector. The worker has used no more than that.
+ * A thread that is stuck cannot report its own CPU time. So all threads but the main one are counted: other workers,
+ * the garbage collector. The worker has used no more than that.
  */
 export class ReadTime {
   private timer: NodeJS.Timeout | undefined;

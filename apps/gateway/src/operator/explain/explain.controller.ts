@@ -32,7 +32,7 @@ const UNKNOWN =
 const ASK_WITH_TENANT = 'To find a running request, give its tenantId as well.';
 const NAME = new RegExp(REQUEST_ID_PATTERN);
 
-/** Answers the complaint of a customer: what became of a request, and what a key may do now. */
+/** Answers complaints of customers: what happened to a request, and what a key may do now. */
 @Controller(`${OPERATOR_PREFIX}/explain`)
 @UseGuards(SecretGuard)
 export class ExplainController {

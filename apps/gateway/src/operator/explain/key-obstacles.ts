@@ -30,7 +30,7 @@ export interface KeyState {
   look: LookResult | null;
 }
 
-/** The budget that the operator set, or that of the configuration. */
+/** The budget that the operator set, or the default budget of the configuration. */
 export function budgetInForce({ budgetCents, spentNanos }: BudgetState, byDefault: bigint | null): BudgetInForce {
   const isDefault = budgetCents === 'default';
   const ofConfiguration = byDefault === null ? null : Number(byDefault / NANOS_PER_CENT);

@@ -80,7 +80,7 @@ export class OperatorKeysController {
     return { data: { ...row, key: value }, note: KEY_NOTE };
   }
 
-  /** Makes the keys those of a list, all or none. A dry run mints nothing. */
+  /** Makes the keys match a list, all or none. A dry run mints nothing. */
   @Post('apply')
   @HttpCode(200)
   async apply(@Param('tenantId') tenantId: string, @ByOperator() by: Author, @Req() request: FastifyRequest) {

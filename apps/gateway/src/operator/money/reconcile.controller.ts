@@ -59,7 +59,7 @@ export class ReconcileController {
     return this.services.request('metering.backends.compare', { ...range, ...upTo });
   }
 
-  /** A finished run has its report under `report`. The end of a failed one is no reason to ask again: 200. */
+  /** A finished run has its report under `report`. A failed run gets 200 too, so that nobody asks again. */
   @Get(':id')
   async show(@Param('id') id: string) {
     requireId('rec', id);

@@ -95,7 +95,7 @@ export class UsageExportController {
   }
 }
 
-/** The range, widened to whole steps. The year 10000 is no time of the API: `to` is before it. */
+/** The range, widened to whole steps. The API has no year 10000, so `to` is before it. */
 export function wholeSteps([fromMs, toMs]: [number, number], step: keyof typeof STEP_MS): [number, number] {
   const width = STEP_MS[step];
   const lastMs = Math.floor(LAST_INSTANT_MS / width) * width;

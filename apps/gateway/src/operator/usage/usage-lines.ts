@@ -16,7 +16,7 @@ export interface UsageLines {
 type Value = string | number | null;
 const NANOS_DIGITS = 9;
 
-/** The columns, each with its value. The names are those of NDJSON; CSV has them in snake case. */
+/** The columns, each with its value. The names are for NDJSON; CSV has them in snake case. */
 const COLUMNS: Record<string, (row: NamedUsage, currency: string) => Value> = {
   from: ({ from }) => from,
   to: ({ to }) => to,

@@ -38,7 +38,7 @@ export interface AttemptRequest {
   mayBeAtFault: boolean;
 }
 
-/** Hears of an attempt: `onHead` at most once, `onData`, then one of `onAnswered` and `onFailed`. */
+/** Receives the events of an attempt: `onHead` at most once, `onData`, then one of `onAnswered` and `onFailed`. */
 export interface AttemptOwner {
   /** The request is written to a connection. */
   onWritten(): void;
@@ -112,9 +112,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     );
   }
 
-  /**
-   * Ends the attempt without a word to its owner but the release. Closes the connection unless the answer has ended.
-   */
+  /** Ends the attempt. Its owner learns only of the release. Closes the connection unless the answer has ended. */
   drop(): void {
     if (this.dropped) return;
     this.dropped = true;

@@ -12,7 +12,7 @@ export interface UpstreamCall {
   /** Appended to the backend's base path: `/chat/completions`. */
   path: string;
   stream: boolean;
-  /** Calls with the same one should meet at the same backend (fleet/rendezvous.ts). Null: at any. */
+  /** Calls with the same one should go to the same backend (fleet/rendezvous.ts). Null: to any. */
   affinity: number | null;
   /** Whether the request may be the reason why a backend of the model fails, as it has what the model may lack. */
   mayBeAtFault: (model: CatalogModel) => boolean;

@@ -32,7 +32,7 @@ const MAX_STALE_REPEATS = 1;
  * - A kept connection that the backend was closing is replaced once.
  * - Each further attempt takes from the retry budget of the model that failed, except new connections. One time limit
  *   holds for all.
- * - When the model cannot serve, its fallbacks are asked in turn (fallback-chain.ts), each like a model of its own.
+ * - When the model cannot serve, its fallbacks are asked in turn (fallback-chain.ts), each like a separate model.
  *   Once a backend may have begun the request, each gets one attempt, and needs the retry budget too.
  *
  * States: waiting (no head yet; for a place or for an answer) → answering → ended. A failed answer goes back to

@@ -38,7 +38,7 @@ export class GatheredChunks {
     this.pass(chunks.length === 1 ? chunks[0]! : joined(chunks, bytes));
   }
 
-  /** Passes on what was gathered, and tells a failure by `fail`. */
+  /** Passes on what was gathered, and reports a failure to `fail`. */
   endTurn(): void {
     try {
       this.flush();

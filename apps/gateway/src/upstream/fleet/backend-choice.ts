@@ -21,7 +21,7 @@ const refusesQuickly: Test = (one) => one.hasPlace && one.isUsable && !one.break
  * it. `full`: a good one exists, but has no place now. Null: none can be asked. Creates no object, except with an
  * affinity.
  * @param tried backends that are not asked again
- * @param affinity requests with the same one meet at the same backend, if it is good and not much busier than others
+ * @param affinity requests with the same one go to the same backend, if it is good and not much busier than others
  */
 export function choose(
   all: readonly ManagedBackend[],

@@ -75,7 +75,7 @@ export class Breaker {
     return Math.max(0, this.restUntilMs - nowMs);
   }
 
-  /** A call begins. Returns true if it is a probe; then `ended` or `abandoned` must be told so. */
+  /** A call begins. Returns true if it is a probe. The caller passes this on to `ended` or `abandoned`. */
   begin(nowMs: number): boolean {
     this.silence.began(nowMs);
     if (this.probeAtMs === 0 || !this.mayProbe(nowMs)) return false;

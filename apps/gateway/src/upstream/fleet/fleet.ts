@@ -39,7 +39,7 @@ export class Engine {
     return this.count(({ silence }) => silence.isSilent);
   }
 
-  /** Of what may get calls: without calls no breaker closes and no silence ends, and nobody has to act. */
+  /** Counts only what may get calls: without calls no breaker closes and no silence ends, and nobody has to act. */
   private count(test: (one: Breaker) => boolean): number {
     if (this.drained) return 0;
     let all = 0;
@@ -60,7 +60,7 @@ interface OneUrl {
 export class ManagedBackend {
   /** 32 bits of its name, the same in every process, and another one for each backend at one URL. */
   readonly hash: number;
-  /** The weight of all backends of the model at its URL: the calls in progress are those of all. */
+  /** The weight of all backends of the model at its URL, because the calls in progress are counted for all of them. */
   readonly engineWeight: number;
   readonly times: BackendTimes;
   readonly access: string;
@@ -226,9 +226,10 @@ function oneUrl(all: readonly Backend[], n: number): OneUrl {
 }
 
 /**
- * The same for backends with one URL that share a breaker. With another TLS or time to connect, a backend that could
- * not be reached begins anew: otherwise it would be looked for as before, and not found. One with another key (also in
- * a header) may be served while the first one is refused or limited. Never logged: it has the keys.
+ * The same for backends with one URL that share a breaker. A backend that could not be reached gets a new breaker when
+ * its TLS or its time to connect changes: otherwise the background probes would continue with the former settings, and
+ * fail. A backend with another key (also in a header) may be served while the first one is refused or limited. Never
+ * logged: it has the keys.
  */
 function breakerKey(backend: Backend): string {
   return JSON.stringify([backend.model, accessOf(backend)]);

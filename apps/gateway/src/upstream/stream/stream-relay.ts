@@ -67,7 +67,7 @@ export class StreamRelay implements AnswerSink {
   ) {
     this.delivered = new DeliveredText(output.countText);
     this.choices = new OpenChoices(output.choices);
-    // By a name of its own: see `Client.endWith`.
+    // A constant first: see `Client.endWith`.
     const goOn = () => this.goOn();
     allowance.onReady = goOn;
     client.onDrain(() => {

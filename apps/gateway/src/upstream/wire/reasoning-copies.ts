@@ -1,10 +1,10 @@
 /**
  * Engines and proxies send the same text of reasoning under several names of one message or delta: some versions of
  * vLLM as `reasoning` and `reasoning_content`, OpenRouter also in `reasoning_details`, LiteLLM also in
- * `thinking_blocks` and again in `provider_specific_fields`. A copy says nothing more, so it counts as nothing. So
- * it is with the signatures of the reasoning and with encrypted reasoning, which the lists repeat.
+ * `thinking_blocks` and again in `provider_specific_fields`. A copy says nothing more, so it counts as nothing. The
+ * same holds for the signatures of the reasoning and for encrypted reasoning, which the lists repeat.
  *
- * Each name has one text in a message or delta: that of its entries, joined. A list has three: its reasoning, its
+ * Each name has one text in a message or delta: the joined text of its entries. A list has three: its reasoning, its
  * signatures, and its encrypted reasoning. Only a text that is equal to another one, as a whole, is a copy. So of texts
  * that differ anywhere, both count, and a stream is compared chunk by chunk.
  */
