@@ -13,7 +13,7 @@ export const MIGRATIONS = {
 /** For requests, and one connection for the projection loop. */
 export const POOL_SIZE = 5;
 
-/** A class of its own, so that each service in one process injects its own data source. */
+/** A separate class, so that each service in one process injects its own data source. */
 export class AuthDataSource extends ServiceDataSource {}
 
 export function openAuthDatabase(url: string): Promise<AuthDataSource> {

@@ -3,8 +3,8 @@ import { LessThan, type FindOptionsWhere, type Repository } from 'typeorm';
 
 /**
  * One page of the rows that match `where`, newest first. Ids ascend with time, so the page after a row holds the rows
- * with smaller ids, however many were added meanwhile. RequestError invalid_parameter: the limit is not that of a page
- * (`pageRows`), or `after` is not a row of this list.
+ * with smaller ids, however many were added meanwhile. RequestError invalid_parameter: the limit is not valid for a
+ * page (`pageRows`), or `after` is not a row of this list.
  */
 export async function newestFirst<Row extends { id: string }, Out>(
   rows: Repository<Row>,

@@ -10,7 +10,7 @@ export const MIGRATIONS = {
 /** For four concurrent batches, the poster, the outbox relay, and requests. */
 export const POOL_SIZE = 10;
 
-/** A class of its own, so that each service in one process injects its own data source. */
+/** A separate class, so that each service in one process injects its own data source. */
 export class BillingDataSource extends ServiceDataSource {}
 
 /** Its role may append to the journal and nothing else: migrations/rights.sql. */

@@ -12,7 +12,7 @@ import { BillingDataSource, MIGRATIONS } from './database';
 import { SETTINGS } from './settings';
 
 /**
- * Batches of different tenants at the same time. Each is a transaction of its own, which locks books in sorted order.
+ * Batches of different tenants at the same time. Each is a separate transaction, which locks books in sorted order.
  */
 const CONCURRENT_PARTITIONS = 4;
 

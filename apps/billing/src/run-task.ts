@@ -2,7 +2,7 @@ import { logger, PeriodicTask } from '@tollgate/runtime';
 
 /**
  * Runs a task of billing until the returned function is called, which waits for the current run. The database says what
- * is to do, so any number of replicas may run the task.
+ * is due, so any number of replicas may run the task.
  */
 export function runTask(
   name: string,

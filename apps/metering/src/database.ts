@@ -10,7 +10,7 @@ export const MIGRATIONS = {
 /** For four concurrent batches, the outbox relay, the partitions, and usage queries (query/usage-reads.ts). */
 export const POOL_SIZE = 9;
 
-/** A class of its own, so that each service in one process injects its own data source. */
+/** A separate class, so that each service in one process injects its own data source. */
 export class MeteringDataSource extends ServiceDataSource {}
 
 export function openMeteringDatabase(url: string): Promise<MeteringDataSource> {

@@ -11,7 +11,7 @@ import { MeteringDataSource, MIGRATIONS } from './database';
 import { MeteringModule } from './metering.module';
 import { SETTINGS } from './settings';
 
-/** Batches of different tenants at the same time. Each is a transaction of its own, which locks in sorted order. */
+/** Batches of different tenants at the same time. Each is a separate transaction, which locks in sorted order. */
 const CONCURRENT_PARTITIONS = 4;
 
 runService(

@@ -8,7 +8,7 @@ export const MAX_ROWS_PER_BATCH = 500;
 const MAX_TRY_MS = 8_000;
 
 /**
- * Erases a person from the audit log and as the owner of keys, each batch in a transaction of its own. UnavailableError
+ * Erases a person from the audit log and as the owner of keys, each batch in its own transaction. UnavailableError
  * when that takes longer than a try may: what is erased stays erased, and the next try goes on from there.
  *
  * The row of a person who erases their own account has no name either. Only the first of repeats adds the row.

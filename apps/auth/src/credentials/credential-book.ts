@@ -52,7 +52,7 @@ export class CredentialBook {
    * The credential is in force everywhere when this returns. If the credential store does not answer, it comes into
    * force when the loop has projected it. The caller gets an answer either way: the value is shown only in this answer,
    * and a repeat would issue another credential. A credential that does not work yet is no risk. RequestError not_found
-   * (tenant), tenant_closed, and those of `profile`.
+   * (tenant), tenant_closed, and the errors of `profile`.
    */
   async issue(
     kind: CredentialKind,

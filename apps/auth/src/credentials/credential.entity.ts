@@ -41,7 +41,7 @@ export class Credential {
   @Column('text', { array: true })
   tags!: string[];
 
-  /** The only models that a key may use, of those of its profile. Null: all of them, and for a token. */
+  /** The only models of its profile that a key may use. Null: all of them, and for a token. */
   @Column({ type: 'text', array: true, nullable: true })
   models!: string[] | null;
 

@@ -30,7 +30,7 @@ interface Plan {
   others: number;
 }
 
-/** `auth.keys.apply`: the keys of a tenant as a list wants them, in one transaction. */
+/** `auth.keys.apply`: makes the keys of a tenant match a list, in one transaction. */
 @Injectable()
 export class KeyList {
   constructor(

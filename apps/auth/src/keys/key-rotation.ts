@@ -22,8 +22,8 @@ export class KeyRotation {
   ) {}
 
   /**
-   * No former secret outlives the grace time, and this includes those of earlier rotations. 0 ends them with the
-   * answer. The edge has both when this returns. RequestError not_found, tenant_closed, key_revoked, invalid_grace.
+   * No former secret outlives the grace time, not even a secret from an earlier rotation. 0 ends them with the answer.
+   * The edge has both when this returns. RequestError not_found, tenant_closed, key_revoked, invalid_grace.
    * UnavailableError when the store does not accept it: it is committed, the loop will project it, and the new secret
    * is lost, so rotate again.
    */

@@ -13,7 +13,8 @@ export function profileOf({ plans }: Pick<TollgateConfig, 'plans'>, plan: string
 }
 
 /**
- * The ids of models that a key may use; null: those of its profile. RequestError invalid_models: one does not exist.
+ * The ids of models that a key may use; null: all models of its profile. RequestError invalid_models: one does not
+ * exist.
  */
 export function modelsOf({ models }: Pick<TollgateConfig, 'models'>, wanted: string[] | null): string[] | null {
   const unknown = wanted?.find((name) => !models.some(({ id }) => id === name));

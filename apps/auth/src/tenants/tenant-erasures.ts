@@ -74,7 +74,7 @@ export class TenantErasures implements OnApplicationBootstrap, BeforeApplication
   }
 
   /**
-   * Each batch is a transaction of its own, so a repeat finds fewer rows to change. Begins with the first row each
+   * Each batch is a separate transaction, so a repeat finds fewer rows to change. Begins with the first row each
    * time: rows that name nobody are only read.
    */
   private async eraseOwnRows(tenantId: string, ending: AbortSignal): Promise<void> {

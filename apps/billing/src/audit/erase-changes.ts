@@ -8,8 +8,8 @@ const MAX_ROWS_PER_BATCH = 1_000;
 const MAX_TRY_MS = 8_000;
 
 /**
- * Takes a tenant's people from the audit log, each batch in a transaction of its own. UnavailableError when that takes
- * longer than a try may: what is erased stays erased, and the next try goes on from there.
+ * Removes a tenant's people from the audit log, each batch in its own transaction. UnavailableError when that
+ * takes longer than a try may: what is erased stays erased, and the next try goes on from there.
  */
 export async function eraseChanges(
   dataSource: BillingDataSource,

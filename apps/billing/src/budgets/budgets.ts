@@ -90,7 +90,7 @@ export class Budgets {
     const data = await budgetStatesOf(this.dataSource.manager, of, this.thresholds());
     const hasBudget = ({ budgetCents, keyId }: BudgetState) =>
       budgetCents === 'default' ? (byDefault?.includes(keyId!) ?? true) : budgetCents !== 'none';
-    // Only a budget is compared with what is held, and the store that admits requests is not asked in vain.
+    // What is held is compared only with a budget, so without one the store that admits requests is not asked.
     return { data, heldNanos: data.some(hasBudget) ? await this.held.of(tenantId) : {} };
   }
 

@@ -151,7 +151,7 @@ export async function recordReached(
   );
 }
 
-/** One sum per tenant, key and month. The defaults are those of the last charge that states them. */
+/** One sum per tenant, key and month. The defaults come from the last charge that states them. */
 function sumUp(charges: readonly ReadCharge[]): Spending[] {
   const sums = new Map<string, Spending>();
   const add = ({ tenantId, endedAt, costNanos, defaultBudgets }: ReadCharge, keyId: string, cents?: number) => {

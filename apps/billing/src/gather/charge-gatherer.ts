@@ -55,12 +55,12 @@ interface Taken {
  *    running one, by the clocks that close the months.
  * 4. Put a balance update into the outbox, or publish it after the commit: the new balance, and all holds of the batch
  *    for release. These include the holds of repeats, of dismissed events, and of quarantined charges that a person has
- *    closed, but not those of other quarantined charges.
+ *    closed, but not holds of other quarantined charges.
  * 5. Add to the month's spending of tenants and keys, and record the budget thresholds that this reaches.
  *
  * So a hold is released as soon as its charge is durable here, not only when whole cents are posted.
  *
- * When the books of one tenant refuse, each tenant gets a transaction of its own. The charges of the broken one are
+ * When the books of one tenant refuse, each tenant gets its own transaction. The charges of the broken one are
  * quarantined and their holds stay, so metering redelivers them until the books accept them. Nobody else waits.
  */
 @Injectable()

@@ -45,8 +45,8 @@ export type Closed = ReplyOf<'billing.invoices.close'>;
  * So a crash at any point leaves a tenant done or untouched, and no number is lost or used twice. A tenant whose books
  * refuse stays open until the next round, and delays nobody else.
  *
- * What is closed stays closed. So a month is over when it is by the clock of this process and by that of PostgreSQL:
- * one clock that is ahead closes nothing early.
+ * What is closed stays closed. So a month is over only by the clocks of both this process and PostgreSQL: one clock
+ * that is ahead closes nothing early.
  */
 @Injectable()
 export class InvoiceCloser {

@@ -209,7 +209,7 @@ export async function saveBooks(
   return due.length === 0 ? null : Math.min(...due);
 }
 
-/** Each tenant's months from that of its oldest charge on, where they exist. Call it under the tenants' locks. */
+/** Each tenant's existing months, from the month of its oldest charge on. Call it under the tenants' locks. */
 export async function loadMonths(
   tx: EntityManager,
   charges: readonly { tenantId: string; ownPeriod: string }[],

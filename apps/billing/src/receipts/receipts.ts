@@ -26,7 +26,7 @@ interface ChargeRow {
 /**
  * Answers `billing.entry.requests`: a page of the requests that an entry debits, in the order in which they were
  * gathered. Their costs, with what was carried in and out, are exactly the entry's amount. An entry that is not usage
- * covers none. With a tenant, those of others do not exist.
+ * covers none. With a tenant, requests of other tenants do not exist.
  * @throws RequestError not_found (entry), invalid_parameter (limit; `after` is not one of its requests)
  */
 export async function requestsOfEntry(

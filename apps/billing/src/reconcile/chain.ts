@@ -15,7 +15,7 @@ const ENTRY_TEXT = (before: string) => `
       WHERE entry_id = e.id))::text`;
 
 /**
- * Names the first entry of a tenant whose hash is not that of its contents and of the hash before it. Later entries are
+ * Names the first entry of a tenant whose hash does not match its contents and the hash before it. Later entries are
  * not vouched for.
  */
 export const CHAIN_CHECK = {

@@ -148,7 +148,7 @@ export class EventWalk {
     return owed;
   }
 
-  /** None if the state of the tenant in the store is unreadable, which is named as a difference of its own. */
+  /** None if the state of the tenant in the store is unreadable, which is named as a separate difference. */
   private async holds(tenantId: string, after: string): Promise<HoldView[]> {
     try {
       return await this.admission.holds({ tenantId, after, limit: HOLDS_PAGE });

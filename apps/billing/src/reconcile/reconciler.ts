@@ -15,7 +15,7 @@ import { UsageAudit } from './usage-audit';
  * Proves from the stores alone that nothing was lost or doubled between a request and the ledger, in constant memory,
  * while traffic runs:
  *
- * 1. The charges are those of metering's events, and metering's sums are right (usage-audit.ts).
+ * 1. The charges match metering's events, and metering's sums are right (usage-audit.ts).
  * 2. The ledger in itself, in one snapshot per page of tenants: charges = usage debits + carried remainder; balance = Σ
  *    entries; postings sum to zero; every entry has its place in the hash chain; every charge is covered once or still
  *    gathering; invoices are the sums of their months, numbered without a gap; the spending that budgets watch is the

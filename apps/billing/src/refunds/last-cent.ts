@@ -7,13 +7,13 @@ import { balanceUpdate, lastCentUsedNanos, type Books } from '../ledger/core/boo
 import type { EntryRequest } from '../ledger/core/entry';
 
 /**
- * The last cent of a closed tenant, of which usage took a part. It can be neither refunded, as a part of it is owed,
- * nor debited as usage, as that is posted in whole cents. So it is written off. The usage stays carried, and is charged
- * to nobody unless more usage comes late.
+ * Usage may have taken a part of the last cent of a closed tenant. That cent can be neither refunded, because a part of
+ * it is owed, nor debited as usage, because usage is posted in whole cents. So it is written off. The usage stays
+ * carried, and is charged to nobody unless more usage comes late.
  *
  * Returns what usage took of it, in nanos. Zero if there is no such cent, or if requests still run or their usage has
- * not reached the books. Call it under the lock of the tenant's books. A closed tenant gets no new requests, so what is
- * at rest stays at rest.
+ * not reached the books. Call it under the lock of the tenant's books. A closed tenant gets no new requests, so nothing
+ * runs later either.
  */
 export async function lastCentToWriteOff(admission: AdmissionStore, books: Books): Promise<bigint> {
   const usedNanos = lastCentUsedNanos(books);

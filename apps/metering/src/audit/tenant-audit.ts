@@ -22,7 +22,7 @@ export interface Row {
 
 /**
  * For tenants whose last hours are in the part: compares the total sum with that of all hours, which are proven by
- * themselves. The hours of the first tenant may have been summed in several parts, each of them a snapshot of its own,
+ * themselves. The hours of the first tenant may have been summed in several parts, each of them a separate snapshot,
  * and a late event may have been recorded in between. So if they differ, the sums in this snapshot decide.
  */
 export async function auditTenants(query: Query, from: Cursor, to: Place | undefined): Promise<Row[]> {

@@ -146,8 +146,8 @@ async function record(tx: EntityManager, engine: Engine, reading: EngineReading 
 /**
  * The work since the last sample, by hour. Across the end of an hour it is known only from a sample near to it.
  * Otherwise it goes to the new hour, and neither hour counts as observed at that end. If the whole hour before had no
- * sample and this one is near to its end, the new hour is observed from now on: the work since the last sample belongs
- * to no hour. Counted in the new one, it would be a drift.
+ * sample and this one is near its end, the new hour is observed from now on: the work since the last sample belongs to
+ * no hour. Counted in the new one, it would be a drift.
  */
 function parts(last: Stored | undefined, reading: EngineReading, nowMs: number): Part[] {
   const hourMs = hourOf(nowMs);

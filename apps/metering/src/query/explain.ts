@@ -13,7 +13,7 @@ import type { StoredLife } from '../record/request-life';
 import { refusedByName } from '../refusals/refused-requests';
 import { EVENT_COLUMNS, recordedEvent, type EventRow } from './recorded-events';
 
-/** Requests with the same id of their callers that are searched for those of a tenant. */
+/** How many requests with the same caller-chosen id are searched for the requests of one tenant. */
 const MAX_NAMED = 1_000;
 
 interface LifeRow extends EventRow {

@@ -24,7 +24,7 @@ import { hoursOfKeys, hoursOfModels } from './whole-hours';
 const MAX_NAMED = 1_000;
 /**
  * The work of one page of a search: the hours that it may search, and the time after which it searches no further hour.
- * It searches at least one, so that every page gets ahead.
+ * It searches at least one, so that every page makes progress.
  */
 const MAX_SEARCH = { hours: 200, ms: 150 };
 /** The times of PostgreSQL and Date have more years; these are enough for a page without bounds. */

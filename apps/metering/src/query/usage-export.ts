@@ -18,9 +18,9 @@ import { HOUR_MS } from '../hours';
 import { parseCount, parseFilter, parseTime } from './parameters';
 import { UsageReads } from './usage-reads';
 
-/** That of the gateway's request. A filter can make the search for a page slow. */
+/** The deadline of the gateway's request. A filter can make the search for a page slow. */
 const PAGE_DEADLINE_MS = 55_000;
-/** Exports are read as those of one tenant: two pages at the same time. */
+/** All exports together read like one tenant: two pages at the same time. */
 const READER = 'exports';
 /** Ids are in the order of the start. A request that ran longer is only in the export of its tenant. */
 const LONGEST_REQUEST_MS = 48 * HOUR_MS;

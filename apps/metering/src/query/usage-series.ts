@@ -96,7 +96,7 @@ const rankedSql = (name: string, table: string) => `
   FROM ${table} AS named WHERE ${name} <> '' GROUP BY ${name} ORDER BY rank LIMIT $6`;
 
 /**
- * $1: tenant. [$2, $3): whole steps. $4, $5: model and key or null. $6: names with a series of their own. [$7, $8), for
+ * $1: tenant. [$2, $3): whole steps. $4, $5: model and key or null. $6: names with their own series. [$7, $8), for
  * days of keys: the whole days. In `usage`, an empty name has no series of its own.
  */
 function statement(step: UsageStep, by: UsageSeriesQuery['by'], source: Source): string {

@@ -11,7 +11,7 @@ const MAX_PARTITIONS = 2_500;
 
 /**
  * Adds to the months of `usage_event` an index that a later version brought, in the background: a process is ready
- * without it, and queries that would use it take longer until then. Each month is built in a transaction of its own,
+ * without it, and queries that would use it take longer until then. Each month is built in its own transaction,
  * newest first. Any number of processes may do it at once: one of them builds, and the others look again later.
  */
 @Injectable()
@@ -30,7 +30,7 @@ export class PartitionIndexes implements OnModuleInit, BeforeApplicationShutdown
     this.task.start();
   }
 
-  /** An unfinished build is broken off, and begins again after the next start. */
+  /** An unfinished build is aborted, and begins again after the next start. */
   async beforeApplicationShutdown(): Promise<void> {
     await this.task.stop(new Error('metering is stopping'));
   }

@@ -50,7 +50,7 @@ export class Partitions implements OnModuleInit, BeforeApplicationShutdown {
     await this.task.stop();
   }
 
-  /** Makes the missing months around `nowMs`, each in a transaction of its own. */
+  /** Makes the missing months around `nowMs`, each in its own transaction. */
   async ensure(nowMs = Date.now()): Promise<void> {
     for (let offset = -MONTHS_BEHIND; offset <= MONTHS_AHEAD; offset++) {
       const month = monthOf(nowMs, offset);

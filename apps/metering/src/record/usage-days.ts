@@ -83,7 +83,7 @@ export class UsageDays implements OnApplicationBootstrap, BeforeApplicationShutd
     this.task.start();
   }
 
-  /** Hours that are being folded are broken off, and folded after the next start. */
+  /** Folding that is in progress is aborted, and repeated after the next start. */
   async beforeApplicationShutdown(): Promise<void> {
     await this.task.stop(new Error('metering is stopping'));
   }

@@ -37,7 +37,7 @@ export interface RetentionRound {
 type Step = 'close_month' | 'sum_month' | 'drop_month';
 
 /**
- * Drops the months of `usage_event` that are no longer kept, step by step, each in a transaction of its own:
+ * Drops the months of `usage_event` that are no longer kept, step by step, each in its own transaction:
  *
  * 1. Retire the oldest month: it takes no more events, so it cannot change.
  * 2. Prove that the rollups have its sums, and keep its totals.
@@ -67,7 +67,7 @@ export class Retention implements OnApplicationBootstrap, BeforeApplicationShutd
     this.task.start();
   }
 
-  /** An unfinished step is broken off. */
+  /** An unfinished step is aborted. */
   async beforeApplicationShutdown(): Promise<void> {
     this.stopGauge();
     await this.task.stop(new Error('metering is stopping'));

@@ -33,7 +33,9 @@ export async function retiredMonths(dataSource: DataSource): Promise<RetiredMont
   );
 }
 
-/** Whether these totals, of billing's charges, are those of the month's events. If so, the month may be dropped. */
+/**
+ * Whether these totals of billing's charges equal the totals of the month's events. If so, the month may be dropped.
+ */
 export async function confirmMonth(dataSource: DataSource, totals: MonthTotals): Promise<boolean> {
   const [row] = await query<{ confirmed: boolean }>(
     dataSource,
