@@ -76,14 +76,14 @@ function optionDescription(this: Help, option: Option): string {
   return option.mandatory ? `${text} (required)` : text;
 }
 
-/** What commander says of a wrong command line, in the form of our own failures. */
+/** What commander says about a wrong command line, in the form of our own failures. */
 function inOurWords(text: string): string {
   return text
     .replace(/^error: /, 'tollgate: ')
     .replace(/command-argument value '(.*)' is invalid for argument '(\w+)'\./s, "$2 '$1' is invalid.");
 }
 
-/** The version of this package, which is that of Tollgate. */
+/** The version of this package, which is the version of Tollgate. */
 function version(): string {
   const text = readFileSync(join(__dirname, '../package.json'), 'utf8');
   return (JSON.parse(text) as { version: string }).version;

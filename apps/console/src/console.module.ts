@@ -17,7 +17,7 @@ import { ConsoleDataSource, openConsoleDatabase } from './database';
 import { EnvelopeFilter } from './http/envelope';
 import { ConsoleOptions } from './options';
 
-/** What the console asks. The program starts and closes them. */
+/** The messages and the configuration of the console. The program starts and closes them. */
 export interface ConsoleServices {
   messages: Messages;
   config: ConfigSource;

@@ -6,7 +6,7 @@ export const MIGRATIONS = { schema: 'console', directory: join(__dirname, 'migra
 /** People use the console, so a few connections are enough. */
 export const POOL_SIZE = 5;
 
-/** A class of its own, so that each service in one process injects its own data source. */
+/** A separate class, so that each service in one process injects its own data source. */
 export class ConsoleDataSource extends ServiceDataSource {}
 
 export function openConsoleDatabase(url: string): Promise<ConsoleDataSource> {

@@ -102,7 +102,7 @@ export const ConsoleSecret = (byDefault?: string) =>
     Text(/^[\x21-\x7e]{32,256}$/, '32 to 256 printable characters'),
   );
 
-/** Where the console listens as a service of its own. */
+/** Where the console listens as a separate service. */
 class ConsoleServiceSettings {
   @Setting('Address of the console.')
   @hostText()

@@ -28,7 +28,7 @@ runProgram<StandaloneSettings>(
 );
 
 /**
- * One worker is the whole instance in one process. Several are started by a process of their own, which runs this file
+ * One worker is the whole instance in one process. Several are started by a separate process, which runs this file
  * again for each. Each part is loaded only now, so that settings are validated within milliseconds.
  */
 async function startProcess(settings: StandaloneSettings, takeDown: TakeDown): Promise<ReadyLines | null> {

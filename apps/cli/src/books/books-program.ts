@@ -83,7 +83,7 @@ function addUsageExport(usage: Command, context: ContextOf): void {
     .option('--key <key>', 'only this key')
     .option('--provider <name>', 'for focus: the name of the provider (default: Tollgate)')
     .action((_: object, command: Command) =>
-      // The options --from, --to, --model and --key are those of "usage", too, which may have taken them.
+      // "usage" itself also has the options --from, --to, --model and --key, and may have taken them.
       exportUsage(context({}), command.optsWithGlobals<UsageExport>()),
     );
 }

@@ -9,7 +9,7 @@ export function leaf(parent: Command, nameAndArguments: string, description: str
     .addHelpText('after', examples(...lines));
 }
 
-/** For a command whose output has a form of its own. */
+/** For a command whose output has its own format. */
 export function describeJson(command: Command, description: string): Command {
   command.options.find(({ long }) => long === '--json')!.description = description;
   return command;

@@ -32,7 +32,7 @@ export interface Applied {
 }
 
 /**
- * Shows what would change, asks, and makes the keys of a tenant those of a file. The secrets of new keys go to `out`, a
+ * Shows what would change, asks, and makes the keys of a tenant match a file. The secrets of new keys go to `out`, a
  * new file that only its owner may read, or to stdout.
  */
 export async function applyKeys(context: Context, path: string, options: ApplyOptions): Promise<void> {

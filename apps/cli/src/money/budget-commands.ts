@@ -15,7 +15,7 @@ interface Budget extends Omit<BudgetState, 'budgetCents' | 'hasOwnThresholds'> {
 
 export interface BudgetSetOptions {
   key?: string;
-  /** Null: those of the configuration. */
+  /** Null: the thresholds of the configuration. */
   thresholds?: number[] | null;
 }
 
@@ -31,7 +31,7 @@ export async function setBudget(
   output.answer(data, describe(data));
 }
 
-/** Shows the budget of one key, or the tenant's with those of its keys. */
+/** Shows the budget of one key, or the tenant's with the budgets of its keys. */
 export async function showBudget({ client, output }: Context, tenant: string, key?: string): Promise<void> {
   const { data } = await client.get<{ data: Budget }>(path(tenant, key));
   if (key !== undefined) return output.answer(data, describe(data));

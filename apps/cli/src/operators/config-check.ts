@@ -9,7 +9,7 @@ const NONE_FOUND =
   'no running Tollgate was asked: none was found (set TOLLGATE_DATA_DIR, or TOLLGATE_OPERATOR_URL and its secret)';
 
 export interface CheckOptions {
-  /** The file was not named: it is that of TOLLGATE_CONFIG, or the default one. */
+  /** The file was not named: it is the file of TOLLGATE_CONFIG, or the default one. */
   isDefault?: boolean;
   allowMissingEnv?: boolean;
   /** False: no running Tollgate is asked. */

@@ -48,7 +48,7 @@ async function loadFunctions(url: string, output: Output): Promise<void> {
 /** Until a signal ends it. */
 async function keepFunctions(url: string, readyFile: string | undefined): Promise<void> {
   configureLogging({ level: 'info', pretty: process.stderr.isTTY });
-  // A restarted container may still have that of its former run.
+  // A restarted container may still have the file of its former run.
   if (readyFile !== undefined) rmSync(readyFile, { force: true });
   const stop = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => stop.abort());

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Author, RequestOf } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 
-/** A person is named by their e-mail address, as `name`. It is erased with the names of a tenant. */
+/** The `name` of a person is the e-mail address. It is erased with the names of a tenant. */
 export type Change = Omit<RequestOf<'auth.audit.record'>, 'by'>;
 
 /** Where a request came from. */

@@ -5,7 +5,7 @@ import { query, transaction } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import { ConsoleDataSource } from '../database';
 
-/** Takes operators away. Their sessions stay, and each call checks again whether its person is an operator. */
+/** Removes operators. Their sessions stay, and each call checks again whether its person is an operator. */
 @Injectable()
 export class Operators {
   constructor(
@@ -39,8 +39,8 @@ export class Operators {
 }
 
 /**
- * Two operators who leave at the same time must not leave none. A lock of the table would also stop the end of any
- * other account.
+ * If two operators leave at the same time, one must remain. A lock of the table would also stop the end of any other
+ * account.
  */
 export async function lockOperators(tx: EntityManager): Promise<void> {
   await query(tx, `SELECT pg_advisory_xact_lock(hashtextextended('tollgate-console-operators', 0))`);

@@ -27,8 +27,8 @@ export class OvertakenCalls {
   }
 
   /**
-   * Whether the person has a new password since a call began. After a link has set it, all that the account had ends
-   * again. After a change by the person, what the call opened ends.
+   * Whether the person has a new password since a call began. If a link has set it, all sessions, sign-ins and passkeys
+   * end again. If the person has changed it, what the call opened ends.
    */
   async end(userId: string, { since, sessionId, changes }: PasswordCall): Promise<boolean> {
     return transaction(this.dataSource, async (tx) => {

@@ -117,9 +117,9 @@ export class Recoveries implements BeforeApplicationShutdown {
   }
 
   /**
-   * Sets the password, and ends all links, sessions and passkeys of the person. If
-   * somebody else made the link, that person may have had the account. So the second factor ends, too, and the address
-   * is unproven. Error: recovery_invalid.
+   * Sets the password, and ends all links, sessions and passkeys of the person. If somebody else made the link, that
+   * person may have had the account. So the second factor ends, too, and the address is unproven. Error:
+   * recovery_invalid.
    */
   async use(secret: string, password: string, from: Origin): Promise<Person> {
     // Before the work of hashing, which is for holders of a link only.

@@ -14,7 +14,7 @@ const MAX_CALLERS = 10_000;
 export class Tries {
   private readonly used: LRUCache<string, { count: number }>;
 
-  /** `message`: what a person does who has none left. */
+  /** `message`: what a person without tries left can do. */
   constructor(
     private readonly max = MAX_TRIES,
     windowMs = MINUTE_MS,

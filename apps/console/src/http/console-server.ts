@@ -9,7 +9,7 @@ const REQUEST_TIMEOUT_MS = 30_000;
 /** Longer than load balancers keep a connection, so that they close it. */
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 
-/** The port of the console as a service of its own. */
+/** The port of the console as a separate service. */
 export class ConsoleServer {
   private readonly running = new Set<ServerResponse>();
   private leaving = false;

@@ -1,7 +1,7 @@
 import { MAX_KEY_BUDGETS, MAX_THRESHOLDS } from '@tollgate/contracts';
 import type { ErrorTable } from '@tollgate/runtime';
 
-/** The errors of the console's backend. A service's refusal may come with a text of its own. */
+/** The errors of the console's backend. A service's refusal may come with its own text. */
 export const CONSOLE_ERRORS = {
   invalid_json: { status: 400, message: 'The body must be a JSON object.' },
   invalid_request: { status: 400, message: 'The request has a missing or malformed value.' },

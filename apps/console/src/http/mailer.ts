@@ -6,7 +6,7 @@ import { ConsoleOptions } from '../options';
 const CONNECT_MS = 5_000;
 /** For a whole mail that a request waits for. */
 const ASKED_LIMIT_MS = 10_000;
-/** For any other whole mail. Servers that look into it take their time. */
+/** For any other whole mail. Servers that scan mails take longer. */
 const LIMIT_MS = 60_000;
 
 /** A mail that the server did not take, or of which it did not say so. */

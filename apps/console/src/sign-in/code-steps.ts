@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 
 export const CODE_STEP_S = 30;
 export const CODE_DIGITS = 6;
-/** The sign-in library accepts codes of so many steps before and after the present one. */
+/** The sign-in library accepts codes of this many steps before and after the current one. */
 const TOLERATED_STEPS = 1;
 
 /**

@@ -105,7 +105,7 @@ export class SignIn {
       const library = this.newLibrary(true);
       if (await knowsIssuer(library)) this.library = library;
     });
-    // The database may be away.
+    // The database may be unavailable.
     let failure: string | undefined;
     asked.catch((error: unknown) => (failure = String(error)));
     const isAnswered = await settlesWithin(ISSUER_WAIT_MS, asked);

@@ -49,7 +49,7 @@ async function isNew(pool: Pool, ctx: Context, code: string): Promise<boolean> {
   return takeStep(pool, { userId, stored, secret }, code);
 }
 
-/** Whose code the library checks: that of the signed-in person, or else of the sign-in that waits for its code. */
+/** Whose code the library checks: the code of the signed-in person, or else of the sign-in that waits for it. */
 async function personOf(ctx: Context): Promise<string | null> {
   const session = await getSessionFromCtx(ctx, { disableRefresh: true });
   if (session) return session.user.id;

@@ -52,7 +52,7 @@ function greatestDivisor(a: number, b: number): number {
   return b === 0 ? a : greatestDivisor(b, a % b);
 }
 
-/** The bounds of one side, in the current form or in that of draft 4 (`exclusive…: true`). */
+/** The bounds of one side, in the current form or in the form of draft 4 (`exclusive…: true`). */
 function limits(schema: Schema, inclusive: string, exclusive: string): { at: number; open: boolean }[] {
   const out = [];
   if (typeof schema[inclusive] === 'number') out.push({ at: schema[inclusive], open: schema[exclusive] === true });

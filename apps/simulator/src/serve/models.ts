@@ -23,9 +23,9 @@ export class Models {
   constructor(private readonly settings: Settings) {}
 
   /**
-   * Counts one request and returns its settings and faults. The fields of its own `simulator` object override those of
-   * the model. Requests with the same model and the same `simulator` object are one series; a `tag` separates them.
-   * Throws `RequestError` 404 for an unknown model if strict, `ConfigError` for a wrong field.
+   * Counts one request and returns its settings and faults. The fields of its own `simulator` object override the
+   * fields of the model. Requests with the same model and the same `simulator` object are one series; a `tag` separates
+   * them. Throws `RequestError` 404 for an unknown model if strict, `ConfigError` for a wrong field.
    */
   take(name: string, own: unknown): { settings: ModelSettings; faults: FaultPlan } {
     const model = this.#remembered(keyOf(name, own), () => {

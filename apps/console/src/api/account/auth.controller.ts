@@ -153,7 +153,7 @@ function emailOf(body: string | null): string | null {
   return typeof email === 'string' ? email : null;
 }
 
-/** Whose password a call checks. Null: that of nobody. */
+/** Whose password a call checks. Null: it checks none. */
 const ownPasswordOf = (call: string, person: { email: string } | null): string | null =>
   OWN_PASSWORD_CALLS.has(call) && person !== null ? person.email : null;
 

@@ -33,7 +33,10 @@ export class PasswordTries {
     private readonly signIn: SignIn,
   ) {}
 
-  /** A call that checks the password of an account. `isWrong` tells it by the answer. Error: rate_limited. */
+  /**
+   * A call that checks the password of an account. `isWrong` recognises a wrong password by the answer. Error:
+   * rate_limited.
+   */
   async limited<T>(
     { email, cookies, isSignedIn }: { email: string; cookies: string | undefined; isSignedIn: boolean },
     call: () => Promise<T>,

@@ -13,7 +13,7 @@ import { PasswordTries } from './password-tries';
 export const OwnPasswordField = Type.String({ maxLength: MAX_PASSWORD_CHARS });
 export const readProof = bodyOf(Type.Object({ password: OwnPasswordField }, exact));
 
-/** The proof that the person, and not only whoever has the session, asks for what opens or ends an account. */
+/** The proof that the person asks for what opens or ends an account, and not somebody who only has the session. */
 @Injectable()
 export class Proofs {
   constructor(
@@ -22,8 +22,8 @@ export class Proofs {
   ) {}
 
   /**
-   * The own password, which the request has brought. A person without one must have signed in within FRESH_S. Errors:
-   * rate_limited, invalid_credentials, sign_in_again.
+   * Checks the person's own password, which is in the request. A person without one must have signed in within FRESH_S.
+   * Errors: rate_limited, invalid_credentials, sign_in_again.
    */
   async require({ userId, email, signedInAtMs }: Caller, password: string, request: FastifyRequest): Promise<void> {
     const check = () => this.signIn.isPassword(userId, password);

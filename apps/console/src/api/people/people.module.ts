@@ -6,7 +6,7 @@ import { MembersController } from './members.controller';
 import { PasswordLinksController } from './password-links.controller';
 import { PeopleController } from './people.controller';
 
-/** The people of a tenant, and those of all of them. */
+/** The people of one tenant, and of all tenants. */
 @Module({
   imports: [AccessModule, AccountModule],
   controllers: [InvitationsController, MembersController, PasswordLinksController, PeopleController],

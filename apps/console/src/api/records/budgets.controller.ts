@@ -20,7 +20,7 @@ const readBudget = bodyOf(
         Type.Literal('default'),
         Type.Null(),
       ]),
-      /** Null: those of the configuration. */
+      /** Null: the thresholds of the configuration. */
       thresholdsPercent: Type.Optional(Type.Union([Type.Array(Type.Integer(), { maxItems: 100 }), Type.Null()])),
     },
     exact,
@@ -36,7 +36,7 @@ export class BudgetsController {
     private readonly config: ConfigSource,
   ) {}
 
-  /** The tenant's budget, and those of its keys that have their own. */
+  /** The tenant's budget, and the budgets of its keys that have their own. */
   @Get('budgets')
   @AllowInTenant('budgets.read')
   async list(@Param('tenantId') tenantId: string, @Query() query: unknown): Promise<BudgetList> {

@@ -28,7 +28,7 @@ const STEP_MS = { hour: 3_600_000, day: 86_400_000 };
 const MAX_POINTS = { hour: MAX_SERIES_POINTS / 2, day: MAX_SERIES_POINTS };
 
 /**
- * Models or keys with points of their own: as many as fit into one answer, with the others and a first and a last step
+ * Models or keys with their own points: as many as fit into one answer, with the others and a first and a last step
  * that are widened.
  */
 function topOf(rangeMs: number, step: 'hour' | 'day'): number {

@@ -1,2 +1,2 @@
-/** The QR code of its library, as a module of its own for `lazy`. */
+/** The QR code of its library, as a separate module for `lazy`. */
 export { QRCodeSVG as default } from 'qrcode.react';

@@ -1,6 +1,6 @@
 /**
- * A stream that sends nothing for this long is lost: the machine slept, or a proxy or network dropped it without a
- * word. The backend sends an event at least every 4 s, plus the time of a look (`src/api/live/live-streams.ts`).
+ * A stream that sends nothing for this long is lost: the machine slept, or a proxy or network silently dropped it. The
+ * backend sends an event at least every 4 s, plus the time of a look (`src/api/live/live-streams.ts`).
  */
 const SILENT_MS = 10_000;
 /** A stream that the backend ended, or that was lost, is tried again after this time. */

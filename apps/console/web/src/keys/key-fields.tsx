@@ -9,7 +9,7 @@ const MAX_TAGS = 16;
 const MAX_MODELS = 100;
 const AS_IT_IS = { value: 'keep', label: 'as it is' };
 
-/** What a person says of a key. */
+/** The fields of a key that a person sets. */
 export interface KeyDraft {
   name: string;
   /** Null: the first of the plan. */

@@ -167,7 +167,7 @@ function Passkeys() {
   );
 }
 
-/** Connects the account with that of the same address at the provider. */
+/** Connects the account with the account of the same address at the provider. */
 function SignOn() {
   const options = useSignInOptions();
   const link = useMutation({

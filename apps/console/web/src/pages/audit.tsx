@@ -28,7 +28,7 @@ export function TenantAuditPage() {
   );
 }
 
-/** Operator → Audit: the changes of all tenants, and those of none. */
+/** Operator → Audit: the changes of all tenants, and changes without a tenant. */
 export function OperatorAuditPage() {
   return <AuditPage of="/operator/audit" about="Who changed what, newest first." empty={NONE_OF_ALL} />;
 }

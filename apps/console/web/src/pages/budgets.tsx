@@ -105,7 +105,7 @@ export function BudgetsPage() {
   );
 }
 
-/** The row of a key whose only budget is that of its profile. */
+/** The row of a key whose only budget comes from its profile. */
 const withoutBudget = ({ period, thresholdsPercent }: BudgetRow, keyId: string): BudgetRow => ({
   ...{ keyId, period, thresholdsPercent, budgetCents: null, isDefault: true },
   ...{ hasOwnThresholds: false, spentNanos: '0', events: [] },
@@ -149,7 +149,7 @@ function Budget({ of }: { of: BudgetRow }) {
   );
 }
 
-/** Null: those of the configuration. */
+/** Null: the thresholds of the configuration. */
 function percentsOf(text: string): number[] | null {
   const parts = text.split(/[\s,%]+/).filter((part) => part !== '');
   return parts.length === 0 ? null : parts.map(Number);

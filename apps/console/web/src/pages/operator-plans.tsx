@@ -6,7 +6,7 @@ import { count, Money, Time } from '../parts/format';
 import { ModelTable } from '../usage/model-table';
 import { Answer, DataTable, Page } from '../parts/page';
 
-/** A long configuration scrolls in a place of its own. */
+/** A long configuration scrolls by itself. */
 const WHOLE_HEIGHT = 480;
 const INDENT = 2;
 /** Femtos a token are nanos a million tokens. */

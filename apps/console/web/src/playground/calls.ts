@@ -3,7 +3,7 @@ export interface Call {
   /** Below the address of the inference API, such as `/chat/completions`. */
   path: '/chat/completions' | '/embeddings';
   body: Readonly<Record<string, unknown>>;
-  /** The key; absent: that of the environment. */
+  /** The key. Absent: the key in the environment. */
   apiKey?: string;
 }
 

@@ -80,7 +80,7 @@ function ToSignIn() {
   return <Navigate to="/sign-in" replace />;
 }
 
-/** The tenant of the menu: that of the page, or else that of the last page that had one, or the person's first. */
+/** The tenant of the menu: the tenant of the page, or else of the last page that had one, or the person's first. */
 function useMenuTenant(me: Me): string | undefined {
   const { tenantId } = useParams({ strict: false });
   const [last, setLast] = useState(tenantId);

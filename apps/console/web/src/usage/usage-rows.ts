@@ -1,6 +1,6 @@
 import type { Usage } from '../../../src/api/answers';
 
-/** The points as rows of a file. A key has its id, because a name may be that of several keys. */
+/** The points as rows of a file. A key has its id, because several keys may share a name. */
 export function usageRows(
   points: Usage['points'],
   by: 'model' | 'key' | undefined,
