@@ -65,7 +65,7 @@ export function readRecall([code, fingerprint, ageMs, chars]: readonly Value[]):
   return { kind: 'settled', fingerprint: String(fingerprint), answerChars: chars == null ? null : Number(chars) };
 }
 
-/** The buckets of the key, then those of the tenant. */
+/** The buckets of the key, then the buckets of the tenant. */
 function readLimits(state: readonly Value[]): LimitState {
   return { ...readBuckets(state, 0), tenant: readBuckets(state, 4) };
 }

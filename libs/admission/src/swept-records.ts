@@ -14,7 +14,7 @@ export function readRecord(record: unknown): UsageEvent | null {
 }
 
 /**
- * The usage events to publish. A record that is none, or that of another tenant, is logged and left out, so that it
+ * The usage events to publish. An invalid record, or a record of another tenant, is logged and left out, so that it
  * keeps no other from being published. Its hold stays, for a person to look at: reconcile names it.
  */
 export function sweptEvents(records: readonly unknown[], tenantId?: string): UsageEvent[] {

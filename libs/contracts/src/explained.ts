@@ -39,7 +39,7 @@ export interface BudgetInForce {
   spentNanos: string;
 }
 
-/** Limits in force, and what is left of them. What is left is absent while the admission store does not answer. */
+/** Limits in force, and what remains of them. The remainders are absent while the admission store does not answer. */
 export interface LimitsNow {
   requestsPerMinute: number;
   tokensPerMinute: number;

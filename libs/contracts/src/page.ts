@@ -14,7 +14,10 @@ export interface Page<T> {
   nextCursor: string | null;
 }
 
-/** A page of rows of which one more than `limit` was read, if there is one. The cursor is that of its last row. */
+/**
+ * Makes a page of rows. One row more than `limit` was read, if there is one. The cursor is from the last row of the
+ * page.
+ */
 export function toPage<T>(read: readonly T[], limit: number, cursorOf: (row: T) => string): Page<T> {
   const data = read.slice(0, limit);
   return { data, nextCursor: read.length > limit ? cursorOf(data.at(-1)!) : null };

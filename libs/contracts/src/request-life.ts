@@ -1,4 +1,4 @@
-// What `tollgate explain` tells of a request beside its usage. Nothing here is content of a request.
+// What `tollgate explain` shows of a request besides its usage. Nothing here is content of a request.
 
 /** Requests per minute, tokens per minute, requests at once. */
 export type LimitNumbers = readonly [requestsPerMinute: number, tokensPerMinute: number, concurrency: number];

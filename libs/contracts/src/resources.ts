@@ -42,7 +42,7 @@ export interface KeyRow {
   owner: string | null;
   /** The tenant's own groups, in the order given; at most MAX_KEY_TAGS. */
   tags: string[];
-  /** Ids of the only models that it may use, of those of its profile; at most MAX_KEY_MODELS. Null: all of them. */
+  /** Ids of the only models of its profile that it may use; at most MAX_KEY_MODELS. Null: all of them. */
   models: string[] | null;
 }
 
@@ -72,7 +72,7 @@ export const MAX_KEY_MODELS = 100;
 export const MAX_ROTATION_GRACE_SECONDS = 2_592_000;
 export const MAX_APPLIED_KEYS = 500;
 
-/** A key as a list of keys wants it. An absent field stays as it is; of a new key it has its default. */
+/** A key as a list of keys describes it. An absent field stays as it is; in a new key it has its default. */
 export interface WantedKey {
   /** Names the key: of the keys of the tenant that are not revoked, one at most may have it. */
   name: string;
@@ -90,7 +90,7 @@ export type SetBudget = number | 'none' | 'default';
 export interface BudgetState {
   keyId: string | null;
   budgetCents: SetBudget;
-  /** The budget's own thresholds, or those of the configuration; ascending. */
+  /** The budget's own thresholds, or the thresholds of the configuration; ascending. */
   thresholdsPercent: number[];
   hasOwnThresholds: boolean;
   /** YYYY-MM */

@@ -73,7 +73,7 @@ export const ASKERS: Readonly<Record<Subject, readonly Service[]>> = {
   'billing.credit.state': ['gateway', 'console'],
   'billing.fleet': ['console'],
   'billing.tenants.balances': ['console'],
-  // Billing also sends this to itself, because its admission store works like that of every service.
+  // Billing also sends this to itself, because its admission store works like the store of every service.
   'billing.credit.news': ['gateway', 'billing'],
   'billing.credit.add': ['gateway', 'console'],
   'billing.credit.refund': ['gateway', 'console'],

@@ -19,8 +19,8 @@ export interface Subjects extends AuthSubjects, MeteringSubjects, BillingSubject
     { id: string; url: string; expiresAt: string },
   ];
   /**
-   * Takes the right of an operator from the person with this e-mail address, at once. The account stays. not_found: no
-   * invitation made it an operator; last_operator.
+   * Removes the right of an operator from the person with this e-mail address, at once. The account stays. not_found:
+   * no invitation made it an operator; last_operator.
    */
   'console.operators.remove': [Authored<{ email: string }>, { userId: string }];
   /**

@@ -15,7 +15,7 @@ export interface RequestsQuery extends PageQuery {
   model?: string;
   keyId?: string;
   outcome?: Outcome;
-  /** The `x-request-id` that callers chose: of their newest 1,000 with it, those of the tenant. */
+  /** The `x-request-id` that callers chose: of the newest 1,000 requests with it, the requests of the tenant. */
   callerRequestId?: string;
 }
 
@@ -82,7 +82,7 @@ export interface UsageSeriesQuery {
   step: UsageStep;
   /** Absent: one series. */
   by?: 'model' | 'key';
-  /** How many names get a series of their own, those of the highest cost; default 10, at most 200. */
+  /** How many names get their own series, those of the highest cost; default 10, at most 200. */
   top?: number;
   model?: string;
   keyId?: string;
@@ -108,7 +108,7 @@ export interface UsageSeries {
   /** The range as it was widened; ISO 8601 UTC. */
   from: string;
   to: string;
-  /** The names with a series of their own, highest cost first. */
+  /** The names with their own series, highest cost first. */
   names: string[];
   /** Ascending by time, then by name, the others last. */
   points: UsagePoint[];
@@ -164,7 +164,7 @@ export interface UsageExportQuery {
 export interface ExportedUsage {
   /** The request; null: a row of several. */
   id: string | null;
-  /** Start and end of a request, or those of the hour. ISO 8601 UTC. */
+  /** Start and end of the request or of the hour. ISO 8601 UTC. */
   from: string;
   to: string;
   tenantId: string;
@@ -200,7 +200,7 @@ const SUMS = [
   ...(['reasoningTokens', 'totalTokens'] as const),
 ];
 
-/** Adds up parts of usage. Whole cents of the parts add up exactly to those of the total. */
+/** Adds up parts of usage. Whole cents of the parts add up exactly to the whole cents of the total. */
 export function totalOf(parts: readonly UnroundedUsage[]): { totals: UsageNumbers; parts: UsageNumbers[] } {
   const { totalCents, partCents } = roundPartsToCents(parts.map(({ costNanos }) => BigInt(costNanos)));
   const sums = Object.fromEntries(

@@ -14,7 +14,7 @@ export interface CredentialRecord {
   profile: string;
   /** The token's scopes; empty for a key. */
   scopes: readonly string[];
-  /** The only models that the key may use, of those of its profile. Null, and absent in older records: all of them. */
+  /** The only models of its profile that the key may use. Null, and absent in older records: all of them. */
   models?: readonly string[] | null;
   /** Epoch milliseconds; null: never. */
   expiresAtMs: number | null;

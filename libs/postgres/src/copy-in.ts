@@ -21,7 +21,7 @@ class CopyInQuery extends Query {
   ) {
     super(sql, done);
     const submit = this.submit.bind(this);
-    // By a name of its own: V8 makes a function that is assigned to a property in the old generation, with the rows.
+    // A constant first: V8 makes a function that is assigned to a property in the old generation, with the rows.
     const submitWithRows = (connection: Connection) => {
       submit(connection);
       (connection as CopyConnection).sendCopyFromChunk(Buffer.from(this.copyText));

@@ -105,7 +105,7 @@ export async function transaction<T>(dataSource: DataSource, work: (tx: EntityMa
   }
 }
 
-/** The SQLSTATE of a row that is there already. */
+/** The SQLSTATE for a row that exists already. */
 export const UNIQUE_VIOLATION = '23505';
 
 /** SQLSTATE of an error of pg or TypeORM, if it has one. */

@@ -21,7 +21,7 @@ export function explainDatabase(error: unknown, url: string): unknown {
 /** Null: a defect. */
 function lineOf(error: unknown, url: string): string | null {
   const code = sqlState(error) ?? '';
-  // For several addresses of one host: an error without a message of its own.
+  // For several addresses of one host: an error without its own message.
   const message = (error as { message?: string }).message || code || 'no reason given';
   const where = describeUrl(url);
   const { syscall, path } = error as NodeJS.ErrnoException;

@@ -77,8 +77,8 @@ export async function connectionOf(tx: EntityManager): Promise<Client> {
  * Runs statements of a transaction that may take longer than a service's own, for example those that prove all books.
  * Each may take `timeoutMs`, on the server and on this side. On the server, the limit holds for the transaction's other
  * statements too. When `stopped` is aborted, the current statement fails at once with the signal's reason, because its
- * connection is broken off. `timeoutMs` is an integer. The snapshot of the transaction is that of the first statement
- * that follows.
+ * connection is broken off. `timeoutMs` is an integer. The snapshot of the transaction is the snapshot of the first
+ * statement that follows.
  */
 export async function withStatementTimeout(
   tx: EntityManager,

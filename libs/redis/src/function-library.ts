@@ -13,8 +13,8 @@ export interface FunctionLibrary {
 /**
  * The library of all `.lua` files of a folder, in the order of their names. `family` names the seam and the version of
  * its data (`tollgate_admission_v1`). The hash of the source follows it and distinguishes releases: during a rollout
- * each process calls its own functions on the same data, and no release replaces those of another. In the source,
- * LIBRARY is the name: functions are registered as `LIBRARY .. '_admit'`.
+ * each process calls its own functions on the same data, and no release replaces the functions of another. In the
+ * source, LIBRARY is the name: functions are registered as `LIBRARY .. '_admit'`.
  */
 export function readFunctionLibrary(family: string, directory: string): FunctionLibrary {
   const files = readdirSync(directory)

@@ -9,7 +9,7 @@ const CONNECT_TIMEOUT_MS = 500;
 const RECONNECT_DELAY_MS = 100;
 /**
  * For a connection that sends nothing, such as one that only listens: a dead server is noticed after 10 s. Calls have
- * far shorter limits of their own.
+ * much shorter limits.
  */
 const KEEP_ALIVE_MS = 5_000;
 /** A dead server does not answer QUIT. */
@@ -46,9 +46,9 @@ const FORMS =
   'redis+cluster://user:password@host:6379,host:6379 (rediss… for TLS, ?ca=file for its certificate authority)';
 
 /**
- * Reads one URL: a single server, Sentinel or Cluster; `rediss…` for TLS; user and password are those of the ACL.
- * Query: `ca` (file with the certificate authority, PEM), `sentinelPassword`. Throws an Error that names the forms and
- * never contains the password.
+ * Reads one URL: a single server, Sentinel or Cluster; `rediss…` for TLS; user and password come from the ACL. Query:
+ * `ca` (file with the certificate authority, PEM), `sentinelPassword`. Throws an Error that names the forms and never
+ * contains the password.
  */
 export function readRedisUrl(url: string): RedisTarget {
   const match = /^redis(s?)(?:\+(sentinel|cluster))?:\/\/(?:([^@/]*)@)?([^/?]+)(?:\/([^?]*))?(?:\?(.*))?$/.exec(url);

@@ -14,8 +14,8 @@ export interface LineOptions<I> {
   charsOf?: (item: I) => number;
   maxChars?: number;
   /**
-   * Whose item it is: then owners take turns, so many items of one delay an item of another by one item each. By
-   * default all items go in order.
+   * The owner of an item. With it, owners take turns: many items of one owner delay an item of another by one item
+   * each. By default all items go in order.
    */
   ownerOf?: (item: I) => string;
 }

@@ -25,7 +25,7 @@ export interface RecallRequest {
 }
 
 /**
- * - `free`: nobody has the claim. It was never taken, its request ended without a settlement of its own (void, or
+ * - `free`: nobody has the claim. It was never taken, its request ended without its own settlement (void, or
  *   expired), or it is older than `ClaimLimits.keepMs`.
  * - `running`: the hold of its request is pending.
  * - `settled`: its request was settled. `answerChars` is the length of the sealed answer. Null: it was not kept, or was

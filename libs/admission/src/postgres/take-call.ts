@@ -10,7 +10,7 @@ const TAKE = `
   RETURNING 0`;
 
 /**
- * In how many microseconds there is a call. A statement of its own, because TAKE sees the bucket as it was when it
+ * In how many microseconds there is a call. A separate statement, because TAKE sees the bucket as it was when it
  * began, without calls that ran at the same time. After a clock went back, the bucket fills from now on.
  * Otherwise each call would start it again.
  */

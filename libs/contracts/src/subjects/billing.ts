@@ -172,7 +172,7 @@ export interface BillingSubjects {
    */
   'billing.tenants.repair': [Authored<{ tenantId: string; dryRun?: boolean }>, TenantRepair];
   /**
-   * Takes the names and addresses of the people of a closed tenant from the rows of its changes, also from rows that
+   * Removes the names and addresses of the people of a closed tenant from the rows of its changes, also from rows that
    * are added later. Ids, amounts and texts of entries stay. not_found, tenant_not_closed. A repeat succeeds.
    * UnavailableError: it has many rows, and a repeat goes on with those that are left.
    */
@@ -180,7 +180,7 @@ export interface BillingSubjects {
   /** The changes that billing made. Like auth.audit.list. */
   'billing.audit.list': [AuditQuery, Page<AuditRow>];
   /**
-   * Takes the name and address of a person of the console from the rows of its changes. The id stays. A repeat erases
+   * Removes the name and address of a person of the console from the rows of its changes. The id stays. A repeat erases
    * what was written meanwhile. UnavailableError: there are many rows, and a repeat goes on with those that are left.
    */
   'billing.people.erase': [{ userId: string }, { erased: true }];

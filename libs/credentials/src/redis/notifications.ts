@@ -3,7 +3,7 @@ import { logger } from '@tollgate/runtime';
 
 const SUBSCRIBE_AGAIN_MS = 1_000;
 
-/** Hears that something was put. Nothing depends on it: what is not heard is found by the next check. */
+/** Is notified when something was put. Nothing depends on it: the next check finds what was missed. */
 export class Notifications {
   private readonly client: RedisClient;
   private timer: NodeJS.Timeout | undefined;
@@ -16,7 +16,7 @@ export class Notifications {
     onChange: () => void,
   ) {
     this.client = openClient(readRedisUrl(url), 'tollgate-credentials-notifications', natMap);
-    // The client connects again on its own; what was missed meanwhile, the check finds.
+    // The client connects again on its own. The check finds what was missed meanwhile.
     this.client.on('error', () => {});
     this.client.on('ready', () => void this.subscribe());
     this.client.on('message', onChange);

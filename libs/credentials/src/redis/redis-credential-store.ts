@@ -82,7 +82,7 @@ export class RedisCredentialStore extends CredentialStore {
         keys: KEYS,
         args: [CHANNEL, randomUUID(), this.filler.id, FILLER_LEASE_MS, readAtMs ?? '', ...args],
       });
-      // In force here at once; the other processes hear of it.
+      // In force here at once. The other processes are notified.
       this.memory.apply(batch);
     }
   }

@@ -9,9 +9,9 @@ import { enqueue, publishWithin } from './outbox';
 const APART_MS = 60_000;
 
 /**
- * Publishes what the consumer of a batch makes of it, after its commit and before the batch is acknowledged. Such
- * messages need no outbox: if the process dies in between, the batch is delivered again. So its consumer must make the
- * same messages of repeats, and theirs must bear repeats.
+ * Publishes the messages that the consumer of a batch makes from it, after its commit and before the batch is
+ * acknowledged. Such messages need no outbox: if the process dies in between, the batch is delivered again. So its
+ * consumer must make the same messages from a repeat, and the consumers of those messages must tolerate repeats.
  */
 export class AfterCommitPublisher {
   private readonly failedAtMs = new Map<Topic, number>();
@@ -62,7 +62,7 @@ export class AfterCommitPublisher {
   }
 }
 
-/** `within` of the publisher. Without one nobody delivers the batch again, so the outbox has the messages. */
+/** `within` of the publisher. Without one nobody delivers the batch again, so the messages go to the outbox. */
 export async function withinOrStored<T extends Topic>(
   publisher: AfterCommitPublisher | undefined,
   tx: EntityManager,

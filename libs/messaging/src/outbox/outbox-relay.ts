@@ -11,7 +11,7 @@ const IDLE_POLL_MS = 1_000;
 const RETRY_BASE_MS = 50;
 const MAX_RETRY_MS = 1_000;
 /**
- * The maximum time after its last failure that a topic keeps a loop of its own. Ends sooner when a message was
+ * The maximum time after its last failure that a topic keeps its own loop. Ends sooner when a message was
  * published. Another relay may be holding the topic's rows, and may put them back.
  */
 const APART_MS = 60_000;
@@ -55,7 +55,7 @@ interface Taken {
  * Where the transport can publish in the transactions of the service, `enqueue` stores nothing. Then the relay only
  * publishes the rows of a former version, and those that an operator puts back.
  *
- * A topic that cannot be published gets a loop of its own until it can be, while the main loop publishes the others.
+ * A topic that cannot be published gets its own loop until it can be, while the main loop publishes the others.
  */
 export class OutboxRelay {
   private readonly wakeUp = new WakeableDelay();
@@ -111,7 +111,7 @@ export class OutboxRelay {
 
   /**
    * Publishes rows until none is left. A failed batch is retried with backoff.
-   * @param only the topic of a loop of its own; null: all topics without one
+   * @param only the topic of a separate loop; null: all topics without one
    * @param giveUp checked before each batch
    * @returns true when no row is left; false when `giveUp` says so, or after `maxFailures` failures in a row
    */

@@ -245,7 +245,7 @@ function isRefusal(error: unknown): boolean {
 }
 
 /**
- * Whether the server rejected the call for a reason of its own: a missing table or right, an internal error. An
+ * Whether the server rejected the call for its own reason: a missing table or right, an internal error. An
  * operator must fix it; then the messages can be published.
  */
 function isDefect(error: unknown): boolean {

@@ -47,7 +47,7 @@ export async function createCluster(root: string, cluster: string, initdb: strin
   }
 }
 
-/** What to tell when a cluster could not be created. The output of initdb has 20 lines. */
+/** The message when a cluster could not be created. The output of initdb has 20 lines. */
 export function whyNotCreated(root: string, cluster: string, { code, message }: NodeJS.ErrnoException): string {
   const full = FULL_DISK.exec(`${code}: ${message}`)?.[0];
   if (full === undefined) return `PostgreSQL could not set up ${cluster}: ${message}`;

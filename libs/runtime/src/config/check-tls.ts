@@ -50,7 +50,7 @@ function problemOfKey(text: string): string | null {
 }
 
 function problemOfPair(certificate: string, key: string): string | null {
-  // OpenSSL itself accepts a key of another type than that of the certificate.
+  // OpenSSL itself accepts a key whose type differs from the type of the certificate.
   if (!new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key)))
     return 'must have the key of its certificate, which comes before its chain: the two do not belong together';
   const why = reasonOfFailure(() => createSecureContext({ cert: certificate, key }));

@@ -17,7 +17,7 @@ const SETTING = 'TOLLGATE_CONFIG_SECRETS_FILE';
  */
 export const secretsFileOf = (env: NodeJS.ProcessEnv | null): string | undefined => env?.[SETTING] || undefined;
 
-/** What the reader of a configuration wants to hear of its secrets. */
+/** Callbacks of a reader of a configuration, about its secrets. */
 export interface SecretListeners {
   /** Secrets that are not here are no problem: they are omitted, and their references reported. */
   onMissing?: ((reference: string) => void) | undefined;

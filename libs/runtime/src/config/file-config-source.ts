@@ -136,7 +136,10 @@ export class FileConfigSource extends ConfigSource {
   }
 }
 
-/** Of a file that cannot be looked at, the reason. Never throws: reading the file says what to do. */
+/**
+ * Distinguishes versions of a file. If the file cannot be examined, returns the reason. Never throws: reading the file
+ * says what to do.
+ */
 function versionOf(file: string): string {
   try {
     const { ino, size, mtimeMs } = statSync(file);

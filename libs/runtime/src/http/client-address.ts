@@ -80,7 +80,7 @@ export class ClientAddresses {
     done();
   };
 
-  /** Whether an address is that of a trusted proxy. */
+  /** Whether an address belongs to a trusted proxy. */
   isProxy(address: string): boolean {
     const one = plain(address);
     const version = isIP(one);

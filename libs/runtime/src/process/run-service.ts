@@ -25,7 +25,7 @@ export interface Service<C extends readonly SettingsClass[]> {
   name: string;
   /** A short description for --help. */
   purpose: string;
-  /** In addition to those of every service. */
+  /** In addition to the settings of every service. */
   settings: C;
   /** Checks of settings of several classes together: a line for each problem. */
   problems?(settings: Settings<C>): string[];

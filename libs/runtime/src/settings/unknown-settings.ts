@@ -14,8 +14,8 @@ const FILE_SUFFIX = /_FILE$/;
 const MAX_EDITS = 2;
 
 /**
- * What to tell about variables `TOLLGATE_…` that no process reads, or undefined if there are none. An empty value
- * counts as unset. `configText` reads tollgate.yaml, which may name variables as `${NAME}`. The values are not told.
+ * A warning about variables `TOLLGATE_…` that no process reads, or undefined if there are none. An empty value counts
+ * as unset. `configText` reads tollgate.yaml, which may name variables as `${NAME}`. The warning contains no values.
  */
 export function unknownSettings(env: NodeJS.ProcessEnv, configText: () => string): string | undefined {
   const candidates = Object.entries(env).flatMap(([name, value]) =>

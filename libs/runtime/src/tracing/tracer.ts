@@ -33,6 +33,6 @@ export abstract class Tracer {
 
   abstract record(span: EndedSpan): void;
 
-  /** Exports what is left, for a bounded time. */
+  /** Exports the remaining spans, for a bounded time. */
   abstract close(): Promise<void>;
 }

@@ -26,8 +26,8 @@ export function answerPrimary(health: Health): Channel {
 export const askForSetup = (from: Channel): Promise<unknown> => from.ask('setup', undefined, START_DEADLINE_MS);
 
 /**
- * All metrics in the text format of Prometheus: those of this process, or in a worker those of all workers together.
- * Rejects in a worker when the primary process does not answer.
+ * All metrics in the text format of Prometheus: of this process, or in a worker of all workers together. Rejects in a
+ * worker when the primary process does not answer.
  */
 export async function allMetrics(): Promise<string> {
   return primary ? ((await primary.ask('metrics')) as string) : ofPrimary();

@@ -18,7 +18,10 @@ export function buildId(root = ROOT): string {
   return hash.digest('hex');
 }
 
-/** Rejects a worker whose code is not that of the primary process. A new version may ask and store other things. */
+/**
+ * Rejects a worker whose code differs from the code of the primary process. A new version may ask and store other
+ * things.
+ */
 export function requireSameBuild(ofPrimary: string, own: string): void {
   if (own !== ofPrimary)
     throw new StartError('The code was built again after the first process started: restart Tollgate.');

@@ -4,8 +4,9 @@ import { withTimeout } from '../timing';
 const ANSWER_TIMEOUT_MS = 3_000;
 
 /**
- * What the primary process and its workers ask each other. Questions of the version of one program: no envelope.
- * `setup`: what a worker needs for its start. `request`: one between services, where the primary process answers them.
+ * The questions that the primary process and its workers ask each other. They run the same version of a program, so
+ * there is no envelope. `setup`: what a worker needs for its start. `request`: one between services, where the primary
+ * process answers them.
  */
 export type Question = 'metrics' | 'readiness' | 'setup' | 'request';
 export type Answers = Partial<Record<Question, (data: unknown) => Promise<unknown>>>;
@@ -29,7 +30,7 @@ type Message =
 export class Channel {
   private lastId = 0;
   private readonly open = new Map<number, (answer: unknown) => void>();
-  /** Called when the worker serves, with what it tells. */
+  /** Called when the worker serves, with what it reports. */
   onServing: (told: unknown) => void = () => {};
   /** Called at each heartbeat of the worker. */
   onAlive: () => void = () => {};

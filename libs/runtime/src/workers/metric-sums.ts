@@ -7,7 +7,7 @@ const GROWING = ['counter', 'histogram'];
 
 /**
  * The sums of the metrics of several workers. A counter never goes down, or Prometheus would count all of it again: a
- * worker that does not answer has its last values, and what one that has ended had counted stays.
+ * worker that does not answer keeps its last values, and the counts of a worker that has ended stay.
  */
 export class MetricSums {
   private readonly last = new Map<number, Metrics>();

@@ -38,7 +38,7 @@ export interface WorkersOptions {
   stopTimeoutMs: number;
   /** What workers may ask this process, besides the metrics of all. */
   answers?: Answers;
-  /** Whether this process does a part of the work itself. Then its own metrics are among those of all. */
+  /** Whether this process does a part of the work itself. Then the metrics of all include its own. */
   works?: boolean;
   /** PROVEN_MS, for tests. */
   provenMs?: number;
@@ -206,7 +206,7 @@ export class Workers {
       }),
     );
     const measured = await metrics.getMetricsAsJSON();
-    // If this process only keeps the others running, its CPU and memory are not those of the service.
+    // If this process only keeps the others running, its CPU and memory do not count for the service.
     const own = this.options.works ? measured : measured.filter(({ name }) => name === RESTARTS);
     return this.sums.with(own).metrics();
   }

@@ -72,7 +72,7 @@ function rightsOf(service: Service, topics: Topics, names: Names, principal: str
       addTopic(names.topic(topic), ...(answers ? ['READ' as const] : []), ...(asks ? ['WRITE' as const] : []));
     if (answers) add('READ', 'group', names.handlers(answerer));
   }
-  // Each replica asks for the brokers' time by a record of its own in the replies.
+  // Each replica asks for the brokers' time with its own record in the replies.
   addTopic(names.topic('replies'), 'READ', 'WRITE');
   // A replica removes its own group when it stops. The brokers refuse to remove a group in use. These groups keep no
   // offsets, so their removal loses nothing.

@@ -26,7 +26,7 @@ const SILENCE_CHECK_MS = 5_000;
  * not the delay of a message.
  */
 const FETCH_WAIT_MS = 250;
-/** How long a partition rests whose next batch cannot be decoded, before it is fetched again. */
+/** The pause of a partition whose next batch cannot be decoded, until it is fetched again. */
 const UNDECODED_PAUSE_MS = 5_000;
 
 export interface ConsumerSettings {

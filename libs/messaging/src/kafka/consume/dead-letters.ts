@@ -28,7 +28,7 @@ export interface DeadLetter {
   value: Buffer | null;
   /**
    * The headers as delivered, with the signature. A replayed message is as genuine, or as forged, as before. A message
-   * from a shared record has a signature of its own (record-reader.ts).
+   * from a shared record has its own signature (record-reader.ts).
    */
   headers: IHeaders;
 }
@@ -139,7 +139,7 @@ export async function replayTopic(
 }
 
 /**
- * Publishes the letters to their original topics and partitions again, each as a record of its own, and then removes
+ * Publishes the letters to their original topics and partitions again, each as its own record, and then removes
  * them from the dead topic. All groups of the topic get them, behind the existing messages: the ids inside make repeats
  * and late messages harmless. Letters that are still unreadable are quarantined again. Rejects before anything is
  * published when a topic lacks the partition of one of its letters, because it was recreated with fewer.

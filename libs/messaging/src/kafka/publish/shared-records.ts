@@ -4,7 +4,7 @@ import type { OutgoingMessage } from './topic-publisher';
 
 /** The maximum number of messages that share a record. */
 export const MAX_RECORD_MESSAGES = 100;
-/** The maximum size of a record that messages share. A larger message has a record of its own. */
+/** The maximum size of a record that messages share. A larger message has its own record. */
 export const MAX_RECORD_BYTES = 128 * 1024;
 /** Says how many messages share the record. It is significant, so the signature covers it. */
 const COUNT_HEADER = 'tollgate-messages';

@@ -12,8 +12,8 @@ export function fitsReply(reply: Buffer): Promise<boolean> {
 }
 
 /**
- * Whether the answer to a request can be sent, whatever carries the requests. For answers whose size depends on what
- * is asked: the caller gets 503 for one that cannot be sent, and asks again in vain.
+ * Whether the answer to a request can be sent, whatever carries the requests. For answers whose size depends on what is
+ * asked: the caller gets 503 for one that cannot be sent, and so does each repeat.
  */
 export function fitsAnswer(answer: object): Promise<boolean> {
   return fits(Buffer.from(JSON.stringify(answer)), ENVELOPE_BYTES);

@@ -98,7 +98,7 @@ export function readKeys(text: string): KeyLine[] {
   return lines;
 }
 
-/** Like `readKeys`, and checks that the file is that of this service: it has exactly the service's pairs. */
+/** Like `readKeys`, and checks that the file belongs to this service: it has exactly the service's pairs. */
 export function readKeysOf(service: Service, text: string): KeyLine[] {
   const lines = readKeys(text);
   const found = new Set(lines.map(nameOf));
