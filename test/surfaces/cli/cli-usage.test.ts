@@ -205,7 +205,8 @@ describe('exit code 2', () => {
     [
       'usage',
       ['--from', '2026-11-02', '--to', '2026-11-01'],
-      '--from must be before --to. The default of --to is the current time.',
+      '--from must be before --to. The default of --from is the start of this calendar month (UTC). ' +
+        'The default of --to is the current time.',
     ],
     ['key create', ['--tags', 'a b'], '--tags must be a list of at most 16 distinct words'],
     [

@@ -19,6 +19,7 @@ it.each([NO_TENANT, NO_KEY, NO_OPERATOR_TOKEN])('the services refuse with the te
 describe('fields of the API become options', () => {
   it.each([
     ['from must be before to. The default of to is now.', '--from must be before --to. The default of --to is now.'],
+    ['The default of from is the first of a month.', 'The default of --from is the first of a month.'],
     ['from must not be after to.', '--from must not be after --to.'],
     ['from and to must be full hours if step is hour.', '--from and --to must be full hours if step is hour.'],
     // Their names are no English words, so they are known anywhere.

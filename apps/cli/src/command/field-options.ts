@@ -15,6 +15,7 @@ const CAMEL_CASE = /\b[a-z]+[A-Z]\w*/g;
 export const PHRASES: readonly [RegExp, string][] = [
   [/ must (be before|not be after) to\./, ' must $1 --to.'],
   [/ and to must be full hours/, ' and --to must be full hours'],
+  [/The default of from is/, 'The default of --from is'],
   [/The default of to is/, 'The default of --to is'],
   [/Name another one for each in profiles\./, 'Name another one for each with --profile <from>=<to>.'],
 ];

@@ -63,7 +63,11 @@ export function rangeOf(since: string | undefined, until: string | undefined, no
   // In the first millisecond of a month, the range until now would be empty.
   const to = instant(until) ?? (since === undefined ? Math.max(nowMs, from + 1) : nowMs);
   if (from >= to)
-    throw new ApiError('invalid_parameter', 'from must be before to. The default of to is the current time.');
+    throw new ApiError(
+      'invalid_parameter',
+      'from must be before to. The default of from is the start of this calendar month (UTC). ' +
+        'The default of to is the current time.',
+    );
   return [from, to];
 }
 
