@@ -24,6 +24,7 @@ export interface ExplainedRequest {
   carriedOn: boolean;
   entry: Books['entry'];
   invoice: Books['invoice'];
+  monthClosed: boolean;
 }
 
 /** Something that stands in the way of every request of a key, or of every one that costs something. */

@@ -81,7 +81,7 @@ describe('the requests of an entry', () => {
       event: { id: last },
       charge: { id: last, period: '2026-10' },
       entry: { id: entry.id },
-      invoice: null,
+      ...{ invoice: null, monthClosed: false },
     });
     expect(await tollgate('usage', '--request', last)).toMatch(
       new RegExp(

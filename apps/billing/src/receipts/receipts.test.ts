@@ -65,6 +65,7 @@ describe('from ledger line to requests and back', () => {
       carriedOn: false,
       entry: null,
       invoice: null,
+      monthClosed: false,
     });
     const closer = new InvoiceCloser(billing.dataSource, {
       postingIntervalMs: 0,
@@ -72,8 +73,9 @@ describe('from ledger line to requests and back', () => {
       now: () => new Date('2026-11-01T00:00:00Z'),
     });
     await closer.close({ period: '2026-09', tenantId });
-    expect(await entryOf(little.id)).toMatchObject({ carriedOn: true, entry: null });
-    expect(await entryOf(waiting.id)).toMatchObject({ carriedOn: false, entry: null });
+    // Nothing was debited in it, so it never gets an invoice.
+    expect(await entryOf(little.id)).toMatchObject({ carriedOn: true, entry: null, invoice: null, monthClosed: true });
+    expect(await entryOf(waiting.id)).toMatchObject({ carriedOn: false, entry: null, monthClosed: false });
     const more = charge(tenantId, CENT, { endedAt: '2026-10-11T00:00:00Z' });
     await billing.gatherer.gather([more]);
     await closer.close({ period: '2026-10', tenantId });
@@ -81,6 +83,7 @@ describe('from ledger line to requests and back', () => {
     expect(books).toMatchObject({
       entry: { type: 'usage', amountCents: -1 },
       invoice: { period: '2026-10', status: 'paid' },
+      monthClosed: true,
     });
     expect(await requests(books.entry!.id)).toMatchObject({
       carriedInNanos: '5',

@@ -62,7 +62,8 @@ export async function requestsOfEntry(
 
 /**
  * Answers `billing.request.entry`: where a request is in the books. It returns the charge, the entry that debits it
- * (null: not yet) and the invoice of its month (null: not closed yet).
+ * (null: not yet), whether its month is closed, and the invoice of the month (null: not closed yet, or nothing was
+ * debited in it).
  * @throws RequestError not_found: billing has no charge of the request
  */
 export async function entryOfRequest(
@@ -77,7 +78,7 @@ export async function entryOfRequest(
       'not_found',
       'Billing has no charge of this request. Check the id. A new charge arrives after a moment.',
     );
-  const month = [charge.tenant_id, charge.period];
+  const ofMonth = [charge.tenant_id, charge.period];
   // Ranges do not overlap. The last range that starts before the charge includes it, or none does yet.
   const [range] = await query<{ entry_id: string | null; number: string; to_seq: string }>(
     dataSource,
@@ -86,32 +87,32 @@ export async function entryOfRequest(
      WHERE tenant_id = $1 AND period = $2 AND from_seq <= $3
      ORDER BY from_seq DESC
      LIMIT 1`,
-    [...month, charge.seq],
+    [...ofMonth, charge.seq],
   );
   const covered = range !== undefined && BigInt(range.to_seq) >= BigInt(charge.seq);
   const [entry] =
     covered && range.entry_id !== null
       ? await query<EntryRow>(dataSource, `SELECT ${ENTRY_COLUMNS} FROM journal_entry WHERE id = $1`, [range.entry_id])
       : [];
-  const [invoice] = await query<{ accounting_number: string; is_void: boolean }>(
+  const [month] = await query<{ is_closed: boolean; accounting_number: string | null; is_void: boolean }>(
     dataSource,
-    `SELECT i.accounting_number, v.accounting_number IS NOT NULL AS is_void
-     FROM invoice i
+    `SELECT m.closed_at IS NOT NULL AS is_closed, i.accounting_number, v.accounting_number IS NOT NULL AS is_void
+     FROM tenant_month m
+     LEFT JOIN invoice i USING (tenant_id, period)
      LEFT JOIN invoice_void v USING (accounting_number)
-     WHERE i.tenant_id = $1 AND i.period = $2`,
-    month,
+     WHERE m.tenant_id = $1 AND m.period = $2`,
+    ofMonth,
   );
+  const number = month?.accounting_number ?? null;
   return {
     charge: { ...toRequest(charge), tenantId: charge.tenant_id, period: charge.period },
     carriedOn: covered && range.entry_id === null,
     entry: entry ? ledgerEntry(entry) : null,
-    invoice: invoice
-      ? {
-          period: charge.period,
-          accountingNumber: Number(invoice.accounting_number),
-          status: invoice.is_void ? 'void' : 'paid',
-        }
-      : null,
+    invoice:
+      number === null
+        ? null
+        : { period: charge.period, accountingNumber: Number(number), status: month!.is_void ? 'void' : 'paid' },
+    monthClosed: month?.is_closed ?? false,
   };
 }
 

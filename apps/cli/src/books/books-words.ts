@@ -11,6 +11,7 @@ export function entryOf({ entry, carriedOn }: Pick<Books, 'entry' | 'carriedOn'>
 }
 
 /** The invoice of the month of a request. */
-export function invoiceOf({ invoice }: Pick<Books, 'invoice'>): string {
-  return invoice ? `${invoice.accountingNumber} of ${invoice.period} (${invoice.status})` : 'its month is open';
+export function invoiceOf({ invoice, monthClosed }: Pick<Books, 'invoice' | 'monthClosed'>): string {
+  if (invoice) return `${invoice.accountingNumber} of ${invoice.period} (${invoice.status})`;
+  return monthClosed ? 'none: nothing was debited in its month' : 'its month is open';
 }

@@ -1,4 +1,5 @@
 import { newId, type RefusedRequest, type RequestLife, type ServedRequest } from '@tollgate/contracts';
+import { invoiceOf } from './books-words';
 import { endOf } from './explain-words';
 
 const life: RequestLife = { key: [1, 2, 3], tenant: [4, 5, 6], heldNanos: '7' };
@@ -20,4 +21,11 @@ describe('how a request with usage ended', () => {
     expect(endOf(ended('upstream_error'), error)).toMatch(/^upstream_error: the backend broke off; .* is charged$/);
     expect(endOf(ended('client_closed', { ...life, late: true }), null)).toMatch(/^client_closed: .*settled later$/);
   });
+});
+
+it('the invoice of a request is missing while its month is open, and if nothing was debited in it', () => {
+  const invoice = { period: '2026-11', accountingNumber: 7, status: 'paid' } as const;
+  expect(invoiceOf({ invoice, monthClosed: true })).toBe('7 of 2026-11 (paid)');
+  expect(invoiceOf({ invoice: null, monthClosed: false })).toBe('its month is open');
+  expect(invoiceOf({ invoice: null, monthClosed: true })).toBe('none: nothing was debited in its month');
 });

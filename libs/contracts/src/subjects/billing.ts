@@ -148,8 +148,10 @@ export interface BillingSubjects {
       carriedOn: boolean;
       /** Null: not posted yet, or carried. */
       entry: LedgerEntry | null;
-      /** The invoice of its month; null while that is open. */
+      /** The invoice of its month; null while that is open, or if nothing was debited in it. */
       invoice: { period: string; accountingNumber: number; status: 'paid' | 'void' } | null;
+      /** Whether its month is closed. Absent: an earlier version of billing does not say it. */
+      monthClosed?: boolean;
     },
   ];
   /**

@@ -24,6 +24,7 @@ describe('the sheet of a request asks until nothing will change', () => {
     ['less than a cent of a month that has ended', books({ carriedOn: true }), 30_000],
     ['an invoice without an entry', books({ invoice: {} }), 2_000],
     ['an entry and an invoice', books({ entry: {}, invoice: {} }), false],
+    ['less than a cent of a closed month without an invoice', books({ carriedOn: true, monthClosed: true }), false],
     ['less than a cent, and an invoice', books({ carriedOn: true, invoice: {} }), false],
   ])('%s', (_what, request, pause) => {
     expect(pauseOfSheetMs(request)).toBe(pause);

@@ -10,5 +10,5 @@ export function pauseOfSheetMs(request: Pick<RequestBooks, 'books'> | undefined)
   if (request === undefined) return false;
   const { books } = request;
   if (books === null || (books.entry === null && !books.carriedOn)) return REFRESH_MS;
-  return books.invoice === null ? INVOICE_MS : false;
+  return books.invoice === null && !books.monthClosed ? INVOICE_MS : false;
 }

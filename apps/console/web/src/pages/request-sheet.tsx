@@ -92,7 +92,7 @@ function Books({ event, keyName, life, books, price }: RequestBooks) {
           <Entry books={books} currency={currency} />
         </Timeline.Item>
         <Timeline.Item title="Invoice">
-          <Invoice invoice={books?.invoice ?? null} />
+          <Invoice books={books} />
         </Timeline.Item>
       </Timeline>
     </Stack>
@@ -159,10 +159,11 @@ function Entry({ books, currency }: { books: RequestBooks['books']; currency: st
   return 'Not posted yet: requests are gathered into whole cents.';
 }
 
-function Invoice({ invoice }: Pick<NonNullable<RequestBooks['books']>, 'invoice'>) {
+function Invoice({ books }: Pick<RequestBooks, 'books'>) {
   const { id, may } = useTenant();
-  if (invoice === null) return 'Its month is open.';
-  const { period, accountingNumber, status } = invoice;
+  if (!books?.invoice)
+    return books?.monthClosed ? 'None: nothing was debited in its month, which is closed.' : 'Its month is open.';
+  const { period, accountingNumber, status } = books.invoice;
   const number = String(accountingNumber);
   return (
     <>
@@ -189,8 +190,8 @@ function Invoice({ invoice }: Pick<NonNullable<RequestBooks['books']>, 'invoice'
 /** The index of the last step that is done. */
 function stepsDone(books: RequestBooks['books']): number {
   if (books === null) return 1;
-  if (books.entry === null) return 2;
-  return books.invoice === null ? 3 : 4;
+  if (books.invoice !== null || books.monthClosed) return 4;
+  return books.entry === null && !books.carriedOn ? 2 : 3;
 }
 
 /** An id or number to copy. `children`: a link to what has it, if there is one. */

@@ -121,7 +121,7 @@ const running = Type.Object(
   { ...exact, description: 'Only while it is `pending`. Limits, failed attempts and backend are recorded at its end.' },
 );
 
-const { charge, carriedOn, entry, invoice } = RequestTrail.properties.data.properties;
+const { charge, carriedOn, entry, invoice, monthClosed } = RequestTrail.properties.data.properties;
 export const ExplainedRequest = Type.Object(
   {
     id: NAMED_ID.request,
@@ -164,6 +164,7 @@ export const ExplainedRequest = Type.Object(
     carriedOn,
     entry,
     invoice,
+    monthClosed,
   },
   { ...exact, $id: 'ExplainedRequest' },
 );

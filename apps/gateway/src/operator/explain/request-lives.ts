@@ -102,6 +102,7 @@ function blank(id: string, tenantId: string, key: KeyNames | null) {
     carriedOn: false,
     entry: null,
     invoice: null,
+    monthClosed: false,
   };
   return { id, tenantId, callerRequestId: null, key, ...nothing };
 }

@@ -82,8 +82,9 @@ export class OperatorUsageController {
       ifFound(this.services.request('billing.request.entry', { requestId })),
     ]);
     if (!event && !books) throw new ApiError('not_found', 'No usage is recorded for this request.');
-    const { charge = null, carriedOn = false, entry = null, invoice = null } = books ?? {};
-    return { data: { event, charge, carriedOn, entry, invoice, currency: this.config.current.currency } };
+    const { charge = null, carriedOn = false, entry = null, invoice = null, monthClosed = false } = books ?? {};
+    const { currency } = this.config.current;
+    return { data: { event, charge, carriedOn, entry, invoice, monthClosed, currency } };
   }
 
   /**
