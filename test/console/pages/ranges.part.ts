@@ -10,6 +10,7 @@ const DAY_MS = 86_400_000;
 const KEYS = 26;
 /** 401 steps, each with the others too, of 10,000 points. */
 const NAMED_IN_400_DAYS = 23;
+const monthName = new Intl.DateTimeFormat('en', { month: 'long', year: 'numeric', timeZone: 'UTC' });
 
 /** The days of Usage and Requests, and usage by more keys than a chart shows. */
 export function rangeTests(deployed: () => OnPage): void {
@@ -63,8 +64,7 @@ export function rangeTests(deployed: () => OnPage): void {
       await openPage(page, at, [path, title]);
       await page.locator('input[aria-label="Month"]').click();
       const made = new Date(madeMs);
-      const name = new Intl.DateTimeFormat('en', { month: 'long', year: 'numeric', timeZone: 'UTC' }).format(made);
-      await page.getByRole('option', { name, exact: true }).click();
+      await page.getByRole('option', { name: monthName.format(made), exact: true }).click();
       await page.waitForURL(/from=/);
       const [year, month] = [made.getUTCFullYear(), made.getUTCMonth()];
       expect(rangeOfAddress()).toEqual([
@@ -72,6 +72,19 @@ export function rangeTests(deployed: () => OnPage): void {
         new Date(Date.UTC(year, month + 1)).toISOString(),
       ]);
       await page.getByRole('row', { name: row }).first().waitFor();
+    });
+
+    it('a page that is open over the turn of a month has the new month to choose', async () => {
+      const { page } = deployed();
+      await openPage(page, at, ['requests?from=2024-02-01T00:00:00.000Z&to=2024-02-03T00:00:00.000Z', 'Requests']);
+      await page.getByText('No request matches these filters.').waitFor();
+      const [now, month] = [new Date(), page.locator('input[aria-label="Month"]')];
+      const next = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1);
+      await page.evaluate((ms) => {
+        Date.now = () => ms;
+      }, next);
+      await month.click();
+      await page.getByRole('option', { name: monthName.format(next), exact: true }).waitFor();
     });
 
     it.each([

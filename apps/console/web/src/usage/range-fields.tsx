@@ -15,12 +15,15 @@ interface RangeFieldsProps {
 
 /** A month, or any days, in UTC. */
 export function RangeFields({ value, onChange, maxDays }: RangeFieldsProps) {
+  // As of the last opening of the list: the page may be open since an earlier month.
+  const [nowMs, setNow] = useState(Date.now);
   return (
     <>
       <Filter
         label="Month"
         value={monthOf(value)}
-        data={monthsUntil(Date.now())}
+        data={monthsUntil(nowMs)}
+        field={{ onDropdownOpen: () => setNow(Date.now()) }}
         onChange={(month) => onChange(month === undefined ? { from: undefined, to: undefined } : rangeOfMonth(month))}
       />
       {/* Another range in the address resets the fields. */}
