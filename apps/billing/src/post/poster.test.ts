@@ -59,7 +59,10 @@ describe('posting', () => {
     };
     const before = { count: await lag('count'), sum: await lag('sum') };
     const tenantId = await billing.tenant(100);
-    const fromMs = Date.now();
+    const now = new Date();
+    const monthMs = Date.UTC(now.getUTCFullYear(), now.getUTCMonth());
+    // Just after the turn of a month, both charges end before it: a debit is of one month.
+    const fromMs = now.getTime() - 40_000 < monthMs ? monthMs - 1 : now.getTime();
     const ended = (seconds: number) => ({ endedAt: new Date(fromMs - seconds * 1_000).toISOString() });
     // The first charge does not make a cent. It waits for the second.
     await billing.gatherer.gather([charge(tenantId, CENT / 2n, ended(40))]);
