@@ -1,4 +1,4 @@
-import type { Services } from './services';
+import { OPERATOR_SECRET, type Services } from './services';
 
 export interface Asked {
   method?: string;
@@ -42,6 +42,12 @@ export async function send(
   const json = answer === '' || !isJson ? null : JSON.parse(answer);
   return { status: response.status, headers: response.headers, json, text: answer };
 }
+
+/** Sends a request to the operator API, with the operator secret by default. */
+export const askOperator =
+  (services: Services) =>
+  (path: string, asked: Asked = {}): Promise<Answer> =>
+    send(`${services.operatorUrl}/_operator/v1${path}`, { token: OPERATOR_SECRET, ...asked });
 
 /** Sends a request to the management API, with `token` by default. */
 export function managementApi(services: Services, tokenOf: () => string) {

@@ -1,6 +1,6 @@
 import { eventually } from '@tollgate/testing';
-import { type Asked, send } from './ask';
-import { OPERATOR_SECRET, type Services } from './services';
+import { askOperator, send } from './ask';
+import type { Services } from './services';
 import { runTollgate, useDataDirectory } from './tollgate-process';
 
 /** From the end of a request to its charge in the books. */
@@ -11,8 +11,7 @@ export const WORDS = 'the secret words of a prompt';
 /** Customers, their requests, and how an operator asks about these. */
 export function useComplaints(services: Services) {
   const directory = useDataDirectory(services);
-  const ask = (path: string, asked: Asked = {}) =>
-    send(`${services.operatorUrl}/_operator/v1${path}`, { token: OPERATOR_SECRET, ...asked });
+  const ask = askOperator(services);
   const tollgate = async (...args: string[]) => {
     const { code, stdout, stderr } = await runTollgate(args, { TOLLGATE_DATA_DIR: directory.path });
     return `${code} ${stdout}${stderr}`.trim();

@@ -3,13 +3,12 @@ import { eventually } from '@tollgate/testing';
 import { MANAGEMENT_ROUTES } from '../../../apps/gateway/src/management/routes';
 import { routesOf } from '../../../apps/gateway/src/openapi/route-table';
 import { OPERATOR_ROUTES } from '../../../apps/gateway/src/operator/routes';
-import { type Answer, type Asked, send } from '../ask';
-import { OPERATOR_SECRET, useServices } from '../services';
+import { type Answer, askOperator, send } from '../ask';
+import { useServices } from '../services';
 
 // Months are not closed automatically, because the test closes one.
 const services = useServices({ invoiceCloseDelayMs: 20 * 365 * 24 * 3_600_000 });
-const ask = (path: string, asked: Asked = {}) =>
-  send(`${services.operatorUrl}/_operator/v1${path}`, { token: OPERATOR_SECRET, ...asked });
+const ask = askOperator(services);
 const rows = async (query = ''): Promise<AuditRow[]> => (await ask(`/audit?limit=200${query}`)).json.data;
 
 const OCTOBER_END = '2026-10-31T23:59:59.999Z';

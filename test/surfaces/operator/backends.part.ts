@@ -2,13 +2,12 @@ import { ServiceClient } from '@tollgate/messaging/nest';
 import { eventually } from '@tollgate/testing';
 import { Drains } from '../../../apps/gateway/src/upstream/drains';
 import { Upstream } from '../../../apps/gateway/src/upstream/upstream';
-import { type Asked, send } from '../ask';
-import { OPERATOR_SECRET, type Services } from '../services';
+import { askOperator } from '../ask';
+import type { Services } from '../services';
 
 /** Backends, drained and enabled by the operator API. */
 export function backendsTests(services: Services): void {
-  const ask = (path: string, asked: Asked = {}) =>
-    send(`${services.operatorUrl}/_operator/v1${path}`, { token: OPERATOR_SECRET, ...asked });
+  const ask = askOperator(services);
   const BACKEND = 'simulator:';
 
   describe('the backends of the operator API', () => {

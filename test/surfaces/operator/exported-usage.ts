@@ -1,7 +1,7 @@
 import { idBound, newId, type UsageEvent } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
-import { type Asked, send } from '../ask';
-import { OPERATOR_SECRET, useServices } from '../services';
+import { askOperator } from '../ask';
+import { useServices } from '../services';
 import { runTollgate, useDataDirectory } from '../tollgate-process';
 
 interface Owner {
@@ -39,8 +39,7 @@ export function eventOf(owner: Owner, endedMs: number, index: number): UsageEven
 export function useExportedUsage() {
   const services = useServices();
   const directory = useDataDirectory(services);
-  const ask = (path: string, asked: Asked = {}) =>
-    send(`${services.operatorUrl}/_operator/v1${path}`, { token: OPERATOR_SECRET, ...asked });
+  const ask = askOperator(services);
   const exported = async (query: string) => (await ask(`/usage/export?${query}`)).text;
   const tollgate = (...args: string[]) => runTollgate(args, { TOLLGATE_DATA_DIR: directory.path });
   const owners: Owner[] = [];

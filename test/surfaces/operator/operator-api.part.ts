@@ -1,11 +1,10 @@
 import { isWellFormedCredential, newId, OPERATOR_SCOPES, SCOPES } from '@tollgate/contracts';
 import { eventually, inForceAfterMs } from '@tollgate/testing';
-import { type Asked, send } from '../ask';
+import { type Asked, askOperator, send } from '../ask';
 import { OPERATOR_SECRET, type Services } from '../services';
 
 export function operatorApiTests(services: Services): void {
-  const ask = (path: string, asked: Asked = {}) =>
-    send(`${services.operatorUrl}/_operator/v1${path}`, { token: OPERATOR_SECRET, ...asked });
+  const ask = askOperator(services);
 
   async function expectRefusal(path: string, asked: Asked, status: number, code: string) {
     const answer = await ask(path, asked);

@@ -1,7 +1,7 @@
 import { newId } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
-import { type Asked, send } from '../ask';
-import { OPERATOR_SECRET, useServices } from '../services';
+import { type Asked, askOperator, send } from '../ask';
+import { useServices } from '../services';
 import { runTollgate, useDataDirectory } from '../tollgate-process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,8 +9,7 @@ import { join } from 'node:path';
 // Months are not closed automatically, because the tests use a past one.
 const services = useServices({ invoiceCloseDelayMs: 20 * 365 * 24 * 3_600_000 });
 const directory = useDataDirectory(services);
-const ask = (path: string, asked: Asked = {}) =>
-  send(`${services.operatorUrl}/_operator/v1${path}`, { token: OPERATOR_SECRET, ...asked });
+const ask = askOperator(services);
 const tollgate = async (...args: string[]) => {
   const { code, stdout, stderr } = await runTollgate(args, { TOLLGATE_DATA_DIR: directory.path });
   return `${code} ${stdout}${stderr}`.trim();

@@ -1,13 +1,12 @@
 import { newId } from '@tollgate/contracts';
 import { eventually, inForceAfterMs, onceServed } from '@tollgate/testing';
-import { type Asked, send } from '../ask';
-import { OPERATOR_SECRET, type Services } from '../services';
+import { askOperator, send } from '../ask';
+import type { Services } from '../services';
 import { runTollgate, useDataDirectory } from '../tollgate-process';
 
 export function operatorBudgetsTests(services: Services): void {
   const directory = useDataDirectory(services);
-  const ask = (path: string, asked: Asked = {}) =>
-    send(`${services.operatorUrl}/_operator/v1${path}`, { token: OPERATOR_SECRET, ...asked });
+  const ask = askOperator(services);
   const put = (path: string, body: unknown) => ask(path, { method: 'PUT', body });
   const set = async (path: string, body: unknown) => {
     const answer = await onceServed(() => put(path, body));

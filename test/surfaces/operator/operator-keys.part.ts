@@ -3,14 +3,13 @@ import { eventually } from '@tollgate/testing';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { type Asked, send } from '../ask';
-import { OPERATOR_SECRET, type Services } from '../services';
+import { askOperator, send } from '../ask';
+import type { Services } from '../services';
 import { runTollgate, useDataDirectory } from '../tollgate-process';
 
 export function operatorKeysTests(services: Services): void {
   const directory = useDataDirectory(services);
-  const ask = (path: string, asked: Asked = {}) =>
-    send(`${services.operatorUrl}/_operator/v1${path}`, { token: OPERATOR_SECRET, ...asked });
+  const ask = askOperator(services);
   const tollgate = (...args: string[]) => runTollgate(args, { TOLLGATE_DATA_DIR: directory.path });
   async function answered(...args: string[]) {
     const { code, stdout, stderr } = await tollgate(...args, '--json');

@@ -1,13 +1,12 @@
 import { newId } from '@tollgate/contracts';
 import { eventually, inForceAfterMs } from '@tollgate/testing';
-import { type Asked, send } from '../ask';
-import { OPERATOR_SECRET, type Services } from '../services';
+import { type Asked, askOperator, send } from '../ask';
+import type { Services } from '../services';
 import { runTollgate, useDataDirectory } from '../tollgate-process';
 
 export function operatorTenantsTests(services: Services): void {
   const directory = useDataDirectory(services);
-  const ask = (path: string, asked: Asked = {}) =>
-    send(`${services.operatorUrl}/_operator/v1${path}`, { token: OPERATOR_SECRET, ...asked });
+  const ask = askOperator(services);
   const tollgate = (...args: string[]) => runTollgate(args, { TOLLGATE_DATA_DIR: directory.path });
   async function answered(...args: string[]) {
     const { code, stdout, stderr } = await tollgate(...args, '--json');

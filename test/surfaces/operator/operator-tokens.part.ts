@@ -8,12 +8,11 @@ import {
 import { onceServed } from '@tollgate/testing';
 import { routesOf } from '../../../apps/gateway/src/openapi/route-table';
 import { OPERATOR_ROUTES } from '../../../apps/gateway/src/operator/routes';
-import { type Asked, send } from '../ask';
-import { CONSOLE_ORIGIN, OPERATOR_SECRET, type Services } from '../services';
+import { type Asked, askOperator, send } from '../ask';
+import { CONSOLE_ORIGIN, type Services } from '../services';
 
 export function operatorTokensTests(services: Services): void {
-  const ask = (path: string, asked: Asked = {}) =>
-    send(`${services.operatorUrl}/_operator/v1${path}`, { token: OPERATOR_SECRET, ...asked });
+  const ask = askOperator(services);
   const code = async (path: string, asked: Asked) => {
     const { status, json } = await ask(path, asked);
     return [status, json?.error?.code];
