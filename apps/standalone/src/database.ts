@@ -5,9 +5,8 @@ import { MIGRATIONS as CONSOLE } from '@tollgate/console';
 import { MIGRATIONS as CREDENTIALS } from '@tollgate/credentials';
 import { MIGRATIONS as MESSAGES } from '@tollgate/messaging';
 import { MIGRATIONS as METERING } from '@tollgate/metering';
-import { migrateSchemas, startEmbeddedPostgres } from '@tollgate/postgres';
+import { migrateSchemas, startEmbeddedPostgres, withClient } from '@tollgate/postgres';
 import { logger, StartError, type TakeDown } from '@tollgate/runtime';
-import { Client } from 'pg';
 import type { StandaloneSettings } from './settings';
 
 /** One process at its busiest, with room for people. */
@@ -41,10 +40,7 @@ export async function openDatabase(settings: StandaloneSettings, takeDown: TakeD
 
 /** Only warns: it serves until it needs more at once, and others may use the server too. */
 async function warnOfTooFew(url: string, connections: number): Promise<void> {
-  const client = new Client({ connectionString: url, application_name: 'tollgate-start' });
-  client.on('error', () => {});
-  try {
-    await client.connect();
+  await withClient({ url, schema: 'public', applicationName: 'tollgate-start' }, async (client) => {
     const { rows } = await client.query<{ accepted: number }>(
       `SELECT current_setting('max_connections')::int
          - current_setting('superuser_reserved_connections')::int AS accepted`,
@@ -55,9 +51,7 @@ async function warnOfTooFew(url: string, connections: number): Promise<void> {
         { connections, accepted },
         'PostgreSQL may accept too few connections: raise its max_connections, or lower TOLLGATE_WORKERS',
       );
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 /**

@@ -98,6 +98,14 @@ describe('a start', () => {
     await database.query(`ALTER DATABASE ${name} RESET default_transaction_read_only`);
   });
 
+  it('fails with one line when its connection breaks, and does not end the process', async () => {
+    const breaking = await mkdtemp(join(tmpdir(), 'breaking-'));
+    await writeFile(join(breaking, '001_a.sql'), 'SELECT pg_terminate_backend(pg_backend_pid());');
+    const work = migrateSchema(database.url, { schema: 'broken', directory: breaking });
+    expect(await refusal(work)).not.toMatch(/\n/);
+    await rm(breaking, { recursive: true });
+  });
+
   it('names a database that does not exist', async () => {
     const url = withDatabase(database.url, 'not_there');
     expect(await refusal(checkSchema(url, { schema: 'x', directory }))).toMatch(

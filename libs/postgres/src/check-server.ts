@@ -1,9 +1,8 @@
 import { StartError } from '@tollgate/runtime';
-import { Client } from 'pg';
-import { connectionConfig } from './database';
 import { explainDatabase } from './explain-database';
 import { checkMigrations, compareMigrations, migrate, type Migrations } from './migrate';
 import { warnOwner } from './rights';
+import { withClient } from './with-client';
 
 /**
  * Where the standalone form has its holds, beside the schemas of the services. The services have theirs in Redis, so
@@ -68,9 +67,7 @@ export async function migrateSchema(url: string, migrations: Migrations): Promis
 
 /** Both forms would spend the same credit, and take each other's messages out of the outboxes. */
 async function requireDatabase(url: string, schemas: readonly Migrations[], minVersion: number): Promise<void> {
-  const client = new Client(connectionConfig({ url, schema: 'public', applicationName: 'tollgate-start' }));
-  await client.connect();
-  try {
+  await withClient({ url, schema: 'public', applicationName: 'tollgate-start' }, async (client) => {
     const names = schemas.map(({ schema }) => schema);
     const { rows } = await client.query<{ number: string; name: string; is_read_only: boolean; made: string[] }>(
       `SELECT current_setting('server_version_num') AS number, current_setting('server_version') AS name,
@@ -86,7 +83,5 @@ async function requireDatabase(url: string, schemas: readonly Migrations[], minV
     const isStandalone = names.includes(HOLDS_SCHEMA);
     if (made.length > 0 && made.includes(HOLDS_SCHEMA) !== isStandalone)
       throw new StartError(isStandalone ? OF_THE_SERVICES : OF_THE_STANDALONE);
-  } finally {
-    await client.end();
-  }
+  });
 }

@@ -9,5 +9,6 @@ export { queryWithin } from './query-within';
 export * from './migrate';
 export { openServiceDataSource, serviceRole } from './rights';
 export * from './check-server';
+export { withClient } from './with-client';
 export * from './retry-on-timeout';
 export * from './embedded/embedded-postgres';

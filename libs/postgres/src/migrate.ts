@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { Client } from 'pg';
+import type { Client } from 'pg';
 import { delay } from '@tollgate/runtime';
-import { connectionConfig, sqlState } from './database';
+import { sqlState } from './database';
 import { applyFunctions, functionsIn, makeFunctionsTable, readFunctions, rowsIfMade } from './functions';
 import { MigrationError } from './migration-error';
 import { rightsToApply } from './rights';
+import { withClient } from './with-client';
 
 export { MigrationError };
 
@@ -64,7 +65,7 @@ export async function migrate({
   const { schema, directory } = migrations;
   const files = await readMigrations(directory);
   const functions = migrations.functions === undefined ? null : await readFunctions(migrations.functions);
-  return withClient(url, schema, async (client) => {
+  return withMigrator(url, schema, async (client) => {
     await client.query(`SELECT pg_advisory_lock(hashtextextended('tollgate-migrate', 0))`);
     // Not IF NOT EXISTS: that requires the right to create schemas even if the schema exists, and the owner of one
     // schema lacks that right.
@@ -103,7 +104,7 @@ export async function compareMigrations({ url, ...migrations }: MigrationOptions
   const { schema } = migrations;
   const files = await readMigrations(migrations.directory);
   const functions = migrations.functions === undefined ? null : await readFunctions(migrations.functions);
-  await withClient(url, schema, async (client) => {
+  await withMigrator(url, schema, async (client) => {
     compare(schema, files, await appliedTo(client, schema));
     if (functions) await functionsIn(client, schema, functions);
   });
@@ -117,7 +118,7 @@ export async function checkMigrations({ url, ...migrations }: MigrationOptions):
   const { schema } = migrations;
   const files = await readMigrations(migrations.directory);
   const functions = migrations.functions === undefined ? null : await readFunctions(migrations.functions);
-  const state = await withClient(url, schema, async (client) => {
+  const state = await withMigrator(url, schema, async (client) => {
     const missing = compare(schema, files, await appliedTo(client, schema)).length;
     if (missing === files.length) return 'is not there';
     if (missing > 0)
@@ -209,12 +210,5 @@ async function apply(client: Client, schema: string, file: MigrationFile, number
   ]);
 }
 
-async function withClient<T>(url: string, schema: string, work: (client: Client) => Promise<T>): Promise<T> {
-  const client = new Client(connectionConfig({ url, schema, applicationName: `tollgate-migrate-${schema}` }));
-  await client.connect();
-  try {
-    return await work(client);
-  } finally {
-    await client.end();
-  }
-}
+const withMigrator = <T>(url: string, schema: string, work: (client: Client) => Promise<T>): Promise<T> =>
+  withClient({ url, schema, applicationName: `tollgate-migrate-${schema}` }, work);

@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { logger } from '@tollgate/runtime';
-import { Client } from 'pg';
+import type { Client } from 'pg';
 import type { EntityTarget, ObjectLiteral } from 'typeorm';
-import { connectionConfig, openDataSource, sqlState, type DatabaseOptions, type ServiceDataSource } from './database';
+import { openDataSource, sqlState, type DatabaseOptions, type ServiceDataSource } from './database';
+import { withClient } from './with-client';
 
 /** A file beside the numbered migrations of a schema: the current grants of its service's role. Safe to repeat. */
 const RIGHTS_FILE = 'rights.sql';
@@ -80,24 +81,19 @@ export async function openServiceDataSource(
 }
 
 async function mayTakeOn(role: string, options: Omit<DatabaseOptions, 'role'>): Promise<boolean> {
-  const client = new Client(connectionConfig(options));
-  await client.connect();
   try {
-    await client.query(`SET ROLE ${role}`);
+    await withClient(options, (client) => client.query(`SET ROLE ${role}`));
     return true;
   } catch (error) {
     if (ROLE_REFUSED.has(sqlState(error) ?? '')) return false;
     throw error;
-  } finally {
-    await client.end();
   }
 }
 
 /** For a service that starts with its own login: a login that may act as the owner can bypass the rights. */
 export async function warnOwner(url: string, schema: string): Promise<void> {
-  const client = new Client(connectionConfig({ url, schema, applicationName: `tollgate-start-${schema}` }));
-  await client.connect();
-  try {
+  const applicationName = `tollgate-start-${schema}`;
+  await withClient({ url, schema, applicationName }, async (client) => {
     const { rows } = await client.query<{ name: string; owns: boolean }>(
       `SELECT session_user AS name, pg_has_role(session_user, nspowner, 'MEMBER') AS owns
        FROM pg_namespace WHERE nspname = $1`,
@@ -109,7 +105,5 @@ export async function warnOwner(url: string, schema: string): Promise<void> {
       'the login of DATABASE_URL may act as the owner of the schema, and so change what is append-only: ' +
         'sign in as one that is only a member of this role (docs/operating/distributed.md#rights-in-postgresql)',
     );
-  } finally {
-    await client.end();
-  }
+  });
 }

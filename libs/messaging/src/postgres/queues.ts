@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Envelope, Service, Topic, TopicDefinition } from '@tollgate/contracts';
-import { connectionConfig, migrate, serviceRole } from '@tollgate/postgres';
-import { Client, type Pool } from 'pg';
+import { migrate, serviceRole, withClient } from '@tollgate/postgres';
+import type { Pool } from 'pg';
 import { MAX_BATCH_MESSAGES } from '../messages';
 
 export type Topics = Record<Topic, TopicDefinition>;
@@ -40,9 +40,7 @@ export async function makeTables({ url, schema }: StorePlace): Promise<void> {
  * service can publish, and not read or delete. A service whose role does not exist runs as the database's user.
  */
 export async function grantPublishing({ url, schema }: StorePlace, services: readonly Service[]): Promise<void> {
-  const client = new Client(connectionConfig({ url, schema, applicationName: `tollgate-migrate-${schema}` }));
-  await client.connect();
-  try {
+  await withClient({ url, schema, applicationName: `tollgate-migrate-${schema}` }, async (client) => {
     // Two GRANTs on one table at the same time fail. The lock ends with the connection.
     await client.query(`SELECT pg_advisory_lock(hashtextextended('tollgate-migrate', 0))`);
     const { rows } = await client.query<{ role: string }>(
@@ -53,9 +51,7 @@ export async function grantPublishing({ url, schema }: StorePlace, services: rea
     );
     for (const { role } of rows)
       await client.query(`GRANT USAGE ON SCHEMA ${schema} TO ${role}; GRANT INSERT ON ${schema}.batch TO ${role}`);
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 /**
