@@ -9,6 +9,7 @@ import { delay, fileProblem, makeDirectory } from '@tollgate/runtime';
 import { createCluster, USER, usedBy } from './create-cluster';
 import { Keeper } from './keeper';
 import { serverUser, type ServerUser } from './run-as';
+import { stopServer } from './stop-server';
 
 const DATABASE = 'tollgate';
 /** The path of a unix socket has at most 107 characters on Linux, 103 on macOS. The server appends `/.s.PGSQL.5432`. */
@@ -113,7 +114,7 @@ export async function startEmbeddedPostgres({
       await delay(INSTANCE_LOCK_WAIT_MS);
     }
   };
-  const stop = () => user.run(pg_ctl, ['stop', '-w', '-s', '-m', 'fast', '-D', cluster]);
+  const stop = () => stopServer(cluster, pg_ctl, user);
   let owner = await open();
   if (adopted && (await maxConnections(owner)) < Number(wanted.max_connections)) {
     await stopOwned(owner, stop);
