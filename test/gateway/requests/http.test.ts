@@ -121,6 +121,8 @@ describe('the surface', () => {
     ['POST', '/v1/models/org/small', 405, 'method_not_allowed'],
     ['PUT', '/v1/embeddings?x=1', 405, 'method_not_allowed'],
     ['OPTIONS', '/completions', 405, 'method_not_allowed'],
+    ['GET', '/v1/completion%73', 405, 'method_not_allowed'],
+    ['POST', '/v1/models/%zz', 404, 'route_not_found'],
   ] as const)('answers %s %s with %i', async (method, path, status, code) => {
     const answer = await read(await fetch(gateway.url + path, { method, ...(method === 'POST' && { body: 'text' }) }));
     expect([answer.status, answer.json]).toEqual([status, refusal(code)]);
@@ -148,8 +150,12 @@ describe('the surface', () => {
   it.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data', 'nonsense', ''])(
     'answers the media type %j with 415',
     async (type) => {
-      const { status, json } = await ask(CHAT, undefined, { headers: { 'content-type': type } });
+      const init = { headers: { 'content-type': type } };
+      const { status, json, headers } = await ask(CHAT, undefined, init);
       expect([status, json]).toEqual([415, refusal('unsupported_media_type')]);
+      expect(headers.get('x-ratelimit-limit-requests')).toMatch(/^\d+$/);
+      const stranger = await ask(CHAT, undefined, init, { ...caller, key: 'x' });
+      expect([stranger.status, stranger.json]).toEqual([401, refusal('invalid_api_key')]);
     },
   );
 

@@ -93,12 +93,13 @@ export function managementCredentialsTests(services: Services): void {
       expect(refused.json.error.message).toContain(scope);
     });
 
-    it('checks the credential and the scope before the body, whatever its size', async () => {
+    it('checks the credential and the scope before the body, whatever its size and media type', async () => {
       const { token } = await services.tenant(['keys:read']);
-      for (const text of ['{', 'x'.repeat(70_000)]) {
-        await expectRefusal('/keys', { token: null, text }, 401, 'missing_credential');
-        await expectRefusal('/keys', { token: 'fma_unknown', text }, 401, 'invalid_token');
-        await expectRefusal('/keys', { token, text }, 403, 'insufficient_scope');
+      const sent = [{ text: '{' }, { text: 'x'.repeat(70_000) }, { text: '{}', headers: { 'content-type': 'x' } }];
+      for (const body of sent) {
+        await expectRefusal('/keys', { token: null, ...body }, 401, 'missing_credential');
+        await expectRefusal('/keys', { token: 'fma_unknown', ...body }, 401, 'invalid_token');
+        await expectRefusal('/keys', { token, ...body }, 403, 'insufficient_scope');
       }
     });
 
@@ -152,6 +153,7 @@ export function managementCredentialsTests(services: Services): void {
       ['OPTIONS', '/tokens', 'GET, HEAD'],
       ['PROPFIND', '/billing', 'GET, HEAD'],
       ['QUERY', '/usage', 'GET, HEAD'],
+      ['PUT', '/%6Beys', 'GET, HEAD, POST'],
     ])('answers 405 with Allow to %s %s', async (method, path, allow) => {
       const { headers } = await expectRefusal(path, { method }, 405, 'method_not_allowed');
       expect(headers.get('allow')).toBe(allow);

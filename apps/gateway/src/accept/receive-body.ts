@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { IncomingMessage } from 'node:http';
 import { ApiError } from '../http/api-error';
 import { MAX_JSON_BODY_BYTES, refuseMediaType } from '../http/json-body';
@@ -7,6 +7,12 @@ import { continueIfOwed } from './server';
 
 /** Methods whose bodies are not read: these endpoints have none. */
 const WITHOUT_BODY: ReadonlySet<string> = new Set(['GET', 'HEAD']);
+
+/** Keeps Fastify from judging a body or its media type: each surface does, once the caller is admitted. */
+export function leaveBodies(server: FastifyInstance): void {
+  for (const method of server.supportedMethods)
+    server.addHttpMethod(method, { hasBody: false, overrideExisting: true });
+}
 
 /**
  * Reads the body of a request into `request.body`: a Buffer, or undefined if there is none. A guard calls it once the

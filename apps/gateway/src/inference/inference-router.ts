@@ -21,9 +21,6 @@ import { UnreadAnswers } from './client/unread-answers';
 /** Each route is bound with the prefix and without it. */
 const BOUND_ROUTES = { ...prefixed(INFERENCE_PREFIX, INFERENCE_ROUTES), ...INFERENCE_ROUTES };
 
-/** Content types that Fastify accepts. It refuses a malformed one before a handler is called. */
-const USUAL_TYPES = new Set(['application/json', 'application/json; charset=utf-8', 'application/json;charset=utf-8']);
-
 type Kind = InferenceEndpoint['kind'];
 
 interface Received {
@@ -61,20 +58,14 @@ export class InferenceRouter {
    * Fastify's handling of bodies and replies.
    */
   bindTo(server: FastifyInstance): void {
-    void server.register((scope, _options, done) => {
-      // The pipeline reads the body itself, after authentication.
-      scope.removeAllContentTypeParsers();
-      scope.addContentTypeParser('*', (_request, _payload, parsed) => parsed(null));
-      for (const { path, method, operation } of routesOf(BOUND_ROUTES)) {
-        const handler = (request: FastifyRequest, reply: FastifyReply): void => {
-          reply.hijack();
-          const { raw, id, params } = request;
-          this.answer(operation.kind, { request: raw, response: reply.raw, id, rest: restOf(params) });
-        };
-        scope.route({ url: path.replace(REST_OF_PATH, '*'), method: method.toUpperCase(), handler });
-      }
-      done();
-    });
+    for (const { path, method, operation } of routesOf(BOUND_ROUTES)) {
+      const handler = (request: FastifyRequest, reply: FastifyReply): void => {
+        reply.hijack();
+        const { raw, id, params } = request;
+        this.answer(operation.kind, { request: raw, response: reply.raw, id, rest: restOf(params) });
+      };
+      server.route({ url: path.replace(REST_OF_PATH, '*'), method: method.toUpperCase(), handler });
+    }
   }
 
   /**
@@ -84,7 +75,7 @@ export class InferenceRouter {
   takeUsual(request: IncomingMessage, response: ServerResponse): boolean {
     if (!this.mayPassFastify) return false;
     const kind = request.method === 'POST' ? this.posts.get(request.url!) : undefined;
-    if (kind === undefined || !USUAL_TYPES.has(request.headers['content-type'] ?? '')) return false;
+    if (kind === undefined) return false;
     this.answer(kind, { request, response, id: requestIdOf(request), rest: '' });
     return true;
   }
@@ -97,10 +88,8 @@ export class InferenceRouter {
   refuseUnknownRoute(url: string, response: ServerResponse, requestId: string, pages: readonly string[]): void {
     const path = url.split('?', 1)[0]!;
     const methods = allowedMethods(BOUND_ROUTES, path) ?? (pages.includes(path) ? 'GET, HEAD' : null);
-    // A path that cannot be decoded has no route, although the id of a model may be any text.
-    const isWrongMethod = methods !== null && !methods.split(', ').includes(response.req.method!);
-    if (isWrongMethod) response.setHeader('allow', methods);
-    const error = new InferenceError(isWrongMethod ? 'method_not_allowed' : 'route_not_found');
+    if (methods !== null) response.setHeader('allow', methods);
+    const error = new InferenceError(methods !== null ? 'method_not_allowed' : 'route_not_found');
     void this.pipeline.refuseRoute(error, response.req, this.earlyClient(response, requestId));
   }
 

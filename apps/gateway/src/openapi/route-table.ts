@@ -46,14 +46,24 @@ export function endpointFinder<Operation>(
 
 /**
  * The value of `Allow` for the first route that matches `path`: its methods, and HEAD with GET. Null if there is no
- * such route.
+ * such route, or if the path cannot be decoded.
  */
 export function allowedMethods(table: RouteTable<unknown>, path: string): string | null {
-  const parts = path.split('/');
+  const parts = decoded(path);
+  if (parts === null) return null;
   const found = Object.entries(table).find(([pattern]) => fits(parts, pattern.split('/')));
   if (!found) return null;
   const methods = METHODS.filter((method) => found[1][method] !== undefined);
   return methods.flatMap((method) => (method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()])).join(', ');
+}
+
+/** The parts of a path, as Fastify's router decodes them: an escaped slash separates nothing. */
+function decoded(path: string): string[] | null {
+  try {
+    return path.split('/').map(decodeURIComponent);
+  } catch {
+    return null;
+  }
 }
 
 function fits(parts: readonly string[], pattern: readonly string[]): boolean {

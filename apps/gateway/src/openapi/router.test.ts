@@ -75,6 +75,9 @@ it.each([
   // The path of the comparison matches before that of a run.
   ['/_operator/v1/reconcile/backends', 'GET, HEAD'],
   ['/metrics', 'GET, HEAD'],
+  ['/%6Detrics', 'GET, HEAD'],
+  ['/_operator/v1/tenants/%zz/budget', null],
+  ['/_operator/v1%2Ftenants', null],
   ['/_operator/v1/tenants//budget', null],
   ['/_operator/v1/tenants/', null],
   ['/_operator/v1/openapi.yml', null],

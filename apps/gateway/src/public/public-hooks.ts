@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { logger } from '@tollgate/runtime';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { closeIfUnread } from '../accept/receive-body';
+import { closeIfUnread, leaveBodies } from '../accept/receive-body';
 import { continueIfOwed } from '../accept/server';
 import { sendError } from '../http/envelope';
 import { OWN_ID_HEADER, ownIdOf } from '../http/request-id';
@@ -29,9 +29,7 @@ export class PublicHooks {
 
   /** Binds the inference routes too. Nest binds the routes of the other surfaces later. */
   addTo(server: FastifyInstance): void {
-    // Each surface reads the body itself, once the caller is known.
-    server.removeAllContentTypeParsers();
-    server.addContentTypeParser('*', (_request, _payload, done) => done(null));
+    leaveBodies(server);
     server.setErrorHandler((error: Error, request, reply) => this.sendEarlyError(error, request, reply));
     server.setNotFoundHandler((request, reply) => this.refuseUnbound(request, reply));
     server.addHook('onRequest', (request, reply, done) => this.begin(request, reply, done));
@@ -62,21 +60,18 @@ export class PublicHooks {
     handle(request, response);
   }
 
-  /** Answers errors of Fastify itself: an unreadable path or media type, or a body that is too large. */
+  /** Answers errors of Fastify itself: a path that cannot be decoded. */
   sendEarlyError(error: Error & { statusCode?: number }, request: FastifyRequest, reply: FastifyReply): void {
     const status = error.statusCode ?? 500;
     if (isManagement(request)) {
       // An undecodable path is refused before the hook that sets the headers.
       this.addHeaders(request, reply);
-      // Fastify itself refuses QUERY without a body.
-      const shown = request.method === 'QUERY' ? unknownRoute(request.url) : error;
-      return sendError(MANAGEMENT_ERRORS, 'management', shown, reply);
+      return sendError(MANAGEMENT_ERRORS, 'management', error, reply);
     }
-    if (status !== 415 && status < 500) return this.refuseRoute(request, reply);
+    if (status < 500) return this.refuseRoute(request, reply);
     reply.hijack();
-    if (status !== 415) this.log.error({ requestId: request.id, err: error }, 'answered 500');
-    const code = status === 415 ? 'unsupported_media_type' : 'api_error';
-    this.inference.refuseEarly(new InferenceError(code), reply.raw, request.id);
+    this.log.error({ requestId: request.id, err: error }, 'answered 500');
+    this.inference.refuseEarly(new InferenceError('api_error'), reply.raw, request.id);
   }
 
   private begin(request: FastifyRequest, reply: FastifyReply, done: () => void): void {

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { RequestListener } from 'node:http';
 import { MAX_OPERATOR_CONNECTIONS } from '../../accept/descriptors';
 import type { EarlyRefusal } from '../../accept/raw-answer';
-import { closeIfUnread } from '../../accept/receive-body';
+import { closeIfUnread, leaveBodies } from '../../accept/receive-body';
 import { acceptingServer } from '../../accept/server';
 import { ApiError } from '../../http/api-error';
 import { envelopeOf, sendError } from '../../http/envelope';
@@ -54,16 +54,12 @@ export function operatorAdapter({ hosts = [], trustedProxies }: OperatorPortOpti
 }
 
 function addHooks(server: FastifyInstance, hosts: readonly string[]): void {
-  server.removeAllContentTypeParsers();
-  // A guard reads the body, once the caller is admitted.
-  server.addContentTypeParser('*', (_request, _payload, done) => done(null));
+  leaveBodies(server);
   server.addHook('onRequest', (request, reply, done) => {
     withIds(request, reply);
     // A platform calls the probes under its own host names, and they reveal nothing.
     const isAllowed = isAllowedHost(request.headers.host, hosts) || OPEN_PROBES.has(request.url);
-    // No route has another method, and Fastify itself answers QUERY without a body.
-    const isUnknown = request.is404 || request.method === 'QUERY';
-    if (isAllowed && !isUnknown) return done();
+    if (isAllowed && !request.is404) return done();
     const error = isAllowed ? unknownRoute(request.url) : new ApiError('misdirected_request');
     sendError(OPERATOR_ERRORS, 'operator', error, reply);
   });

@@ -96,4 +96,9 @@ describe('no answer of the port is that of its framework', () => {
     expect(await answerTo(post(''))).toEqual([401, 'missing_credential']);
     expect(await answerTo(post(`Authorization: Bearer ${SECRET}\r\n`))).toEqual([413, 'payload_too_large']);
   });
+
+  it('a malformed media type without the secret gets 401', async () => {
+    const post = `POST /_operator/v1/tenants HTTP/1.1\r\nHost: localhost\r\n${CLOSE}Content-Type: nonsense\r\n`;
+    expect(await answerTo(`${post}Content-Length: 2\r\n\r\n{}`)).toEqual([401, 'missing_credential']);
+  });
 });
