@@ -99,8 +99,9 @@ export const MANAGEMENT_ROUTES: RouteTable<ManagementEndpoint> = prefixed(MANAGE
       id: 'listTokens',
       summary: 'List management tokens',
       description:
-        'Newest first, including the calling token. To rotate a token, ask the operator for a new one with the same ' +
-        "scopes and use it. When the old token's `lastUsedAt` no longer advances, ask to have it revoked.",
+        'Newest first, including the calling token. To rotate a token, create a new one with the same scopes in the ' +
+        "console under Settings → Management tokens, and use it. When the old token's `lastUsedAt` no longer " +
+        'advances, revoke it there.',
       query: account.TokensQuery,
       success: [['200', 'A page of tokens.', account.TokenList]],
       errors: ['invalid_parameter'],
