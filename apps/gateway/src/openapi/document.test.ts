@@ -46,12 +46,12 @@ it.each([
       expect(answer).toMatchObject({ headers: { 'x-request-id': {}, 'x-tollgate-request-id': {} } });
 });
 
-it('each public operation may be answered 429: an address may have sent too many wrong credentials', () => {
+it('each public operation may be answered 400, without valid HTTP, and 429, after too many wrong credentials', () => {
   for (const { path, method, operation } of operationsOf(document))
     expect([method, path, Object.keys(operation['responses']!)]).toEqual([
       method,
       path,
-      expect.arrayContaining(['401', '429']),
+      expect.arrayContaining(['400', '401', '429']),
     ]);
 });
 

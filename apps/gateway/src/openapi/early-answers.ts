@@ -1,8 +1,14 @@
 import { type Json, type JsonObject, ref } from './open-api';
 import { REQUEST_ID } from './responses';
 
+interface EarlyAnswer {
+  status: number;
+  code: string | null;
+  message: string;
+}
+
 /** Answers before an operation is reached: by the server of the port, or because of the method. */
-const EARLY_ANSWERS = {
+export const EARLY_ANSWERS: Readonly<Record<string, EarlyAnswer>> = {
   MethodNotAllowed: {
     status: 405,
     code: 'method_not_allowed',
@@ -15,27 +21,28 @@ const EARLY_ANSWERS = {
     code: null,
     message: 'The request headers are too large. Send fewer or shorter ones.',
   },
-} as const;
-type EarlyAnswer = (typeof EARLY_ANSWERS)[keyof typeof EARLY_ANSWERS];
+};
 
 /** The envelope of a surface's early answers. */
 export interface EarlyEnvelope {
   /** Precedes the names of the components. */
   prefix: string;
   schema: JsonObject;
+  answers: Readonly<Record<string, EarlyAnswer>>;
   /** The example of a body. `code` is null if the answer has no code that all surfaces share. */
-  body(answer: { status: number; code: string | null; message: string }): JsonObject;
+  body(answer: EarlyAnswer): JsonObject;
 }
 
-/** The envelope `{ error: { code, message } }`. */
+/** The envelope `{ error: { code, message } }`. Each operation documents `invalid_request` itself. */
 export const accountEnvelope = (prefix: string, schema: JsonObject): EarlyEnvelope => ({
   prefix,
   schema,
+  answers: EARLY_ANSWERS,
   body: ({ code, message }) => ({ error: { code: code ?? 'invalid_request', message } }),
 });
 
 /** The components that `withEarlyAnswers` refers to. */
-export function earlyResponses({ prefix, schema, body }: EarlyEnvelope): JsonObject {
+export function earlyResponses({ prefix, schema, answers, body }: EarlyEnvelope): JsonObject {
   const response = (answer: EarlyAnswer): JsonObject => ({
     description: answer.message,
     headers: {
@@ -44,13 +51,13 @@ export function earlyResponses({ prefix, schema, body }: EarlyEnvelope): JsonObj
     },
     content: { 'application/json': { schema, examples: { plain: { value: body(answer) } } } },
   });
-  return Object.fromEntries(Object.entries(EARLY_ANSWERS).map(([name, answer]) => [prefix + name, response(answer)]));
+  return Object.fromEntries(Object.entries(answers).map(([name, answer]) => [prefix + name, response(answer)]));
 }
 
 /** The same paths, and each operation with the early answers whose status it does not document itself. */
-export function withEarlyAnswers(paths: JsonObject, { prefix }: EarlyEnvelope): JsonObject {
+export function withEarlyAnswers(paths: JsonObject, { prefix, answers }: EarlyEnvelope): JsonObject {
   const early = Object.fromEntries(
-    Object.entries(EARLY_ANSWERS).map(([name, { status }]) => [String(status), ref('responses', prefix + name)]),
+    Object.entries(answers).map(([name, { status }]) => [String(status), ref('responses', prefix + name)]),
   );
   const withEarly = (operation: JsonObject): JsonObject => ({
     ...operation,

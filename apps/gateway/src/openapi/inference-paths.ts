@@ -4,7 +4,7 @@ import { ORIGINAL_ID_HEADER } from '../http/request-id';
 import { MAX_KEY_CHARS } from '../idempotency/idempotency-keys';
 import * as answers from '../inference/response-schemas';
 import { INFERENCE_PREFIX, INFERENCE_ROUTES, type InferenceEndpoint } from '../inference/routes';
-import { type EarlyEnvelope, withEarlyAnswers } from './early-answers';
+import { EARLY_ANSWERS, type EarlyEnvelope, withEarlyAnswers } from './early-answers';
 import { type JsonObject, namedSchemas, ref, refTo } from './open-api';
 import { pathParameters } from './operation';
 import { errorResponses, jsonResponse, type DocumentedErrors } from './responses';
@@ -113,6 +113,7 @@ function success(
 export const INFERENCE_EARLY: EarlyEnvelope = {
   prefix: 'Inference',
   schema: ERRORS.schema,
+  answers: { ...EARLY_ANSWERS, NotHttp: { status: 400, code: null, message: 'The request is not valid HTTP.' } },
   body: ({ status, code, message }) => ({
     error: { message, type: 'invalid_request_error', param: null, code: code ?? EARLY_CODES[status] ?? null },
   }),
