@@ -123,6 +123,7 @@ describe('the surface', () => {
     ['OPTIONS', '/completions', 405, 'method_not_allowed'],
     ['GET', '/v1/completion%73', 405, 'method_not_allowed'],
     ['POST', '/v1/models/%zz', 404, 'route_not_found'],
+    ['GET', '/v1/models/', 404, 'route_not_found'],
   ] as const)('answers %s %s with %i', async (method, path, status, code) => {
     const answer = await read(await fetch(gateway.url + path, { method, ...(method === 'POST' && { body: 'text' }) }));
     expect([answer.status, answer.json]).toEqual([status, refusal(code)]);

@@ -61,8 +61,11 @@ export class InferenceRouter {
     for (const { path, method, operation } of routesOf(BOUND_ROUTES)) {
       const handler = (request: FastifyRequest, reply: FastifyReply): void => {
         reply.hijack();
-        const { raw, id, params } = request;
-        this.answer(operation.kind, { request: raw, response: reply.raw, id, rest: restOf(params) });
+        const { raw, url, id, params } = request;
+        const rest = restOf(params);
+        // A `*` also matches nothing, as in `/models/`.
+        if (operation.kind === 'model' && rest === '') return this.refuseUnknownRoute(url, reply.raw, id, []);
+        this.answer(operation.kind, { request: raw, response: reply.raw, id, rest });
       };
       server.route({ url: path.replace(REST_OF_PATH, '*'), method: method.toUpperCase(), handler });
     }
