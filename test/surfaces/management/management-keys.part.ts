@@ -84,6 +84,12 @@ export function managementKeysTests(services: Services): void {
       (profile) => expectRefusal('/keys', { body: { name: 'k', profile } }, 400, 'invalid_profile'),
     );
 
+    it('answers 400 invalid_models to a model that does not exist, and names it', async () => {
+      const asked = { body: { name: 'k', models: ['sim-small', 'nothing'] } };
+      const { json } = await expectRefusal('/keys', asked, 400, 'invalid_models');
+      expect(json.error.message).toBe('models must be ids of models that exist; "nothing" is not one.');
+    });
+
     const wrongTimes = [
       1,
       '',

@@ -19,6 +19,6 @@ export function profileOf({ plans }: Pick<TollgateConfig, 'plans'>, plan: string
 export function modelsOf({ models }: Pick<TollgateConfig, 'models'>, wanted: string[] | null): string[] | null {
   const unknown = wanted?.find((name) => !models.some(({ id }) => id === name));
   if (unknown !== undefined)
-    throw new RequestError('invalid_models', `models must be model ids from tollgate.yaml; "${unknown}" is not one.`);
+    throw new RequestError('invalid_models', `models must be ids of models that exist; "${unknown}" is not one.`);
   return wanted;
 }
