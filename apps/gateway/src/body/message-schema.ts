@@ -85,7 +85,9 @@ export const Message = Type.Object(
       maxItems: MAX_TOOLS,
       items: TOOL_CALL,
     }),
-    tool_call_id: optional<string>('string', {}),
+    tool_call_id: optional<string>('string', {
+      description: 'The call that the message answers. The role `tool` requires it.',
+    }),
     refusal: optional<string>('string', {}),
     function_call: optional<object>('object', { ...CALLED_FUNCTION, type: ['object', 'null'] }),
     reasoning_content: optional<string>('string', {

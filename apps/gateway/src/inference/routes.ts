@@ -79,7 +79,7 @@ export const INFERENCE_ROUTES: RouteTable<InferenceEndpoint> = {
       kind: 'completion',
       id: 'createCompletion',
       summary: 'Complete a text (legacy)',
-      description: 'Prefer chat completions.',
+      description: 'Prefer chat completions. Other fields are refused, unless the model passes them on.',
       schema: requests.CompletionRequest,
       examples: { plain: { value: { model: 'sim-small', prompt: 'Once upon a time', max_tokens: 32 } } },
       answer: answers.TextCompletion,
@@ -94,7 +94,8 @@ export const INFERENCE_ROUTES: RouteTable<InferenceEndpoint> = {
       kind: 'embedding',
       id: 'createEmbedding',
       summary: 'Embed text',
-      description: 'The vectors come in the order of the inputs.',
+      description:
+        'The vectors come in the order of the inputs. Other fields are refused, unless the model passes them on.',
       schema: requests.EmbeddingRequest,
       examples: { plain: { value: { model: 'sim-embed', input: ['first', 'second'] } } },
       answer: answers.EmbeddingList,

@@ -153,7 +153,7 @@ export const UsageQuery = Type.Object({
   from: Type.Optional(
     instant('Start, inclusive: ISO 8601 date or timestamp, UTC. Default: the start of this calendar month.'),
   ),
-  to: Type.Optional(instant('End, exclusive: ISO 8601 date or timestamp, UTC. Default: now.')),
+  to: Type.Optional(instant('End, exclusive, after `from`: ISO 8601 date or timestamp, UTC. Default: now.')),
   groupBy: groupBy(GROUPS, 'Comma-separated.'),
   model: Type.Optional(Type.String({ pattern: MODEL_ID, description: 'Only this model.' })),
   keyId: Type.Optional(idSchema('key', 'Only this key.')),
