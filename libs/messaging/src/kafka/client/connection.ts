@@ -11,6 +11,7 @@ import {
   type LogEntry,
 } from 'kafkajs';
 import { patchConnectionBuffer } from './connection-buffer';
+import { patchFetchWait } from './fetch-wait';
 import { gzipCodec } from './gzip';
 import { patchRecordBatches } from './record-batches';
 import { patchRequestQueue } from './request-queue';
@@ -116,6 +117,7 @@ export function createKafka(connection: KafkaConnection, sockets: Sockets, { qui
 export function patchKafkajs(): void {
   patchRequestQueue();
   patchConnectionBuffer();
+  patchFetchWait();
   patchRecordBatches();
 }
 
