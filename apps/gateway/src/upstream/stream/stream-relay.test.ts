@@ -34,6 +34,23 @@ describe('the relay', () => {
     expect(whole.end).toMatchObject({ outcome: 'complete', usage: { promptTokens: 1, completionTokens: 2 } });
   });
 
+  it('takes usage and verdicts in an empty choice after the last finish_reason', async () => {
+    const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
+    const empty = { index: 0, delta: { content: '' }, finish_reason: null };
+    const verdict = event({ choices: [{ ...empty, content_filter_results: { hate: { severity: 'safe' } } }] });
+    const stage = new Stage();
+    stage.feed(chunk('a') + chunk('', 'stop') + event({ choices: [empty], usage }) + verdict + 'data: [DONE]\n\n');
+    await turn();
+    expect(stage.end).toMatchObject({ outcome: 'complete', usage: { promptTokens: 1, completionTokens: 2 } });
+    expect(stage.out).toMatch(/"safe"/);
+    expect(stage.out).not.toMatch(/"stop"/);
+    expect(stage.relay.finish({ total_tokens: 3 }, false)).toMatch(/"stop".*"usage":\{"total_tokens":3\}/);
+    const longer = new Stage();
+    longer.feed(chunk('a') + chunk('', 'stop') + event({ choices: [choiceOf('b', null)], usage }) + 'data: [DONE]\n\n');
+    await turn();
+    expect(longer.end).toMatchObject({ outcome: 'upstream_error', usage: null });
+  });
+
   it('takes no chunk with an empty finish_reason for the end of a choice', async () => {
     const cut = new Stage();
     cut.feed(chunk('a', '') + chunk('b', ''));

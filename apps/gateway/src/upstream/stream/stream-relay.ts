@@ -115,9 +115,8 @@ export class StreamRelay implements AnswerSink {
     if (this.ended?.outcome === 'credit_ended' || this.ended?.outcome === 'capped')
       last.push(this.translator.chunk(this.choices.indexes.map(this.output.endOfChoice)));
     let out = this.opening;
-    for (const [i, chunk] of last.entries()) {
+    for (const [i, chunk] of last.entries())
       out += this.translator.encode(chunk, !separateUsage && i === last.length - 1 ? usage : undefined);
-    }
     if (separateUsage) out += this.translator.encode(this.translator.chunk([]), usage);
     return `${out}data: [DONE]\n\n`;
   }
@@ -223,16 +222,19 @@ export class StreamRelay implements AnswerSink {
     const text = this.delivered.fitting(this.held?.pieces ?? [], pieces[0]!, this.allowance.limit);
     const out = text === '' ? null : this.translator.replaceText(frame, text);
     if (out === null) return '';
-    return this.deliver({ kind: 'content', out, pieces: [{ ...pieces[0]!, text }], field });
+    return this.deliver({ kind: 'content', out, pieces: [{ ...pieces[0]!, text }], field, usage: null });
   }
 
   /** The bytes for the client. A chunk with a finish_reason is withheld until another one follows. */
   private deliver(frame: Extract<Frame, { kind: 'content' | 'finish' }>): string {
-    let before = '';
-    if (this.held) {
-      before = this.translator.encode(this.held.chunk);
-      this.countIn(this.held.pieces);
+    const { held } = this;
+    // Some services send usage or a verdict after the last finish_reason, in a chunk with an empty choice.
+    if (held && this.choices.haveEnded && frame.kind === 'content' && frame.pieces.length === 0) {
+      this.usage = frame.usage ?? this.usage;
+      return frame.out;
     }
+    const before = held ? this.translator.encode(held.chunk) : '';
+    if (held) this.countIn(held.pieces);
     this.held = null;
     // Usage on a chunk is not final if other chunks follow.
     this.usage = null;

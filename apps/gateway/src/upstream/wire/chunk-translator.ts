@@ -38,7 +38,7 @@ export type Frame =
    * A chunk to pass on. `pieces` is empty if it has no output, only a role for example. `field` is the one member with
    * all the text, or null.
    */
-  | { kind: 'content'; out: string; pieces: readonly Piece[]; field: string | null }
+  | { kind: 'content'; out: string; pieces: readonly Piece[]; field: string | null; usage: ReportedUsage }
   /** A chunk with a finish_reason. It is withheld until the settlement, or until another chunk follows. */
   | {
       kind: 'finish';
@@ -96,7 +96,7 @@ export class ChunkTranslator {
         const event = this.splitter.next();
         if (event === null) return null;
         const known = this.templates.match(event);
-        if (known) return { kind: 'content', out: known.out, pieces: [known], field: known.field };
+        if (known) return { kind: 'content', out: known.out, pieces: [known], field: known.field, usage: null };
         const frame = this.parse(event);
         if (frame) return frame;
       }
@@ -147,7 +147,7 @@ export class ChunkTranslator {
         this.chunk((emptied['choices'] as Choice[]).map(withoutEmptyUnknown)),
       );
     }
-    return { kind: 'content', out: this.encode(chunk), pieces, field };
+    return { kind: 'content', out: this.encode(chunk), pieces, field, usage };
   }
 
   /**
