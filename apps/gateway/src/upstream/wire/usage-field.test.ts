@@ -19,6 +19,25 @@ describe('the usage of a backend', () => {
     expect(usage).toEqual({ ...COUNTS, [of]: { audio_tokens: 2 } });
   });
 
+  it('has the reasoning in its completion if the total names it beside that', () => {
+    const completion_tokens_details = { reasoning_tokens: 317, accepted_prediction_tokens: 5 };
+    expect(readUsage({ ...REPORTED, total_tokens: 327, completion_tokens_details })).toEqual({
+      ...COUNTS,
+      completionTokens: 320,
+      completionDetails: { reasoning_tokens: 317, accepted_prediction_tokens: 5 },
+    });
+    for (const total_tokens of [326, 328, 10 + 2 * 317])
+      expect(readUsage({ ...REPORTED, total_tokens, completion_tokens_details })).toBe('unreadable');
+    for (const reasoning_tokens of [-1, -5, 2 ** 31 - 1, 0.5, '5'])
+      expect(
+        readUsage({
+          ...REPORTED,
+          total_tokens: 10 + Number(reasoning_tokens),
+          completion_tokens_details: { reasoning_tokens },
+        }),
+      ).toBe('unreadable');
+  });
+
   it('is unreadable if the total does not add up, or a count is null', () => {
     for (const usage of [
       { ...REPORTED, total_tokens: 11 },

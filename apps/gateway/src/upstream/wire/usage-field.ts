@@ -16,17 +16,20 @@ const MAX_DETAILS = 16;
 /**
  * Parses a backend's `usage`. Its plausibility is checked later (inference/reported-usage.ts). A report is unreadable
  * if a count is not a whole number, is too large to be recorded, or if the total does not add up. Embeddings have no
- * completion tokens. A member that may be absent may also be null.
+ * completion tokens. A member that may be absent may also be null. xAI counts the reasoning in the total alone: it
+ * becomes a part of the completion, as in other reports.
  */
 export function readUsage(value: unknown): ReportedUsage {
   if (value === null || value === undefined) return null;
   if (typeof value !== 'object') return 'unreadable';
   const usage = value as Record<string, unknown>;
   const promptTokens = usage['prompt_tokens'];
-  const completionTokens = usage['completion_tokens'] ?? 0;
-  if (!isCount(promptTokens) || !isCount(completionTokens)) return 'unreadable';
-  const total = usage['total_tokens'] ?? null;
-  if (total !== null && total !== promptTokens + completionTokens) return 'unreadable';
+  const completion = usage['completion_tokens'] ?? 0;
+  if (!isCount(promptTokens) || !isCount(completion)) return 'unreadable';
+  const total = usage['total_tokens'] ?? promptTokens + completion;
+  const beside = isCount(total) ? total - promptTokens - completion : -1;
+  if (beside < 0 || (beside > 0 && beside !== reasoningIn(usage['completion_tokens_details']))) return 'unreadable';
+  const completionTokens = completion + beside;
   const promptDetails = readDetails(usage['prompt_tokens_details'], promptTokens);
   const completionDetails = readDetails(usage['completion_tokens_details'], completionTokens);
   const cachedTokens = promptDetails?.['cached_tokens'] ?? 0;
@@ -37,6 +40,10 @@ export function readUsage(value: unknown): ReportedUsage {
     ...(promptDetails && { promptDetails }),
     ...(completionDetails && { completionDetails }),
   };
+}
+
+function reasoningIn(details: unknown): unknown {
+  return typeof details === 'object' && details !== null && 'reasoning_tokens' in details && details.reasoning_tokens;
 }
 
 /** The details that are counts, each at most the count of which it is a part. Undefined if there is none. */
