@@ -94,6 +94,13 @@ const anyStyle = fc.record({
 });
 
 describe('a translated stream', () => {
+  it('takes no chunk for another one that repeats its content as `text`', () => {
+    const of = (text: string, content: string) => chunk({ content }, { text });
+    const chunks = [of('a', 'a'), of('a', 'b'), of('b', 'b')];
+    const bytes = Buffer.from(chunks.map((one) => `data: ${JSON.stringify(one)}\n\n`).join(''));
+    expect(translate([bytes]).texts).toEqual(['a' + 'ba' + 'b']);
+  });
+
   it('is complete and free of the backend’s identity, however its bytes are split', async () => {
     await assertRuns(
       fc.property(

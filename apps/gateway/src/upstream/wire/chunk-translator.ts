@@ -194,7 +194,7 @@ function indexOf(choice: Choice): number {
 function fieldOf(choice: Choice, { text, least }: Piece): string | null {
   if (least !== 1 || text === '') return null;
   const holder = choice.delta ?? choice;
-  if (copiesIn(holder) !== null) return null;
+  if (copiesIn(holder) !== null || (choice.delta && choice['text'])) return null;
   const field = [...TEXT_FIELDS].find((name) => typeof holder[name] === 'string' && holder[name] !== '');
   return field !== undefined && toStringBody(holder[field] as string) === text && choice['logprobs'] == null
     ? field

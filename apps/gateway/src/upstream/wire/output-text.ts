@@ -72,13 +72,16 @@ const LISTS_OF_LOGPROBS = ['content', 'refusal', 'reasoning_content', 'tokens'];
 /**
  * The output of a choice. All text in its message, delta or legacy `text` counts, at any depth and under any name.
  * Numbers and unknown names count too. Only a few known structural members are free, if each is one short word. So are
- * copies of the reasoning (reasoning-copies.ts). Iterative, in linear time.
+ * copies of the reasoning (reasoning-copies.ts), and of a chunk's content. Iterative, in linear time.
  */
 export function outputOf(choice: Record<string, unknown>): Output {
   const gatherer = new Gatherer();
+  const { delta } = choice;
   for (const name of Object.keys(choice)) {
     const value = choice[name];
     if (name === 'index' && typeof value === 'number') continue;
+    // Together repeats the content of each chunk under this name.
+    if (name === 'text' && isObject(delta) && delta['content'] === value) continue;
     if ((name === 'delta' || name === 'message') && isObject(value)) gatherer.holder(value);
     else if (name === 'logprobs' && isObject(value)) gatherer.logprobs(value);
     else if (name === 'token_ids' && Array.isArray(value)) gatherer.tokenIds(value);
@@ -150,7 +153,8 @@ class Gatherer {
       if (copies?.get(value)?.has(name)) continue;
       if (name === 'role' && ROLES.has(value[name] as string)) continue;
       if (name === 'index' && typeof value[name] === 'number') continue;
-      this.member(name, value[name], true);
+      if (name === 'token_id' && Number.isInteger(value[name])) this.tokenIds([value[name]]);
+      else this.member(name, value[name], true);
     }
   }
 
