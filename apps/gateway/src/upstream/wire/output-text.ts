@@ -47,7 +47,7 @@ const SEVERITIES = names('safe low medium high');
  * boolean.
  */
 const STRUCTURE = names(
-  'index type id status format object created created_at expires_at start_index end_index finish_reason ' +
+  'index type id status format channel object created created_at expires_at start_index end_index finish_reason ' +
     'native_finish_reason stop_reason matched_stop seed severity filtered detected ' +
     'check_offset start_offset end_offset',
 );
@@ -61,7 +61,8 @@ const KNOWN: ReadonlySet<string> = new Set([
       'thinking_blocks reasoning_details reasoning_signature reasoning_opaque encrypted_content cache_control ' +
       'provider_specific_fields extra_content hidden_states routed_experts error content_filter_results ' +
       'content_filter_result content_filter_offsets hate self_harm sexual violence jailbreak profanity ' +
-      'protected_material_text protected_material_code custom_blocklists',
+      'protected_material_text protected_material_code indirect_attack ungrounded_material custom_blocklists ' +
+      'custom_topics details',
   ),
 ]);
 const KNOWN_OF_LOGPROBS = names(
