@@ -94,6 +94,15 @@ const anyStyle = fc.record({
 });
 
 describe('a translated stream', () => {
+  it('neither passes on nor counts a message beside the delta', () => {
+    const message = { role: 'assistant', content: 'all so far' };
+    const chunks = [chunk({ content: 'a' }, { message }), chunk({ content: 'b' }, { message, finish_reason: 'stop' })];
+    const bytes = Buffer.from(chunks.map((one) => `data: ${JSON.stringify(one)}\n\n`).join(''));
+    const { out, texts } = translate([bytes]);
+    expect(texts).toEqual(['ab']);
+    expect(out).not.toContain('so far');
+  });
+
   it('takes no chunk for another one that repeats its content as `text`', () => {
     const of = (text: string, content: string) => chunk({ content }, { text });
     const chunks = [of('a', 'a'), of('a', 'b'), of('b', 'b')];

@@ -133,7 +133,7 @@ export class ChunkTranslator {
     if (choices.length === 0) return usage && { kind: 'usage', usage };
     const why = this.validateChoices(choices);
     if (why !== null) return { kind: 'broken', reason: why };
-    const lean = (choices as Choice[]).map(withoutEmptyUnknown) as Choice[];
+    const lean = (choices as Choice[]).map(leanChoice);
     const chunk = this.chunk(lean);
     const pieces = lean.flatMap((choice) => this.pieceOf(choice));
     const field = lean.length === 1 && pieces.length === 1 ? fieldOf(lean[0]!, pieces[0]!) : null;
@@ -144,7 +144,7 @@ export class ChunkTranslator {
     }
     if (field !== null && source['usage'] == null) {
       this.templates.learn(event, source, field, (emptied) =>
-        this.chunk((emptied['choices'] as Choice[]).map(withoutEmptyUnknown)),
+        this.chunk((emptied['choices'] as Choice[]).map(leanChoice)),
       );
     }
     return { kind: 'content', out: this.encode(chunk), pieces, field, usage };
@@ -179,6 +179,13 @@ export class ChunkTranslator {
     }
     return null;
   }
+}
+
+/** The choice for the client. Perplexity sends all of the answer so far as `message` beside each delta. */
+function leanChoice(choice: Choice): Choice {
+  const lean: Choice = { ...withoutEmptyUnknown(choice) };
+  if (lean.delta) delete lean['message'];
+  return lean;
 }
 
 /** Some engines send an empty finish_reason with each chunk. */
