@@ -9,6 +9,7 @@ import {
 } from '@tollgate/contracts';
 import { InferenceError } from '../inference-errors';
 import { refuseRemoteReferences } from './schema-references';
+import { toJson } from './to-json';
 
 /** OpenAI's limits. Metadata is not part of the prompt, so it is not charged. */
 const MAX_METADATA = 16;
@@ -71,7 +72,7 @@ export function extraFields(
     else if (name === 'metadata') checkMetadata(value);
     else refuseRemoteReferences(value, name);
     const rendered = (typeof value === 'string' || typeof value === 'object') && !NEVER_RENDERED.has(name);
-    extras.push({ name, json: JSON.stringify(value), rendered });
+    extras.push({ name, json: toJson(value), rendered });
   }
   return extras;
 }

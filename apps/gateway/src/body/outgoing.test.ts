@@ -18,6 +18,19 @@ describe('the body for a backend', () => {
     );
   });
 
+  it('has U+FFFD for each half of a surrogate pair, which not every parser accepts', () => {
+    const [half, halves, pair] = [String.raw`a\ud83d`, String.raw`\uDE00\uD83D`, String.raw`\ud83d\ude00`];
+    // A backslash, and then the letters.
+    const letters = String.raw`\\ud83d`;
+    const text =
+      `{"model":"public","messages":[{"role":"user","content":"${half}${letters}${halves}${letters}${pair}"}],` +
+      `"grammar":"${half}"}`;
+    expect(written(text)).toBe(
+      '{"max_tokens":9,"max_completion_tokens":9,"messages":[{"role":"user","content":' +
+        `"a\ufffd${letters}\ufffd\ufffd${letters}😀"}],"grammar":"a\ufffd","model":"inner"}`,
+    );
+  });
+
   it.each<[BackendDialect, object]>([
     ['any', { max_tokens: 9, max_completion_tokens: 9 }],
     ['openai', { max_completion_tokens: 9 }],

@@ -4,6 +4,7 @@ import type { ExtraField } from './extra-fields';
 import { argumentTokens, escapeTokens, htmlTokens, INDENTED_FIELDS, jointTokens, layoutBytes } from './layout';
 import type { ChatCompletionRequest } from './schemas';
 import { REQUEST_FIELDS } from './parse-body';
+import { toJson } from './to-json';
 
 /** Fields that are not copied from the body: the gateway sets them for each backend, or handles them itself. */
 const OURS = new Set(['model', 'max_tokens', 'max_completion_tokens', 'stream_options', 'best_of', 'echo']);
@@ -67,7 +68,7 @@ export function toOutgoing(kind: InferenceKind, body: Record<string, unknown>, e
   for (const name of Object.keys(REQUEST_FIELDS[kind])) {
     const value = body[name];
     if (value === undefined || value === null || OURS.has(name)) continue;
-    const json = JSON.stringify(value);
+    const json = toJson(value);
     fields += `"${name}":${json},`;
     if (structured && INDENTED_FIELDS.has(name)) mayBeIndented(value, json);
   }
