@@ -34,6 +34,16 @@ describe('the relay', () => {
     expect(whole.end).toMatchObject({ outcome: 'complete', usage: { promptTokens: 1, completionTokens: 2 } });
   });
 
+  it('takes usage in the last choice, and neither counts nor passes it on', async () => {
+    const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
+    const stage = new Stage();
+    stage.feed(chunk('a') + event({ choices: [{ ...choiceOf('', 'stop'), usage }] }) + 'data: [DONE]\n\n');
+    await turn();
+    expect(stage.end).toMatchObject({ outcome: 'complete', usage: { promptTokens: 1, completionTokens: 2 } });
+    expect(stage.relay.delivered.tokens()).toBe(1);
+    expect(stage.relay.finish({}, false)).not.toContain('prompt_tokens');
+  });
+
   it('takes usage and verdicts in an empty choice after the last finish_reason', async () => {
     const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
     const empty = { index: 0, delta: { content: '' }, finish_reason: null };

@@ -129,7 +129,9 @@ export class ChunkTranslator {
     // Some engines report usage in a chunk without choices.
     const choices = source['choices'] ?? [];
     if (!Array.isArray(choices)) return null;
-    const usage = readUsage(source['usage']);
+    // Moonshot reports it in the last choice. Of several choices, that could be the usage of one.
+    const ofChoice = this.choices === 1 ? (choices[0] as Choice | null | undefined)?.['usage'] : null;
+    const usage = readUsage(source['usage'] ?? ofChoice);
     if (choices.length === 0) return usage && { kind: 'usage', usage };
     const why = this.validateChoices(choices);
     if (why !== null) return { kind: 'broken', reason: why };
@@ -181,10 +183,14 @@ export class ChunkTranslator {
   }
 }
 
-/** The choice for the client. Perplexity sends all of the answer so far as `message` beside each delta. */
+/**
+ * The choice for the client. Perplexity sends all of the answer so far as `message` beside each delta, and Moonshot
+ * sends usage.
+ */
 function leanChoice(choice: Choice): Choice {
   const lean: Choice = { ...withoutEmptyUnknown(choice) };
   if (lean.delta) delete lean['message'];
+  delete lean['usage'];
   return lean;
 }
 

@@ -19,6 +19,17 @@ describe('the usage of a backend', () => {
     expect(usage).toEqual({ ...COUNTS, [of]: { audio_tokens: 2 } });
   });
 
+  it.each([
+    ['of Moonshot', { cached_tokens: 5 }, 5],
+    ['of DeepSeek', { prompt_cache_hit_tokens: 5, prompt_cache_miss_tokens: 2 }, 5],
+    ['of both forms', { cached_tokens: 5, prompt_tokens_details: { cached_tokens: 4 } }, 4],
+    ['beyond the prompt', { cached_tokens: 8 }, 7],
+    ['that are no number', { cached_tokens: '5' }, 0],
+    ['below zero', { cached_tokens: -5 }, 0],
+  ])('has the cached tokens %s', (_, usage, cachedTokens) => {
+    expect(readUsage({ ...REPORTED, ...usage })).toMatchObject({ ...COUNTS, cachedTokens });
+  });
+
   it('has the reasoning in its completion if the total names it beside that', () => {
     const completion_tokens_details = { reasoning_tokens: 317, accepted_prediction_tokens: 5 };
     expect(readUsage({ ...REPORTED, total_tokens: 327, completion_tokens_details })).toEqual({

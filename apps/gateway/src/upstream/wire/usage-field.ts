@@ -32,7 +32,9 @@ export function readUsage(value: unknown): ReportedUsage {
   const completionTokens = completion + beside;
   const promptDetails = readDetails(usage['prompt_tokens_details'], promptTokens);
   const completionDetails = readDetails(usage['completion_tokens_details'], completionTokens);
-  const cachedTokens = promptDetails?.['cached_tokens'] ?? 0;
+  // Moonshot and DeepSeek report them beside the details.
+  const cached = promptDetails?.['cached_tokens'] ?? usage['cached_tokens'] ?? usage['prompt_cache_hit_tokens'];
+  const cachedTokens = isCount(cached) ? Math.min(cached, promptTokens) : 0;
   return {
     promptTokens,
     cachedTokens,
