@@ -15,9 +15,9 @@ const MAX_DETAILS = 16;
 
 /**
  * Parses a backend's `usage`. Its plausibility is checked later (inference/reported-usage.ts). A report is unreadable
- * if a count is not a whole number, is too large to be recorded, or if the total does not add up. Embeddings have no
- * completion tokens. A member that may be absent may also be null. xAI counts the reasoning in the total alone: it
- * becomes a part of the completion, as in other reports.
+ * if a count is not a whole number, is too large to be recorded, or if the total is below the sum. A total above it
+ * has output that is hidden: xAI and Gemini count reasoning there alone. Embeddings have no completion tokens. A member
+ * that may be absent may also be null.
  */
 export function readUsage(value: unknown): ReportedUsage {
   if (value === null || value === undefined) return null;
@@ -27,9 +27,8 @@ export function readUsage(value: unknown): ReportedUsage {
   const completion = usage['completion_tokens'] ?? 0;
   if (!isCount(promptTokens) || !isCount(completion)) return 'unreadable';
   const total = usage['total_tokens'] ?? promptTokens + completion;
-  const beside = isCount(total) ? total - promptTokens - completion : -1;
-  if (beside < 0 || (beside > 0 && beside !== reasoningIn(usage['completion_tokens_details']))) return 'unreadable';
-  const completionTokens = completion + beside;
+  const completionTokens = isCount(total) ? total - promptTokens : -1;
+  if (completionTokens < completion) return 'unreadable';
   const promptDetails = readDetails(usage['prompt_tokens_details'], promptTokens);
   const completionDetails = readDetails(usage['completion_tokens_details'], completionTokens);
   // Moonshot and DeepSeek report them beside the details.
@@ -42,10 +41,6 @@ export function readUsage(value: unknown): ReportedUsage {
     ...(promptDetails && { promptDetails }),
     ...(completionDetails && { completionDetails }),
   };
-}
-
-function reasoningIn(details: unknown): unknown {
-  return typeof details === 'object' && details !== null && 'reasoning_tokens' in details && details.reasoning_tokens;
 }
 
 /** The details that are counts, each at most the count of which it is a part. Undefined if there is none. */
