@@ -205,4 +205,22 @@ describe.each([true, false])('usage that a backend reports (stream: %s)', (strea
       await expectSettledAt(gateway, caller, BigInt(PROMPT * 1_000 + completionTokens * 2_000));
     }
   });
+
+  it('is charged for reasoning of which it delivers a summary', async () => {
+    const caller = await gateway.caller();
+    const reasoned = { ...usage(PROMPT, 600).usage, completion_tokens_details: { reasoning_tokens: 590 } };
+    const summary = ' word'.repeat(WORDS);
+    backend.state.play = stream
+      ? streams([{ delta: { reasoning: summary } }, { delta: { content: 'x' } }], finish({ usage: reasoned }))
+      : answers({
+          choices: [
+            { index: 0, message: { role: 'assistant', reasoning: summary, content: 'x' }, finish_reason: 'stop' },
+          ],
+          usage: reasoned,
+        });
+    const body = { model: 'own', messages, stream, max_tokens: 600 };
+    await (await gateway.post('/v1/chat/completions', body, caller)).text();
+    const [event] = await gateway.events(caller.tenantId, 1);
+    expect(event).toMatchObject({ completionTokens: 600, reasoningTokens: 590, estimated: false, overrunNanos: '0' });
+  });
 });

@@ -210,7 +210,7 @@ describe('a request is settled', () => {
   /** An output that notes whether it was counted. */
   function output(tokens: number, estimate = tokens) {
     const counts = { count: 0 };
-    const counted = { estimate: () => estimate, tokens: () => ((counts.count += 1), tokens), calls: 0 };
+    const counted = { estimate: () => estimate, tokens: () => ((counts.count += 1), tokens), calls: 0, reasons: false };
     return { counts, output: counted, wentToLimit: false };
   }
   const reported = (promptTokens: number, completionTokens: number) => ({

@@ -64,8 +64,9 @@ export interface DeliveredOutput {
   /** Without counting. Null if an estimate would be unreliable. */
   estimate(): number | null;
   tokens(): number;
-  /** The tool calls in it. */
+  /** The tool calls in it, and whether a part of it is reasoning. */
   readonly calls: number;
+  readonly reasons: boolean;
 }
 
 /** What a backend delivered, and how it ended it. */
@@ -126,7 +127,6 @@ export class AdmittedRequest {
     return this.serving.maxTokensPerChoice;
   }
 
-  /** The backends that may have begun it. */
   get begun(): readonly string[] {
     return this.asking.begun;
   }
@@ -144,7 +144,6 @@ export class AdmittedRequest {
     };
   }
 
-  /** From now on it is asked of backends. */
   asks(asking: Asking): void {
     this.asking = asking;
   }
@@ -260,11 +259,12 @@ export class AdmittedRequest {
     const estimate = rough === null ? null : range(rough);
     const exact = () => range(output.tokens());
     const { choices, longestStop } = request;
-    const spareAbove = outputSpareTokens(output.calls, choices);
+    const { calls, reasons } = output;
+    const spareAbove = outputSpareTokens(calls, choices);
     if (!believes(reported.completionTokens, { estimate, exact, spareAbove }, model)) {
       const own = output.tokens();
       const [asked, ofStops] = [choices * this.maxTokensPerChoice, choices * this.countText(longestStop)];
-      if (!isHidden(reported, own, { asked, wentToLimit, ofStops, spareAbove }, model.usageBand)) {
+      if (!isHidden(reported, own, { asked, wentToLimit, ofStops, spareAbove, reasons }, model.usageBand)) {
         noteDisbelief('completion', named, { reported, own: { completionTokens: own } });
         return { tokens: { ...tokens, completionTokens: own }, estimated: true, details };
       }

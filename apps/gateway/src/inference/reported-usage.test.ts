@@ -73,13 +73,14 @@ describe('a reliable estimate', () => {
 
 describe('a completion above the band', () => {
   const BAND = { min: 0.5, max: 2 };
-  const hidden = (completionTokens: number, own: number, wentToLimit: boolean, reasoning?: number, ofStops = 0) => {
+  type Given = [tokens: number, own: number, wentToLimit: boolean, reasoning?: number | undefined, ofStops?: number];
+  const hidden = ([completionTokens, own, wentToLimit, reasoning, ofStops = 0]: Given, reasons = false) => {
     const completionDetails = reasoning === undefined ? {} : { completionDetails: { reasoning_tokens: reasoning } };
     const reported = { promptTokens: 9, cachedTokens: 0, completionTokens, ...completionDetails };
-    return isHidden(reported, own, { asked: 4_000, wentToLimit, ofStops, spareAbove: 16 }, BAND);
+    return isHidden(reported, own, { asked: 4_000, wentToLimit, ofStops, spareAbove: 16, reasons }, BAND);
   };
 
-  it.each<[string, boolean, Parameters<typeof hidden>]>([
+  it.each<[string, boolean, Given]>([
     ['tokens without text, up to the limit', true, [4_000, 0, true]],
     ['tokens without text beside others, up to the limit', true, [4_000, 300, true]],
     ['tokens without text that ended before the limit', false, [4_000, 0, false]],
@@ -93,6 +94,17 @@ describe('a completion above the band', () => {
     ['a stop sequence of more than was asked for', false, [4_001, 0, false, undefined, 4_001]],
     ['reasoning that leaves less than was delivered', false, [3_000, 300, false, 2_999]],
   ])('may be of %s: %s', (_, isExplained, given) => {
-    expect(hidden(...given)).toBe(isExplained);
+    expect(hidden(given)).toBe(isExplained);
+  });
+
+  it.each<[string, boolean, Given]>([
+    ['a summary that is longer than the answer', true, [3_000, 300, false, 2_999]],
+    ['a summary without an answer', true, [3_000, 300, false, 3_000]],
+    ['a summary that is longer than the reasoning', true, [100, 150, false, 90]],
+    ['less than half of what was delivered', false, [100, 300, false, 90]],
+    ['reasoning that explains a part only', false, [3_000, 300, false, 1_500]],
+    ['more than was asked for', false, [4_001, 300, false, 4_000]],
+  ])('may be of reasoning that is delivered as %s: %s', (_, isExplained, given) => {
+    expect(hidden(given, true)).toBe(isExplained);
   });
 });

@@ -63,6 +63,7 @@ export function isLikely(reported: number, own: OwnCount, { min, max }: CatalogM
  * @param ofStops the tokens of the longest stop sequence, once for each choice
  * @param wentToLimit the backend ended every choice that was asked for with `length`
  * @param spareAbove tolerance above the band for the output that is seen
+ * @param reasons some reasoning is delivered, such as a summary. So what is seen is a part of the named reasoning too
  */
 export function isHidden(
   { completionTokens, completionDetails }: ReportedCounts,
@@ -72,12 +73,14 @@ export function isHidden(
     wentToLimit,
     ofStops,
     spareAbove,
-  }: Record<'asked' | 'ofStops' | 'spareAbove', number> & { wentToLimit: boolean },
+    reasons,
+  }: Record<'asked' | 'ofStops' | 'spareAbove', number> & Record<'wentToLimit' | 'reasons', boolean>,
   band: CatalogModel['usageBand'],
 ): boolean {
   if (completionTokens > asked) return false;
   if (wentToLimit) return completionTokens >= own;
-  const seen = completionTokens - (completionDetails?.['reasoning_tokens'] ?? 0);
+  const answer = completionTokens - (completionDetails?.['reasoning_tokens'] ?? 0);
+  const seen = reasons ? Math.max(answer, Math.min(own, completionTokens)) : answer;
   return isPossible(seen, { least: own, most: own + ofStops }, band, spareAbove);
 }
 

@@ -13,7 +13,7 @@ export type AnswerRead =
   | { kind: 'refused'; reason: string }
   | (Omit<Fitting, 'begun' | 'output'> & {
       begun: { bytes: Uint8Array; used: number };
-      output: { estimate: number | null; tokens: number; calls: number };
+      output: { estimate: number | null; tokens: number; calls: number; reasons: boolean };
     });
 
 /** Nothing else runs in this thread. */
@@ -27,8 +27,8 @@ async function read(raw: Uint8Array, asked: RequestedAnswer): Promise<AnswerRead
   const { answer } = result;
   if (answer.kind === 'refused') return answer;
   const begun = toBytes(answer.begun as string);
-  const { calls } = answer.output;
-  const output = { estimate: answer.output.estimate(), tokens: answer.output.tokens(), calls };
+  const { calls, reasons } = answer.output;
+  const output = { estimate: answer.output.estimate(), tokens: answer.output.tokens(), calls, reasons };
   const transferred: AnswerRead = { ...answer, begun, output };
   return new Transfer(transferred, [begun.bytes.buffer]);
 }

@@ -19,7 +19,7 @@ const MAX_WHOLE_CHARS = 4 * 1024;
 const MAX_TOKEN_CHARS = 128;
 
 /** The output of an answer with vectors, which has no text. */
-const NO_OUTPUT: DeliveredOutput = { estimate: () => 0, tokens: () => 0, calls: 0 };
+const NO_OUTPUT: DeliveredOutput = { estimate: () => 0, tokens: () => 0, calls: 0, reasons: false };
 
 /** What a plain answer was asked for. Plain data, which can be sent to a worker thread. */
 export type RequestedAnswer = Pick<
@@ -172,5 +172,6 @@ function ofAll(
     for (const { text, tokens } of outputs) if (tokens === undefined) prose.add(Buffer.from(text));
     return prose.isTrusted ? sum((text) => estimateTokens(Buffer.from(text))) : null;
   };
-  return { estimate, tokens: () => sum(countText), calls: outputs.reduce((calls, one) => calls + one.calls, 0) };
+  const calls = outputs.reduce((sum, one) => sum + one.calls, 0);
+  return { estimate, tokens: () => sum(countText), calls, reasons: outputs.some(({ reasons }) => reasons) };
 }

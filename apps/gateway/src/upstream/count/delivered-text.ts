@@ -17,6 +17,8 @@ const CHOICE_BYTES = 24;
 export class DeliveredText {
   /** The tool calls that it has. */
   calls = 0;
+  /** A part of it is reasoning. */
+  reasons = false;
   private readonly choices = new Map<number, ChoiceText>();
   private readonly slots = new Slots();
   /** Those whose `counted` is null. */
@@ -44,6 +46,7 @@ export class DeliveredText {
     kept.add(piece);
     this.least += piece.least;
     this.calls += piece.calls ?? 0;
+    this.reasons ||= piece.reasons ?? false;
     this.newPieces += 1;
     this.newBytes += piece.text.length;
   }

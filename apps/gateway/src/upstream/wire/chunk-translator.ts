@@ -31,6 +31,8 @@ export interface Piece {
   least: number;
   /** The tool calls that begin in it. Absent: none. */
   calls?: number;
+  /** A part of it is reasoning. */
+  reasons?: boolean;
 }
 
 export type Frame =
@@ -164,9 +166,9 @@ export class ChunkTranslator {
   }
 
   private pieceOf(source: Choice): Piece[] {
-    const { text, least, marks, calls } = outputOf(source);
+    const { text, least, marks, calls, reasons } = outputOf(source);
     const choice = indexOf(source);
-    if (least > 0) return [{ choice, text: text === '' ? '' : toStringBody(text), least, calls }];
+    if (least > 0) return [{ choice, text: text === '' ? '' : toStringBody(text), least, calls, reasons }];
     const used = (this.marks.get(choice) ?? 0) + marks;
     this.marks.set(choice, used);
     return marks > 0 && used > FREE_MARKS_PER_CHOICE ? [{ choice, text: '', least: 1 }] : [];

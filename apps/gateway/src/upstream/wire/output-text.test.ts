@@ -137,6 +137,14 @@ describe('the output of a choice', () => {
     expect(outputOf({ index: 0, ...choice }).calls).toBe(calls);
   });
 
+  it('says whether a part of it is reasoning', () => {
+    const reasons = (delta: object) => outputOf({ index: 0, delta }).reasons;
+    for (const name of ['reasoning', 'reasoning_content', 'reasoning_text', 'thinking'])
+      expect([reasons({ [name]: 'a' }), reasons({ [name]: '', content: 'a' })]).toEqual([true, false]);
+    expect(reasons({ reasoning_details: [{ type: 'reasoning.summary', summary: 'a' }] })).toBe(true);
+    expect(reasons({ thinking_blocks: [{ type: 'thinking', thinking: 'a' }] })).toBe(true);
+  });
+
   it('includes text at any depth', () => {
     let deep: unknown = 'abc';
     for (let i = 0; i < 100_000; i += 1) deep = [deep];

@@ -17,9 +17,13 @@ export interface Output {
   marks: number;
   /** The number of tool calls that begin in it. */
   calls: number;
+  /** A part of it is reasoning. */
+  reasons: boolean;
 }
 
 const names = (list: string) => new Set(list.split(' '));
+/** Members of a message or a delta that have reasoning, all of it or a summary. */
+const REASONING = names('reasoning reasoning_content reasoning_text thinking reasoning_details thinking_blocks');
 /** A short word. Longer values and those with blanks count as text. */
 const WORD = /^[\w.:-]{1,64}$/;
 /** The longest token of all encodings, a run of blanks. A longer token in `logprobs` counts as text. */
@@ -136,6 +140,7 @@ class Gatherer {
   private members = 0;
   private marks = 0;
   private calls = 0;
+  private reasons = false;
   /** Of the message or delta that is gathered. */
   private copies: Copies | null = null;
 
@@ -143,7 +148,7 @@ class Gatherer {
     const parts = Math.ceil(Math.max(0, this.members + this.marks - FREE_PARTS) / PARTS_PER_TOKEN);
     const beside = this.wordsBeside - FREE_WORDS;
     const least = Math.max(this.entries, this.numbers, this.words, beside, parts, this.text === '' ? 0 : 1);
-    return { text: this.text, least, marks: this.marks, calls: this.calls };
+    return { text: this.text, least, marks: this.marks, calls: this.calls, reasons: this.reasons };
   }
 
   holder(value: Record<string, unknown>): void {
@@ -151,6 +156,7 @@ class Gatherer {
     this.copies = copies;
     this.calls += callsIn(value);
     for (const name of Object.keys(value)) {
+      if (REASONING.has(name) && !hasNoOutput(value[name])) this.reasons = true;
       if (copies?.get(value)?.has(name)) continue;
       if (name === 'role' && ROLES.has(value[name] as string)) continue;
       if (name === 'index' && typeof value[name] === 'number') continue;
