@@ -2,8 +2,8 @@ import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, normalize, posix, resolve } from 'node:path';
 
 export const ROOT = resolve(__dirname, '../..');
-export const MAX_PROSE_COLUMNS = 100;
-export const MAX_CELL_CHARACTERS = 120;
+const MAX_PROSE_COLUMNS = 100;
+const MAX_CELL_CHARACTERS = 120;
 
 /** A word of inline code that begins with one of these folders of the repository is a path. */
 const TOP_FOLDERS = ['apps', 'libs', 'docs', 'test', 'tools', 'deploy', '.ci'];

@@ -11,7 +11,7 @@ import { MachineWaits } from './machine-waits';
 const PROMPT_TOKEN_NANOS = 50_000n;
 export const OUTPUT_TOKEN_NANOS = 200_000n;
 const REQUEST_TIMEOUT_MS = 30_000;
-export const MODEL = 'sim-large';
+const MODEL = 'sim-large';
 /** Budget of the profile "tight". */
 export const BUDGET_CENTS = 2;
 

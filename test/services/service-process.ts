@@ -19,7 +19,7 @@ export interface Code {
   root: string;
   env: Record<string, string>;
 }
-export const THIS_VERSION: Code = { root: ROOT, env: {} };
+const THIS_VERSION: Code = { root: ROOT, env: {} };
 
 /**
  * One service as a process, from `apps/<app>/dist/main.js`, on free ports and without the settings of this process.

@@ -14,7 +14,7 @@ const MAX_ARCHIVE_BYTES = 256 * 1_024 * 1_024;
  * The commit of the former version. The files that are kept of it name it in their first line, which
  * tools/checks/former-contracts.mjs writes.
  */
-export function formerCommit(): string {
+function formerCommit(): string {
   const kept = readFileSync(join(__dirname, 'former-version/checks.cjs'), 'utf8');
   return /^\/\/ Of commit ([0-9a-f]{40})\. /.exec(kept)![1]!;
 }

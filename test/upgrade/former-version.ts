@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 
 /** The number of migrations of each schema in the former version. */
-export const FORMER_NUMBERS = { auth: 3, metering: 4, billing: 13, admission: 14, credentials: 1 } as const;
+const FORMER_NUMBERS = { auth: 3, metering: 4, billing: 13, admission: 14, credentials: 1 } as const;
 export type Schema = keyof typeof FORMER_NUMBERS;
 
 /** Creates the schema of the former version, as the user of this connection. */

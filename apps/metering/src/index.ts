@@ -1,4 +1,3 @@
 export { MIGRATIONS } from './database';
 export { MeteringModule } from './metering.module';
 export { MeteringSettings } from './settings';
-export type { MeteringOptions } from './options';

@@ -168,7 +168,7 @@ function keptSecret(given: string | undefined, directory: string, name: string, 
 /** Another process may make it first. Both then use that one. */
 function makeSecret(file: string): void {
   try {
-    writeNewFile(file, `${randomBytes(32).toString('base64url')}\n`, 0o600);
+    writeNewFile(file, `${randomBytes(32).toString('base64url')}\n`);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }

@@ -4,7 +4,7 @@ import { logCapped, logger } from '@tollgate/runtime';
 const MAX_SHOWN_CHARS = 100;
 
 /** The usage event that a record of a hold is. Null: it is none, so this store did not write it. */
-export function readRecord(record: unknown): UsageEvent | null {
+function readRecord(record: unknown): UsageEvent | null {
   try {
     const event = JSON.parse(record as string) as Partial<UsageEvent>;
     return typeof event.id === 'string' && typeof event.tenantId === 'string' ? (event as UsageEvent) : null;

@@ -66,10 +66,10 @@ export function newerReason(before: Error | undefined, error: Error): Error {
 }
 
 /** "Not writable" and "max retries" only repeat that there is no connection. */
-export function reasonOf({ message }: Error): string {
+function reasonOf({ message }: Error): string {
   return /enableOfflineQueue|maxRetriesPerRequest/.test(message) ? '' : `: ${message}`;
 }
 
-export function innermost(error: Error & { lastNodeError?: Error }): Error {
+function innermost(error: Error & { lastNodeError?: Error }): Error {
   return error.lastNodeError ?? error;
 }

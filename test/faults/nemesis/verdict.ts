@@ -4,7 +4,7 @@ import type { PlannedRound } from './plan';
 import { WORK_MS, type Control } from './control';
 
 /** No client waits longer for a first byte, the next bytes or an error. */
-export const WAIT_LIMIT_MS = 5_000;
+const WAIT_LIMIT_MS = 5_000;
 /**
  * The processor time of all services and servers until a client has its first byte or an error: 10 ms for its own
  * request, and as much for each of nine requests before it.
@@ -55,7 +55,7 @@ export function waitsOf(outcomes: readonly Outcome[], measure: Measure): Waits {
 }
 
 /** How long a client may have waited for the machine between the two times. */
-export const explainedMs = (control: Control, fromMs: number, untilMs: number): number =>
+const explainedMs = (control: Control, fromMs: number, untilMs: number): number =>
   (REQUEST_WORK_MS / WORK_MS) * control.meanMs(fromMs, untilMs);
 
 /** The time by which the load balancer must have noticed a fault that began at `fromMs`. */

@@ -3,7 +3,7 @@ import { query, recordChange, transaction } from '@tollgate/postgres';
 import type { AuthDataSource } from '../database';
 
 /** Less than 0.1 s. A revocation waits for the rows of its key, and one statement for all rows may meet its timeout. */
-export const MAX_ROWS_PER_BATCH = 500;
+const MAX_ROWS_PER_BATCH = 500;
 /** Less than the console waits for an answer (erasures.ts). */
 const MAX_TRY_MS = 8_000;
 

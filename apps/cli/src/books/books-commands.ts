@@ -1,19 +1,20 @@
-import type {
-  ChargedRequest,
-  Invoice,
-  IssuedInvoice,
-  LedgerEntry,
-  RecordedEvent,
-  ReplyOf,
-  UsageGroupRow,
-  UsageNumbers,
-  UsageSummary,
+import {
+  formatCents,
+  type ChargedRequest,
+  type Invoice,
+  type IssuedInvoice,
+  type LedgerEntry,
+  type RecordedEvent,
+  type ReplyOf,
+  type UsageGroupRow,
+  type UsageNumbers,
+  type UsageSummary,
 } from '@tollgate/contracts';
 import { entryOf, invoiceOf } from './books-words';
 import { confirm } from '../command/agrees';
 import type { Context } from '../command/context';
 import { Failure } from '../command/failure';
-import { formatCents, formatNanos } from '../command/money';
+import { formatNanos } from '../command/money';
 import { MAX_LIST_ROWS, tenantPath } from '../command/operator-client';
 import { counted, printable, table } from '../command/table';
 

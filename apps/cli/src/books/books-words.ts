@@ -1,5 +1,4 @@
-import type { ReplyOf } from '@tollgate/contracts';
-import { formatCents } from '../command/money';
+import { formatCents, type ReplyOf } from '@tollgate/contracts';
 
 type Books = ReplyOf<'billing.request.entry'>;
 

@@ -1,8 +1,14 @@
-import type { ExplainedKey, ExplainedRequest, RefusedRequest, RequestLife } from '@tollgate/contracts';
+import {
+  formatCents,
+  type ExplainedKey,
+  type ExplainedRequest,
+  type RefusedRequest,
+  type RequestLife,
+} from '@tollgate/contracts';
 import type { Context } from '../command/context';
 import { entryOf, invoiceOf } from './books-words';
 import { attempts, endOf, hindrance, refusal } from './explain-words';
-import { formatCents, formatNanos } from '../command/money';
+import { formatNanos } from '../command/money';
 import { printable } from '../command/table';
 
 /** The whole life of a request, from the stores. */

@@ -1,5 +1,6 @@
+import { formatCents } from '@tollgate/contracts';
 import fc from 'fast-check';
-import { formatCents, formatNanos, parseAmount, parseBudget, parseSignedAmount } from './money';
+import { formatNanos, parseAmount, parseBudget, parseSignedAmount } from './money';
 
 describe('parseAmount', () => {
   it('reads currency units as whole cents', () => {

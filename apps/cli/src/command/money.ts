@@ -1,5 +1,3 @@
-export { formatCents } from '@tollgate/contracts';
-
 /**
  * Reads a decimal amount of currency units as whole cents, exactly: "10", "10.5" or "10.50", without a sign or
  * thousands separators. Throws RangeError with the reason.

@@ -1,6 +1,6 @@
-import type { BudgetState } from '@tollgate/contracts';
+import { formatCents, type BudgetState } from '@tollgate/contracts';
 import type { Context } from '../command/context';
-import { formatCents, formatNanos } from '../command/money';
+import { formatNanos } from '../command/money';
 import { tenantPath } from '../command/operator-client';
 import { table } from '../command/table';
 

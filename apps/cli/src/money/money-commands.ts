@@ -1,9 +1,9 @@
-import type { BillingSummary, LedgerEntry, TenantRow } from '@tollgate/contracts';
+import { formatCents, type BillingSummary, type LedgerEntry, type TenantRow } from '@tollgate/contracts';
 import { randomUUID } from 'node:crypto';
 import { confirm } from '../command/agrees';
 import type { Context } from '../command/context';
 import { Failure } from '../command/failure';
-import { formatCents, formatNanos } from '../command/money';
+import { formatNanos } from '../command/money';
 import { tenantPath } from '../command/operator-client';
 import { printable, table } from '../command/table';
 

@@ -1,4 +1,5 @@
 import {
+  formatCents,
   LAST_CENT_SOURCE,
   NANOS_PER_CENT,
   type BillingSummary,
@@ -8,7 +9,6 @@ import {
 import { confirmTenant } from '../command/agrees';
 import { type Context, noteTruncated } from '../command/context';
 import { Failure, UsageFailure } from '../command/failure';
-import { formatCents } from '../command/money';
 import { adjustCredit, refundCredit } from '../money/money-commands';
 import { tenantPath } from '../command/operator-client';
 import { printable, table } from '../command/table';

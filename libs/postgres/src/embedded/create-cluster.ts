@@ -19,7 +19,7 @@ export async function createCluster(root: string, cluster: string, initdb: strin
   const passwordCopy = `${draft}.password`;
   try {
     // Never overwritten, because another process may set up the same directory.
-    if (!existsSync(passwordFile)) writeNewFile(passwordFile, randomBytes(24).toString('base64url'), 0o600);
+    if (!existsSync(passwordFile)) writeNewFile(passwordFile, randomBytes(24).toString('base64url'));
     mkdirSync(draft, { mode: 0o700 });
     writeFileSync(passwordCopy, readFileSync(passwordFile), { mode: 0o600 });
     user.own(draft);
