@@ -1,6 +1,6 @@
 import { TOPICS, type Topic } from '@tollgate/contracts';
-import { connectionConfig } from '@tollgate/postgres';
-import { Client } from 'pg';
+import { withClient } from '@tollgate/postgres';
+import type { Client } from 'pg';
 import { channelOf, MIGRATIONS, NOT_A_BATCH, queueName, type Topics } from './queues';
 
 /** The maximum bytes of letters in memory at the same time. */
@@ -41,7 +41,7 @@ export async function listStoredDead(
   { topic, limit = 1_000 }: { topic?: Topic; limit?: number } = {},
 ): Promise<{ letters: StoredDeadLetter[]; left: number }> {
   const queues = (topic ? [topic] : (Object.keys(topics) as Topic[])).flatMap((each) => groupsOf(topics, each));
-  return withClient({ url, schema }, async (client) => {
+  return connected({ url, schema }, async (client) => {
     const { rows } = await client.query<{ queue: string; all: number; created_at: Date } & StoredDeadLetter>(
       `SELECT queue, id, created_at, reason, message::text AS message, "all" FROM (
          SELECT *, count(*) OVER ()::int AS "all", row_number() OVER by_age AS place,
@@ -73,7 +73,7 @@ export async function replayStoredDead(
 ): Promise<{ replayed: string[]; missing: string[] }> {
   const groups = groupsOf(topics, topic);
   const wanted = origins === 'all' ? null : origins.map((origin) => placeOf(groups, origin));
-  return withClient({ url, schema }, async (client) => {
+  return connected({ url, schema }, async (client) => {
     await client.query('BEGIN');
     const { rows } = await client.query<{ queue: string; id: string }>(
       `WITH taken AS (
@@ -124,18 +124,12 @@ function placeOf(groups: ReturnType<typeof groupsOf>, origin: string): { queue: 
     : undefined;
 }
 
-async function withClient<T>(
+async function connected<T>(
   { url, schema }: { url: string; schema: string },
   work: (client: Client) => Promise<T>,
 ): Promise<T> {
-  const config = connectionConfig({ url, schema, applicationName: 'tollgate-dead' });
-  const client = new Client({ ...config, statement_timeout: STATEMENT_TIMEOUT_MS });
-  // The statement that runs reports it.
-  client.on('error', () => {});
-  await client.connect();
-  try {
-    return await work(client);
-  } finally {
-    await client.end();
-  }
+  return withClient({ url, schema, applicationName: 'tollgate-dead' }, async (client) => {
+    await client.query(`SET statement_timeout = ${STATEMENT_TIMEOUT_MS}`);
+    return work(client);
+  });
 }
