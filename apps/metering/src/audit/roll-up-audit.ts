@@ -20,10 +20,6 @@ import { auditTenants, sumUpTo, type Cursor, type Place, type Row } from './tena
  * again. Measured with 10 million events of 1,000 tenants: 6 µs per event in parts of 50,000, 3 µs in parts of 200,000.
  */
 const MAX_PART = { events: 200_000, rows: 50_000 };
-const EVERY_HOUR = 'a roll-up of an hour is the sum of its events';
-const EVERY_DAY = 'a roll-up of a day is the sum of its hours';
-const EVERY_KEY = 'a roll-up of a key is the sum of its hours';
-const EVERY_MODEL = 'a roll-up of a model is the sum of its hours';
 const EVERY_TENANT = 'the roll-up of a tenant is the sum of its events';
 
 /**
@@ -56,18 +52,13 @@ export class RollUpAudit implements BeforeApplicationShutdown {
       const [end] = await query<Place>(PART_END_SQL, [from.tenantId, from.hour, events, rows]);
       const to = end && { ...end, ...(await sumUpTo(query, from, end)) };
       const range = [from.tenantId, from.hour, to?.tenantId ?? null, to?.hour ?? null];
-      const hours = await query<Row>(`${HOURS_SQL} LIMIT ${MAX_NAMED_OF_PART + 1}`, range);
-      const days = await query<Row>(`${DAYS_SQL} LIMIT ${MAX_NAMED_OF_PART + 1}`, range);
-      const keys = await query<Row>(`${KEY_DAYS_SQL} LIMIT ${MAX_NAMED_OF_PART + 1}`, range);
-      const models = await query<Row>(`${MODEL_HOURS_SQL} LIMIT ${MAX_NAMED_OF_PART + 1}`, range);
+      const found = [];
+      for (const [check, sql] of CHECKS) {
+        const rows = await query<Row>(`${sql} LIMIT ${MAX_NAMED_OF_PART + 1}`, range);
+        found.push(named(rows.map(difference(check))));
+      }
       const tenants = await auditTenants(query, from, to);
-      const found = [
-        named(hours.map(difference(EVERY_HOUR))),
-        named(days.map(difference(EVERY_DAY))),
-        named(keys.map(difference(EVERY_KEY))),
-        named(models.map(difference(EVERY_MODEL))),
-        named(tenants.map(difference(EVERY_TENANT))),
-      ];
+      found.push(named(tenants.map(difference(EVERY_TENANT))));
       return {
         differences: found.flatMap(({ differences }) => differences),
         ...(found.some(({ truncated }) => truncated) ? { truncated: true } : {}),
@@ -154,3 +145,11 @@ export const HOURS_SQL = `
       k.requests, k.prompt_tokens, k.cached_tokens, k.completion_tokens, k.reasoning_tokens, k.estimated, k.cost_nanos
     )
   ORDER BY 1, 2`;
+
+/** What a part proves, with the statement that finds what differs. */
+const CHECKS = [
+  ['a roll-up of an hour is the sum of its events', HOURS_SQL],
+  ['a roll-up of a day is the sum of its hours', DAYS_SQL],
+  ['a roll-up of a key is the sum of its hours', KEY_DAYS_SQL],
+  ['a roll-up of a model is the sum of its hours', MODEL_HOURS_SQL],
+] as const;
