@@ -3,13 +3,16 @@ import { resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { fileProblem } from '../file-problem';
 
+/** A field's place in the configuration. */
 export type Path = (string | number)[];
-export interface SecretProblem {
+export interface Problem {
   path: Path;
   message: string;
 }
 
 const SETTING = 'TOLLGATE_CONFIG_SECRETS_FILE';
+const VARIABLE = /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$/;
+const FILE = 'file:';
 
 /**
  * The file with the values that the configuration names as `${NAME}`, if there is one: lines `NAME=value`. It is read
@@ -33,7 +36,7 @@ export function resolveSecrets(
   raw: Record<string, unknown>,
   directory: string,
   env: NodeJS.ProcessEnv | null,
-  problems: SecretProblem[],
+  problems: Problem[],
   { onMissing, onFile }: SecretListeners,
 ): void {
   const file = secretsFileOf(env);
@@ -58,42 +61,48 @@ export function resolveSecrets(
     // An alias of YAML is the object of its anchor: a secret may be there already.
     const resolved = resolvedIn.get(holder) ?? new Set();
     resolvedIn.set(holder, resolved);
-    const insert = (field: string, secret: string) => {
-      holder[field] = secret;
-      resolved.add(field);
-    };
     for (const field of fields) {
       const value = holder[field];
       if (!isGiven(value) || resolved.has(field)) continue;
       const path: Path = [...at, field];
-      const missing = (message: string) => {
-        if (!onMissing) return problems.push({ path, message });
-        delete holder[field];
-        return onMissing(value as string);
-      };
-      const variable = typeof value === 'string' ? /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$/.exec(value)?.[1] : undefined;
-      const isFile = typeof value === 'string' && value.startsWith('file:');
-      if (variable === undefined && !isFile) {
+      if (!isReference(value)) {
         const message = 'must be a reference, "${NAME}" or "file:path": a secret is never written into this file';
         problems.push({ path, message });
-      } else if (env === null) {
-        delete holder[field];
-      } else if (variable !== undefined) {
-        const secret = env[variable]?.trim() || named[variable]?.trim();
-        if (secret) insert(field, secret);
-        else missing(notSet(variable, file));
-      } else {
-        const secretFile = resolve(directory, (value as string).slice('file:'.length));
-        onFile?.(secretFile);
-        try {
-          insert(field, readFileSync(secretFile, 'utf8').trim());
-        } catch (error) {
-          missing(`the file ${cannotBeRead(error)}`);
-        }
+        continue;
       }
+      if (env === null) {
+        delete holder[field];
+        continue;
+      }
+      const found = secretOf(value, env);
+      if ('secret' in found) {
+        holder[field] = found.secret;
+        resolved.add(field);
+      } else if (onMissing) {
+        delete holder[field];
+        onMissing(value);
+      } else problems.push({ path, message: found.missing });
+    }
+  }
+
+  function secretOf(reference: string, variables: NodeJS.ProcessEnv): { secret: string } | { missing: string } {
+    const variable = VARIABLE.exec(reference)?.[1];
+    if (variable !== undefined) {
+      const secret = variables[variable]?.trim() || named[variable]?.trim();
+      return secret ? { secret } : { missing: notSet(variable, file) };
+    }
+    const secretFile = resolve(directory, reference.slice(FILE.length));
+    onFile?.(secretFile);
+    try {
+      return { secret: readFileSync(secretFile, 'utf8').trim() };
+    } catch (error) {
+      return { missing: `the file ${cannotBeRead(error)}` };
     }
   }
 }
+
+const isReference = (value: unknown): value is string =>
+  typeof value === 'string' && (VARIABLE.test(value) || value.startsWith(FILE));
 
 /** That reading a file failed, why, and the cure if only one is possible. */
 export function cannotBeRead(error: unknown): string {
@@ -110,7 +119,7 @@ function backendsIn(raw: Record<string, unknown>): { backend: Record<string, unk
   );
 }
 
-function readSecretsFile(file: string, problems: SecretProblem[]): NodeJS.Dict<string> {
+function readSecretsFile(file: string, problems: Problem[]): NodeJS.Dict<string> {
   try {
     return parseEnv(readFileSync(file, 'utf8'));
   } catch (error) {

@@ -1,14 +1,13 @@
-import { DIALECT_BOUNDS, validatePassedThrough } from '@tollgate/contracts';
 import { plainToInstance } from 'class-transformer';
 import { validateSync, type ValidationError } from 'class-validator';
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document } from 'yaml';
-import { problemsOfTls } from './check-tls';
 import type { RuleContext } from './config-rules';
-import { cannotBeRead, resolveSecrets, type Path, type SecretListeners } from './config-secrets';
+import { cannotBeRead, resolveSecrets, type Path, type Problem, type SecretListeners } from './config-secrets';
+import { crossChecks } from './cross-checks';
 import { recursiveAliases } from './recursive-aliases';
-import { type ModelConfig, TollgateConfig } from './tollgate-config';
+import { TollgateConfig } from './tollgate-config';
 
 export interface ConfigProblem {
   /** The position, as `models[0].price.input`. Empty for the whole file. */
@@ -36,11 +35,6 @@ export class ConfigError extends Error {
 }
 
 const MAX_ALIASES = 100;
-/** The fields of a model for parts that only some dialects take. */
-const MEDIA_BY_DIALECT = [
-  ['maxTokensPerVideo', 'video'],
-  ['maxTokensPerFile', 'file'],
-] as const;
 
 /**
  * Reads and checks `tollgate.yaml`, and resolves secrets (`apiKey`): `${NAME}` from `env` or from the file that
@@ -53,49 +47,11 @@ export function readConfigFile(
   env: NodeJS.ProcessEnv | null,
   listeners: SecretListeners = {},
 ): TollgateConfig {
-  const lines = new LineCounter();
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new ConfigError(file, [{ path: '', message: cannotBeRead(error) }], true);
-  }
-  const document = parseDocument(text, { lineCounter: lines });
-  if (document.errors.length > 0) {
-    throw new ConfigError(
-      file,
-      document.errors.map((error) => ({
-        path: '',
-        message: error.message.split('\n')[0]!,
-        line: lines.linePos(error.pos[0]).line,
-      })),
-    );
-  }
-  const recursive = recursiveAliases(document);
-  if (recursive.length > 0) {
-    throw new ConfigError(
-      file,
-      recursive.map(({ message, offset }) => ({ path: '', message, line: lines.linePos(offset).line })),
-    );
-  }
-  let raw: unknown;
-  try {
-    raw = document.toJS({ maxAliasCount: MAX_ALIASES });
-  } catch (error) {
-    // An alias without its anchor, or aliases that would expand to a huge document.
-    throw new ConfigError(file, [{ path: '', message: (error as Error).message }]);
-  }
-  const problems: { path: Path; message: string }[] = [];
-  if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) {
-    throw new ConfigError(file, [{ path: '', message: 'must be a mapping with "models" and "plans"' }]);
-  }
-  resolveSecrets(raw as Record<string, unknown>, dirname(resolve(file)), env, problems, listeners);
+  const { raw, document, lines } = parseFile(file);
+  const problems: Problem[] = [];
+  resolveSecrets(raw, dirname(resolve(file)), env, problems, listeners);
   const config = plainToInstance(TollgateConfig, raw, { exposeDefaultValues: true });
-  const errors = validateSync(config, {
-    whitelist: true,
-    forbidNonWhitelisted: true,
-    forbidUnknownValues: true,
-  });
+  const errors = validateSync(config, { whitelist: true, forbidNonWhitelisted: true, forbidUnknownValues: true });
   const secrets = new Set(problems.map(({ path }) => formatPath(path)));
   const wrong = errors.flatMap((error) => flatten(error, [])).filter(({ path }) => !secrets.has(formatPath(path)));
   problems.push(...wrong);
@@ -112,71 +68,42 @@ export function readConfigFile(
   return config;
 }
 
-function crossChecks(config: TollgateConfig): { path: Path; message: string }[] {
-  const problems: { path: Path; message: string }[] = [];
-  const known = new Set(config.models.map((model) => model.id));
-  const named = new Map(config.models.map(({ id }) => [id, id]));
-  for (const [m, model] of config.models.entries()) {
-    for (const [a, alias] of model.aliases.entries()) {
-      const owner = named.get(alias);
-      if (owner !== undefined)
-        problems.push({ path: ['models', m, 'aliases', a], message: `"${alias}" is already a name of "${owner}"` });
-      named.set(alias, model.id);
-    }
-    if (model.kind === 'chat' && (model.maxOutputTokens ?? 0) > model.contextTokens) {
-      problems.push({ path: ['models', m, 'maxOutputTokens'], message: 'must not be more than contextTokens' });
-    }
-    for (const [b, { url, tls, dialect = 'any' }] of model.backends.entries()) {
-      for (const [field, kind] of MEDIA_BY_DIALECT) {
-        if (model[field] === undefined || DIALECT_BOUNDS[dialect][kind]) continue;
-        problems.push({ path: ['models', m, field], message: `backends[${b}] is of a dialect without it: ${dialect}` });
-      }
-      const path: Path = ['models', m, 'backends', b, 'tls'];
-      if (tls && !url.startsWith('https:')) problems.push({ path, message: 'is only for a URL with https:' });
-      for (const { field, message } of tls ? problemsOfTls(tls) : [])
-        problems.push({ path: field ? [...path, field] : path, message });
-    }
-    for (const [f, id] of model.fallback.entries()) {
-      const message = validateFallback(model, id, config.models);
-      if (message !== null) problems.push({ path: ['models', m, 'fallback', f], message });
-    }
-    for (const [f, field] of (model.passthrough ?? []).entries()) {
-      const message = validatePassedThrough(field);
-      if (message !== null) problems.push({ path: ['models', m, 'passthrough', f], message });
-    }
-  }
-  for (const [p, plan] of config.plans.entries()) {
-    for (const [q, profile] of plan.profiles.entries()) {
-      for (const [i, id] of profile.models.entries()) {
-        if (id !== '*' && !known.has(id))
-          problems.push({ path: ['plans', p, 'profiles', q, 'models', i], message: `there is no model "${id}"` });
-      }
-    }
-  }
-  return problems;
+interface ParsedFile {
+  raw: Record<string, unknown>;
+  document: Document;
+  lines: LineCounter;
 }
 
-/** A hold covers the prompt of each fallback only if all count it alike. Vectors of different models do not mix. */
-const COUNTED_ALIKE = [
-  'tokenizer',
-  'templateTokensPerMessage',
-  'templateTokens',
-  'maxTokensPerImage',
-  'maxTokensPerAudio',
-  'maxTokensPerVideo',
-  'maxTokensPerFile',
-] as const;
-
-function validateFallback(model: ModelConfig, id: string, models: readonly ModelConfig[]): string | null {
-  const other = models.find((one) => one.id === id);
-  if (!other) return `there is no model "${id}"`;
-  if (other === model) return 'must be another model';
-  if (model.kind !== 'chat' || other.kind !== 'chat') return 'is only for chat models';
-  const differing = COUNTED_ALIKE.find((field) => other[field] !== model[field]);
-  return differing === undefined ? null : `"${id}" must have the same ${differing}`;
+/** Throws ConfigError if the file cannot be read, or is not a mapping in YAML. */
+function parseFile(file: string): ParsedFile {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new ConfigError(file, [{ path: '', message: cannotBeRead(error) }], true);
+  }
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines });
+  const errors = document.errors.map(({ message, pos }) => ({ message: message.split('\n')[0]!, offset: pos[0] }));
+  const wrong = errors.length > 0 ? errors : recursiveAliases(document);
+  if (wrong.length > 0)
+    throw new ConfigError(
+      file,
+      wrong.map(({ message, offset }) => ({ path: '', message, line: lines.linePos(offset).line })),
+    );
+  let raw: unknown;
+  try {
+    raw = document.toJS({ maxAliasCount: MAX_ALIASES });
+  } catch (error) {
+    // An alias without its anchor, or aliases that would expand to a huge document.
+    throw new ConfigError(file, [{ path: '', message: (error as Error).message }]);
+  }
+  if (typeof raw !== 'object' || raw === null || Array.isArray(raw))
+    throw new ConfigError(file, [{ path: '', message: 'must be a mapping with "models" and "plans"' }]);
+  return { raw: raw as Record<string, unknown>, document, lines };
 }
 
-function flatten(error: ValidationError, above: Path): { path: Path; message: string }[] {
+function flatten(error: ValidationError, above: Path): Problem[] {
   const path = [...above, /^\d+$/.test(error.property) ? Number(error.property) : error.property];
   const contexts = error.contexts as Record<string, RuleContext> | undefined;
   const own = Object.entries(error.constraints ?? {})
