@@ -68,7 +68,6 @@ export class PoisonWatch implements BeforeApplicationShutdown {
 
   /** Looks at all tenants once, or until `ending` is aborted. Returns how many were repaired. */
   async round(ending: AbortSignal = this.ending.signal): Promise<number> {
-    const { lostAfterMs = LOST_AFTER_MS } = this.options;
     const behind: typeof this.behind = new Map();
     const nowMs = performance.now();
     let repaired = 0;
@@ -76,18 +75,10 @@ export class PoisonWatch implements BeforeApplicationShutdown {
     for (let after: string | undefined; ;) {
       const { ids, next } = await this.stores.nextTenants(after);
       for (const view of await this.stores.views(ids, after)) {
-        const { tenantId } = view;
-        const isBehind = view.snapshot !== undefined && view.snapshot.version < view.before.version;
-        // The store has made progress since, so no update is lost, and the waiting starts again.
-        const seen = this.behind.get(tenantId);
-        const still = isBehind && seen && view.snapshot!.version < seen.version ? seen : undefined;
-        if (isBehind) behind.set(tenantId, still ?? { version: view.before.version, sinceMs: nowMs });
-        const isLost = still !== undefined && nowMs - still.sinceMs >= lostAfterMs;
-        const differs =
-          compareTenant(view).some(({ check }) => check !== BALANCE_UPDATE) || isAhead(view) || hasMore(view);
-        if (!(view.snapshot && differs) && !isLost) continue;
+        const lost = this.lostVersion(view, behind, nowMs);
+        if (lost === undefined && !differs(view)) continue;
         if (++lookedInto > MAX_LOOKED_INTO_A_ROUND) continue;
-        if (await this.lookInto(tenantId, isLost ? still.version : undefined)) repaired++;
+        if (await this.lookInto(view.tenantId, lost)) repaired++;
       }
       if (next === null || ending.aborted) break;
       after = next;
@@ -110,6 +101,24 @@ export class PoisonWatch implements BeforeApplicationShutdown {
 
   private get isOff(): boolean {
     return this.options.watchEveryMs === null;
+  }
+
+  /**
+   * The version of the books that the store should have had for a minute, if there is one. Notes in `behind` since when
+   * the store has been below the version of the books.
+   */
+  private lostVersion(
+    { tenantId, snapshot, before }: TenantView,
+    behind: typeof this.behind,
+    nowMs: number,
+  ): bigint | undefined {
+    if (!snapshot || snapshot.version >= before.version) return undefined;
+    const seen = this.behind.get(tenantId);
+    // Otherwise the store has made progress since, so no update is lost, and the waiting starts again.
+    const isStill = seen !== undefined && snapshot.version < seen.version;
+    behind.set(tenantId, isStill ? seen : { version: before.version, sinceMs: nowMs });
+    const { lostAfterMs = LOST_AFTER_MS } = this.options;
+    return isStill && nowMs - seen.sinceMs >= lostAfterMs ? seen.version : undefined;
   }
 
   /** Never rejects: one tenant does not keep the watch from the others. */
@@ -142,6 +151,12 @@ export class PoisonWatch implements BeforeApplicationShutdown {
       );
     return true;
   }
+}
+
+/** Whether the state in the store, if there is one, differs by more than an update that may be on its way. */
+function differs(view: TenantView): boolean {
+  if (!view.snapshot) return false;
+  return compareTenant(view).some(({ check }) => check !== BALANCE_UPDATE) || isAhead(view) || hasMore(view);
 }
 
 function isAhead({ snapshot, after }: TenantView): boolean {
