@@ -70,16 +70,11 @@ export function compareTenant(view: TenantView, appliedSince = view.before.versi
   if (snapshot.version < appliedSince || snapshot.version > after.version) {
     differ(BALANCE_UPDATE, `version ${after.version}`, `version ${snapshot.version}`);
   }
-  for (const head of [before, after]) {
-    if (snapshot.version !== head.version || capped(snapshot.balanceNanos) === capped(head.balanceNanos)) continue;
-    differ('balance = balance of the admission store', head.balanceNanos, snapshot.balanceNanos);
-    break;
-  }
-  for (const head of [before, after]) {
-    if (snapshot.version !== head.version || snapshot.suspended === head.suspended) continue;
-    differ('a suspended tenant is suspended in the admission store', head.suspended, snapshot.suspended);
-    break;
-  }
+  const heads = [before, after].filter(({ version }) => version === snapshot.version);
+  const other = heads.find(({ balanceNanos }) => capped(balanceNanos) !== capped(snapshot.balanceNanos));
+  if (other) differ('balance = balance of the admission store', other.balanceNanos, snapshot.balanceNanos);
+  if (heads.some(({ suspended }) => suspended !== snapshot.suspended))
+    differ('a suspended tenant is suspended in the admission store', !snapshot.suspended, snapshot.suspended);
   if (snapshot.inFlight !== BigInt(snapshot.pendingHolds))
     differ('running requests = pending holds', snapshot.pendingHolds, snapshot.inFlight);
   if (snapshot.settledNanos !== snapshot.holdRowsSettledNanos) {
