@@ -50,30 +50,28 @@ function rightsOf(service: Service, topics: Topics, names: Names, principal: str
   const add = (operation: Right['operation'], resource: Right['resource'], name: string, prefixed = false) =>
     rights.push({ principal, operation, resource, name, prefixed });
   /** The start checks the topic's settings. */
-  const addTopic = (name: string, ...operations: ('READ' | 'WRITE')[]) => {
-    for (const operation of [...operations, 'DESCRIBE_CONFIGS'] as const) add(operation, 'topic', name);
+  const addTopic = (name: string, { reads, writes }: { reads: boolean; writes: boolean }) => {
+    if (reads) add('READ', 'topic', name);
+    if (writes) add('WRITE', 'topic', name);
+    if (reads || writes) add('DESCRIBE_CONFIGS', 'topic', name);
   };
 
   for (const topic of Object.keys(topics) as Topic[]) {
     const consumes = consumersOf(topics[topic]).includes(service);
-    const produces = topics[topic].producers.includes(service);
-    if (consumes || produces)
-      addTopic(names.topic(topic), ...(consumes ? ['READ' as const] : []), ...(produces ? ['WRITE' as const] : []));
+    addTopic(names.topic(topic), { reads: consumes, writes: topics[topic].producers.includes(service) });
     // A consumer writes what it quarantines. Only an administrator may read it.
-    if (consumes) addTopic(names.dead(topic), 'WRITE');
+    addTopic(names.dead(topic), { reads: false, writes: consumes });
     for (const [group, owner] of Object.entries(topics[topic].groups))
       if (owner === service) add('READ', 'group', names.group(topic, group));
   }
   for (const answerer of REQUEST_SERVICES) {
     const topic: RequestTopic = requestTopic(answerer);
     const answers = answerer === service;
-    const asks = askersOf(answerer).includes(service);
-    if (answers || asks)
-      addTopic(names.topic(topic), ...(answers ? ['READ' as const] : []), ...(asks ? ['WRITE' as const] : []));
+    addTopic(names.topic(topic), { reads: answers, writes: askersOf(answerer).includes(service) });
     if (answers) add('READ', 'group', names.handlers(answerer));
   }
   // Each replica asks for the brokers' time with its own record in the replies.
-  addTopic(names.topic('replies'), 'READ', 'WRITE');
+  addTopic(names.topic('replies'), { reads: true, writes: true });
   // A replica removes its own group when it stops. The brokers refuse to remove a group in use. These groups keep no
   // offsets, so their removal loses nothing.
   for (const operation of ['READ', 'DELETE'] as const) add(operation, 'group', names.replyGroups(service), true);
