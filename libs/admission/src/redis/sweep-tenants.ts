@@ -23,19 +23,15 @@ export async function sweepTenants(
 ): Promise<UsageEvent[]> {
   const events: UsageEvent[] = [];
   const idle: string[] = [];
-  let expired = 0;
-  let owed = 0;
+  const left = { expired: limit, owed: limit };
   let failure: Error | undefined;
   const counts = new Map<string, { pending: number; settled: number }>();
   // Tenants that reached their limit are asked again after the others, so a busy tenant does not delay the rest.
   const queue = await registry.active();
-  for (
-    let left = [limit, limit];
-    queue.length > 0 && (left[0]! > 0 || left[1]! > 0);
-    left = [limit - expired, limit - owed]
-  ) {
-    const batch = queue.splice(0, Math.min(MAX_TENANTS_PER_CALL, ...left.filter((most) => most > 0)));
-    const [mostExpired, mostOwed] = left.map((most) => Math.floor(most / batch.length)) as [number, number];
+  while (queue.length > 0 && (left.expired > 0 || left.owed > 0)) {
+    const batch = queue.splice(0, Math.min(MAX_TENANTS_PER_CALL, ...Object.values(left).filter((most) => most > 0)));
+    const mostExpired = Math.floor(left.expired / batch.length);
+    const mostOwed = Math.floor(left.owed / batch.length);
     const args = [now, mostExpired, mostOwed, confirmAfterMs];
     const replies = await link.call(batch.map((id): Call => ({ function: 'sweep', keys: sweepKeys(id), args })));
     for (const [i, reply] of replies.entries()) {
@@ -50,8 +46,8 @@ export async function sweepTenants(
       const [justExpired, pending, settled, records] = reply as [number, number, number, unknown[]];
       counts.set(batch[i]!, { pending, settled });
       const justOwed = records.length - justExpired;
-      expired += justExpired;
-      owed += justOwed;
+      left.expired -= justExpired;
+      left.owed -= justOwed;
       events.push(...sweptEvents(records, batch[i]));
       if (pending + settled === 0) idle.push(batch[i]!);
       else if ((justExpired > 0 && justExpired === mostExpired) || (justOwed > 0 && justOwed === mostOwed))
