@@ -95,35 +95,29 @@ export class Exchange {
   stream(frames: Iterable<Frame>, pace: Pace, faults: FaultPlan): void {
     this.#head(200, ['content-type', 'text/event-stream; charset=utf-8', 'cache-control', 'no-cache']);
     this.res.flushHeaders();
-    this.after(pace.firstTokenDelayMs, () => {
-      const iterator = frames[Symbol.iterator]();
-      const intervalMs = pace.tokensPerSecond > 0 ? 1_000 / pace.tokensPerSecond : 0;
-      const startMs = performance.now();
-      let chunks = 0;
-      let next = iterator.next();
-      const run = (): void => {
-        for (; !next.done; next = iterator.next()) {
-          if (this.#ended) return;
-          const { event, tokens } = next.value;
-          if (chunks === faults.cutAfterChunks) return this.#cutConnection();
-          if (chunks === faults.hangAfterChunks) return;
-          if (tokens > 0) {
-            const waitMs = intervalMs > 0 ? startMs + chunks * intervalMs - performance.now() : 0;
-            if (waitMs > 0) return this.after(waitMs, run);
-            chunks++;
-            this.onGenerated(tokens);
-            this.#countTokens(tokens);
-          }
-          const written = tokens > 0 && chunks === faults.malformedChunk ? MALFORMED_EVENT : event;
-          if (this.res.write(written, 'latin1')) continue;
-          next = iterator.next();
-          this.res.once('drain', run);
-          return;
-        }
-        this.res.end();
-      };
-      run();
-    });
+    this.after(pace.firstTokenDelayMs, () => void this.#write(frames, pace, faults));
+  }
+
+  /** If the client leaves during a wait, the wait never ends, and nothing more is written. */
+  async #write(frames: Iterable<Frame>, { tokensPerSecond }: Pace, faults: FaultPlan): Promise<void> {
+    const intervalMs = tokensPerSecond > 0 ? 1_000 / tokensPerSecond : 0;
+    const startMs = performance.now();
+    let chunks = 0;
+    for (const { event, tokens } of frames) {
+      if (this.#ended) return;
+      if (chunks === faults.cutAfterChunks) return this.#cutConnection();
+      if (chunks === faults.hangAfterChunks) return;
+      if (tokens > 0) {
+        const waitMs = startMs + chunks * intervalMs - performance.now();
+        if (waitMs > 0) await new Promise<void>((resolve) => this.after(waitMs, resolve));
+        chunks++;
+        this.onGenerated(tokens);
+        this.#countTokens(tokens);
+      }
+      const written = tokens > 0 && chunks === faults.malformedChunk ? MALFORMED_EVENT : event;
+      if (!this.res.write(written, 'latin1')) await new Promise((resolve) => this.res.once('drain', resolve));
+    }
+    this.res.end();
   }
 
   #head(status: number, headers: string[]): void {
