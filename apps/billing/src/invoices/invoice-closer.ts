@@ -63,7 +63,7 @@ export class InvoiceCloser {
    */
   async closeDue(): Promise<Closed | null> {
     const now = await this.now();
-    return this.closeThrough(newestOver(now, this.options.closeDelayMs), { now, wait: false });
+    return this.closeThrough(newestOver(now, this.options.closeDelayMs), now, false);
   }
 
   /**
@@ -79,7 +79,11 @@ export class InvoiceCloser {
     // Before the closing, which is a transaction for each tenant: what it did is in the books.
     const tenant = tenantId === undefined ? {} : { tenantId };
     await recordChange(this.dataSource, by, { action: 'invoice.close', target: period, ...tenant });
-    return (await this.closeThrough(period, { now, wait: true, ...tenant }))!;
+    const closed =
+      tenantId === undefined
+        ? await this.closeThrough(period, now, true)
+        : await this.closeTenant(tenantId, period, now, true);
+    return closed!;
   }
 
   /** The earlier of both clocks. */
@@ -95,21 +99,15 @@ export class InvoiceCloser {
     return earlier;
   }
 
-  private async closeThrough(
-    through: Period,
-    { now, wait, tenantId }: { now: Date; wait: boolean; tenantId?: string },
-  ): Promise<Closed | null> {
+  private async closeThrough(through: Period, now: Date, wait: boolean): Promise<Closed | null> {
     let closed: Closed | null = null;
     for (let after = ''; ;) {
-      const ids = tenantId === undefined ? await openTenants(this.dataSource.manager, through, after) : [tenantId];
+      const ids = await openTenants(this.dataSource.manager, through, after);
       for (const id of ids) {
-        const one = await (tenantId === undefined
-          ? this.closeOrLeave(id, through, now, wait)
-          : this.closeTenant(id, through, now, wait));
+        const one = await this.closeOrLeave(id, through, now, wait);
         if (!one) return closed;
         closed = sum(closed ?? NOTHING, one);
       }
-      if (tenantId !== undefined) return closed;
       if (ids.length < MAX_TENANTS_PER_PAGE) break;
       after = ids.at(-1)!;
     }
