@@ -48,7 +48,7 @@ beforeAll(async () => {
 
 const round = () => new Retention(metering, 13).round();
 const confirm = () => new RetiredMonths(books.messages, new Charges(billing)).confirm();
-const receipts = async () => ({
+const answers = async () => ({
   summary: await books.messages.request('billing.summary', { tenantId }),
   places: await Promise.all(events.map(({ id }) => books.messages.request('billing.request.entry', { requestId: id }))),
 });
@@ -69,20 +69,20 @@ it('a month with an event that billing lacks is not confirmed', async () => {
   expect(await confirm()).toEqual([]);
 });
 
-it('reconcile finds no difference before and after the month is dropped, and receipts stay', async () => {
+it('reconcile finds no difference before and after the month is dropped, and billing still knows its requests', async () => {
   expect(await books.reconcile()).toEqual([]);
-  const before = await receipts();
+  const before = await answers();
   await database.query(`UPDATE metering.retired_month SET confirmed_at = now() - interval '25 hours'`);
   expect(await round()).toMatchObject({ dropped: [name] });
   expect(await database.query('SELECT id FROM metering.usage_event ORDER BY id')).toEqual(
     events.slice(2).map(({ id }) => ({ id })),
   );
   expect(await books.reconcile()).toEqual([]);
-  expect(await receipts()).toEqual(before);
+  expect(await answers()).toEqual(before);
 });
 
 it('a repeat of a dropped event changes nothing; one that was never charged is quarantined by billing', async () => {
-  const before = await receipts();
+  const before = await answers();
   const unknown = { ...events[0]!, id: idBound('req', monthMs(14)).slice(0, 14) + newId('req').slice(14) };
   await books.messages.publish('usage-events', [events[0]!, unknown]);
   await eventually(async () => {
@@ -93,7 +93,7 @@ it('a repeat of a dropped event changes nothing; one that was never charged is q
       { id: unknown.id, reason: 'its month is closed for usage, and this id was never charged' },
     ]);
   }, DEADLINE);
-  expect(await receipts()).toEqual(before);
+  expect(await answers()).toEqual(before);
   expect(await books.reconcile()).toEqual([]);
 });
 

@@ -8,7 +8,7 @@ import { withDefaults } from './default-options';
 import { InvoicesModule } from './invoices/invoices.module';
 import { BooksCurrency } from './ledger/books-currency';
 import { BooksCurrencyController } from './ledger/books-currency.controller';
-import { ReceiptsModule } from './receipts/receipts.module';
+import { ChargedRequestsModule } from './charged-requests/charged-requests.module';
 import { BILLING_OPTIONS, type BillingOptions } from './options';
 import { ReconcileModule } from './reconcile/reconcile.module';
 import { RepairModule } from './repair/repair.module';
@@ -28,7 +28,7 @@ class BillingGlobals {}
     BudgetsModule,
     TenantStatusModule,
     SummaryModule,
-    ReceiptsModule,
+    ChargedRequestsModule,
     ReconcileModule,
     RepairModule,
     AuditModule,

@@ -2,7 +2,7 @@ import { newId, type Charge } from '@tollgate/contracts';
 import { useTestDatabase } from '@tollgate/testing';
 import { InvoiceCloser } from '../invoices/invoice-closer';
 import { CENT, charge, useBilling } from '../testing/billing.fixture';
-import { entryOfRequest, requestsOfEntry } from './receipts';
+import { entryOfRequest, requestsOfEntry } from './charged-requests';
 
 const database = useTestDatabase();
 

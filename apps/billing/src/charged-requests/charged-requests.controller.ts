@@ -3,11 +3,11 @@ import { Controller } from '@nestjs/common';
 import type { ReplyOf, RequestOf } from '@tollgate/contracts';
 import { MessagePattern } from '@tollgate/messaging/nest';
 import { BillingDataSource } from '../database';
-import { entryOfRequest, requestsOfEntry } from './receipts';
+import { entryOfRequest, requestsOfEntry } from './charged-requests';
 import { holdOfRequest } from './request-hold';
 
 @Controller()
-export class ReceiptsController {
+export class ChargedRequestsController {
   constructor(
     private readonly dataSource: BillingDataSource,
     private readonly admission: AdmissionStore,
