@@ -94,6 +94,6 @@ bootstrapped=$!
 for name in "${stale[@]}"; do download "$name"; done
 wait "$bootstrapped"
 for name in "${stale[@]}"; do build "$name"; done
-# Removes the replaced images. Those of running containers stay.
+# Removes the replaced images. The images of running containers stay.
 docker image prune --force --filter label=tollgate.content >/dev/null
 say "made ${stale[*]}"

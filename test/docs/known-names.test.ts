@@ -5,7 +5,7 @@ import { join } from 'node:path';
 const ROOT = join(__dirname, '../..');
 /** Where tools, compose files, charts and tests name variables. */
 const FOLDERS = ['tools', 'deploy', 'test'];
-/** Names that end where a text goes on, names of variables that a test makes up, and those of C. */
+/** Names that end where a text goes on, names of variables that a test makes up, and names of C. */
 const NO_VARIABLES = new Set(['TOLLGATE_OPERATOR_S', 'TOLLGATE_PROT', 'TOLLGATE_BACKEND_KEY']);
 const SKIPPED = new Set(['node_modules', 'dist', '.git']);
 

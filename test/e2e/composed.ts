@@ -90,7 +90,7 @@ export class ComposedDeployment implements Deployment {
     this.env = {
       COMPOSE_PROJECT_NAME: this.project,
       COMPOSE_FILE: [join(ROOT, 'docker-compose.yml'), join(__dirname, 'composed.yml')].join(delimiter),
-      // The images of this checkout, not those of another one on the same machine.
+      // The images of this checkout, not of another one on the same machine.
       TOLLGATE_TAG: `test-${createHash('sha256').update(ROOT).digest('hex').slice(0, 8)}`,
       TOLLGATE_DATA_DIR: this.directory,
       TOLLGATE_CONFIG: writeConfig(this.directory),

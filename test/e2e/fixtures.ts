@@ -30,8 +30,8 @@ plans:
 `;
 
 /**
- * Writes a tollgate.yaml with the shipped models (those of the code below `root`) and `sim`, and with wide limits. The
- * profile `slow` allows 10 requests a minute, 4 at once.
+ * Writes a tollgate.yaml with the models that the code below `root` ships and `sim`, and with wide limits. The profile
+ * `slow` allows 10 requests a minute, 4 at once.
  */
 export function writeConfig(directory: string, root = join(__dirname, '../..')): string {
   const shipped = readFileSync(join(root, 'tollgate.yaml'), 'utf8');

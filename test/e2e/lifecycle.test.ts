@@ -69,7 +69,7 @@ describe('the only process', () => {
 });
 
 /**
- * Expects that a start fails with exit code 1. Returns its lines on stderr, without those of the log.
+ * Expects that a start fails with exit code 1. Returns its lines on stderr, without the log.
  */
 async function failure(settings: Record<string, string>, args?: string[]): Promise<string> {
   const failing = StandaloneProcess.spawn({ ...env(), ...settings }, args);

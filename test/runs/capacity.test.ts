@@ -238,7 +238,7 @@ describe('the capacity model', () => {
     it('has one, two and four gateways, with thousands of requests each', () => {
       expect(record.runs.map(({ replicas }) => replicas)).toEqual([1, 2, 4]);
       for (const { requests } of record.runs) expect(requests).toBeGreaterThan(5_000);
-      // The unit costs are those of this run.
+      // The unit costs of this run.
       expect(ask('take.mjs', 'takeRequests', record, costs)).toEqual(costs);
       expect(rows.map(({ part }) => part)).toEqual(['all parts', 'gateway', 'all parts']);
     });

@@ -10,7 +10,7 @@ export const ALL: readonly App[] = ['gateway', 'auth', 'metering', 'billing'];
 export const WITH_DATABASE: readonly App[] = ['auth', 'metering', 'billing'];
 
 export interface Refusal {
-  /** The lines of stderr, without those of the log. */
+  /** The lines of stderr, without the log. */
   lines: string[];
   exitCode: number | null;
   tookMs: number;

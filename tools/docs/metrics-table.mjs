@@ -6,7 +6,7 @@ import { markdownTable } from './markdown-table.mjs';
 
 const SERVICES = ['gateway', 'auth', 'metering', 'billing', 'console'];
 
-/** A row for each metric. Those of the gateway come first, those of all services last. */
+/** A row for each metric. The gateway's metrics come first, the metrics of all services last. */
 export function metricsTable() {
   const rows = new Map();
   for (const service of SERVICES) {

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Takes the settings of the official apache/kafka image: CLUSTER_ID, and those of the broker as KAFKA_… (`_` is a dot,
+# Takes the settings of the official apache/kafka image: CLUSTER_ID, and the broker's as KAFKA_… (`_` is a dot,
 # `__` an underscore, `___` a dash). Uses KRaft. All settings come from the environment.
 set -euo pipefail
 [ "$#" = 0 ] || exec "$@"

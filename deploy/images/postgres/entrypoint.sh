@@ -1,6 +1,6 @@
 #!/bin/bash
 # Takes the settings of the official postgres image: POSTGRES_USER, POSTGRES_PASSWORD (or POSTGRES_PASSWORD_FILE),
-# POSTGRES_DB and PGDATA. The arguments are those of postgres (-c name=value).
+# POSTGRES_DB and PGDATA. The arguments go to postgres (-c name=value).
 set -euo pipefail
 case "${1:-}" in -* | '') set -- postgres "$@" ;; esac
 if [ "$1" = postgres ]; then

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Works like the official redis image: arguments that begin with a dash are those of redis-server, and a file of
+# Works like the official redis image: arguments that begin with a dash go to redis-server, and a file of
 # settings may come before them. The data is in /data. Never runs as root.
 set -e
 case "${1:-}" in -* | '') set -- redis-server "$@" ;; esac

@@ -46,7 +46,7 @@ export interface UsageNumbers {
   /** A part of completionTokens. */
   reasoningTokens: number;
   totalTokens: number;
-  /** Whole cents. Those of the groups add up exactly to the total. */
+  /** Whole cents. The cents of the groups add up exactly to the total. */
   costCents: number;
   /** Decimal string. */
   costNanos: string;
@@ -82,7 +82,7 @@ export interface UsageSeriesQuery {
   step: UsageStep;
   /** Absent: one series. */
   by?: 'model' | 'key';
-  /** How many names get their own series, those of the highest cost; default 10, at most 200. */
+  /** How many names get their own series, by the highest cost; default 10, at most 200. */
   top?: number;
   model?: string;
   keyId?: string;

@@ -5,7 +5,7 @@ import { useInstances, type MessagesStore } from './messages-store.fixture';
 
 /**
  * The guarantees of request–reply, for every implementation of the messages seam. `reach`: whether a request reaches
- * only handlers of the same instance (standalone: all services in one process), or those of other instances too.
+ * only handlers of the same instance (standalone: all services in one process), or handlers of other instances too.
  */
 export function requestsSuite(
   name: string,

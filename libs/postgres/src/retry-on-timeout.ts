@@ -5,8 +5,8 @@ const PAUSE_MS = 50;
 
 /**
  * For the first query of a store at the start of its process. Repeats `ask` for 5 s while it times out, and passes on
- * any other error at once. The machine or the server may be busy with other starts, and the time limits inside `ask`
- * are those of running requests.
+ * any other error at once. The machine or the server may be busy with other starts, and `ask` has the time limits of
+ * running requests.
  */
 export async function retryOnTimeout(ask: () => Promise<unknown>): Promise<void> {
   const until = performance.now() + START_TIMEOUT_MS;

@@ -29,7 +29,7 @@ const LIFE: RequestLife = {
 };
 const STREAM_MS = 1_500_000;
 
-/** Charges a tenant for a stream that ended at `endedAt`, by an event like those of a gateway. */
+/** Charges a tenant for a stream that ended at `endedAt`, by an event like a gateway's. */
 export async function chargeFor(
   { url }: Pick<TestDatabase, 'url'>,
   tenantId: string,

@@ -3,7 +3,7 @@ import { openPage } from '../browser/looks';
 import { runNode, runShell } from './running-lines';
 import type { OnPage } from '../running/deployed';
 
-/** The lines of code for a new key. Those of Python: code-lines.python.test.ts. */
+/** The lines of code for a new key. The lines of Python: code-lines.python.test.ts. */
 export function codeLineTests(deployed: () => OnPage): void {
   it('the lines that the page shows for a new key run as they are', async () => {
     const { console_, page, call } = deployed();

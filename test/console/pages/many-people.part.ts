@@ -34,7 +34,7 @@ export function manyPeopleTests(deployed: () => OnPage & { database: Pick<TestDa
       [MANY],
     );
     await openPage(page, { base: console_.base, tenantId: id }, ['/account', 'Account']);
-    // By its id, the last one of those of the same time.
+    // By its id, the last one of the same time.
     const oldest = page.getByRole('row', { name: / 192\.0\.2\.1 / });
     expect(await oldest.count()).toBe(0);
     await page.getByRole('button', { name: 'Older sessions' }).click();

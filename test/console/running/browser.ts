@@ -31,7 +31,7 @@ export class BrowserSession {
 
   /**
    * Asks again while a busy service makes the answer a 503.
-   * @param headers  instead of those of a browser. Undefined: the request has no such header.
+   * @param headers  instead of a browser's headers. Undefined: the request has no such header.
    */
   send(method: string, path: string, body?: unknown, headers: Record<string, string | undefined> = {}): Promise<Reply> {
     return onceServed(() => this.sendOnce(method, path, body, headers));

@@ -60,7 +60,7 @@ function hostileQueries({ operation }: Place): string[] {
   );
 }
 
-/** The body once for each field and text: those of its example, and others of its schema. */
+/** The body once for each field and text: fields of its example, and others of its schema. */
 function hostileBodies({ body, operation }: Place): Body[] {
   if (operation.body === undefined) return [];
   const texts = UNSTORABLE.flatMap(FORMS);

@@ -5,7 +5,7 @@ import { answered } from '../machine/processes.mjs';
 const USABLE_TIMEOUT_MS = 60_000;
 const LIMITS = '{ requestsPerMinute: 100000000, tokensPerMinute: 1000000000000, concurrency: 100000 }';
 
-/** Those of the tollgate.yaml that comes with it. */
+/** The limits in the tollgate.yaml that comes with it. */
 const SHIPPED_LIMITS = {
   tenant: '{ requestsPerMinute: 6000, tokensPerMinute: 10000000, concurrency: 512 }',
   key: '{ requestsPerMinute: 600, tokensPerMinute: 1000000, concurrency: 64 }',

@@ -47,7 +47,7 @@ const UNFINISHED = [
 const SHARE_WITH_CALLERS_ID = 0.05;
 const LONGEST_MS = 20_000;
 const ID_DIGITS = '0123456789abcdefghjkmnpqrstvwxyz';
-/** The random digits of an id, behind those of its time. */
+/** The random digits of an id, behind the digits of its time. */
 const RANDOM_DIGITS = 16;
 const PRICE = {
   version: 'growth',
@@ -80,7 +80,7 @@ function anyOwner() {
   return owners[1 + skewed(owners.length - 1)];
 }
 
-/** Ids of one time differ by chance, not by a count as those of the gateway. */
+/** Ids of one time differ by chance, not by a count as the gateway's do. */
 function idOf(ms) {
   let id = idBound('req', ms).slice(0, -RANDOM_DIGITS);
   for (let i = 0; i < RANDOM_DIGITS; i++) id += ID_DIGITS[below(ID_DIGITS.length)];

@@ -1,6 +1,6 @@
 // `npm run bench -- --books 10000000`: what people and programs ask of the standalone form with ten million events
-// behind it. Queries and requests are compared with those of small books, in the same rounds. Then come every list and
-// chart of the console, and the export.
+// behind it. Queries and requests are compared with the same on small books, in the same rounds. Then come every list
+// and chart of the console, and the export.
 import { loadavg } from 'node:os';
 import { median } from '../measure/rounds.mjs';
 import { figure, table } from '../report/print.mjs';

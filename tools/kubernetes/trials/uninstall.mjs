@@ -5,7 +5,7 @@ import { secondsSince, until } from './release.mjs';
 
 const TIMEOUT = '10m';
 const KINDS_TIMEOUT_MS = 60_000;
-/** Helm does not wait for pods. Those of the gateway let their streams end. */
+/** Helm does not wait for pods. The gateway's pods let their streams end. */
 const PODS_TIMEOUT_MS = 600_000;
 /** The volumes of `devStores`, and what `helm test` made. The Secrets are not of the release. */
 const stays = (release) => [

@@ -17,7 +17,7 @@ export class Credential {
   @Column('text')
   name!: string;
 
-  /** SHA-256 of its first value, hex. Those of later ones are in `credential_rotation`. */
+  /** SHA-256 of its first value, hex. The hashes of later values are in `credential_rotation`. */
   @Column('text')
   hash!: string;
 

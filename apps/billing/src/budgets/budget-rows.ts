@@ -65,7 +65,7 @@ export async function budgetState(
   return state!;
 }
 
-/** Those of some keys, even if they were never set, ascending. */
+/** The budgets of some keys, even if they were never set, ascending. */
 export async function budgetStatesOf(
   tx: EntityManager,
   { tenantId, keyIds, period }: { tenantId: string; keyIds: readonly string[]; period: string },

@@ -24,7 +24,7 @@ const MAX_NAMED_HOLDS = 20;
 
 /**
  * The part of reconcile that asks the admission store and auth about tenants. In the store, a tenant's balance is that
- * of the same version of the books, its suspension is that of the books, its running sums are those of its holds, and
+ * of the same version of the books, its suspension is as in the books, its running sums are the sums of its holds, and
  * no hold is left over. The books suspend the tenants that auth suspends.
  */
 @Injectable()

@@ -46,7 +46,7 @@ export async function listLetters(store: DeadStore, output: Output, topic?: stri
   if (left > 0) output.note(`These are the oldest ${letters.length}; ${left} more are quarantined.`);
 }
 
-/** Publishes letters of a topic again: those of these origins, or all of them. Publishes nothing if one is missing. */
+/** Publishes the letters of a topic with these origins again, or all. Publishes nothing if one is missing. */
 export async function replayLetters(
   store: DeadStore,
   output: Output,

@@ -12,7 +12,7 @@ import { mayGrant, TENANT_ROLES, type TenantRole } from './roles';
 
 export const OPERATOR_LINK_MS = 10 * 60_000;
 const INVITATION_MS = 7 * 24 * 60 * 60_000;
-/** Those of a tenant that can still be accepted. */
+/** Invitations of a tenant that can still be accepted. */
 export const MAX_OPEN_INVITATIONS = 200;
 /** Pairs of the role of a member and one that it may give. */
 const GRANTS = TENANT_ROLES.flatMap((role) =>
@@ -100,7 +100,7 @@ export class Invitations {
     await query(this.dataSource, 'UPDATE invitation SET mailed = true WHERE id = $1', [id]);
   }
 
-  /** Those of a tenant that can still be accepted, newest first. */
+  /** The invitations of a tenant that can still be accepted, newest first. */
   async list(tenantId: string): Promise<InvitationRow[]> {
     const rows = await query<Invited & { id: string; createdAt: Date; expiresAt: Date }>(
       this.dataSource,
@@ -117,7 +117,7 @@ export class Invitations {
 
   /**
    * The caller's membership is locked first: the caller may have lost the role since the request began. Errors:
-   * not_found, and those of `mayWithdraw`.
+   * not_found, and the errors of `mayWithdraw`.
    */
   async withdraw(by: Author, tenantId: string, id: string, mayWithdraw: MayChange): Promise<void> {
     await transaction(this.dataSource, async (tx) => {

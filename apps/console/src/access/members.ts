@@ -64,7 +64,7 @@ export class Members {
     );
   }
 
-  /** Those of a tenant, the oldest membership first. */
+  /** The members of a tenant, the oldest membership first. */
   async list(tenantId: string, { limit, after }: TimedPageQuery): Promise<Page<MemberRow>> {
     const micros = microsOf('m.created_at');
     const rows = await query<Omit<MemberRow, 'createdAt'> & { createdAt: Date; micros: string }>(
@@ -92,7 +92,7 @@ export class Members {
     return rows.map(({ userId }) => userId);
   }
 
-  /** Errors: not_found, last_owner, and those of `mayChange`. */
+  /** Errors: not_found, last_owner, and the errors of `mayChange`. */
   async setRole(
     by: Author,
     { tenantId, userId, role }: { tenantId: string; userId: string; role: TenantRole },
@@ -114,7 +114,7 @@ export class Members {
 
   /**
    * Other invitations of the person to the tenant end, too: nobody comes back by one. Errors: not_found, last_owner,
-   * and those of `mayChange`.
+   * and the errors of `mayChange`.
    */
   async remove(by: Author, tenantId: string, userId: string, mayChange: MayChange): Promise<void> {
     await this.changeMember({ by, tenantId, userId, mayChange }, async (tx, { name, role, isLastOwner }) => {
@@ -133,7 +133,7 @@ export class Members {
   /**
    * Two owners who remove each other at the same time must not leave the tenant without one. So its owners are locked.
    * So are the member, who may have become an owner since the request began, and the caller, who may have lost the
-   * role. Errors: not_found, those of `mayChange`.
+   * role. Errors: not_found, and the errors of `mayChange`.
    */
   private async changeMember(
     { by, tenantId, userId, mayChange }: { by: Author; tenantId: string; userId: string; mayChange: MayChange },

@@ -59,7 +59,7 @@ export class LastUses {
     return false;
   }
 
-  /** Sends all uses that auth does not have, including those of idle credentials. Never rejects. */
+  /** Sends all uses that auth does not have, also the uses of idle credentials. Never rejects. */
   flush(deadlineMs?: number): Promise<void> {
     return this.reports.now(() => this.send({ all: true, deadlineMs }));
   }

@@ -50,7 +50,7 @@ export class StreamAllowance {
   private covered: number;
   private maxTokens: number;
   private readonly slice: number;
-  /** At first the prices of the hold, then those of the model that serves. */
+  /** At first the prices of the hold, then the prices of the model that serves. */
   private prices: HeldPrices;
   /** The cost of the prompt's upper bound. */
   private promptFemtos: bigint;

@@ -28,7 +28,7 @@ export interface CatalogModel {
   /** False: requests with tools, or with a JSON schema, are refused. */
   tools: boolean;
   jsonSchema: boolean;
-  /** Which requests should go to the same backend: those with the same beginning, those of the same user, or none. */
+  /** Which requests should go to the same backend: with the same beginning, of the same user, or none. */
   routing: 'load' | 'prefix' | 'user';
   tokenizer: Tokenizer;
   templateTokensPerMessage: number;
@@ -55,7 +55,7 @@ export interface CatalogModel {
   fallback: readonly string[];
   /** For requests that find no place at any backend. */
   queue: { maxRequests: number; maxWaitMs: number };
-  /** Undocumented fields that a request may have: those of all its backends. */
+  /** Undocumented fields that a request may have, by the dialects of all its backends. */
   passthrough: ReadonlySet<string>;
   /** Whether a backend may be asked to fetch media by `https:`. A list allows these domains and those below them. */
   mediaUrls: boolean | readonly string[];

@@ -80,7 +80,7 @@ function portablePattern(pattern: string): string {
   });
 }
 
-/** Those of `headers` that a part of the document refers to. */
+/** The `headers` to which a part of the document refers. */
 export function usedHeaders(headers: JsonObject, ...parts: JsonObject[]): JsonObject {
   const text = JSON.stringify(parts);
   return Object.fromEntries(

@@ -39,7 +39,7 @@ it.each([
   server.get('/', (_request, reply) => answer(reply));
   const head = await server.inject({ method: 'HEAD', url: '/' });
   const get = await server.inject({ method: 'GET', url: '/' });
-  // All pages are those of the GET: while it read them, the HEAD could have read its own.
+  // The GET read all pages. Meanwhile the HEAD could have read its own.
   expect(asked).toEqual(['0', '0', '1', '2', '3', '4']);
   expect([head.statusCode, head.body, head.headers['content-type']]).toEqual([200, '', get.headers['content-type']]);
   expect(head.headers['content-length']).toBeUndefined();

@@ -17,9 +17,9 @@ const { imul } = Math;
  *
  * The merging of the library decodes each pair to a string to look it up, and searches all pairs for each merge. That
  * takes 1 µs a byte of base64, and quadratic time. Here a table from two ranks to a rank is enough, because each token
- * is made of two tokens in exactly one way: the merges between its first and last byte are those of the token alone.
- * Both parts have lower ranks than the token. So merging never returns to a lower rank, and the time is proportional to
- * the length of the piece.
+ * is made of two tokens in exactly one way: the merges between its first and last byte are the merges of the token
+ * alone. Both parts have lower ranks than the token. So merging never returns to a lower rank, and the time is
+ * proportional to the length of the piece.
  */
 export class BytePairs {
   /** The bytes of the longest token; no token has more characters either. */

@@ -16,7 +16,7 @@ import { auditTenants, sumUpTo, type Cursor, type Place, type Row } from './tena
 
 /**
  * Events and rows of hours per part, according to the roll-ups, and at least one tenant's hour: about a second's work.
- * A tenant's events are scattered among those of the others, so the more tenants a part has, the fewer pages are read
+ * A tenant's events are scattered among the other events, so the more tenants a part has, the fewer pages are read
  * again. Measured with 10 million events of 1,000 tenants: 6 µs per event in parts of 50,000, 3 µs in parts of 200,000.
  */
 const MAX_PART = { events: 200_000, rows: 50_000 };
@@ -106,8 +106,8 @@ const PART_END_SQL = `
   ORDER BY tenant_id, hour, model, key_id LIMIT 1`;
 
 /**
- * One row per hour, model and key: the sums of the events on the left, those of the roll-up on the right. `$1`, `$2`:
- * after this tenant and hour. `$3`, `$4`: up to this one.
+ * One row per hour, model and key: the sums of the events on the left, the sums of the roll-up on the right. `$1`,
+ * `$2`: after this tenant and hour. `$3`, `$4`: up to this one.
  */
 export const HOURS_SQL = `
   WITH events AS (

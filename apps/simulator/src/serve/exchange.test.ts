@@ -69,7 +69,7 @@ describe('an exchange', () => {
     await eventually(() =>
       expect(sim.simulator.stats()).toMatchObject({ requestsAborted: 1, openNow: 0, tokensAfterAbort: 0 }),
     );
-    // It writes 100 a second. After a standstill, it writes those of that time at once.
+    // It writes 100 a second. After a standstill, it writes the tokens of that time at once.
     expect(sim.simulator.stats().tokensWritten - standstill.ms / 10).toBeLessThan(200);
     standstill.end();
   });

@@ -107,7 +107,7 @@ export class WaitingLine<I, O> {
       chars += charsOf(own[0]!.item);
       if (taken.size > 0 && chars > maxChars) break;
       taken.add(own.shift()!);
-      // The next turn of the owner comes after those of the others.
+      // The next turn of the owner comes after the turns of the others.
       const left = this.turns.get(owner)! - 1;
       this.turns.delete(owner);
       if (left > 0) this.turns.set(owner, left);

@@ -84,7 +84,7 @@ export class Claims {
     return results;
   }
 
-  /** Claims of tenants without requests. Those of others are forgotten at their admissions. */
+  /** Claims of tenants without requests. The claims of other tenants are forgotten at their admissions. */
   async forgetOld(): Promise<void> {
     if (performance.now() < this.nextAtMs) return;
     this.nextAtMs = performance.now() + FORGET_EVERY_MS;

@@ -287,7 +287,7 @@ export class PostgresAdmissionStore extends AdmissionStore {
   }
 }
 
-/** The members of the event of an expired hold, over those of its draft. */
+/** The members of the event of an expired hold, which replace the members of its draft. */
 function deliveredJson({ served, costNanos, ...tokens }: DeliveredUsage): object {
   return { ...tokens, costNanos: String(cappedNanos(costNanos)), ...served };
 }

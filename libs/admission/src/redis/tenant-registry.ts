@@ -84,7 +84,7 @@ export class TenantRegistry {
   }
 
   /**
-   * Removes those of these tenants from the active list that nobody has registered for a long time. They had no holds
+   * Removes from the active list the tenants among these that nobody has registered for a long time. They had no holds
    * after the last call of `active`.
    */
   async forgetIdle(tenantIds: readonly string[]): Promise<void> {

@@ -7,7 +7,7 @@ const MAX_RUNNING = 512;
 
 // rule 21: mean length of holds
 /**
- * The mean length of a tenant's holds, and of those of each model. Those that end in one call together weigh an eighth,
+ * The mean length of a tenant's holds, and of each model's holds. Holds that end in one call together weigh an eighth,
  * with the mean of their lengths. Of the models, those that ended last are kept.
  */
 export class HoldLengths {

@@ -207,7 +207,7 @@ const sorted = (ends: ExpectedEnd[] | Error) =>
 const withoutLife = (result: AdmitResult | RangeError) =>
   result instanceof RangeError ? ('mistake' as const) : { ...result, storeEpoch: undefined };
 
-/** A look takes nothing, so the limits differ from those of an admission. Those of a refusal are equal. */
+/** A look takes nothing, so its limits differ from an admission's. A refusal's limits are equal. */
 const withoutLimits = (result: LookResult | AdmitResult | Error) =>
   result instanceof Error ? 'mistake' : result.kind === 'refused' ? result : 'clear';
 

@@ -106,8 +106,8 @@ export interface AuthSubjects {
   ];
   /**
    * Makes the keys of a tenant match a list, all or none: creates and changes those that it names, and revokes others
-   * with `revokeOthers`. `secrets`: one for each key of the list, in its order; those of new keys are used. Absent:
-   * only says what it would do, and new keys have no id. not_found, tenant_closed, invalid_profile, invalid_models,
+   * with `revokeOthers`. `secrets`: one for each key of the list, in its order; new keys use theirs. Absent: only says
+   * what it would do, and new keys have no id. not_found, tenant_closed, invalid_profile, invalid_models,
    * invalid_parameter (more than MAX_APPLIED_KEYS, a name twice), ambiguous_name. A message about a key begins with its
    * place: `keys.3.profile: `. `inForce` false: committed, and in force later; a repeat says when.
    */

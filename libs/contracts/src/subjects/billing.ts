@@ -90,13 +90,13 @@ export interface BillingSubjects {
   /** Heads of the journals, ascending by tenant, after the tenant `after`. invalid_parameter. */
   'billing.journal.heads': [PageQuery, Page<JournalHead>];
   /**
-   * Returns those of the given heads, of any age, that the journal no longer contains. invalid_parameter: too many, or
+   * Returns the given heads, of any age, that the journal no longer contains. invalid_parameter: too many, or
    * malformed heads.
    */
   'billing.journal.compare': [{ heads: JournalHead[] }, { differences: Difference[] }];
   /**
    * Sets the monthly budget of a tenant (`keyId` null) or of a key. not_found (tenant, key), invalid_budget,
-   * invalid_thresholds, too_many_budgets. `thresholdsPercent`: null for those of the configuration; absent: unchanged.
+   * invalid_thresholds, too_many_budgets. `thresholdsPercent` null: the configuration's; absent: unchanged.
    * In force when it is answered. UnavailableError: the change may be committed but not in force, so repeat it. A
    * repeat changes nothing.
    */

@@ -84,7 +84,7 @@ describe('publishing in the transaction of a service', () => {
       transaction(dataSource, async (tx) => {
         const updates = versions.map((version) => balanceUpdate('a', version));
         await enqueue(tx, TOPIC, updates);
-        // Those of this connection.
+        // The plans of this connection.
         const sql = 'SELECT 1 FROM pg_prepared_statements WHERE statement LIKE $1';
         return (await query(tx, sql, [`%INSERT INTO ${store.schema}.batch%`])).length;
       });

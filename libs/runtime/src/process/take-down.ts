@@ -23,7 +23,7 @@ export const STOP_ORDER = [
 export type StopPhase = (typeof STOP_ORDER)[number];
 export type Step = () => Promise<unknown> | unknown;
 
-/** Takes started parts down in STOP_ORDER, and those of a phase in reverse order, also when a later part fails. */
+/** Takes started parts down in STOP_ORDER, within a phase in reverse order, also when a later part fails. */
 export class TakeDown {
   private readonly steps: Record<StopPhase, Step[]> = {
     announce: [],

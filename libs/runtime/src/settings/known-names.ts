@@ -65,7 +65,7 @@ export const SETTING_FAMILIES: ReadonlyMap<string, RegExp> = new Map([
   ['TOLLGATE_<CONTAINER>_MEMORY_MIB', /^TOLLGATE_[A-Z]+_MEMORY_MIB$/],
 ]);
 
-/** Those of tools, compose files, the chart's jobs, tests and examples. The same test finds new ones. */
+/** The names of tools, compose files, the chart's jobs, tests and examples. The same test finds new ones. */
 export const OTHER_NAMES: readonly string[] = [
   'TOLLGATE_ADMIN_JAAS',
   'TOLLGATE_BUILD_CA',

@@ -117,7 +117,7 @@ describe('streams that show the same', () => {
     const slow = open(read, check, { streams, person: 'slow' });
     await jest.advanceTimersByTimeAsync(4_000);
     expect(valuesOf(quick)).toEqual([1, 2, 3, 4, 5]);
-    // Those of 1 s and of 2 s, which is over when the first check is.
+    // The looks of 1 s and of 2 s, which is over when the first check is.
     expect(valuesOf(slow)).toEqual([1, 2, 3]);
     streams.close();
     await jest.advanceTimersByTimeAsync(1_500);

@@ -19,7 +19,7 @@ function controller({ isConfigured = true } = {}) {
     ...([{}, invitations, mailer, services] as unknown as ConstructorParameters<typeof MembersController>),
   );
   let people = 0;
-  /** By another person each time, because those of one person are limited, too. */
+  /** By another person each time, because the invitations of one person are limited, too. */
   const invite = (tenantId: string, email = `${people}@example.com`) => {
     const caller = { userId: `person-${++people}`, role: 'owner' } as Caller;
     return made.invite(tenantId, caller, {} as Author, requestFor(email));

@@ -22,7 +22,7 @@ const readPage = queryOf(TimedPage);
 
 /** Invitations of a tenant that are mailed in an hour. Each process counts by itself. */
 export const MAX_INVITATION_MAILS = 200;
-/** Those of them to one address. */
+/** Of these, the mails to one address. */
 export const MAX_MAILS_TO_ONE = 5;
 const HOUR_MS = 60 * 60_000;
 const WAIT_WITH_MAILS =

@@ -21,7 +21,7 @@ const readQuery = queryOf(
   ]),
 );
 
-/** The changes that were made, newest first: those of a tenant for the tenant, and all for operators. */
+/** The changes, newest first: for a tenant its own, for operators all. */
 @Controller('console/api')
 export class AuditController {
   constructor(

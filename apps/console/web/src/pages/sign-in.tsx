@@ -9,7 +9,7 @@ import { Failure, SignOnFailure } from '../parts/failure';
 import { signInWithPasskey } from '../account/passkeys';
 import { useSignInOptions } from '../account/sign-in-options';
 
-/** Those of an authenticator. Every other code is a backup code. */
+/** The codes of an authenticator. Every other code is a backup code. */
 const SIX_DIGITS = /^\d{6}$/;
 
 /** Password, passkey or OpenID Connect; then the code of TOTP, if the account has it. */

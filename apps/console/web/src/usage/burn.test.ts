@@ -13,7 +13,7 @@ it.each([
   expect(lastingOf({ left, perDay })).toBe(text);
 });
 
-/** The rate at a time of 2026-10-20. `requests`: in the 30 days before those of the points. */
+/** The rate at a time of 2026-10-20. `requests`: in the 30 days before the days of the points. */
 function rateAt(time: string, nanos: Record<string, number>, requests = 0) {
   const points = Object.entries(nanos).map(([day, cost]) => ({ at: `${day}T00:00:00.000Z`, costNanos: String(cost) }));
   const data = { usage: { points }, before: { requests } } as unknown as Overview;

@@ -11,8 +11,8 @@ interface Chosen {
 }
 
 /**
- * The filters of the requests behind a part of a bar. Those of "others" are a part of the requests of their step: no
- * filter excludes the named ones.
+ * The filters of the requests behind a part of a bar. The requests of "others" are a part of the requests of their
+ * step: no filter excludes the named ones.
  */
 export function requestsOf(
   { at, name }: { at: string; name: string | null },

@@ -11,8 +11,8 @@ export interface Member {
 }
 
 /**
- * Three times those of 96 MiB of `logprobs`. JSON.parse cannot be interrupted: 30 million empty objects (90 MB) take it
- * minutes and 2.7 GB, beyond every limit of a worker thread.
+ * Three times the objects in 96 MiB of `logprobs`. JSON.parse cannot be interrupted: 30 million empty objects (90 MB)
+ * take it minutes and 2.7 GB, beyond every limit of a worker thread.
  */
 export const MAX_OBJECTS = 8_000_000;
 

@@ -17,7 +17,7 @@ export type CallResult = 'succeeded' | 'failed' | 'unreachable';
 
 /**
  * The circuit breaker of one backend and model, and the pauses that they ask for. It has no timer and creates no object
- * per call; times are those of `performance.now()`. A library (cockatiel, opossum) wraps each call in promises, and
+ * per call; times are by `performance.now()`. A library (cockatiel, opossum) wraps each call in promises, and
  * opossum in a timer.
  *
  * States:

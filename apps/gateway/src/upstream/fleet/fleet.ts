@@ -18,7 +18,7 @@ export class Engine {
   readonly failingChecks = new Set<{ readonly access: string }>();
   /** The circuit breakers of its models, by `breakerKey`. */
   readonly breakers = new Map<string, Breaker>();
-  /** The keys of the breakers that the configuration gives calls: those of backends with a weight above 0. */
+  /** The keys of the breakers that the configuration gives calls, because their backend has a weight above 0. */
   called: ReadonlySet<string> = NOTHING;
   /** The queues of models with this backend in which requests wait. */
   readonly queues = new Set<WaitQueue>();

@@ -64,7 +64,7 @@ describe('the health checks', () => {
 
   it('of the same backend must all succeed, if its models have different ones', async () => {
     let status = 200;
-    // The health of the backend before each answer of the check that fails, after those of the other one.
+    // The health of the backend before each answer of the check that fails, after the answers of the other check.
     const seen: boolean[] = [];
     const one = await backend(({ url }, response) => {
       if (url === '/other') seen.push(fleet.engineOf(one.name).healthy);

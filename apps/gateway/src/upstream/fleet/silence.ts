@@ -7,7 +7,7 @@ const TRIAL_EVERY_MS = 10_000;
  * Whether a backend leaves calls without an answer until their clients leave. The circuit breaker does not count these
  * calls, because a client could leave early in order to open it for others. So silence only changes the order of
  * backends: a silent one gets a call if all others are silent, too, or cannot take it. Any answer that begins ends it:
- * the first byte of a body, or an error status. Times are those of `performance.now()`.
+ * the first byte of a body, or an error status. Times are by `performance.now()`.
  */
 export class Silence {
   private leftInARow = 0;

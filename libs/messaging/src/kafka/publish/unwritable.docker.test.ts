@@ -19,7 +19,7 @@ const PAUSE_MS = 50;
 const BAD_TOPIC = 'tenant-news';
 const tenantUpdate = { tenantId: 'a', plan: 'default', status: 'active' } as never;
 
-/** Its leaders are unknown. kafkajs then reads those of no topic that it asks for in the same request. */
+/** Its leaders are unknown. kafkajs then reads the leaders of no topic in the same request. */
 const remove = (store: KafkaStore) =>
   withAdmin(store.connection, ADMIN_TIMEOUT_MS, (admin) => admin.deleteTopics({ topics: [store.prefix + BAD_TOPIC] }));
 
