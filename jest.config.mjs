@@ -58,7 +58,7 @@ const ALONE = [
 ];
 /** Unit and conformance tests without containers. CI runs them first, while the images of the others are made. */
 const UNITS = ['<rootDir>/(apps|libs)/*/src/**/*.test.ts', '<rootDir>/apps/console/web/src/**/*.test.ts'];
-/** CI makes a cluster, and helm, after the other tests. */
+/** CI creates a cluster, and helm, after the other tests. */
 const CLUSTER = ['<rootDir>/test/**/*.cluster.test.ts', '<rootDir>/test/**/*.helm.test.ts'];
 const WITH_CONTAINERS = '\\.docker\\.test\\.ts$';
 const leftOut = [

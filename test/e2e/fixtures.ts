@@ -51,7 +51,7 @@ export function answered<T>(ask: () => Promise<{ status: number; body: T }>, sta
   return expectStatus(onceServed(ask), status);
 }
 
-/** Makes a tenant with credit and a key through the operator API. Returns when they are usable. */
+/** Creates a tenant with credit and a key through the operator API. Returns when they are usable. */
 export async function createTenant(ready: Ready, creditCents: number, profile?: string): Promise<TestTenant> {
   const api = operator(ready);
   const tenant = await answered(

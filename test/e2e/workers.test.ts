@@ -148,7 +148,7 @@ describe('two workers', () => {
     const page = () => fetch(`${new URL(tollgate.ready.inferenceUrl).origin}/console`);
     const pages = await atOnce(async () => ({ status: (await page()).status }));
     expect(pages.map(({ status }) => status)).toEqual(pages.map(() => 200));
-    // The first process has made the link of the first operator, and any worker accepts it.
+    // The first process has created the link of the first operator, and any worker accepts it.
     expect(tollgate.ready).toMatchObject({ console: { firstOperatorLink: expect.stringContaining('/console') } });
   });
 

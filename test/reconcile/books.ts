@@ -87,7 +87,7 @@ export class Books {
   }
 
   /**
-   * Makes a tenant whose requests are in the books, whose holds are released, and without waiting messages.
+   * Creates a tenant whose requests are in the books, whose holds are released, and without waiting messages.
    */
   async serve(): Promise<Served> {
     const [tenantId, keyId] = [newId('ten'), newId('key')];

@@ -92,7 +92,7 @@ export class Deployed {
     return { id, key: value, keyId, token };
   }
 
-  /** Makes a tenant and waits until its credit is in force. */
+  /** Creates a tenant and waits until its credit is in force. */
   async tenantWithCredit(options: Parameters<Deployed['newTenant']>[0] = {}): Promise<Tenant & { answers: Answer[] }> {
     const tenant = await this.newTenant(options);
     const answers: Answer[] = [];

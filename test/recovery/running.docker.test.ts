@@ -6,7 +6,7 @@ import { emptiedRedisTests } from './emptied-redis.part';
 import { GATEWAYS, revocationTests } from './revocation.part';
 import { unavailableRedisTests } from './unavailable-redis.part';
 
-// The parts share one start, because it takes longer than most of their tests. Each makes its own tenants and leaves
+// The parts share one start, because it takes longer than most of their tests. Each creates its own tenants and leaves
 // all services as it found them.
 const deployment = useDeployment({ TOLLGATE_CONFIG: writeConfig() });
 const replicas = useReplicas(deployment, { gateway: GATEWAYS, auth: 1, metering: 1, billing: 1 });

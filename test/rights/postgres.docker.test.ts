@@ -124,7 +124,7 @@ it('without one of the passwords roles.sql changes nothing, and names the files'
 
 loginsTests(server, tenantId);
 
-it('a backup is restored with its owners and rights after the roles were made', async () => {
+it('a backup is restored with its owners and rights after the roles were created', async () => {
   await server.inside('pg_dump', '-Fc', '-d', 'tollgate', '-f', '/tmp/backup');
   await server.inside('createdb', 'restored');
   await server.makeRoles('restored');

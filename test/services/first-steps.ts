@@ -20,7 +20,7 @@ export async function operate<T>(gateway: ServiceProcess, path: string, body: un
   return answer.data;
 }
 
-/** Makes a tenant with a key, a token and usable credit. It has sent one small request. */
+/** Creates a tenant with a key, a token and usable credit. It has sent one small request. */
 export async function newTenant(gateway: ServiceProcess, { amountCents = 1_000 } = {}): Promise<Tenant> {
   const { id } = await operate<{ id: string }>(gateway, '/tenants', { name: 'Acme' });
   const { key } = await operate<{ key: string }>(gateway, `/tenants/${id}/keys`, { name: 'test' });

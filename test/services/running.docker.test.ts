@@ -8,7 +8,7 @@ import { tracesTests, useTraces } from './traces.part';
 import { runTimeChangesTests } from './run-time-changes.part';
 import { workersTests } from './workers.part';
 
-// The parts share one start, because it takes longer than most of their tests. Each makes its own tenants and leaves
+// The parts share one start, because it takes longer than most of their tests. Each creates its own tenants and leaves
 // all services ready.
 const traces = useTraces();
 const deployment = useDeployment(Object.assign(traces.env, CHANGING));

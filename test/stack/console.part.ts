@@ -32,7 +32,7 @@ export function consoleTests(
     expect((await operator.get(script)).headers.get('content-type')).toMatch(/^text\/javascript/);
   });
 
-  it('the command makes a link for another operator, with a row in the audit log', async () => {
+  it('the command creates a link for another operator, with a row in the audit log', async () => {
     const { id, link } = await stack.tollgate<{ id: string; link: string }>('user', 'invite', '--operator');
     const offer = await operator.post(`${API}/invitation/look`, { secret: secretOf(link) });
     expect(offer.json).toMatchObject({ operator: true, tenantName: null });

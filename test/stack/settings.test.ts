@@ -139,7 +139,7 @@ it.each([
   expect(message.toString().trim()).toBe(refusal && `${refusal} ${file}. Run: chmod 600 ${file}`);
 });
 
-it('npm run stack makes an operator secret again that a full disk left empty', () => {
+it('npm run stack creates an operator secret again that a full disk left empty', () => {
   const directory = mkdtempSync(join(tmpdir(), 'tollgate-stack-settings-'));
   writeFileSync(join(directory, 'operator.secret'), '', { mode: 0o600 });
   const script = `import { readSettings } from '${pathToFileURL(join(ROOT, 'tools/stack/settings.mjs')).href}';

@@ -12,7 +12,7 @@ import { useServices } from './services';
 import { unknownFieldsTests } from './hostile/unknown-fields.part';
 import { unstorableTextTests } from './hostile/unstorable-text.part';
 
-// The parts share one start, because it takes more processor time than most of them. Each makes its own tenants.
+// The parts share one start, because it takes more processor time than most of them. Each creates its own tenants.
 const services = useServices();
 describe('the management API, credentials', () => managementCredentialsTests(services));
 describe('the management API, keys', () => managementKeysTests(services));

@@ -49,7 +49,7 @@ export interface Services {
   flushUsage(): Promise<unknown>;
   /** Waits until the gateway has reported what keys did. */
   reportActivity(): Promise<void>;
-  /** Makes a tenant and a management token that the gateway accepts. */
+  /** Creates a tenant and a management token that the gateway accepts. */
   tenant(scopes?: readonly Scope[], expiresAt?: string): Promise<{ tenantId: string; token: string; tokenId: string }>;
   close(): Promise<void>;
 }

@@ -70,7 +70,7 @@ async function tollgate(args: string[], settings: Record<string, string> = {}): 
   return stdout;
 }
 
-/** Makes tenants through this gateway. The load is spread over all tenants. */
+/** Creates tenants through this gateway. The load is spread over all tenants. */
 async function makeTenants(gateway: ServiceProcess, count: number): Promise<void> {
   const making = Array.from({ length: count }, () => createTenant(readyOf(gateway), CREDIT_CENTS));
   tenants.push(...(await Promise.all(making)));

@@ -59,7 +59,7 @@ for (const file of [KEPT_CHECKS, ...readdirSync(KEPT).map((name) => join(KEPT, n
 const prettier = join(ROOT, 'node_modules/prettier/bin/prettier.cjs');
 execFileSync(process.execPath, [prettier, '--write', KEPT, KEPT_CHECKS]);
 
-/** Makes one file of the checks and of what they call. It may need nothing but Node. */
+/** Creates one file of the checks and of what they call. It may need nothing but Node. */
 async function keepChecks() {
   const input = join(folder, 'checks.ts');
   const lines = Object.entries(CHECKS).map(([name, path]) => `export { ${name} } from './${path.replace('.ts', '')}';`);

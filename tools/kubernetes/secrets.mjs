@@ -1,4 +1,4 @@
-// Makes the Secrets of a trial (docs/operating/kubernetes.md) and prints them as manifests:
+// Creates the Secrets of a trial (docs/operating/kubernetes.md) and prints them as manifests:
 // node tools/kubernetes/secrets.mjs [--release tollgate] [--directory .tollgate/kubernetes]
 // Passwords and keys are files in the directory. Existing ones are kept. Needs a compiled checkout.
 import { randomBytes } from 'node:crypto';
@@ -16,7 +16,7 @@ const OWNERS = ['auth', 'metering', 'billing', 'console'];
 const STORES = ['postgres', 'redis'];
 
 /**
- * The Secrets of a release with `devStores`, as manifests. It makes the files that are missing.
+ * The Secrets of a release with `devStores`, as manifests. It creates the files that are missing.
  * @param {string} release prefix of the names of the stores
  * @param {string} directory
  */

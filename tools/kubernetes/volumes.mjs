@@ -24,7 +24,7 @@ async function makeFolders({ namespace, image }) {
   const nodes = JSON.parse(await kubectl(['get', 'nodes', '-o', 'json']));
   const { name: node } = nodes.items[0].metadata;
   const folder = `${FOLDER}/${Date.now()}`;
-  // The kubelet makes the folders for a pod that uses them.
+  // The kubelet creates the folders for a pod that uses them.
   await apply(namespace, [
     {
       apiVersion: 'v1',

@@ -82,7 +82,7 @@ function staleProjects(now) {
   );
 }
 
-/** The current state of the sources of each project, and of the packages, from which a build may make files. */
+/** The current state of the sources of each project, and of the packages, from which a build may create files. */
 export function fingerprints() {
   const tools = fingerprint(join(ROOT, 'tools', 'build')) + hash(readFileSync(join(ROOT, 'package-lock.json')));
   return Object.fromEntries(

@@ -39,7 +39,7 @@ const SERVERS = ['postgres', 'redis', 'kafka'];
 const LOCALHOST = 'localhost';
 
 /**
- * Makes the files that are missing, do not belong together or expire soon: `tls-ca` and its key, which no container
+ * Creates the files that are missing, do not belong together or expire soon: `tls-ca` and its key, which no container
  * gets; `tls-<server>-cert`, `tls-<server>-key`, and both in one file, `tls-<server>`.
  * @param {string} directory
  * @returns {Promise<string>} a fingerprint; a server must be restarted when it changes

@@ -33,7 +33,7 @@ export const hasPasswords = (dataDirectory, older) =>
  */
 
 /**
- * Makes the missing secrets, and writes the files that are derived from them. Existing secrets are kept.
+ * Creates the missing secrets, and writes the files that are derived from them. Existing secrets are kept.
  * @param {string} dataDirectory
  * @param {Given} given
  * @param {Record<string, string>} older the variables of a stack.env of an older version, which had the passwords
@@ -79,7 +79,7 @@ export const redisUsersId = (dataDirectory) =>
     .digest('hex')
     .slice(0, ID_CHARS);
 
-/** Makes a user of Redis for each service, one for people, and the ACL file of Redis. */
+/** Creates a user of Redis for each service, one for people, and the ACL file of Redis. */
 function makeRedisUsers(once, write) {
   // Loaded late, because it must be compiled first.
   const { aclFile, REDIS_USERS } = load(join(ROOT, 'libs/redis/dist/rights.js'));

@@ -167,7 +167,7 @@ function memoryOf(given, problems) {
   return variables;
 }
 
-/** Makes the secrets, and writes the variables to the file of `docker compose --env-file`. */
+/** Creates the secrets, and writes the variables to the file of `docker compose --env-file`. */
 export function writeSettings({ dataDirectory, envFile, configFile, secrets, compose }, env) {
   writable(dataDirectory, () => {
     // Before the file is rewritten, because that of an older version has the passwords.

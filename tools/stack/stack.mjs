@@ -103,7 +103,7 @@ async function tellConsole(settings, scale) {
   settings.compose.TOLLGATE_CONSOLE_URL = origin;
   writeSettings(settings, process.env);
   const own = scale.filter((each) => each.startsWith('console=')).flatMap((each) => ['--scale', each]);
-  // Not --no-deps, with which Compose makes a container that the next start finds changed.
+  // Not --no-deps, with which Compose creates a container that the next start finds changed.
   const args = ['up', '--no-build', ...UNTIL_READY, ...own, 'console'];
   const { code, output } = await compose(settings, args);
   if (code !== 0) throw new SetupError(await explainFailure(settings, output));

@@ -9,7 +9,7 @@ export interface OidcOptions {
   issuer: string;
   clientId: string;
   clientSecret: string;
-  /** Verified addresses of these domains may make an account. Empty: only people with an account sign in. */
+  /** Verified addresses of these domains may create an account. Empty: only people with an account sign in. */
   domains: readonly string[];
   /** The claim that names the groups of a person. */
   rolesClaim: string;

@@ -32,7 +32,7 @@ it.each(['write', 'fsync'] as const)('a secret that a full disk does not take le
   expect(operatorSecret(settings)).toBe(secret);
 });
 
-describe('two processes that make a secret at the same time', () => {
+describe('two processes that create a secret at the same time', () => {
   const secret = () => operatorSecret({ TOLLGATE_DATA_DIR: directory });
 
   it('use the one that was made first', () => {

@@ -3,8 +3,8 @@ import { hash, randomBytes } from 'node:crypto';
 const SECRET_BYTES = 32;
 
 /**
- * The secret of a link that makes an account in the console: 43 characters that a URL may have. It exists in plain text
- * only in the link. Only its hash is sent and stored.
+ * The secret of a link that creates an account in the console: 43 characters that a URL may have. It exists in plain
+ * text only in the link. Only its hash is sent and stored.
  */
 export function mintInvitationSecret(): { secret: string; hash: string } {
   const secret = randomBytes(SECRET_BYTES).toString('base64url');

@@ -32,7 +32,7 @@ export interface KeyRow {
    */
   lastUsedAt: string | null;
   expiresAt: string | null;
-  /** When its newest secret was made. Null: it has its first one. */
+  /** When its newest secret was created. Null: it has its first one. */
   rotatedAt: string | null;
   /** Until when a former secret may be accepted. Null: there is none. */
   formerUntil: string | null;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeDirectory } from './make-directory';
 
-describe('making a directory', () => {
+describe('creating a directory', () => {
   let folder: string;
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'tollgate-directory-'));

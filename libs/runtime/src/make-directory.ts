@@ -2,7 +2,7 @@ import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
- * Makes a directory, and those above it that are missing. Throws the error of the file system. Node's own `recursive`
+ * Creates a directory, and those above it that are missing. Throws the error of the file system. Node's own `recursive`
  * never returns for a path below `/proc`, where nothing can be made: it makes the parent, which exists, and repeats.
  */
 export function makeDirectory(path: string, mode = 0o777): void {

@@ -115,7 +115,7 @@ export function recoveryTests(deployed: () => Deployed): void {
     expect(stderr()).not.toContain(secret);
   });
 
-  it('an owner makes links for people of its tenant only, and no operator is among them', async () => {
+  it('an owner creates links for people of its tenant only, and no operator is among them', async () => {
     const { operator, of, tenantId, foreignId, database } = deployed();
     const email = 'elsewhere-too@example.com';
     await member(email);
@@ -140,7 +140,7 @@ export function recoveryTests(deployed: () => Deployed): void {
     for (const { enter, leave } of [...operates, belongs]) {
       await enter();
       expect(code(await linkFor(of('owner'), email))).toEqual([403, 'forbidden']);
-      // A link that was made before does not open what the person has got since.
+      // A link that was created before does not open what the person has got since.
       expect(code(await use(made.json.link as string))).toEqual([404, 'recovery_invalid']);
       await leave();
     }
@@ -152,7 +152,7 @@ export function recoveryTests(deployed: () => Deployed): void {
     expect(rows).toEqual(expect.arrayContaining([expect.objectContaining({ target: userId, after: { name: email } })]));
   });
 
-  it('the session of an operator or owner alone cannot make a link, which would open an account', async () => {
+  it('the session of an operator or owner alone cannot create a link, which would open an account', async () => {
     const { operator, of, tenantId, database } = deployed();
     const email = 'by-session-only@example.com';
     await member(email);
@@ -167,7 +167,7 @@ export function recoveryTests(deployed: () => Deployed): void {
     expect(await database.query('SELECT 1 FROM console.recovery WHERE user_id = $1', [userId])).toEqual([]);
   });
 
-  it('nobody makes a link for itself, for a stranger, or for a person without a password', async () => {
+  it('nobody creates a link for itself, for a stranger, or for a person without a password', async () => {
     const { operator, of, database, tenantId } = deployed();
     expect(code(await linkFor(of('owner'), 'owner@example.com'))).toEqual([403, 'forbidden']);
     const own = `${API}/operator/people/${await idOf('operator@example.com')}`;

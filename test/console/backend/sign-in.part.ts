@@ -150,7 +150,7 @@ export function signInTests(
   });
 
   describe('single sign-on', () => {
-    it('makes an account for an allowed domain, with the roles of its groups, and ends on the console', async () => {
+    it('creates an account for an allowed domain, with the roles of its groups, and ends on the console', async () => {
       const { session, page } = await atIssuer('ada');
       expect(page.href).toBe(`${deployed().base}/console/`);
       // The stronger of two roles.
@@ -215,7 +215,7 @@ export function signInTests(
       const known = await atIssuer('invited');
       expect((await me(known.session)).tenants).toMatchObject([{ id: tenantId, role: 'billing' }]);
 
-      // Its link was shown to the inviter, who could have made the account.
+      // Its link was shown to the inviter, who could have created the account.
       const shown = await of('owner').post(`${API}/tenants/${tenantId}/invitations`, {
         email: REFUSED_ADDRESS,
         role: 'viewer',

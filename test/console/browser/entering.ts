@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { PASSWORD } from '../running/people';
 
-/** Makes an account on the page of an invitation. An invitation of an operator leaves the address open. */
+/** Creates an account on the page of an invitation. An invitation of an operator leaves the address open. */
 export async function acceptInvitation(
   page: Page,
   link: string,

@@ -39,7 +39,7 @@ function answerOf(command: string, env: NodeJS.ProcessEnv): Promise<unknown> {
 
 /** Pages that have nothing to show, and the commands that they show instead. */
 export function emptyTests(deployed: () => OnPage): void {
-  it('every empty page of a tenant has a command that works, and a first token is made on its page', async () => {
+  it('every empty page of a tenant has a command that works, and a first token is created on its page', async () => {
     const { console_, page, call } = deployed();
     const { base } = console_;
     await page.setViewportSize({ width: 1280, height: 800 });

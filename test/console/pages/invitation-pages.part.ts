@@ -30,7 +30,7 @@ export function invitationPageTests(deployed: () => InBrowsers & { page: Page })
     expect(await page.getByRole('alert').count()).toBe(0);
   });
 
-  it('after the account is made, only a sign-in that failed is repeated', async () => {
+  it('after the account is created, only a sign-in that failed is repeated', async () => {
     const { browser } = deployed();
     const link = await invite('late@example.com');
     const context = await browser.newContext();

@@ -92,7 +92,7 @@ export function clickedPageTests(deployed: () => { base: string; tenantId: strin
     });
   });
 
-  it('the dialog of a new key has none either, before and after the key is made', async () => {
+  it('the dialog of a new key has none either, before and after the key is created', async () => {
     const { page, lookAt, ...at } = deployed();
     const dialog = page.getByRole('dialog');
     const open = async () => {

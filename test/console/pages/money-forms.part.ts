@@ -13,7 +13,7 @@ const BOOKINGS = [
 
 const centsOf = (shown: string) => Math.round(Number(shown.replace('−', '-')) * 100);
 
-/** An operator makes a tenant, books its credit and invites its first person, in the browser. */
+/** An operator creates a tenant, books its credit and invites its first person, in the browser. */
 export function moneyFormTests(deployed: () => OnPageWithAxe): void {
   let tenantId: string;
 
@@ -30,7 +30,7 @@ export function moneyFormTests(deployed: () => OnPageWithAxe): void {
     return dialog;
   }
 
-  it('an operator makes a tenant in a form', async () => {
+  it('an operator creates a tenant in a form', async () => {
     const { console_, page, call, violations } = deployed();
     await openPage(page, { base: console_.base, tenantId: '' }, ['/operator/tenants', 'Tenants']);
     await page.getByRole('button', { name: 'Create a tenant' }).click();

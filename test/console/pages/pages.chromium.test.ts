@@ -86,7 +86,7 @@ async function createToken(name: string): Promise<string> {
   return token;
 }
 
-it('the first operator makes an account by the printed link, and the link leaves the address line', async () => {
+it('the first operator creates an account by the printed link, and the link leaves the address line', async () => {
   await acceptInvitation(page, console_.operatorLink!, { name: 'Grace Hopper', email: 'grace@example.com' });
   await page.getByRole('heading', { name: 'Overview' }).waitFor();
 });
@@ -100,7 +100,7 @@ it('all scripts of the first page, with its numbers and its chart, are at most 2
   expect(bytes.reduce((sum, one) => sum + one, 0)).toBeLessThanOrEqual(MAX_FIRST_LOAD_BYTES);
 });
 
-it('a token is made, used, replaced and revoked as the contract says', async () => {
+it('a token is created, used, replaced and revoked as the contract says', async () => {
   await page.goto(tokens());
   const first = await createToken('first');
   expect(await page.content()).not.toContain(first);

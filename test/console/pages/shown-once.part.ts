@@ -18,7 +18,7 @@ export function shownOnceTests(deployed: () => OnPage): void {
   });
   const keys = () => `${deployed().console_.base}/console/api/tenants/${tenantId}/keys`;
   const renewed = () => deployed().page.waitForResponse(keys());
-  /** Makes the next secret of the key, and returns the place that shows it. */
+  /** Creates the next secret of the key, and returns the place that shows it. */
   const rotate = async () => {
     const { console_, page } = deployed();
     await openPage(page, { base: console_.base, tenantId }, ['keys', 'Keys']);

@@ -132,7 +132,7 @@ describe('tollgate message-keys', () => {
   afterAll(() => rmSync(folder, { recursive: true }));
   const run = (...args: string[]) => runTollgate(['message-keys', ...args], {});
 
-  it('makes a file for each service, rotates the keys in three steps, and shows none', async () => {
+  it('creates a file for each service, rotates the keys in three steps, and shows none', async () => {
     const directory = join(folder, 'secrets');
     const made = await run('create', directory, '--json');
     expect([made.code, made.stderr]).toEqual([0, '']);

@@ -23,7 +23,7 @@ async function text(...args: string[]): Promise<string> {
 }
 
 describe('the command line', () => {
-  it('makes a tenant, its credit and its credentials, and revokes them, with JSON output', async () => {
+  it('creates a tenant, its credit and its credentials, and revokes them, with JSON output', async () => {
     const tenant = await json('tenant', 'create', 'Acme');
     expect(tenant).toMatchObject({
       id: expect.stringMatching(/^ten_/),
@@ -75,7 +75,7 @@ describe('the command line', () => {
     expect(await json('reconcile')).toMatchObject({ ok: true, differences: [] });
   });
 
-  it('makes an operator token, works with it within its scopes, and revokes it', async () => {
+  it('creates an operator token, works with it within its scopes, and revokes it', async () => {
     const made = await json('operator', 'token', 'create', 'anna', '--scopes', 'read,operators');
     expect(made).toMatchObject({ name: 'anna', scopes: ['read', 'operators'], token: expect.stringMatching(/^tgo_/) });
     const env = { TOLLGATE_OPERATOR_SECRET: made.token };

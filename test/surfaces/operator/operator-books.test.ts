@@ -19,7 +19,7 @@ async function expectRefusal(path: string, asked: Asked, status: number, code: s
   expect([answer.status, answer.json.error.code]).toEqual([status, code]);
 }
 
-/** Makes a tenant whose requests were charged this many cents in October 2026, by events like a gateway's. */
+/** Creates a tenant whose requests were charged this many cents in October 2026, by events like a gateway's. */
 async function used(cents: number, requests = 3) {
   const { tenantId, token } = await services.tenant();
   await ask(`/tenants/${tenantId}/credit`, { body: { amountCents: 1_000, ref: 'first' } });

@@ -26,7 +26,7 @@ export function operatorKeysTests(services: Services): void {
   }
 
   describe('tollgate key rotate', () => {
-    it('makes the next secret of a key, and both work until former ones are ended', async () => {
+    it('creates the next secret of a key, and both work until former ones are ended', async () => {
       const { tenantId } = await services.tenant();
       const first = await answered('key', 'create', tenantId, 'prod');
       const second = await answered('key', 'rotate', tenantId, first.id, '--grace', '2');
@@ -72,7 +72,7 @@ export function operatorKeysTests(services: Services): void {
   });
 
   describe('tollgate keys apply', () => {
-    it('shows its plan, makes 230 keys that work, and does nothing when it is repeated', async () => {
+    it('shows its plan, creates 230 keys that work, and does nothing when it is repeated', async () => {
       const { tenantId } = await services.tenant();
       const keys = Array.from({ length: 230 }, (_, i) => ({
         name: `gpu-${i}`,
@@ -127,7 +127,7 @@ export function operatorKeysTests(services: Services): void {
       expect([planned.created.length, planned.unchanged, planned.others]).toEqual([79, 1, 1]);
     });
 
-    it('does not write over a file, nor make keys whose secrets it could not write', async () => {
+    it('does not write over a file, nor create keys whose secrets it could not write', async () => {
       const { tenantId } = await services.tenant();
       const file = fileOf({ keys: [{ name: 'a' }] });
       const kept = fileOf('kept');

@@ -13,7 +13,7 @@ export function operatorMoneyTests(services: Services): void {
     expect([answer.status, answer.json.error.code]).toEqual([status, code]);
   }
 
-  /** Makes a tenant with credit, a key and a token. */
+  /** Creates a tenant with credit, a key and a token. */
   async function customer(cents = 1_000) {
     const { tenantId, token } = await services.tenant();
     await ask(`/tenants/${tenantId}/credit`, { body: { amountCents: cents, ref: 'first' } });

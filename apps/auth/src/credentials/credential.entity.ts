@@ -55,7 +55,7 @@ export class Credential {
   @Column({ name: 'revoked_at', type: 'timestamptz', nullable: true })
   revokedAt!: Date | null;
 
-  /** When the newest secret was made, if it is not the first one. */
+  /** When the newest secret was created, if it is not the first one. */
   @Column({ name: 'rotated_at', type: 'timestamptz', nullable: true })
   rotatedAt!: Date | null;
 

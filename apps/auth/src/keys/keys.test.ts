@@ -85,7 +85,7 @@ it('a key gets no unknown profile, none of another plan, and none of a plan that
   auth.config.plans.push(pro);
 });
 
-it('nobody makes a key for a tenant that does not exist', async () => {
+it('nobody creates a key for a tenant that does not exist', async () => {
   const request = { tenantId: newId('ten'), name: 'k', ...minted('key') };
   expect(await auth.refusal('auth.keys.create', request)).toBe('not_found');
 });

@@ -44,7 +44,7 @@ it('a token without scopes, with an unknown scope, or with a scope twice is refu
   }
 });
 
-it('nobody makes a token for a tenant that does not exist', async () => {
+it('nobody creates a token for a tenant that does not exist', async () => {
   const request = { tenantId: newId('ten'), name: 'ops', ...minted('token'), scopes: ['keys:read'] };
   expect(await auth.refusal('auth.tokens.create', request)).toBe('not_found');
 });

@@ -24,7 +24,7 @@ export interface Rejected {
 /**
  * Quarantines messages for a person to look at, because throwing would redeliver the batch for ever. Reconcile reports
  * the missing charge. A message that was quarantined before for the same reason only counts up. The reason is part of
- * the row's identity, so a changed text makes a new row.
+ * the row's identity, so a changed text creates a new row.
  */
 export async function quarantine(tx: EntityManager, rejected: readonly Rejected[]): Promise<void> {
   if (rejected.length === 0) return;

@@ -17,7 +17,7 @@ describe('invoices', () => {
     invoices = new Invoices(billing.dataSource, { postingIntervalMs: 0, now });
     closer = new InvoiceCloser(billing.dataSource, { postingIntervalMs: 0, closeDelayMs: 0, now });
   });
-  /** Makes a tenant with an invoice of this many cents for 2026-10. */
+  /** Creates a tenant with an invoice of this many cents for 2026-10. */
   const invoiced = async (cents: bigint, credit = 100) => {
     const tenantId = await billing.tenant(credit);
     const one = charge(tenantId, cents * CENT, { endedAt: '2026-10-10T00:00:00Z' });

@@ -47,7 +47,7 @@ export class RepairTest {
   topUp = (tenantId: string, amountCents: number) =>
     this.billing.topUps.add({ tenantId, amountCents, source: 'manual', ref: newId('msg') });
 
-  /** Makes a tenant with 10.00 that the store knows. */
+  /** Creates a tenant with 10.00 that the store knows. */
   tenant = async () => {
     const tenantId = await this.billing.tenant(1_000);
     await this.deliver(tenantId);

@@ -24,7 +24,7 @@ export interface TestBilling {
   closedTenants: Set<string>;
   /** Metering's answer to `metering.spent`. */
   spent: () => Promise<ReplyOf<'metering.spent'>>;
-  /** Makes a tenant with this credit. */
+  /** Creates a tenant with this credit. */
   tenant(cents?: number): Promise<string>;
   /** Balance updates written for a tenant so far, oldest first, from the outbox (no relay runs). */
   updates(tenantId: string): Promise<BalanceUpdate[]>;

@@ -27,7 +27,7 @@ function hesitant(): { client: OperatorClient; names: string[]; refs: Set<string
 }
 
 describe('the creation of the demo tenant', () => {
-  it('waits for services that have only just started, and makes one tenant, with its credit once', async () => {
+  it('waits for services that have only just started, and creates one tenant, with its credit once', async () => {
     const { client, names, refs } = hesitant();
     expect(await createDemo(client)).toEqual({ tenantId: 'ten_0', key: 'the key', token: 'the token' });
     expect([names, [...refs]]).toEqual([['demo'], ['demo']]);

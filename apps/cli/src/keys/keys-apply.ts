@@ -58,7 +58,7 @@ export async function applyKeys(context: Context, path: string, options: ApplyOp
     made.push(...created);
     if (target !== null) save(created, target, context);
   }).catch((error: unknown) => {
-    // Earlier calls have made keys.
+    // Earlier calls have created keys.
     if (target === null && made.length > 0) output.note(secrets(made));
     if (target !== null && made.length === 0) target.remove();
     throw plan.created.length > 0 ? withLostKeys(error) : error;
@@ -93,7 +93,7 @@ function save(created: Applied['created'], target: SecretsFile, { output }: Cont
   }
 }
 
-/** Without an answer, the last call may have made keys nevertheless. */
+/** Without an answer, the last call may have created keys nevertheless. */
 function withLostKeys(error: unknown): unknown {
   if (!(error instanceof Failure) || error.code !== 'unreachable') return error;
   const cure = 'Look with "tollgate key list", and give each of them a new secret with "tollgate key rotate".';

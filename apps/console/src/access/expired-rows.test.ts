@@ -32,7 +32,7 @@ async function placesOf(name: string): Promise<string[]> {
   return found;
 }
 
-it('expired rows are deleted even if no such row is made again, and the others stay', async () => {
+it('expired rows are deleted even if no such row is created again, and the others stay', async () => {
   await add('expired@example.com', -11);
   await add('current@example.com', 11);
   expect(await placesOf('expired@')).toEqual(TABLES);

@@ -18,7 +18,7 @@ const DELETIONS = [
 
 /**
  * Deletes what has expired. The rows have e-mail and remote addresses, of people who may never have had an account.
- * What makes such rows also deletes former ones, but perhaps nobody makes another one.
+ * What creates such rows also deletes former ones, but perhaps nobody creates another one.
  */
 @Injectable()
 export class ExpiredRows implements OnApplicationBootstrap, BeforeApplicationShutdown {

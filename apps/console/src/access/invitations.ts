@@ -47,7 +47,7 @@ export interface InvitationRow extends Invited {
   expiresAt: string;
 }
 
-/** Links that make accounts and memberships. Each works once. Only the hash of its secret is stored. */
+/** Links that create accounts and memberships. Each works once. Only the hash of its secret is stored. */
 @Injectable()
 export class Invitations {
   constructor(
@@ -162,7 +162,7 @@ export class Invitations {
   }
 
   /**
-   * Makes an account, and gives it what the link gives. Nothing is left behind when one of them fails. Errors:
+   * Creates an account, and gives it what the link gives. Nothing is left behind when one of them fails. Errors:
    * invitation_invalid, account_exists.
    */
   async acceptAsNew(

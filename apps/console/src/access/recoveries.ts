@@ -41,7 +41,7 @@ const FOUND = `SELECT u.id AS "userId", u.email, r.made_by IS NOT NULL AS "isByO
 interface Person {
   userId: string;
   email: string;
-  /** Somebody else made the link. */
+  /** Somebody else created the link. */
   isByOther: boolean;
   /** Another maker of a link may have set up the second factor. */
   removesTotp: boolean;
@@ -117,7 +117,7 @@ export class Recoveries implements BeforeApplicationShutdown {
   }
 
   /**
-   * Sets the password, and ends all links, sessions and passkeys of the person. If somebody else made the link, that
+   * Sets the password, and ends all links, sessions and passkeys of the person. If somebody else created the link, that
    * person may have had the account. So the second factor ends, too, and the address is unproven. Error:
    * recovery_invalid.
    */
@@ -238,7 +238,7 @@ export async function lockPerson(tx: EntityManager, userId: string): Promise<{ e
   return person;
 }
 
-/** Nobody makes a password for a person who has none: that person signs in by a provider. */
+/** Nobody creates a password for a person who has none: that person signs in by a provider. */
 async function withPassword(tx: EntityManager, userId: string): Promise<{ email: string }> {
   const person = await lockPerson(tx, userId);
   const sql = 'SELECT 1 FROM "account" WHERE "userId" = $1 AND "password" IS NOT NULL';

@@ -40,7 +40,7 @@ export class AccountCall {
     }
   }
 
-  /** The provider makes an account. The id of its person. */
+  /** The provider creates an account. The id of its person. */
   async create(email: string): Promise<string> {
     this.isNew = true;
     const id = randomUUID();

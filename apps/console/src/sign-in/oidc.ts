@@ -37,7 +37,7 @@ export function providerOf({ issuer, clientId, clientSecret, domains, rolesClaim
     scopes: ['openid', 'email', 'profile'],
     pkce: true,
     disableProviderLogout: true,
-    /** Without allowed domains, the provider makes no accounts: it signs in people who have one. */
+    /** Without allowed domains, the provider creates no accounts: it signs in people who have one. */
     disableSignUp: domains.length === 0,
     mapProfileToUser(profile: Record<string, unknown>) {
       const given = textOf(profile['email']);

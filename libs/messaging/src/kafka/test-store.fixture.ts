@@ -22,7 +22,7 @@ const SOON_MISSED = { sessionTimeoutMs: 2_000 };
 
 const ADMIN_TIMEOUT_MS = 20_000;
 /**
- * Few, because each test has its own topics: a broker makes their partitions while the first start waits, and a
+ * Few, because each test has its own topics: a broker creates their partitions while the first start waits, and a
  * partition takes 5 ms of processor time.
  */
 const PARTITIONS = 3;

@@ -30,7 +30,7 @@ export const queueName = (topic: Topic, group: string) => `${topic}.${group}`;
 /** The LISTEN channel of a schema. The payload is the queue that has news. */
 export const channelOf = (schema: string) => `tollgate ${schema}`;
 
-/** Makes the tables. Safe when several processes start at once. */
+/** Creates the tables. Safe when several processes start at once. */
 export async function makeTables({ url, schema }: StorePlace): Promise<void> {
   await migrate({ ...MIGRATIONS, url, schema });
 }

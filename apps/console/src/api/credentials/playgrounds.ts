@@ -23,7 +23,7 @@ export interface Trial {
 }
 
 /**
- * Tries models as a program does: over HTTP, with a key of the tenant. Each session makes its own key, which lives
+ * Tries models as a program does: over HTTP, with a key of the tenant. Each session creates its own key, which lives
  * for an hour. Only this process has it, so a browser never sees it.
  */
 @Injectable()

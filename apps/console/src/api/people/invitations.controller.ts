@@ -32,7 +32,7 @@ export class InvitationsController {
     return this.offerOf(await this.invitations.look(readSecret(request).secret));
   }
 
-  /** Makes an account. The page then signs in with it. */
+  /** Creates an account. The page then signs in with it. */
   @Post('accept-as-new')
   @Anybody()
   async acceptAsNew(@Req() request: FastifyRequest): Promise<InvitationOffer> {

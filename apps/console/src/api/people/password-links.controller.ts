@@ -26,7 +26,7 @@ export class PasswordLinksController {
 
   /**
    * An owner must not take over the account of a person in other tenants, so that person must belong to this tenant
-   * only. An operator may make a link for anybody.
+   * only. An operator may create a link for anybody.
    */
   @Post('tenants/:tenantId/members/:userId/recovery')
   @AllowInTenant('members.recover')

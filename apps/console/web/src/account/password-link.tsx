@@ -9,7 +9,7 @@ import { Command } from '../parts/page';
 import { ShownOnce } from '../parts/shown-once';
 import { OwnProof } from './own-proof';
 
-/** Makes a link for a person who forgot the password, and shows it once. */
+/** Creates a link for a person who forgot the password, and shows it once. */
 export function PasswordLink({ name, path }: { name: string; path: string }) {
   const show = useDialog();
   return (

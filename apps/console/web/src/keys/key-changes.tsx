@@ -47,7 +47,7 @@ const GRACE_TIMES = [
 ];
 const DEFAULT_GRACE = '86400';
 
-/** Makes the next secret of a key, and shows it once. */
+/** Creates the next secret of a key, and shows it once. */
 export function RotateKey({ of, onDone, onClose }: KeyChangeProps) {
   const { path } = useTenant();
   const [grace, setGrace] = useState(DEFAULT_GRACE);

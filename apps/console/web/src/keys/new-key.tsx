@@ -6,7 +6,7 @@ import { CodeLines } from '../playground/code-lines';
 import { useTenant } from '../backend/me';
 import { Command } from '../parts/page';
 
-/** A secret of a key that was just made, and lines that work with it. */
+/** A secret of a key that was just created, and lines that work with it. */
 export function NewKey({ value, onClose }: { value: string; onClose: () => void }) {
   const { id, path } = useTenant();
   const models = useQuery({

@@ -10,7 +10,7 @@ import { useMe } from '../backend/me';
 
 const MIN_PASSWORD_CHARS = 12;
 
-/** Accepts an invitation: makes an account, or joins with the one that is signed in. */
+/** Accepts an invitation: creates an account, or joins with the one that is signed in. */
 export function Invitation() {
   // The secret leaves the address line at once, so that it is in no history.
   const [secret] = useState(() => location.hash.slice(1));

@@ -9,7 +9,7 @@ import { PasswordField } from '../account/password-field';
 
 const MIN_PASSWORD_CHARS = 12;
 
-/** Sets the password of the person for whom a link was made. */
+/** Sets the password of the person for whom a link was created. */
 export function ResetPassword() {
   // The secret leaves the address line at once, so that it is in no history.
   const [secret] = useState(() => location.hash.slice(1));

@@ -25,7 +25,7 @@ const SCOPES = [
 const stateOf = ({ revokedAt, expiresAt }: TokenRow): 'active' | 'revoked' | 'expired' =>
   revokedAt ? 'revoked' : expiresAt && Date.parse(expiresAt) <= Date.now() ? 'expired' : 'active';
 
-/** Settings → Management tokens: the only place where tokens are made and revoked. */
+/** Settings → Management tokens: the only place where tokens are created and revoked. */
 export function TokensPage() {
   const { id, may, path } = useTenant();
   const { managementUrl } = usePerson();

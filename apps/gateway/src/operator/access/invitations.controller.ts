@@ -16,7 +16,7 @@ const checkLink = bodyCheck(PasswordLinkCreate, bodyError);
 const checkRemoval = bodyCheck(OperatorRemoval, bodyError);
 
 /**
- * Makes operators of the console by links, and removes them. Makes links for new passwords. The secret of a link is
+ * Makes operators of the console by links, and removes them. Creates links for new passwords. The secret of a link is
  * minted here; the console gets only its hash.
  */
 @Controller(OPERATOR_PREFIX)

@@ -50,7 +50,7 @@ test('each service gets only its own keys, no one else may read them, and a repe
   expect(SERVICES.map(textOf)).toEqual(texts);
 });
 
-test('keys for a folder that cannot be made are refused at once', () => {
+test('keys for a folder that cannot be created are refused at once', () => {
   expect(() => createMessageKeys('/proc/tollgate/keys')).toThrow();
 });
 
