@@ -103,26 +103,50 @@ export interface CloseOptions {
  * does what is missing after a failure.
  */
 export async function closeTenant(context: Context, tenant: string, options: CloseOptions): Promise<void> {
-  const { refund = false, writeOff = false, ref, source, reason, yes = false } = options;
-  if (refund && writeOff) throw new UsageFailure('Give only one of --refund and --write-off.');
-  if ((refund || writeOff) && ref === undefined) throw new UsageFailure('--refund and --write-off need --ref.');
-  if (writeOff && reason === undefined) throw new UsageFailure('--write-off needs --reason.');
-  if (!refund && !writeOff && (ref !== undefined || source !== undefined || reason !== undefined))
-    throw new UsageFailure('--ref, --source and --reason belong to --refund or --write-off.');
   const { client, output } = context;
-  const money = refund ? ' and refunds its credit' : writeOff ? ' and writes its credit off' : '';
-  await confirmTenant(client, tenant, `This closes it for good, revokes its keys and tokens${money}.`, { yes });
+  const ending = endingOf(context, tenant, options);
+  const consequences = `This closes it for good, revokes its keys and tokens${ending?.also ?? ''}.`;
+  await confirmTenant(client, tenant, consequences, { yes: options.yes ?? false });
   const { data } = await client.post<{ data: TenantRow }>(tenantPath(tenant, '/close'));
   const closed = `Tenant ${data.id} (${printable(data.name)}) is closed, and its keys and tokens are revoked.`;
-  if (!refund && !writeOff) {
+  if (ending === null) {
     output.answer(data, `${closed}\nIts credit stays: tollgate credit show ${data.id}`);
     return;
   }
   output.note(closed);
-  const of = { ref: ref!, yes: true, ...(source !== undefined && { source }) };
+  await endCredit(context, tenant, ending);
+}
+
+/** How the remaining credit of a tenant leaves the books. */
+interface Ending {
+  /** For the question before the closing. */
+  also: string;
+  verb: string;
+  book: () => Promise<void>;
+}
+
+/** Null: the credit stays. UsageFailure if the options do not belong together. */
+function endingOf(context: Context, tenant: string, options: CloseOptions): Ending | null {
+  const { refund = false, writeOff = false, ref, source, reason } = options;
+  if (refund && writeOff) throw new UsageFailure('Give only one of --refund and --write-off.');
+  if (!refund && !writeOff) {
+    if (ref === undefined && source === undefined && reason === undefined) return null;
+    throw new UsageFailure('--ref, --source and --reason belong to --refund or --write-off.');
+  }
+  if (ref === undefined) throw new UsageFailure('--refund and --write-off need --ref.');
+  const of = { ref, yes: true, ...(source !== undefined && { source }) };
+  if (refund) {
+    const book = () => refundCredit(context, tenant, 'all', { ...of, ...(reason !== undefined && { reason }) });
+    return { also: ' and refunds its credit', verb: 'refund', book };
+  }
+  if (reason === undefined) throw new UsageFailure('--write-off needs --reason.');
+  const book = () => adjustCredit(context, tenant, 'all', { ...of, reason });
+  return { also: ' and writes its credit off', verb: 'write off', book };
+}
+
+async function endCredit({ client, output }: Context, tenant: string, { verb, book }: Ending): Promise<void> {
   try {
-    if (refund) await refundCredit(context, tenant, 'all', { ...of, ...(reason !== undefined && { reason }) });
-    else await adjustCredit(context, tenant, 'all', { ...of, reason: reason! });
+    await book();
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     const none = error.code === 'insufficient_credit' ? await creditLeft(client, tenant) : undefined;
@@ -130,10 +154,7 @@ export async function closeTenant(context: Context, tenant: string, options: Clo
       throw new Failure(`The tenant is closed, but its credit stays: ${error.message}`, error.code);
     const { balanceCents, currency } = none;
     const owed = balanceCents === 0 ? '' : ` Usage takes the balance of ${formatCents(balanceCents, currency)}.`;
-    output.answer(
-      { entry: null, balanceCents, created: false, currency },
-      `Nothing was left to ${refund ? 'refund' : 'write off'}.${owed}`,
-    );
+    output.answer({ entry: null, balanceCents, created: false, currency }, `Nothing was left to ${verb}.${owed}`);
     return;
   }
   const { left, lastCent, balanceCents, currency } = await creditLeft(client, tenant);
