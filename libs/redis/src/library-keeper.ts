@@ -3,7 +3,7 @@ import { Cluster, type Redis } from 'ioredis';
 import { within } from './breaker';
 import type { FunctionLibrary } from './function-library';
 import { connectionProblem, isRightMissing, newerReason } from './redis-errors';
-import { describeTarget, openClient, readRedisUrl, type NatMap, type RedisClient } from './target';
+import { describeTarget, openClient, readRedisUrl, type RedisClient } from './target';
 
 const KEEP_INTERVAL_MS = 500;
 const START_TIMEOUT_MS = 3_000;
@@ -14,7 +14,6 @@ export interface LibraryKeeperOptions {
   /** See `readRedisUrl`. */
   url: string;
   libraries: readonly FunctionLibrary[];
-  natMap?: NatMap;
 }
 
 /**
@@ -31,7 +30,7 @@ export class LibraryKeeper {
   constructor(private readonly options: LibraryKeeperOptions) {
     const target = readRedisUrl(options.url);
     this.where = `REDIS_URL (${describeTarget(target)})`;
-    this.client = openClient(target, 'tollgate-functions', options.natMap);
+    this.client = openClient(target, 'tollgate-functions');
     const note = (error: Error) => (this.lastError = newerReason(this.lastError, error));
     this.client.on('error', note);
     this.client.on('node error', note);

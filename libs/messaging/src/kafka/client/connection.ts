@@ -20,11 +20,8 @@ import { patchRequestQueue } from './request-queue';
 export interface KafkaConnection {
   /** `host:port` of one or more brokers of the cluster. */
   brokers: readonly string[];
-  /**
-   * TLS with the system's authorities (true), or with other authorities and, if the brokers require one, a client
-   * certificate. PEM texts.
-   */
-  tls?: boolean | { ca?: string; cert?: string; key?: string };
+  /** TLS with the system's authorities (true), or with other authorities (PEM). Clients have no certificate. */
+  tls?: boolean | { ca?: string };
   sasl?: { mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512'; username: string; password: string };
   /** The name of this process in the brokers' logs and quotas. */
   clientId: string;
