@@ -39,41 +39,44 @@ export function budgetInForce({ budgetCents, spentNanos }: BudgetState, byDefaul
 }
 
 /** All that stands in the way now, in the order in which a request meets it. Empty: a small request is admitted. */
-export function obstaclesOf(
-  { key, tenant, rights, models, isPaid, budgets, credit, look }: KeyState,
-  nowMs: number,
-): Obstacle[] {
-  const found: Obstacle[] = [];
-  const add = (obstacle: Obstacle): void => {
-    const isKnown = found.some(({ what, scope }) => what === obstacle.what && scope === obstacle.scope);
-    if (!isKnown) found.push(obstacle);
-  };
-  if (key.status === 'revoked') add({ what: 'key_revoked' });
-  if (key.status === 'expired') add({ what: 'key_expired' });
-  if (rights === null) add({ what: 'no_profile' });
-  else if (models.length === 0) add({ what: 'no_models' });
-  if (tenant.status !== 'active') add({ what: 'suspended' });
-  if (rights && look) {
-    // The store says only what comes first, but it knows until when.
-    if (look.kind === 'refused') {
-      const by = refusedBy(look, rights, nowMs);
-      if (by) add(by);
-    }
-    const { limits } = look;
-    for (const scope of ['key', 'tenant'] as const) {
-      const left = scope === 'key' ? limits : limits.tenant;
-      const { requestsPerMinute, tokensPerMinute } = scope === 'key' ? rights.keyLimits : rights.tenantLimits;
-      if (left.requestsRemaining < 1) add({ what: 'requests', scope, limit: requestsPerMinute, remaining: 0 });
-      if (left.tokensRemaining < 1) add({ what: 'tokens', scope, limit: tokensPerMinute, remaining: 0 });
-    }
+export function obstaclesOf(state: KeyState, nowMs: number): Obstacle[] {
+  const found = [
+    ...obstaclesOfStatus(state),
+    ...obstaclesOfLimits(state, nowMs),
+    ...(state.isPaid ? obstaclesOfMoney(state, nowMs) : []),
+  ];
+  const placeOf = ({ what, scope }: Obstacle) => found.findIndex((one) => one.what === what && one.scope === scope);
+  return found.filter((obstacle, place) => placeOf(obstacle) === place);
+}
+
+function* obstaclesOfStatus({ key, tenant, rights, models }: KeyState): Generator<Obstacle> {
+  if (key.status === 'revoked') yield { what: 'key_revoked' };
+  if (key.status === 'expired') yield { what: 'key_expired' };
+  if (rights === null) yield { what: 'no_profile' };
+  else if (models.length === 0) yield { what: 'no_models' };
+  if (tenant.status !== 'active') yield { what: 'suspended' };
+}
+
+function* obstaclesOfLimits({ rights, look }: KeyState, nowMs: number): Generator<Obstacle> {
+  if (!rights || !look) return;
+  // The store says only what comes first, but it knows until when.
+  const first = look.kind === 'refused' ? refusedBy(look, rights, nowMs) : null;
+  if (first) yield first;
+  for (const [scope, left, limits] of [
+    ['key', look.limits, rights.keyLimits],
+    ['tenant', look.limits.tenant, rights.tenantLimits],
+  ] as const) {
+    if (left.requestsRemaining < 1) yield { what: 'requests', scope, limit: limits.requestsPerMinute, remaining: 0 };
+    if (left.tokensRemaining < 1) yield { what: 'tokens', scope, limit: limits.tokensPerMinute, remaining: 0 };
   }
-  if (!isPaid) return found;
+}
+
+function* obstaclesOfMoney({ budgets, credit }: KeyState, nowMs: number): Generator<Obstacle> {
   for (const scope of ['key', 'tenant'] as const) {
     const { monthlyBudgetCents, spentNanos } = budgets[scope];
     if (monthlyBudgetCents !== null && BigInt(spentNanos) >= BigInt(monthlyBudgetCents) * NANOS_PER_CENT)
-      add({ what: 'budget', scope, until: new Date(nextMonthMs(nowMs)).toISOString() });
+      yield { what: 'budget', scope, until: new Date(nextMonthMs(nowMs)).toISOString() };
   }
-  if (credit.admission && BigInt(credit.admission.spendableNanos) <= 0n) add({ what: 'credit' });
-  else if (credit.admission && BigInt(credit.admission.availableNanos) <= 0n) add({ what: 'held', scope: 'tenant' });
-  return found;
+  if (credit.admission && BigInt(credit.admission.spendableNanos) <= 0n) yield { what: 'credit' };
+  else if (credit.admission && BigInt(credit.admission.availableNanos) <= 0n) yield { what: 'held', scope: 'tenant' };
 }
