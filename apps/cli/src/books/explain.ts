@@ -47,15 +47,7 @@ function lifeOf(request: ExplainedRequest, currency: string): string {
   const named = key === null ? '' : ` (${printable(key.name)})`;
   if (keyId !== undefined) rows.push(['Key', `${keyId}${named}`]);
   rows.push(['Tenant', key === null ? tenantId : `${tenantId} (${printable(key.tenantName)})`]);
-  if (refused && !served) {
-    rows.push([HOW_ENDED[refused.code] ?? 'Refused', `${refused.at}, ${refused.code}`]);
-    const { model = 'not known: its body was not read, or names none' } = refused;
-    rows.push(['Model', printable(model)]);
-    if (refused.param !== undefined) rows.push(['Parameter', printable(refused.param)]);
-    rows.push(['Why', refusal(refused, currency)]);
-    if (refused.failed) rows.push(['Backends', attempts(refused.failed)]);
-    rows.push(['Cost', 'nothing: it has no usage']);
-  }
+  if (refused && !served) rows.push(...refusedRows(refused, currency));
   if (served) rows.push(...servedRows(request, served, currency));
   else if (request.charge)
     rows.push(
@@ -65,6 +57,19 @@ function lifeOf(request: ExplainedRequest, currency: string): string {
     );
   else if (hold) rows.push(...runningRows(hold, currency));
   return lines(rows);
+}
+
+function refusedRows(refused: RefusedRequest, currency: string): [string, string][] {
+  const { at, code, model = 'not known: its body was not read, or names none', param, failed } = refused;
+  const rows: [string, string][] = [
+    [HOW_ENDED[code] ?? 'Refused', `${at}, ${code}`],
+    ['Model', printable(model)],
+  ];
+  if (param !== undefined) rows.push(['Parameter', printable(param)]);
+  rows.push(['Why', refusal(refused, currency)]);
+  if (failed) rows.push(['Backends', attempts(failed)]);
+  rows.push(['Cost', 'nothing: it has no usage']);
+  return rows;
 }
 
 /** How requests without usage ended. The others were refused. */
