@@ -104,7 +104,7 @@ describe('the rule for prometheus-adapter in the operating guide', () => {
   it('serves the metric of pods that the autoscaler of the gateway asks for', () => {
     expect(more).toEqual([]);
     const { name } = inFlight().metric;
-    // Without a name of its own, a metric has that of its series.
+    // Without a name of its own, a metric has the name of its series.
     expect(rule).toEqual({
       seriesQuery: `${name}{namespace!="",pod!=""}`,
       resources: { overrides: { namespace: { resource: 'namespace' }, pod: { resource: 'pod' } } },

@@ -101,7 +101,7 @@ export function misplaced(path: string, text: string): string[] {
   );
 }
 
-/** The files of a path, which may be a pattern. None if it is not that of a file. */
+/** The files of a path, which may be a pattern. None if it is not the path of a file. */
 const filesOf = (path: string): string[] =>
   globSync(path.replace(PLACEHOLDER, '*'), { cwd: ROOT }).filter((file) => statSync(join(ROOT, file)).isFile());
 

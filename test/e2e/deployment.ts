@@ -21,7 +21,7 @@ export type Database = <T>(work: (client: Client) => Promise<T>) => Promise<T>;
  * in containers).
  */
 export interface Deployment {
-  /** The output of the last start. `demo` is that of the first start, because only that has one. */
+  /** The output of the last start. `demo` comes from the first start, because only that has one. */
   readonly ready: Ready;
   /** Each gateway, without a load balancer. */
   readonly gateways: readonly Ready[];

@@ -67,7 +67,7 @@ export class ServiceProcess {
     return this.child.exitCode !== null || this.child.signalCode !== null;
   }
 
-  /** The addresses in its log: that of the probes at once, the others when it serves. */
+  /** The addresses in its log: the probes' address at once, the others when it serves. */
   get addresses(): { health: string; publicUrl: string; operatorUrl: string; consoleUrl: string } {
     const lines = this.stderr.split('\n').filter((line) => /"msg":"(starting|listening)"/.test(line));
     return Object.assign({}, ...lines.map((line) => JSON.parse(line) as object)) as ReturnType<

@@ -22,7 +22,7 @@ export function containersTests(stack: Stack, ours: readonly string[]): void {
   });
 
   it.each([...ours, 'tools'])('the image of %s runs as user 1000 and has no development dependency', async (name) => {
-    // Looks into a container that runs already, and whose root file system is that of its image.
+    // Looks into a container that runs already, and whose root file system comes from its image.
     const [id = ''] = await stack.containers(name === 'tools' ? 'functions' : name);
     const [{ Image: image }] = JSON.parse(await docker('inspect', id));
     const [{ Config: config, RepoTags: tags }] = JSON.parse(await docker('image', 'inspect', image));

@@ -97,7 +97,7 @@ describe('npm run stack', () => {
     await eventually(
       async () => {
         const { data } = (await management('/usage')) as { data: { totals: { requests: number } } };
-        // The line of curl, that of the console's test, and two here.
+        // The line of curl, the line of the console's test, and two here.
         expect(data.totals.requests).toBe(4);
         const billing = (await management('/billing')) as { data: { entries: { type: string }[] } };
         expect(billing.data.entries.map(({ type }) => type)).toContain('usage');

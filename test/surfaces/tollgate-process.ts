@@ -14,7 +14,7 @@ export interface Ended {
   stderr: string;
 }
 
-/** A data directory like that of a standalone form, with the `operator.json` of these services. */
+/** A data directory like a standalone form's, with the `operator.json` of these services. */
 export function useDataDirectory(services: Services): { path: string } {
   const directory = { path: '' };
   beforeAll(() => {

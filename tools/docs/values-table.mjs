@@ -5,7 +5,7 @@ import { isMap, parseDocument } from 'yaml';
 import { ROOT } from '../setup/prepare.mjs';
 import { markdownTable } from './markdown-table.mjs';
 
-/** A value without a comment has that of the same value of the first of these services. */
+/** A value without a comment has the comment of the same value of the first of these services. */
 const MODELS = ['gateway', 'auth', 'metering'];
 
 /** A row for each value. A map with a comment of its own is one value. */
@@ -28,7 +28,8 @@ export function valuesTable() {
 function valuesOf(map, above) {
   return map.items.flatMap(({ key, value }) => {
     const path = [...above, key.value];
-    // The comment of the first value of a map is that of the map. A comment is about what follows it without a gap.
+    // The comment of the first value of a map is the comment of the map. A comment is about what follows it without a
+    // gap.
     const comment = (
       key.commentBefore ?? (map.items[0].key === key && above.length > 0 ? map.commentBefore : undefined)
     )

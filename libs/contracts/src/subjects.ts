@@ -10,7 +10,7 @@ import type { MeteringSubjects } from './subjects/metering';
  */
 export interface Subjects extends AuthSubjects, MeteringSubjects, BillingSubjects {
   /**
-   * An invitation that makes an operator, who also becomes owner of `tenantId`. `hash`: that of the secret in the link,
+   * An invitation that makes an operator, who also becomes owner of `tenantId`. `hash`: of the secret in the link,
    * which only the caller knows. `url`: the link without its fragment, the secret. It works once, until `expiresAt`.
    * not_found (tenant); operator_exists: with `onlyFirst`, there is an operator already.
    */

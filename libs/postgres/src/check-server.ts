@@ -44,8 +44,8 @@ export async function migrateSchemas(
 }
 
 /**
- * Checks at the start of a service that the server is new enough, that the database is not that of a standalone form,
- * and that the schema is the one of this version. Changes nothing. Rejects with StartError: one line with the cure.
+ * Checks at the start of a service that the server is new enough, that no standalone form uses the database,
+ * and that the schema has this version. Changes nothing. Rejects with StartError: one line with the cure.
  */
 export async function checkSchema(url: string, schema: Migrations, minVersion = MIN_SERVER_VERSION): Promise<void> {
   try {

@@ -95,7 +95,7 @@ async function fill(owner: Owner, events: number): Promise<void> {
 
 /**
  * The calls of the pages. A search by key, model or outcome is not among them: its pages end after a time, and after
- * the hours that it may search, so their number of reads is that of a fast or slow machine.
+ * the hours that it may search, so their number of reads depends on the speed of the machine.
  */
 async function callsOf({ tenantId }: Owner): Promise<Record<string, () => Promise<unknown>>> {
   const client = new ServiceClient(services.messages);

@@ -5,7 +5,7 @@ const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
 
 /**
  * The code that an authenticator shows for an `otpauth:` address (RFC 6238, six digits): now, or after some steps of
- * 30 s. The console accepts that of the next step, too.
+ * 30 s. The console accepts the code of the next step, too.
  */
 export function totpOf(uri: string, later = 0): string {
   const bits = [...new URL(uri).searchParams.get('secret')!]

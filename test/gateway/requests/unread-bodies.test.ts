@@ -191,7 +191,7 @@ describe('the memory of bodies', () => {
       expect(text).toContain('"concurrency_limit_exceeded"');
     }
     expect((await gateway.post('/v1/chat/completions', CHAT, other)).status).toBe(200);
-    // The budget of all keys is used up before that of the other key.
+    // The budget of all keys is used up before the budget of the other key.
     expect(await open(head(other, length(3 * MIB))).toEnd()).toMatch(/^HTTP\/1\.1 503 [\s\S]*"overloaded_error"/);
     for (const socket of sockets) socket.destroy();
     await eventually(async () => expect(await bodyBytes()).toBe(0));

@@ -1,4 +1,4 @@
-// A load that suffers faults, beside that of a customer with little credit, and what the books must say of both.
+// A load that suffers faults, beside the load of a customer with little credit, and what the books must say of both.
 import { SetupError } from '../../setup/prepare.mjs';
 import { noDeadLetters } from './dead-letters.mjs';
 import { credit, customer, loadOf, proveBooks, served, underLoad, until } from './release.mjs';

@@ -46,8 +46,8 @@ export const SETTLED_SUM = 'settled sum = sum of settled holds';
  * Compares the books with the admission store, and with auth's status. An update on its way is no difference: the heads
  * were read around the snapshot, so its version must lie between theirs. One look may catch a movement, so confirm a
  * difference by another.
- * @param appliedSince version of the books that the admission store must have by now: that of the first comparison,
- * because the updates of a busy tenant are always a little behind
+ * @param appliedSince version of the books that the admission store must have by now: the version of the first
+ * comparison, because the updates of a busy tenant are always a little behind
  */
 export function compareTenant(view: TenantView, appliedSince = view.before.version): Difference[] {
   const { tenantId, before, after, snapshot, asksForTenants, strayHolds, suspendedByAuth } = view;

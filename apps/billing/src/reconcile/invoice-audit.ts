@@ -55,7 +55,7 @@ export const INVOICE_CHECKS = [
 
 /**
  * Checks that the numbers of all invoices run from 1 to the last issued one without a gap. The tenant in a finding is
- * that of the invoice after the gap, or none at the end.
+ * the tenant of the invoice after the gap, or none at the end.
  */
 export async function auditInvoiceNumbers(dataSource: DataSource): Promise<Found> {
   const rows = await query<{ tenant_id: string; number: string; expected: string }>(

@@ -26,7 +26,7 @@ export class FormerSecretUse {
     if (accepted.length > 1) requests.inc({ secret }, 0);
   }
 
-  /** `place`: that of the caller's secret among those accepted. The first is in force; less than 0: none of them. */
+  /** `place`: of the caller's secret among the accepted ones. The first is in force; less than 0: none of them. */
   note(place: number, address: string | undefined): void {
     if (place <= 0) return;
     requests.inc({ secret: this.secret });

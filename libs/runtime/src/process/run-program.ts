@@ -43,7 +43,7 @@ export interface Program<S extends ProcessSettings> {
 
 /**
  * Runs a program until a signal stops it, and ends the process. Exit codes: 0 after a clean stop or a job; 1 when it
- * cannot start, with one line on stderr for each reason; that of the signal (143, 130) when a job is interrupted.
+ * cannot start, with one line on stderr for each reason; the signal's (143, 130) when a job is interrupted.
  * Signals count from the beginning, also during the start. Further signals are ignored.
  */
 export function runProgram<S extends ProcessSettings>(program: Program<S>, args: readonly string[]): void {

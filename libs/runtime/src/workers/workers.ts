@@ -34,7 +34,7 @@ interface Running {
 }
 
 export interface WorkersOptions {
-  /** Time from the signal until a worker that still runs is killed: that of its requests and STOP_RESERVE_MS. */
+  /** Time from the signal until a worker that still runs is killed: its requests' time and STOP_RESERVE_MS. */
   stopTimeoutMs: number;
   /** What workers may ask this process, besides the metrics of all. */
   answers?: Answers;

@@ -130,7 +130,7 @@ export class MembersController {
 }
 
 /**
- * For a role that is given, and for that of a member who is changed or an invitation that is withdrawn. An admin
+ * For a role that is given, and for the role of a member who is changed or an invitation that is withdrawn. An admin
  * changes only roles that it may give.
  */
 export function requireGrant({ role }: Pick<Caller, 'role'>, granted: TenantRole): void {
