@@ -2,16 +2,20 @@ import { createRequire } from 'node:module';
 import type { ISocketFactory } from 'kafkajs';
 import { endFetches, patchFetchWait } from './fetch-wait';
 
+interface Answer {
+  responses: { partitions: { messages: object[] }[] }[];
+}
+
 const kafkajs = createRequire(__filename);
-const NOTHING = { responses: [{ partitions: [{ messages: [] }] }] };
-const MESSAGES = { responses: [{ partitions: [{ messages: [] }, { messages: [{}] }] }] };
+const NOTHING: Answer = { responses: [{ partitions: [{ messages: [] }] }] };
+const MESSAGES: Answer = { responses: [{ partitions: [{ messages: [] }, { messages: [{}] }] }] };
 
 interface Broker {
-  fetch(request: { maxWaitTime: number; topics: [] }): Promise<{ responses: object[] }>;
+  fetch(request: { maxWaitTime: number; topics: [] }): Promise<Answer>;
 }
 
 /** A broker of kafkajs that answers what it is told, and notes how long each fetch waits. */
-function brokerOf(socketFactory: ISocketFactory, answer: () => Promise<object>) {
+function brokerOf(socketFactory: ISocketFactory, answer: () => Promise<Answer>) {
   const waitsMs: number[] = [];
   patchFetchWait();
   const OneBroker = kafkajs('kafkajs/src/broker') as new (options: object) => Broker;
@@ -47,14 +51,15 @@ it('the wait of a fetch is short at first, doubles while no messages arrive, and
 
 it('an end of the fetches of a client ends the one that waits, and no fetch of another client', async () => {
   const [ended, other] = [factory(), factory()];
-  const later = Promise.withResolvers<object>();
-  const waiting = brokerOf(ended, () => later.promise);
-  const unharmed = brokerOf(other, () => later.promise);
+  let resolve!: (answer: Answer) => void;
+  const later = new Promise<Answer>((settle) => (resolve = settle));
+  const waiting = brokerOf(ended, () => later);
+  const unharmed = brokerOf(other, () => later);
   const fetched = waiting.fetch();
   const others = unharmed.fetch();
   endFetches(ended);
   expect(await fetched).toEqual({ responses: [] });
-  later.resolve(MESSAGES);
+  resolve(MESSAGES);
   expect(await others).toBe(MESSAGES);
 });
 
