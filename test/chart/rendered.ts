@@ -9,7 +9,7 @@ const ARGS = ['--namespace', 'tollgate', '--kube-version', '1.34.0', '--values',
 /** The least that an install needs. */
 const REQUIRED = { config: 'models: []', kafka: { brokers: 'kafka:9092' }, postgres: { host: 'postgres' } };
 
-type Values = Record<string, object | string | number>;
+type Values = Record<string, object | string | number | boolean>;
 
 /** The objects that helm makes with these values, as in a file of values. Throws helm's refusal. */
 export function rendered(values: Values, release = 'tollgate'): Manifest[] {

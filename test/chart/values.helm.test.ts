@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { type Manifest, podOf, ROOT, variables } from './manifests';
+import { type Manifest, podOf, type PodSpec, ROOT, variables } from './manifests';
 import { onlyOf, rendered } from './rendered';
 
 const envOf = (objects: readonly Manifest[], component: string, kind = 'Deployment') =>
@@ -211,6 +211,22 @@ describe('a value that is a map', () => {
     const paths = open(values);
     expect(paths.length).toBeGreaterThan(5);
     expect(rendered(nulled(paths)).length).toBeGreaterThan(20);
+  });
+});
+
+describe('openshift', () => {
+  it.each([
+    ['with the jobs as hooks', {}],
+    ['with the stores of a trial', { devStores: { enabled: true }, jobs: { hooks: false } }],
+  ])('leaves the users and groups of all pods to the cluster, %s', (_, values) => {
+    const given = (openshift: boolean) =>
+      rendered({ simulator: { enabled: true }, ...values, openshift }).flatMap((each) => podOf(each) ?? []);
+    const numbers = ['runAsUser', 'runAsGroup', 'fsGroup'];
+    const withNumbers = ({ securityContext }: PodSpec) => numbers.some((name) => name in securityContext);
+    expect(given(false).filter(withNumbers)).toHaveLength(given(false).length);
+    expect(given(true).filter(withNumbers)).toEqual([]);
+    for (const { securityContext } of given(true))
+      expect(securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
   });
 });
 

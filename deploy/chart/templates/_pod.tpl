@@ -19,9 +19,13 @@ What pods of jobs have as well. Without the links to Services, because those are
 are settings. Arguments: root, priorityClassName (optional), securityContext (optional).
 */}}
 {{- define "tollgate.podBase" }}
+{{- $security := .securityContext | default .root.Values.podSecurityContext }}
+{{- if .root.Values.openshift }}
+{{- $security = omit $security "runAsUser" "runAsGroup" "fsGroup" }}
+{{- end }}
 automountServiceAccountToken: false
 enableServiceLinks: false
-securityContext: {{- toYaml (.securityContext | default .root.Values.podSecurityContext) | nindent 2 }}
+securityContext: {{- toYaml $security | nindent 2 }}
 {{- with .priorityClassName }}
 priorityClassName: {{ . }}
 {{- end }}
