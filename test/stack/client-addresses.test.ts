@@ -33,6 +33,12 @@ it('HAProxy of the stack names the client at each published port, and removes wh
     ]);
 });
 
+it('HAProxy of the stack takes no HTTP/2, whose connections carry many requests past its limit', () => {
+  const parts = partsOfProxy();
+  expect(parts.get('defaults all')).toContain('option disable-h2-upgrade');
+  expect([...parts.values()].flat().filter((line) => /\b(proto h2|alpn)\b/.test(line))).toEqual([]);
+});
+
 it('gateways of the stack limit wrong credentials of each client, and not those of HAProxy', () => {
   const compose = readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8');
   const serviceOf = (name: string) => new RegExp(`^  ${name}:\\n(?:(?: {4}.*)?\\n)+`, 'm').exec(compose)?.[0] ?? '';
