@@ -28,27 +28,42 @@ WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = name) \gexec
 \set metering_owner_password `cat /run/secrets/metering-owner-database-password`
 \set billing_owner_password `cat /run/secrets/billing-owner-database-password`
 \set console_owner_password `cat /run/secrets/console-owner-database-password`
+-- PostgreSQL keeps the texts of statements: in pg_stat_statements, and in its log if they fail or `log_statement` is
+-- `ddl`. So the passwords are in a setting of this transaction, and the statements that set them do not have them.
+SELECT set_config('tollgate.passwords', json_object(ARRAY[
+  'auth', :'auth_password', 'metering', :'metering_password', 'billing', :'billing_password',
+  'console', :'console_password', 'auth_owner', :'auth_owner_password', 'metering_owner', :'metering_owner_password',
+  'billing_owner', :'billing_owner_password', 'console_owner', :'console_owner_password'])::text, true) \g /dev/null
 -- psql goes on without a file, and an empty password would lock a login out.
 SELECT string_agg(replace(name, '_', '-') || '-database-password', ', ') AS lacking, count(*) > 0 AS is_lacking
-FROM (VALUES ('auth', :'auth_password'), ('metering', :'metering_password'), ('billing', :'billing_password'),
-             ('console', :'console_password'), ('auth_owner', :'auth_owner_password'),
-             ('metering_owner', :'metering_owner_password'), ('billing_owner', :'billing_owner_password'),
-             ('console_owner', :'console_owner_password')) AS given (name, password)
+FROM json_each_text(current_setting('tollgate.passwords')::json) AS given (name, password)
 WHERE password = '' \gset
 \if :is_lacking
   \warn 'Nothing was changed. These files in /run/secrets are missing or empty:' :lacking
   DO $$ BEGIN RAISE EXCEPTION 'a password is missing'; END $$;
 \endif
+DO $$
+DECLARE
+  login text;
+  secret text;
+BEGIN
+  FOR login, secret IN SELECT * FROM json_each_text(current_setting('tollgate.passwords')::json) LOOP
+    EXECUTE format('ALTER ROLE %I PASSWORD %L', login, secret);
+  END LOOP;
+EXCEPTION WHEN OTHERS THEN
+  -- The error itself would show the statement.
+  RAISE EXCEPTION 'the password of % could not be set: %', login, SQLERRM;
+END $$;
 -- Enough for the pools of 16 replicas of each service (docker-compose.yml) and eight starts at once. Owners need
 -- connections for a job and a person. So no service can use up the connections of another.
-ALTER ROLE auth PASSWORD :'auth_password' CONNECTION LIMIT 88;
-ALTER ROLE metering PASSWORD :'metering_password' CONNECTION LIMIT 152;
-ALTER ROLE billing PASSWORD :'billing_password' CONNECTION LIMIT 168;
-ALTER ROLE console PASSWORD :'console_password' CONNECTION LIMIT 88;
-ALTER ROLE auth_owner PASSWORD :'auth_owner_password' CONNECTION LIMIT 3;
-ALTER ROLE metering_owner PASSWORD :'metering_owner_password' CONNECTION LIMIT 3;
-ALTER ROLE billing_owner PASSWORD :'billing_owner_password' CONNECTION LIMIT 3;
-ALTER ROLE console_owner PASSWORD :'console_owner_password' CONNECTION LIMIT 3;
+ALTER ROLE auth CONNECTION LIMIT 88;
+ALTER ROLE metering CONNECTION LIMIT 152;
+ALTER ROLE billing CONNECTION LIMIT 168;
+ALTER ROLE console CONNECTION LIMIT 88;
+ALTER ROLE auth_owner CONNECTION LIMIT 3;
+ALTER ROLE metering_owner CONNECTION LIMIT 3;
+ALTER ROLE billing_owner CONNECTION LIMIT 3;
+ALTER ROLE console_owner CONNECTION LIMIT 3;
 
 -- In older versions the services' logins owned their schemas. The connections of a running service are closed, because
 -- their locks and these could wait for each other. The service connects again.

@@ -122,6 +122,26 @@ it('without one of the passwords roles.sql changes nothing, and names the files'
   for (const login of LOGINS) expect(await ask(server.url(login), 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
 });
 
+it('no text of a statement that the server keeps has a password', async () => {
+  await ask(server.adminUrl, 'CREATE EXTENSION pg_stat_statements');
+  await ask(server.adminUrl, 'SELECT pg_stat_statements_reset()');
+  await server.makeRoles();
+  const kept = await ask<{ query: string }>(server.adminUrl, 'SELECT query FROM pg_stat_statements');
+  expect(kept.filter(({ query }) => query.includes('CONNECTION LIMIT'))).toHaveLength(LOGINS.length);
+  expect(kept.filter(({ query }) => query.includes('pw-'))).toEqual([]);
+  await ask(server.adminUrl, 'DROP EXTENSION pg_stat_statements');
+});
+
+it('a failure of roles.sql names the login, and not its password', async () => {
+  await ask(server.adminUrl, 'CREATE ROLE other_admin LOGIN CREATEROLE');
+  await ask(server.adminUrl, 'GRANT CONNECT ON DATABASE tollgate TO other_admin');
+  const failure = server.inside('psql', '-qX', '-U', 'other_admin', '-d', 'tollgate', '-f', '/roles.sql');
+  await expect(failure).rejects.toThrow(/the password of auth could not be set: permission denied to alter role/);
+  await expect(failure).rejects.not.toThrow(/pw-/);
+  await ask(server.adminUrl, 'DROP OWNED BY other_admin');
+  await ask(server.adminUrl, 'DROP ROLE other_admin');
+});
+
 loginsTests(server, tenantId);
 
 it('a backup is restored with its owners and rights after the roles were created', async () => {

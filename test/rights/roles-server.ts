@@ -29,6 +29,7 @@ export type RolesServer = ReturnType<typeof useRolesServer>;
 /** Starts a PostgreSQL server for the calling test file that can run deploy/postgres/roles.sql. */
 export function useRolesServer() {
   const postgres = usePostgresServer({
+    settings: { shared_preload_libraries: 'pg_stat_statements' },
     files: {
       '/roles.sql': readFileSync(resolve(__dirname, '../../deploy/postgres/roles.sql'), 'utf8'),
       ...Object.fromEntries(
