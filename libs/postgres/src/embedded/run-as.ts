@@ -11,6 +11,11 @@ const COMMAND_TIMEOUT_MS = 60_000;
  * admission would get its memory from the kernel again each time, which is up to a fifth of its time.
  */
 const KEPT_MEMORY = { MALLOC_TRIM_THRESHOLD_: String(1024 * 1024) };
+/**
+ * The variables of this process that PostgreSQL gets. Others may be secrets, and the user of PostgreSQL, who may run
+ * other servers too, can read the variables of its processes in /proc.
+ */
+const PASSED = /^(PATH|TZ|(LD|DYLD|MALLOC|NSS_WRAPPER)_\w+)$/;
 
 /** The user that runs PostgreSQL: the current one, or the system user `postgres`, because PostgreSQL refuses root. */
 export interface ServerUser {
@@ -63,12 +68,13 @@ async function exec(
   args: readonly string[],
   identity: { uid?: number; gid?: number } = {},
 ): Promise<string> {
+  const passed = Object.fromEntries(Object.entries(process.env).filter(([name]) => PASSED.test(name)));
   try {
     const { stdout } = await run(program, [...args], {
       ...identity,
       cwd: '/',
       timeout: COMMAND_TIMEOUT_MS,
-      env: { ...KEPT_MEMORY, ...process.env, LC_ALL: 'C' },
+      env: { ...KEPT_MEMORY, ...passed, LC_ALL: 'C' },
     });
     return stdout;
   } catch (error) {
