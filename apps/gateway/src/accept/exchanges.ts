@@ -3,6 +3,12 @@ import type { Socket } from 'node:net';
 import { hasUnreadBody } from './http-form';
 import { linger } from './linger';
 
+/**
+ * The most requests of a connection in progress. HTTP/1.1 lets a client send further ones before it has the answer, and
+ * hardly any does. node:http bounds only their bytes: 64 KiB are some 2,000 requests, of several KiB in memory each.
+ */
+const MAX_PIPELINED = 64;
+
 /** The answers in progress of each connection that has had a request. */
 const running = new WeakMap<Socket, ServerResponse[]>();
 
@@ -31,9 +37,14 @@ export class Exchanges {
     };
   }
 
-  begin({ socket }: IncomingMessage, response: ServerResponse): void {
+  /** False: the connection had too many requests in progress. It is closed, and the request gets no answer. */
+  begin({ socket }: IncomingMessage, response: ServerResponse): boolean {
     let responses = running.get(socket);
     if (!responses) running.set(socket, (responses = []));
+    if (responses.length >= MAX_PIPELINED) {
+      socket.destroy();
+      return false;
+    }
     responses.push(response);
     response.once('close', () => {
       responses.splice(responses.indexOf(response), 1);
@@ -41,6 +52,7 @@ export class Exchanges {
       if (hasUnreadBody(response.req) && !socket.destroyed) linger(socket);
       else if (this.ending.has(socket) && !this.of(socket).some(isAnswered)) linger(socket);
     });
+    return true;
   }
 
   /**

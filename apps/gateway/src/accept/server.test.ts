@@ -212,6 +212,25 @@ describe('a request body', () => {
   });
 });
 
+describe('requests that are sent before the answer to the first', () => {
+  const GET = head('GET / HTTP/1.1', 'Host: a');
+
+  it('are answered in order', async () => {
+    let number = 0;
+    const url = await open((_request, response) => void response.end(`<${(number += 1)}>`));
+    const socket = new RawSocket(url).send(GET.repeat(60)).send(head('GET / HTTP/1.1', 'Host: a', 'Connection: close'));
+    expect((await socket.toEnd()).match(/<\d+>/g)).toEqual(Array.from({ length: 61 }, (_, n) => `<${n + 1}>`));
+  });
+
+  it.each([[''], ['Expect: something\r\n']])('end the connection if they are too many (%j)', async (more) => {
+    let reached = 0;
+    const url = await open(() => void (reached += 1));
+    const one = GET.replace('\r\n\r\n', `\r\n${more}\r\n`);
+    expect(await new RawSocket(url).send(GET + one.repeat(1_000)).toEnd()).toBe('');
+    expect(reached).toBeLessThanOrEqual(64);
+  });
+});
+
 describe('the limit of connections', () => {
   const value = async (name: string) =>
     Number(new RegExp(`^${name}\\{port="public"\\} (\\S+)$`, 'm').exec(await metrics.metrics())?.[1]);

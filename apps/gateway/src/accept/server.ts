@@ -36,6 +36,7 @@ const owed = new WeakSet<IncomingMessage>();
 /**
  * The server of a port: node:http with stricter rules.
  * - It refuses ambiguous requests, and connections beyond the limit, in the envelope of the port.
+ * - It closes a connection with too many requests in progress.
  * - It sends `100 Continue` only when the body is about to be read.
  * - It never writes into an answer that has begun.
  * - It does not read the rest of an unwanted body.
@@ -58,13 +59,13 @@ export function acceptingServer(handler: RequestListener, options: AcceptOptions
     response.writeHead(refusal.status, headers.flat());
     response.end(body);
   };
-  const begin = (request: IncomingMessage, response: ServerResponse): void => {
+  const begin = (request: IncomingMessage, response: ServerResponse): boolean => {
     request.url = withoutOrigin(request.url!);
-    exchanges.begin(request, response);
+    return exchanges.begin(request, response);
   };
   const accept = (request: IncomingMessage, response: ServerResponse): void => {
     if (isLingering(request.socket)) return;
-    begin(request, response);
+    if (!begin(request, response)) return;
     const message = validateHttp(request);
     if (message === null) handler(request, response);
     else refuse(response, { status: 400, message });
@@ -80,7 +81,7 @@ export function acceptingServer(handler: RequestListener, options: AcceptOptions
     accept(request, response);
   });
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
-    begin(request, response);
+    if (!begin(request, response)) return;
     refuse(response, { status: 417, message: 'The only supported Expect header is "100-continue".' });
   });
   // Otherwise node:http closes the connection without an answer.

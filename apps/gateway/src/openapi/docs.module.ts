@@ -1,7 +1,7 @@
 import { Module, type OnModuleInit } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { readFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { openApiYaml } from './document';
 
@@ -44,16 +44,19 @@ export class DocsModule implements OnModuleInit {
     server.get(DOCUMENT_PATH, (_request, reply) =>
       send(reply, 'application/yaml; charset=utf-8', 'no-cache', openApiYaml()),
     );
-    server.get('/docs', async (_request, reply) => {
+    // All answers share one copy of a file in memory, as anybody may ask for them often and read them slowly.
+    const page = readFileSync(join(PAGE, 'index.html'));
+    server.get('/docs', (_request, reply) => {
       reply.header('content-security-policy', CONTENT_SECURITY_POLICY);
-      return send(reply, 'text/html; charset=utf-8', 'no-cache', await readFile(join(PAGE, 'index.html')));
+      return send(reply, 'text/html; charset=utf-8', 'no-cache', page);
     });
     // The links of the page are relative, so that it works behind a proxy that adds a path prefix. They would break
     // after a trailing slash.
     server.get('/docs/', (_request, reply) => reply.redirect('../docs', 308));
     for (const { name, folder, type } of ASSETS) {
-      server.get(`/docs/ui/${name}`, async (_request, reply) =>
-        send(reply, type, `public, max-age=${ASSETS_MAX_AGE_SECONDS}`, await readFile(join(folder, name))),
+      const file = readFileSync(join(folder, name));
+      server.get(`/docs/ui/${name}`, (_request, reply) =>
+        send(reply, type, `public, max-age=${ASSETS_MAX_AGE_SECONDS}`, file),
       );
     }
   }
