@@ -102,7 +102,7 @@ describe('request–reply on Kafka, with several replicas', () => {
     let ended = 0;
     const hung = Array.from({ length: 20 }, () =>
       asking
-        .request(SUBJECT, { tenantId: 'hang' }, { deadlineMs: 20_000 })
+        .request(SUBJECT, { tenantId: 'hang' }, { deadlineMs: 600_000 })
         .catch((error: unknown) => error)
         .finally(() => ended++),
     );
@@ -110,6 +110,7 @@ describe('request–reply on Kafka, with several replicas', () => {
     const asked = Array.from({ length: 40 }, (_, index) => asking.request(SUBJECT, { tenantId: `t${index}` }, PATIENT));
     expect(await Promise.all(asked)).toHaveLength(40);
     expect(ended).toBe(0);
+    await asking.close();
     for (const error of await Promise.all(hung)) expect(error).toBeInstanceOf(UnavailableError);
   });
 
