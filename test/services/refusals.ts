@@ -1,4 +1,5 @@
 import { availableParallelism, loadavg } from 'node:os';
+import { elapsedMs } from '@tollgate/testing';
 import type { App, ServiceProcess } from './service-process';
 
 /** For a process with a core of its own. On a busy machine, in proportion. */
@@ -18,10 +19,10 @@ export interface Refusal {
 
 /** Waits for the end of a service that cannot start. */
 export async function refusal(service: ServiceProcess): Promise<Refusal> {
-  const began = performance.now();
-  const exitCode = await service.exited();
+  let exitCode: number | null = null;
+  const tookMs = await elapsedMs(async () => (exitCode = await service.exited()));
   const lines = service.stderr.trim().split('\n');
-  return { lines: lines.filter((line) => !line.startsWith('{')), exitCode, tookMs: performance.now() - began };
+  return { lines: lines.filter((line) => !line.startsWith('{')), exitCode, tookMs };
 }
 
 /** Expects that each service reports the error and its remedy in one line, in time. They start together. */

@@ -1,4 +1,4 @@
-import { eventually, onceServed } from '@tollgate/testing';
+import { elapsedMs, eventually, onceServed } from '@tollgate/testing';
 import { Client } from 'pg';
 import type { Deployment } from './deployment';
 import { chat, newTenant } from './first-steps';
@@ -13,10 +13,9 @@ const APPS: readonly App[] = ['gateway', 'auth', 'metering', 'billing'];
 
 /** Stops a service by SIGTERM. Returns its exit code and how long it took. */
 async function stop(service: ServiceProcess): Promise<{ code: number | null; tookMs: number }> {
-  const signalledMs = performance.now();
-  const ended = new Promise<number>((resolve) => service.child.once('exit', () => resolve(performance.now())));
-  const code = await service.end();
-  return { code, tookMs: (await ended) - signalledMs };
+  let code: number | null = null;
+  const tookMs = await elapsedMs(async () => (code = await service.end()));
+  return { code, tookMs };
 }
 
 /** Services that stop while Kafka is silent. */
