@@ -74,10 +74,8 @@ export function moneyTests(deployment: Deployment, replicas: Replicas): void {
         // Without waiting, the requests would spend the credit before the first refund has passed Kafka. So each round
         // waits for one refund and competes with the next.
         await eventually(() => expect(answered).toBeGreaterThan(i), { timeoutMs: SETTLED_TIMEOUT_MS });
-        const { status } = await chat(gateways[(n + i) % 2]!, tenant.key, {
-          max_tokens: 400,
-          simulator: { answerTokens: 400 },
-        });
+        const body = { max_tokens: 400, simulator: { answerTokens: 400 } };
+        const { status } = await onceServed(() => chat(gateways[(n + i) % 2]!, tenant.key, body));
         expect([200, 402, 429]).toContain(status);
       }
       running--;
@@ -202,8 +200,9 @@ export function moneyTests(deployment: Deployment, replicas: Replicas): void {
       },
       { timeoutMs: SETTLED_TIMEOUT_MS },
     );
-    expect((await chat(gateways[1]!, own.value)).status).toBe(401);
-    for (const gateway of gateways) expect((await chat(gateway, tenant.key, { max_tokens: 1 })).status).toBe(200);
+    expect((await onceServed(() => chat(gateways[1]!, own.value))).status).toBe(401);
+    for (const gateway of gateways)
+      expect((await onceServed(() => chat(gateway, tenant.key, { max_tokens: 1 }))).status).toBe(200);
     // A genuine top-up is in force although its version is far lower. The books have only the tenant's real requests.
     const topUp = { amountCents: 100, source: 'manual', ref: 'genuine' };
     expect((await operator(`/tenants/${tenant.id}/credit`, topUp)).status).toBe(201);
