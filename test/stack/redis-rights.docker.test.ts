@@ -3,7 +3,7 @@ import { newId } from '@tollgate/contracts';
 import { RedisCredentialStore } from '@tollgate/credentials';
 import { openClient, readRedisUrl, REDIS_USERS, type RedisUser } from '@tollgate/redis';
 import { configureLogging } from '@tollgate/runtime';
-import { eventually, useRedis } from '@tollgate/testing';
+import { eventually, PATIENT_CALL_MS, useRedis } from '@tollgate/testing';
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -51,6 +51,7 @@ async function admissionOf(user: RedisUser, settledReplicas = 0): Promise<Admiss
   const store = kept(
     new RedisAdmissionStore({
       url: urlOf(user),
+      callTimeoutMs: PATIENT_CALL_MS,
       now: () => fixture.nowMs,
       settledReplicas,
       // Metering sends no requests.

@@ -1,6 +1,6 @@
 import { type AdmitRequest, PostgresAdmissionStore } from '@tollgate/admission';
 import { NANOS_PER_CENT, newId } from '@tollgate/contracts';
-import { eventually } from '@tollgate/testing';
+import { eventually, PATIENT_CALL_MS } from '@tollgate/testing';
 import { INFERENCE_ERRORS } from '../../../apps/gateway/src/inference-errors';
 import { type Caller, configYaml, PLENTY, useGateway } from '../use-gateway';
 
@@ -140,7 +140,8 @@ describe('limits', () => {
   it('of concurrency name the soonest end of requests on other gateways, which this one does not know', async () => {
     const few = await gateway.caller({ profile: 'few' });
     let nowMs = Date.now();
-    const other = new PostgresAdmissionStore({ url: gateway.database.url, now: () => nowMs });
+    const patient = { url: gateway.database.url, callTimeoutMs: PATIENT_CALL_MS };
+    const other = new PostgresAdmissionStore({ ...patient, now: () => nowMs });
     const begin = async (model: string, agoMs: number) => {
       nowMs = Date.now() - agoMs;
       const request = requestOf(few, model);

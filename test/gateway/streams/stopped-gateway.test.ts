@@ -1,7 +1,7 @@
 import { PostgresAdmissionStore } from '@tollgate/admission';
 import { mintCredential, newId } from '@tollgate/contracts';
 import { PostgresCredentialStore } from '@tollgate/credentials';
-import { eventually, useTestDatabase } from '@tollgate/testing';
+import { eventually, onceServed, PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
@@ -62,7 +62,8 @@ beforeAll(async () => {
       price: { input: '1', output: '2' }, backends: [{ url: 'http://127.0.0.1:${port}/v1' }] }`;
   writeFileSync(config, configYaml({ models: model }));
   store = new PostgresAdmissionStore({ url: database.url, leaseMs: LEASE_MS });
-  const keys = new PostgresCredentialStore({ url: database.url, applicationName: 'stopped-gateway-test' });
+  const writes = { applicationName: 'stopped-gateway-test', callTimeoutMs: PATIENT_CALL_MS };
+  const keys = new PostgresCredentialStore({ url: database.url, ...writes });
   await Promise.all([store.start(), keys.start()]);
   const record = {
     hash: key.hash,
@@ -104,7 +105,7 @@ function ask(name: string, stream: boolean): Promise<Response> {
 
 async function open(name: string): Promise<PacedStream> {
   const arrived = new Promise<ServerResponse>((resolve) => waiting.set(name, resolve));
-  const answering = ask(name, true);
+  const answering = onceServed(() => ask(name, true));
   const stream: PacedStream = {
     backend: await arrived,
     id: null,

@@ -1,5 +1,5 @@
 import { configureLogging } from '@tollgate/runtime';
-import { eventually, useRedis } from '@tollgate/testing';
+import { eventually, PATIENT_CALL_MS, useRedis } from '@tollgate/testing';
 import Redis from 'ioredis';
 import type { Repair } from '../admission-store';
 import { TOKEN_NANOS, useFixture } from '../suite/store.fixture';
@@ -18,7 +18,7 @@ beforeAll(() => {
 });
 
 const fixture = useFixture(async (options) => {
-  const store = new RedisAdmissionStore({ url: redis.url, ...options });
+  const store = new RedisAdmissionStore({ url: redis.url, callTimeoutMs: PATIENT_CALL_MS, ...options });
   await store.start();
   return store;
 });
@@ -86,6 +86,7 @@ describe('a repair while metering is down', () => {
     const keys = [{ keyId: fixture().keyId, nanos: spentNanos }];
     const gateway = new RedisAdmissionStore({
       url: redis.url,
+      callTimeoutMs: PATIENT_CALL_MS,
       now: () => fixture().nowMs,
       onUnknownTenant: () =>
         Promise.resolve({ update: books(), spent: [{ month: '2026-05', tenantNanos: spentNanos, keys }] }),
