@@ -61,8 +61,9 @@ export function faultTests(tollgate: ComposedDeployment, control: () => Control)
 
   const first = async (service: Service | Server) => (await tollgate.containers(service))[0]!;
 
+  const isByFault = (outcome: Outcome) => !isByStandstill(outcome, control());
   function expectNoFailure({ failed }: Trial): void {
-    expect(failureKinds(failed.filter((outcome) => !isByStandstill(outcome, control())))).toBe('');
+    expect(failureKinds(failed.filter(isByFault))).toBe('');
   }
 
   it('a killed gateway breaks only its requests, and broken streams are charged up to the last second', async () => {
@@ -74,7 +75,7 @@ export function faultTests(tollgate: ComposedDeployment, control: () => Control)
       goneMs = Date.now();
       await tollgate.docker('start', gateway);
     });
-    expect(failed.filter(({ startedMs }) => startedMs > noticedMs(control(), goneMs))).toEqual([]);
+    expect(failed.filter(({ startedMs }) => startedMs > noticedMs(control(), goneMs)).filter(isByFault)).toEqual([]);
     expect(
       failed.filter(({ failure }) => !/^(broken|502 upstream_error|503 overloaded_error)$/.test(failure!)),
     ).toEqual([]);
@@ -121,10 +122,12 @@ export function faultTests(tollgate: ComposedDeployment, control: () => Control)
         await end(gateway);
         await tollgate.isReady(gateway);
       });
-      expect(failureKinds(failed.filter(({ failure }) => !/^(broken|502 upstream_error)$/.test(failure!)))).toBe('');
+      const others = failed.filter(({ failure }) => !/^(broken|502 upstream_error)$/.test(failure!));
+      expect(failureKinds(others.filter(isByFault))).toBe('');
       expect(failed.length).toBeGreaterThan(0);
       // The engine takes some time for the fault. No request may fail that begins after it was noticed.
-      expect(failureKinds(failed.filter(({ startedMs }) => startedMs > noticedMs(control(), begunMs)))).toBe('');
+      const late = failed.filter(({ startedMs }) => startedMs > noticedMs(control(), begunMs));
+      expect(failureKinds(late.filter(isByFault))).toBe('');
       for (const outcome of outcomes) {
         const { kind, failure, requestId } = outcome;
         const limitMs = kind === 'stream' && failure === 'broken' ? BROKEN_STREAM_MS : DEAD_GATEWAY_MS;
@@ -155,8 +158,9 @@ export function faultTests(tollgate: ComposedDeployment, control: () => Control)
     });
     expect(await addresses()).not.toBe(before);
     // Until the load balancer has found them again, it may say that none is there.
-    const wrong = ({ failure, startedMs }: Outcome) =>
-      startedMs > (isUnavailable(failure) ? noticedMs(control(), backMs) : backMs);
+    const wrong = (outcome: Outcome) =>
+      outcome.startedMs > (isUnavailable(outcome.failure) ? noticedMs(control(), backMs) : backMs) &&
+      isByFault(outcome);
     const late = failed.filter(wrong).map(({ failure, requestId, startedMs }) => {
       // A request id with a UUID is from the load balancer.
       return `${failure} of ${requestId}, ${startedMs - backMs} ms after the gateways were ready`;
@@ -222,7 +226,7 @@ export function faultTests(tollgate: ComposedDeployment, control: () => Control)
       await tollgate.docker('network', 'connect', network, gateway);
       await tollgate.isReady(gateway);
     });
-    expect(failed.filter(({ startedMs }) => startedMs > noticedMs(control(), cutMs))).toEqual([]);
+    expect(failed.filter(({ startedMs }) => startedMs > noticedMs(control(), cutMs)).filter(isByFault)).toEqual([]);
     expect(failed.filter(({ failure }) => !isUnavailable(failure))).toEqual([]);
   });
 

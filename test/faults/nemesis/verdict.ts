@@ -12,6 +12,8 @@ const WAIT_LIMIT_MS = 5_000;
 const REQUEST_WORK_MS = 100;
 /** A gateway that fails three checks in this time is down (deploy/haproxy/haproxy.cfg). */
 const DOWN_AFTER_MS = 1_550;
+/** A gateway waits for its store for up to this time. */
+const STORE_WAIT_MS = 1_000;
 /** Time for a load balancer to notice that a gateway has ended or is not ready. */
 const NOTICE_MS = 3_000;
 /** The processor time of a recovery: starts, new consumer groups, and the backlog. */
@@ -41,10 +43,12 @@ export interface Measure {
 export const isUnavailable = (failure: string | null): boolean =>
   failure === '503 overloaded_error' || failure === 'event overloaded_error';
 
-/** Whether the gateway was down only because the machine did not run it for that long. */
-export function isByStandstill({ failure, endedMs }: Outcome, control: Control): boolean {
-  if (failure !== 'broken' && failure !== '502 upstream_error') return false;
-  return explainedMs(control, endedMs - DOWN_AFTER_MS, endedMs) >= DOWN_AFTER_MS;
+/** Whether the gateway was down, or its store late, only because the machine did not run it for that long. */
+export function isByStandstill({ failure, endedMs }: Outcome, control: Pick<Control, 'meanMs'>): boolean {
+  const isDown = failure === 'broken' || failure === '502 upstream_error';
+  if (!isDown && !isUnavailable(failure)) return false;
+  const limitMs = isDown ? DOWN_AFTER_MS : STORE_WAIT_MS;
+  return explainedMs(control, endedMs - limitMs, endedMs) >= limitMs;
 }
 
 /** How long clients received nothing, minus their waits for the machine. */
@@ -55,7 +59,7 @@ export function waitsOf(outcomes: readonly Outcome[], measure: Measure): Waits {
 }
 
 /** How long a client may have waited for the machine between the two times. */
-const explainedMs = (control: Control, fromMs: number, untilMs: number): number =>
+const explainedMs = (control: Pick<Control, 'meanMs'>, fromMs: number, untilMs: number): number =>
   (REQUEST_WORK_MS / WORK_MS) * control.meanMs(fromMs, untilMs);
 
 /** The time by which the load balancer must have noticed a fault that began at `fromMs`. */
