@@ -1,4 +1,4 @@
-import { eventually, inForceAfterMs } from '@tollgate/testing';
+import { eventually, inForceAfterMs, onceServed } from '@tollgate/testing';
 import { OPERATOR_SECRET, REDIS_USER, type Deployment, type Replicas } from '../services/deployment';
 import type { ServiceProcess } from '../services/service-process';
 import { Deployed } from './deployed';
@@ -123,7 +123,7 @@ export function revocationTests(deployment: Deployment, replicas: Replicas): voi
   describe('a revocation of a credential that three gateways have in memory', () => {
     it.each(['notified', 'every notification lost'])('is in force on all within a second of its answer: %s', (what) =>
       measure(what, async (credential, round) => {
-        const answer = await credential.revoke(deployed.gateways[round % GATEWAYS]!);
+        const answer = await onceServed(() => credential.revoke(deployed.gateways[round % GATEWAYS]!));
         expect(answer.status).toBe(204);
       }),
     );

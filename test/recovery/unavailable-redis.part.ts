@@ -1,4 +1,4 @@
-import { eventually } from '@tollgate/testing';
+import { eventually, onceServed } from '@tollgate/testing';
 import Redis from 'ioredis';
 import { setTimeout } from 'node:timers/promises';
 import type { Deployment, Replicas } from '../services/deployment';
@@ -116,8 +116,10 @@ export function unavailableRedisTests(deployment: Deployment, replicas: Replicas
 
     it('a stream that ends gets an error event, and is charged all its tokens when Redis is back', async () => {
       const tenant = await deployed.tenantWithCredit();
-      const whole = await deployed.chat(tenant.key, { stream: true, tokens: 1 });
-      const answer = await deployed.open(tenant.key, { stream: true, tokens: 120, tokensPerSecond: 30 });
+      const whole = await onceServed(() => deployed.chat(tenant.key, { stream: true, tokens: 1 }));
+      const answer = await onceServed(() =>
+        deployed.open(tenant.key, { stream: true, tokens: 120, tokensPerSecond: 30 }),
+      );
       await redis.pause();
       const text = await answer.text();
       expect(text).toContain('"overloaded_error"');
@@ -136,7 +138,9 @@ export function unavailableRedisTests(deployment: Deployment, replicas: Replicas
 
     it('a stream that needs an extension gets it when Redis is back, and runs to its own end', async () => {
       const tenant = await deployed.tenantWithCredit();
-      const answer = await deployed.open(tenant.key, { stream: true, tokens: TOKENS, tokensPerSecond: 80 });
+      const answer = await onceServed(() =>
+        deployed.open(tenant.key, { stream: true, tokens: TOKENS, tokensPerSecond: 80 }),
+      );
       const reader = answer.body!.getReader();
       let text = '';
       const tokens = () => text.match(/"content":"[^"]/g)?.length ?? 0;
