@@ -112,7 +112,7 @@ function beyondHeld(request: InferenceRequest, body: Members, dialect: BackendDi
   const stop = find(body, 'stop');
   const isUnset = (name: string) => name === 'n_predict' || name === 'prompt' || find(body, name) === undefined;
   const isPermitted = (url: Value) => typeof url === 'string' && PERMITTED_URL.test(url);
-  const isPdf = (data: Value) => typeof data === 'string' && /^data:application\/pdf;base64,[A-Z]+$/.test(data);
+  const isInline = (data: Value) => typeof data === 'string' && /^data:[a-z]+\/[a-z0-9]+;base64,[A-Z]+$/.test(data);
   // Each address is shorter than what the model holds for media.
   const prompt = texts(find(body, 'messages') ?? find(body, 'prompt')!);
   const bytes = texts(body).reduce((sum, text) => sum + Buffer.byteLength(text), 0);
@@ -127,7 +127,7 @@ function beyondHeld(request: InferenceRequest, body: Members, dialect: BackendDi
     'stop sequences': (Array.isArray(stop) ? stop.length : 1) <= MODEL.maxStopSequences,
     'ids of files': membersOf(body, 'file_id', find).length === 0,
     addresses: membersOf(body, 'url', find).every(isPermitted),
-    files: membersOf(body, 'file_data', find).every(isPdf),
+    files: membersOf(body, 'file_data', find).every(isInline),
     'the cheap bound': cheapBound(request, MODEL) >= bytes,
     'the exact count': countPrompt(request, MODEL).most >= tokens,
   };
