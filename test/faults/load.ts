@@ -1,4 +1,4 @@
-import { eventually } from '@tollgate/testing';
+import { eventually, Standstill } from '@tollgate/testing';
 import type { TestTenant } from '../e2e/fixtures';
 import { ask, type Asked, type Outcome } from './client-request';
 import { randomFrom } from './random';
@@ -12,16 +12,22 @@ export const TOKENS_PER_SECOND = 40;
 const MAX_RUNNING = 400;
 const ANSWERS_TIMEOUT_MS = 60_000;
 
+export interface Measured extends Outcome {
+  /** How long this process stood still during the request. */
+  stoodMs: number;
+}
+
 /**
  * A steady load of streamed and plain chats and of embeddings, from several tenants and keys, with the outcome of each
  * request as its client saw it.
  */
 export class Load {
   /** The outcomes, in the order of their ends. */
-  readonly outcomes: Outcome[] = [];
+  readonly outcomes: Measured[] = [];
   private readonly running = new Set<Promise<void>>();
   private readonly random: () => number;
   private timer: NodeJS.Timeout | undefined;
+  private standstill: Standstill | undefined;
   private begun = 0;
 
   constructor(
@@ -34,6 +40,7 @@ export class Load {
   }
 
   start(): void {
+    this.standstill ??= new Standstill();
     this.timer ??= setInterval(() => this.begin(), this.everyMs);
   }
 
@@ -42,6 +49,8 @@ export class Load {
     clearInterval(this.timer);
     this.timer = undefined;
     await Promise.all(this.running);
+    this.standstill?.end();
+    this.standstill = undefined;
   }
 
   /** Waits for this many more complete answers. */
@@ -63,8 +72,10 @@ export class Load {
 
   private begin(): void {
     if (this.running.size >= MAX_RUNNING) return;
+    const standstill = this.standstill!;
+    const before = standstill.ms;
     const asking = ask(this.inferenceUrl(), this.next())
-      .then((outcome) => void this.outcomes.push(outcome))
+      .then((outcome) => void this.outcomes.push({ ...outcome, stoodMs: standstill.ms - before }))
       .finally(() => this.running.delete(asking));
     this.running.add(asking);
   }
