@@ -1,7 +1,7 @@
 import { configureLogging } from '@tollgate/runtime';
 import { eventually, useRedis, useRedisCluster, type RedisServer } from '@tollgate/testing';
 import { credentialsSuite, type CredentialsUnderTest } from '../credentials.suite';
-import { aRecord } from '../record.fixture';
+import { aRecord, started } from '../record.fixture';
 import { Link } from '../link.fixture';
 import { RedisCredentialStore } from './redis-credential-store';
 
@@ -34,9 +34,11 @@ function all(links: Link[]): Pick<Link, 'breakConnections' | 'refuse' | 'hang' |
 
 /** Auth has been here, and had nothing to write. */
 async function complete(ports: number[]): Promise<void> {
-  const { store, link } = await open(ports);
-  store.refillWith(async () => {});
-  await store.start();
+  const { store, link } = await started(async () => {
+    const opened = await open(ports);
+    opened.store.refillWith(async () => {});
+    return opened;
+  });
   await eventually(async () => expect(await store.lookup(aRecord().hash)).toBeNull());
   await store.close();
   await link.close();
