@@ -8,7 +8,7 @@ const DEMO_CREDIT_CENTS = 1_000;
 const CREDIT_WAIT_MS = 10_000;
 const CREDIT_POLL_MS = 20;
 /** Services that have just started may still be dividing their work. */
-const REACHABLE_WAIT_MS = 60_000;
+export const REACHABLE_WAIT_MS = 60_000;
 const REACHABLE_POLL_MS = 500;
 
 export interface Demo {
@@ -43,7 +43,7 @@ export async function createDemo(client: OperatorClient): Promise<Demo | null> {
 }
 
 /** Repeats the request until then while the answer is `unavailable`. */
-async function onceReachable<T>(until: number, ask: () => Promise<T>): Promise<T> {
+export async function onceReachable<T>(until: number, ask: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
       return await ask();
