@@ -11,7 +11,6 @@ import {
   type LogEntry,
 } from 'kafkajs';
 import { patchConnectionBuffer } from './connection-buffer';
-import { patchFetchWait } from './fetch-wait';
 import { gzipCodec } from './gzip';
 import { patchRecordBatches } from './record-batches';
 import { patchRequestQueue } from './request-queue';
@@ -114,7 +113,6 @@ export function createKafka(connection: KafkaConnection, sockets: Sockets, { qui
 export function patchKafkajs(): void {
   patchRequestQueue();
   patchConnectionBuffer();
-  patchFetchWait();
   patchRecordBatches();
 }
 

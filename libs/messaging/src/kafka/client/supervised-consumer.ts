@@ -1,7 +1,6 @@
 import { backoffMs, logger, settlesWithin } from '@tollgate/runtime';
 import type { Consumer, ConsumerConfig, ConsumerRunConfig, EachBatchHandler, EachBatchPayload } from 'kafkajs';
 import { createKafka, RETRY, Sockets, type KafkaConnection } from './connection';
-import { endFetches } from './fetch-wait';
 import { UndecodedBatch } from './record-batches';
 import { isRefused, lackOfReading, type RightMissingError } from './rights';
 
@@ -23,10 +22,10 @@ const DROP_TIMEOUT_MS = 1_000;
 const MAX_SILENCE_MS = 90_000;
 const SILENCE_CHECK_MS = 5_000;
 /**
- * How long a fetch waits at the broker, at most, when there are no messages (fetch-wait.ts). Limits the delay of a
- * rebalance and of a resumed partition, not the delay of a message.
+ * How long a fetch waits at the broker when there are no messages. Limits the delay of a pause, a rebalance or a stop,
+ * not the delay of a message.
  */
-const FETCH_WAIT_MS = 1_000;
+const FETCH_WAIT_MS = 250;
 /** The pause of a partition whose next batch cannot be decoded, until it is fetched again. */
 const UNDECODED_PAUSE_MS = 5_000;
 
@@ -213,7 +212,6 @@ export class SupervisedConsumer {
     // would consume its partitions.
     if (this.stopping && !this.settings.alone) await settlesWithin(LEAVE_TIMEOUT_MS, this.entering);
     const leaving = consumer.disconnect().catch((error: unknown) => this.log().debug({ err: error }, 'disconnecting'));
-    endFetches(this.sockets.factory);
     const untilMs = Date.now() + STOP_TIMEOUT_MS;
     let busy: boolean;
     let left: boolean;
