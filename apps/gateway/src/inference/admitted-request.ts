@@ -4,7 +4,6 @@ import {
   costNanos,
   type FailedAttempt,
   FEMTOS_PER_NANO,
-  type InferenceKind,
   type TokenCounts,
   type UsageDraft,
 } from '@tollgate/contracts';
@@ -16,7 +15,6 @@ import { bytesToCount } from '../prompt/prompt-bound';
 import type { PromptEstimate } from '../prompt/prompt-estimate';
 import type { TokenizerThrottle } from '../prompt/tokenizer-throttle';
 import { countTokens } from '../prompt/tokenizer';
-import type { Identity } from '../upstream/wire/chunk-translator';
 import type { DeliveredText } from '../upstream/count/delivered-text';
 import type { ReportedUsage } from '../upstream/wire/usage-field';
 import type { AnswerDetails } from '../settle/usage-event';
@@ -24,6 +22,7 @@ import type { InferenceRequest } from '../body/inference-request';
 import { upstreamBody } from '../body/outgoing';
 import { noteDisbelief } from './backend-faults';
 import { believes, isHidden, outputSpareTokens, promptSpareTokens } from './reported-usage';
+import { KINDS } from './wire-names';
 
 /** The model that serves a request, and what it is asked for. */
 interface ServedBy {
@@ -32,24 +31,6 @@ interface ServedBy {
   readonly draft: UsageDraft;
   readonly maxTokensPerChoice: number;
 }
-
-interface Wire {
-  /** Appended to the backend's base path. */
-  path: string;
-  idPrefix: string;
-  object: string;
-  chunkObject: Identity['object'];
-}
-
-const CHAT = { object: 'chat.completion', chunkObject: 'chat.completion.chunk' } as const;
-const TEXT = { object: 'text_completion', chunkObject: 'text_completion' } as const;
-
-/** The wire names of each kind. Embeddings have no id and are not streamed. */
-export const KINDS: Record<InferenceKind, Wire> = {
-  chat: { path: '/chat/completions', idPrefix: 'chatcmpl-', ...CHAT },
-  completion: { path: '/completions', idPrefix: 'cmpl-', ...TEXT },
-  embedding: { path: '/embeddings', idPrefix: '', ...TEXT, object: 'list' },
-};
 
 /** What a request is settled at. */
 export interface SettledUsage {
@@ -64,8 +45,9 @@ export interface DeliveredOutput {
   /** Without counting. Null if an estimate would be unreliable. */
   estimate(): number | null;
   tokens(): number;
-  /** The tool calls in it, and whether a part of it is reasoning. */
+  /** The number of tool calls in it. */
   readonly calls: number;
+  /** A part of it is reasoning. */
   readonly reasons: boolean;
 }
 
@@ -127,6 +109,7 @@ export class AdmittedRequest {
     return this.serving.maxTokensPerChoice;
   }
 
+  /** The backends that may have begun it. */
   get begun(): readonly string[] {
     return this.asking.begun;
   }
@@ -144,6 +127,7 @@ export class AdmittedRequest {
     };
   }
 
+  /** From now on it is asked of backends. */
   asks(asking: Asking): void {
     this.asking = asking;
   }
@@ -259,12 +243,12 @@ export class AdmittedRequest {
     const estimate = rough === null ? null : range(rough);
     const exact = () => range(output.tokens());
     const { choices, longestStop } = request;
-    const { calls, reasons } = output;
-    const spareAbove = outputSpareTokens(calls, choices);
+    const spareAbove = outputSpareTokens(output.calls, choices);
     if (!believes(reported.completionTokens, { estimate, exact, spareAbove }, model)) {
       const own = output.tokens();
       const [asked, ofStops] = [choices * this.maxTokensPerChoice, choices * this.countText(longestStop)];
-      if (!isHidden(reported, own, { asked, wentToLimit, ofStops, spareAbove, reasons }, model.usageBand)) {
+      const seen = { asked, wentToLimit, ofStops, spareAbove, reasons: output.reasons };
+      if (!isHidden(reported, own, seen, model.usageBand)) {
         noteDisbelief('completion', named, { reported, own: { completionTokens: own } });
         return { tokens: { ...tokens, completionTokens: own }, estimated: true, details };
       }

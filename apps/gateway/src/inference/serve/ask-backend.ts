@@ -3,7 +3,8 @@ import type { Backend, CatalogModel } from '../../catalog/catalog';
 import type { AnswerSink } from '../../upstream/exchange/call';
 import type { Exchange } from '../../upstream/exchange/exchange';
 import type { Upstream } from '../../upstream/upstream';
-import { type AdmittedRequest, KINDS } from '../admitted-request';
+import type { AdmittedRequest } from '../admitted-request';
+import { KINDS } from '../wire-names';
 
 /** Asks a backend of the request's model, and then its fallbacks. The exchange has not started yet. */
 export function askBackend(upstream: Upstream, admitted: AdmittedRequest, sink: AnswerSink): Exchange {

@@ -10,7 +10,8 @@ import { PROPER_ENDS, type StreamEnd } from '../../upstream/stream/stream-sides'
 import { StreamWatch } from '../../upstream/stream/stream-watch';
 import { Upstream } from '../../upstream/upstream';
 import { InferenceError } from '../../inference-errors';
-import { type AdmittedRequest, KINDS } from '../admitted-request';
+import type { AdmittedRequest } from '../admitted-request';
+import { KINDS } from '../wire-names';
 import { askBackend } from './ask-backend';
 import { noteOverlong } from '../backend-faults';
 import { type Client, errorEvent } from '../client/client';
