@@ -190,10 +190,10 @@ export class ChunkTranslator {
  * sends usage.
  */
 function leanChoice(choice: Choice): Choice {
-  const lean: Choice = { ...withoutEmptyUnknown(choice) };
-  if (lean.delta) delete lean['message'];
-  delete lean['usage'];
-  return lean;
+  const lean: Choice = withoutEmptyUnknown(choice);
+  const isLeftOut = (name: string) => name === 'usage' || (name === 'message' && Boolean(lean.delta));
+  if (!Object.keys(lean).some(isLeftOut)) return lean;
+  return Object.fromEntries(Object.entries(lean).filter(([name]) => !isLeftOut(name)));
 }
 
 /** Some engines send an empty finish_reason with each chunk. */
