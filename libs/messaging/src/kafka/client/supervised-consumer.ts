@@ -23,7 +23,8 @@ const MAX_SILENCE_MS = 90_000;
 const SILENCE_CHECK_MS = 5_000;
 /**
  * How long a fetch waits at the broker when there are no messages. Limits the delay of a pause, a rebalance or a stop,
- * not the delay of a message.
+ * not the delay of a message. With waits of up to 1 s while idle, which a stop ended, idle services took a quarter less
+ * processor time. But after all connections had broken, a group then stood still for 10 to 20 s.
  */
 const FETCH_WAIT_MS = 250;
 /** The pause of a partition whose next batch cannot be decoded, until it is fetched again. */
